@@ -1,0 +1,1 @@
+"""The values and seams that every room shares. Standard library only."""

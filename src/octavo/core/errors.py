@@ -1,0 +1,106 @@
+"""Our error hierarchy: one class per thing a caller can do something about.
+
+* OctavoError
+  x InvalidParams       the text is no address, the scheme is unknown, an argument is wrong
+  x Unauthenticated     nobody known is asking; a key is missing, wrong or expired
+  x NotFound            nothing visible stands at that address
+  x Forbidden           the policy, or the shape of the path, says no
+  x RateLimited         slow down; `retry_after` says for how long
+  x TooLarge            the content is over the caller's limit; read a part
+  x Conflict            the `if_match` version is no longer current
+  x Timeout             the work did not end within the deadline
+  x SourceUnavailable   the system behind the source did not answer
+  x InternalError       a fault of ours; the cause is in the log under `incident`
+
+`str(error)` is always safe to show to a client: no server path, no secret, no foreign text
+beyond what the caller itself sent. `reason` is the stable discriminator on the wire.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import ClassVar
+
+
+class OctavoError(Exception):
+    """Base of everything this package raises on purpose."""
+
+    reason: ClassVar[str] = "internal"
+
+    def __init__(self, message: str, **data: object) -> None:
+        super().__init__(message)
+        self.message = message
+        self.data: Mapping[str, object] = data
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.message!r})"
+
+
+class InvalidParams(OctavoError):
+    reason = "invalid_params"
+
+
+class Unauthenticated(OctavoError):
+    reason = "unauthenticated"
+
+
+class NotFound(OctavoError):
+    """Data is exactly `{uri}` for a resource: clients recognise it by that shape."""
+
+    reason = "not_found"
+
+
+class Forbidden(OctavoError):
+    """`hidden` says that the rule wants this refusal to look like absence."""
+
+    reason = "forbidden"
+
+    def __init__(self, message: str, *, hidden: bool = False, **data: object) -> None:
+        super().__init__(message, **data)
+        self.hidden = hidden
+
+
+class RateLimited(OctavoError):
+    reason = "rate_limited"
+
+    def __init__(self, message: str = "Rate limit exceeded", *, retry_after: float, **data: object) -> None:
+        super().__init__(message, **data)
+        self.retry_after = retry_after
+
+
+class TooLarge(OctavoError):
+    reason = "too_large"
+
+
+class Conflict(OctavoError):
+    reason = "conflict"
+
+
+class Timeout(OctavoError):
+    reason = "timeout"
+
+
+class SourceUnavailable(OctavoError):
+    reason = "source_unavailable"
+
+    def __init__(self, message: str, *, retry_after: float | None = None, **data: object) -> None:
+        super().__init__(message, **data)
+        self.retry_after = retry_after
+
+
+class InternalError(OctavoError):
+    reason = "internal"
+
+
+ALL: tuple[type[OctavoError], ...] = (
+    InvalidParams,
+    Unauthenticated,
+    NotFound,
+    Forbidden,
+    RateLimited,
+    TooLarge,
+    Conflict,
+    Timeout,
+    SourceUnavailable,
+    InternalError,
+)

@@ -1,0 +1,135 @@
+"""One pattern language for policy, subscriptions, filters and the gateway.
+
+    sop://brand/guide      that one address
+    sop://brand/*.md       `*` stays inside one segment
+    sop://brand/*          a trailing `/*` (or `/`) is the whole subtree, and `sop://brand` itself
+    sop://*                the whole scheme
+    file://**/*.ts         `**` is any number of segments
+    **                     everything of every scheme
+
+A pattern matches the path, never the query. `file:///x/*` matches absolute addresses only and
+`file://x/*` relative ones only; whoever matches a file tries both spellings of its address.
+`?` and `[` are ordinary characters: they are legal in URIs. Matching is linear in the length of
+the path times the number of pattern segments; no regular expression is built from foreign text.
+"""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Sequence
+
+from octavo.core.errors import InvalidParams
+from octavo.core.ref import Ref
+
+MAX_PATTERN_CHARACTERS = 4096
+
+
+class Glob:
+    """A compiled pattern."""
+
+    __slots__ = ("_absolute", "_segments", "_subtree", "scheme", "text")
+
+    def __init__(self, text: str) -> None:
+        """Raises InvalidParams for text that is no pattern."""
+        if len(text) > MAX_PATTERN_CHARACTERS:
+            raise InvalidParams(f"The pattern is longer than {MAX_PATTERN_CHARACTERS} characters")
+        self.text = text
+        self._segments: tuple[str, ...] = ()
+        self._subtree = False
+        self._absolute = False
+        self.scheme = "*"
+        if text in ("**", "*"):
+            self._subtree = True
+            return
+        scheme, separator, path = unicodedata.normalize("NFC", text).partition("://")
+        if not separator or not scheme:
+            raise InvalidParams(f"Not a pattern: {text!r} (expected scheme://path, with * and **)")
+        self.scheme = scheme.lower()
+        if self.scheme == "file" and path.startswith("/"):
+            self._absolute, path = True, path[1:]
+        if path in ("*", "**", ""):
+            self._subtree = path != "" or self._absolute
+            parts: list[str] = []
+        else:
+            parts = path.split("/")
+            if parts[-1] in ("*", "**", ""):
+                self._subtree = True
+                parts.pop()
+        if any(part in ("", ".", "..") for part in parts):
+            raise InvalidParams(f"Not a pattern: {text!r} has an empty, '.' or '..' segment")
+        self._segments = tuple(parts)
+
+    @property
+    def exact(self) -> bool:
+        """Whether the pattern can match one address only."""
+        return not self._subtree and self.scheme != "*" and not any("*" in part for part in self._segments)
+
+    @property
+    def literal(self) -> Ref:
+        """The longest fixed beginning: every match stands below it."""
+        fixed: list[str] = []
+        for part in self._segments:
+            if "*" in part:
+                break
+            fixed.append(part)
+        return Ref(self.scheme, tuple(fixed), (), self._absolute)
+
+    def matches(self, ref: Ref) -> bool:
+        if self.scheme not in ("*", ref.scheme):
+            return False
+        if self._absolute is not ref.absolute and (self._segments or self._absolute):
+            return False  # `file://docs/*` and `file:///docs/*` are different folders
+        return _match(self._segments, ref.segments, self._subtree)
+
+    def may_overlap(self, other: Glob) -> bool:
+        """False only when no address can match both. Used to tell an empty grant from a partial one."""
+        if "*" not in (self.scheme, other.scheme) and self.scheme != other.scheme:
+            return False
+        mine, theirs = self.literal.segments, other.literal.segments
+        shared = min(len(mine), len(theirs))
+        return mine[:shared] == theirs[:shared]
+
+    def __repr__(self) -> str:
+        return f"Glob({self.text!r})"
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Glob) and other.text == self.text
+
+    def __hash__(self) -> int:
+        return hash(self.text)
+
+
+def _match(pattern: Sequence[str], path: Sequence[str], subtree: bool) -> bool:
+    """Two pointers with one backtrack point: `**` is to segments what `*` is to characters."""
+    i = j = 0
+    star, mark = -1, 0
+    while j < len(path):
+        if i < len(pattern) and pattern[i] == "**":
+            star, mark = i, j
+            i += 1
+        elif i < len(pattern) and _match_segment(pattern[i], path[j]):
+            i += 1
+            j += 1
+        elif i == len(pattern) and subtree:
+            return True
+        elif star >= 0:
+            mark += 1
+            i, j = star + 1, mark
+        else:
+            return False
+    return all(part == "**" for part in pattern[i:])
+
+
+def _match_segment(pattern: str, name: str) -> bool:
+    if "*" not in pattern:
+        return pattern == name
+    first, *middle, last = pattern.split("*")
+    if not name.startswith(first) or len(name) < len(first) + len(last) or not name.endswith(last):
+        return False
+    at, end = len(first), len(name) - len(last)
+    for part in middle:  # the earliest place is always a safe choice: what follows has the most room
+        found = name.find(part, at, end)
+        if found < 0:
+            return False
+        at = found + len(part)
+    return True

@@ -1,0 +1,171 @@
+"""Values that travel between rooms. All frozen: a step that changes one makes a new one.
+
+Two things are deliberately not frozen, and neither takes part in equality: a call's `trail`, to which
+steps append what the audit wants to know, and the `memo` of a page or content, in which an encoder
+keeps bytes so that the same value is encoded once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import Any, Generic, Literal, NamedTuple, TypeVar
+
+from octavo.core.errors import OctavoError
+from octavo.core.ref import Ref
+
+T = TypeVar("T")
+
+# What a caller can ask for, and what a policy rule can grant. Plain strings rather than an enum:
+# they are part of dictionary keys on the hot path, and an enum hashes in Python.
+Op = Literal["list", "read", "stat", "search", "watch", "write", "delete", "invoke", "render", "complete"]
+Verb = Literal[
+    "list", "read", "search", "watch", "write", "delete", "invoke", "render", "complete", "approve", "admin",
+    "read_unredacted",
+]  # fmt: skip
+VERBS: tuple[Verb, ...] = (
+    "list", "read", "search", "watch", "write", "delete", "invoke", "render", "complete", "approve", "admin",
+    "read_unredacted",
+)  # fmt: skip
+VERB_OF: Mapping[Op, Verb] = MappingProxyType(
+    {
+        "list": "list", "read": "read", "stat": "list", "search": "search", "watch": "watch", "write": "write",
+        "delete": "delete", "invoke": "invoke", "render": "render", "complete": "list",
+    }
+)  # fmt: skip
+
+NOTHING: Mapping[str, Any] = MappingProxyType({})
+
+
+def _nothing() -> Mapping[str, Any]:
+    return NOTHING
+
+
+EVERYTHING = Ref("*")  # the scope of a listing over all sources
+
+
+class Principal(NamedTuple):
+    """Who asks. Made by the identity step from evidence of the transport, never from arguments."""
+
+    id: str
+    roles: frozenset[str] = frozenset()
+    keyed: bool = False  # proved by a key: a request rate applies
+
+
+class Trail:
+    """What happened to one call on its way, for its audit record. Append-only by convention."""
+
+    __slots__ = ("cache", "rule", "size")
+
+    def __init__(self) -> None:
+        self.rule = ""  # the policy rule that decided
+        self.cache = ""  # "hit", "miss" or "" where no cache applies
+        self.size = 0  # bytes of content that were given out
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Entry:
+    """What is known of a resource without its content."""
+
+    ref: Ref
+    name: str  # for people
+    mime_type: str = "text/plain"
+    version: str = ""  # opaque; changes whenever the content does
+    size: int | None = None
+    modified: float | None = None  # seconds since 1970
+    title: str | None = None
+    description: str | None = None
+    annotations: Mapping[str, Any] = field(default_factory=_nothing)
+    metadata: Mapping[str, Any] = field(default_factory=_nothing)
+    target: Ref | None = None  # where a link or an alias really led; the policy looks at it too
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Content:
+    entry: Entry
+    body: str | bytes
+    etag: str = ""  # keyed digest of the raw content
+    memo: dict[str, Any] = field(default_factory=dict[str, Any], compare=False, repr=False)
+
+    @property
+    def size(self) -> int:
+        return len(self.body) if isinstance(self.body, bytes) else len(self.body.encode("utf-8"))
+
+
+@dataclass(frozen=True, slots=True)
+class Page(Generic[T]):
+    items: tuple[T, ...]
+    cursor: str | None = None  # opaque to everyone but whoever made it; None on the last page
+    unavailable: tuple[str, ...] = ()  # names of sources that could not be asked
+    memo: dict[Any, Any] = field(default_factory=dict[Any, Any], compare=False, repr=False)
+
+
+ChangeKind = Literal["created", "updated", "deleted"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Change:
+    """Something happened to a resource. `old` and `new` are what is known of it before and after."""
+
+    kind: ChangeKind
+    ref: Ref
+    at: float  # seconds since 1970
+    old: Entry | None = None
+    new: Entry | None = None
+    seq: int = 0  # place in the feed; given by the feed
+
+    @property
+    def changes(self) -> dict[str, list[Any]]:
+        """The seeds' `{field: [old, new]}`, for the fields that differ."""
+        before, after = _facts(self.old), _facts(self.new)
+        keys = [*before, *(key for key in after if key not in before)]
+        return {k: [before.get(k), after.get(k)] for k in keys if before.get(k) != after.get(k)}
+
+
+def _facts(entry: Entry | None) -> dict[str, Any]:
+    if entry is None:
+        return {}
+    known: dict[str, Any] = {"version": entry.version, "size": entry.size, "name": entry.name}
+    return {**known, **entry.metadata}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Template:
+    """A family of addresses: `file:///logs/{date}.log`."""
+
+    uri_template: str
+    name: str
+    description: str | None = None
+    mime_type: str | None = None
+    parameters: Mapping[str, Any] = field(default_factory=_nothing)  # JSON Schema of the variables
+
+
+class Call(NamedTuple):
+    """One thing somebody asked for. Tools and prompts that need a resource make child calls.
+
+    A named tuple: making one is on the hot path. `fault` carries what was wrong with the address, so
+    that a refusal for a bad URI is counted and recorded like every other.
+    """
+
+    op: Op
+    ref: Ref
+    principal: Principal
+    trail: Trail
+    uri: str = ""  # the spelling that the client used; answers repeat it
+    arguments: Mapping[str, Any] = NOTHING
+    cursor: str | None = None
+    limit: int = 100
+    max_bytes: int = 1 << 20
+    timeout: float = 10.0
+    parent: Call | None = None
+    channel: Any = None  # a core.ports.Channel, while a client waits that can be told of progress
+    fault: OctavoError | None = None
+
+    @property
+    def depth(self) -> int:
+        return 0 if self.parent is None else self.parent.depth + 1
+
+    def child(self, op: Op, ref: Ref, *, uri: str = "", arguments: Mapping[str, Any] = NOTHING) -> Call:
+        """What a tool or a prompt asks on behalf of its caller, and with no more rights than the caller's."""
+        return Call(op, ref, self.principal, Trail(), uri or str(ref), arguments, parent=self)

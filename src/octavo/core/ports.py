@@ -1,0 +1,156 @@
+"""The seams. A room offers or needs one of these; nothing else crosses a wall."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from typing import Any, Protocol, TypeAlias, runtime_checkable
+
+from octavo.core.model import Call, Change, Content, Entry, Page, Template
+from octavo.core.ref import Ref
+
+
+class Source(Protocol):
+    """What every backend must offer. Four members; everything else is an ability of its own.
+
+    The contract, checked clause by clause by `octavo.testing.SourceSuite`:
+
+    1. `list` gives every entry under the scope exactly once whatever the page size, ordered by segment
+       tuple; cursors are opaque and survive inserts and deletes; an unknown scope is an empty page.
+    2. What `list` does not give, `stat` and `read` answer with NotFound; `stat` and `read` agree.
+    3. `read` refuses with TooLarge above `max_bytes`; it never truncates.
+    4. `Entry.version` changes whenever the content changes.
+    5. `Ref.parse(str(ref)) == ref` for everything that is listed.
+    6. Only OctavoErrors leave, also when the system behind fails, hangs or answers garbage.
+    7. A `write` with a stale `if_match` is a Conflict; afterwards `read` sees it and `watch` tells it.
+    8. `watch` tells created, updated, deleted; nothing outside the scope; ends cleanly.
+    9. Safe under concurrent calls and cancellation.
+    10. Secrets in its options never show in repr, errors or logs.
+
+    A source that holds resources is an async context manager: opened once before the first call,
+    closed once after the last, also when opening failed half-way.
+    """
+
+    scheme: str
+
+    async def list(self, scope: Ref, *, cursor: str | None, limit: int) -> Page[Entry]: ...
+    async def stat(self, ref: Ref) -> Entry: ...
+    async def read(self, ref: Ref, *, max_bytes: int) -> Content: ...
+
+
+@runtime_checkable
+class Watches(Protocol):
+    def watch(self, scope: Ref) -> AsyncIterator[Change]:
+        """Changes under the scope, from the moment the iterator is first awaited until it is closed."""
+        ...
+
+
+@runtime_checkable
+class Writes(Protocol):
+    async def write(self, ref: Ref, body: str | bytes, *, if_match: str | None) -> Entry: ...
+    async def delete(self, ref: Ref, *, if_match: str | None) -> None: ...
+
+
+@runtime_checkable
+class Completes(Protocol):
+    async def complete(self, argument: str, prefix: str, given: Mapping[str, str]) -> Sequence[str]:
+        """Values for one variable of a template of this source, or paths for the argument `path`."""
+        ...
+
+
+@runtime_checkable
+class Spells(Protocol):
+    """Some addresses have two spellings (`file://x.md`, `file:///root/x.md`)."""
+
+    def canonical(self, ref: Ref) -> Ref:
+        """The spelling that policy, cache and feed use. Forbidden for one outside every root."""
+        ...
+
+    def spelled(self, ref: Ref) -> Ref:
+        """The other public spelling of a canonical address; itself where there is none."""
+        ...
+
+
+@runtime_checkable
+class Stamps(Protocol):
+    """Cheap proof that a cached reply still holds."""
+
+    def stamp(self, ref: Ref, op: str) -> object | None:
+        """A value that changes when the reply to `op` on `ref` would; None: do not reuse a reply.
+
+        Synchronous, microseconds, and never raises: it runs on every cache hit.
+        """
+        ...
+
+
+@runtime_checkable
+class Offers(Protocol):
+    """Templates beyond the listed entries."""
+
+    def templates(self) -> Sequence[Template]: ...
+
+
+ABILITIES: Mapping[str, type] = {
+    "watch": Watches,
+    "write": Writes,
+    "complete": Completes,
+    "spell": Spells,
+    "stamp": Stamps,
+    "template": Offers,
+}
+
+
+def abilities(source: Source) -> frozenset[str]:
+    """What `source` can do beyond the contract, seen from the methods it has."""
+    return frozenset(name for name, ability in ABILITIES.items() if isinstance(source, ability))
+
+
+# What a step answers: Content for read, Page for list, Entry for stat, and so on by `op`.
+Reply: TypeAlias = Any
+Next: TypeAlias = Callable[[Call], Awaitable[Reply]]
+
+
+class Step(Protocol):
+    """One fold of the pipeline: `(call, call_next) -> reply`.
+
+    On the way to a cache hit no step may suspend or use task-bound helpers (`asyncio.timeout`, cancel
+    scopes): the hot lane runs the chain without a task.
+    """
+
+    async def __call__(self, call: Call, call_next: Next) -> Reply: ...
+
+
+class Channel(Protocol):
+    """The client that waits for a call, as far as the pipeline may know it."""
+
+    async def progress(self, value: float, total: float | None = None, message: str | None = None) -> None: ...
+
+    @property
+    def wire(self) -> Any:
+        """Raw protocol features, for plugins that the operator marked `protocol: true`."""
+        ...
+
+
+class Ledger(Protocol):
+    """Append-only audit records. `append` is cheap and never blocks; nothing that a record describes
+    may leave the process before `flush` has returned."""
+
+    def append(self, record: bytes) -> None:
+        """One JSON object without its closing line end."""
+        ...
+
+    def flush(self) -> None:
+        """Raises InternalError when the records could not be stored."""
+        ...
+
+
+Listener: TypeAlias = Callable[[Change], None]
+
+
+class Feed(Protocol):
+    """The ordered change feed of all sources."""
+
+    def publish(self, change: Change) -> Change: ...
+
+    def subscribe(self, listener: Listener) -> Callable[[], None]:
+        """Calls `listener` for each change, in order, on the event loop. Returns the way out."""
+        ...

@@ -1,0 +1,127 @@
+"""Tools and prompts as values: what a client sees of them, and what they answer."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, Protocol, TypeAlias
+
+from octavo.core.model import Call, Content, Entry
+
+
+@dataclass(frozen=True, slots=True)
+class Text:
+    text: str
+    meta: Mapping[str, Any] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Image:
+    data: bytes
+    mime_type: str
+
+
+@dataclass(frozen=True, slots=True)
+class Audio:
+    data: bytes
+    mime_type: str
+
+
+@dataclass(frozen=True, slots=True)
+class Embedded:
+    content: Content
+    uri: str  # as the caller spelled it
+
+
+@dataclass(frozen=True, slots=True)
+class Link:
+    entry: Entry
+    uri: str
+
+
+Block: TypeAlias = Text | Image | Audio | Embedded | Link
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Hints:
+    """All four are always written: a missing hint is read as the worst case by some clients."""
+
+    read_only: bool
+    destructive: bool
+    idempotent: bool
+    open_world: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ToolInfo:
+    name: str
+    description: str
+    input_schema: Mapping[str, Any]
+    hints: Hints
+    title: str | None = None
+    output_schema: Mapping[str, Any] | None = None
+    permissions: tuple[str, ...] = ()
+    timeout: float = 60.0  # seconds a call may take
+    lane_safe: bool = False  # read-only, and never asks, waits for approval or reports progress
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ToolResult:
+    content: tuple[Block, ...]
+    structured: Mapping[str, Any] | None = None
+    is_error: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PromptArgument:
+    name: str
+    description: str | None = None
+    required: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PromptInfo:
+    name: str
+    description: str
+    title: str | None = None
+    arguments: tuple[PromptArgument, ...] = ()
+    input_schema: Mapping[str, Any] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class PromptMessage:
+    role: Literal["system", "user", "assistant"]
+    content: Block
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PromptResult:
+    messages: tuple[PromptMessage, ...]
+    description: str | None = None
+
+
+class Tools(Protocol):
+    """The registry of tools, as the transport and the pipeline see it: the source of `tool://`."""
+
+    def tool(self, name: str) -> ToolInfo | None: ...
+
+    async def invoke(self, call: Call) -> ToolResult | Any:
+        """Runs the tool that `call.ref` names with `call.arguments`.
+
+        Raises NotFound for an unknown tool and InvalidParams (data `toolName`, `validationErrors`) for
+        bad arguments. Anything but a ToolResult comes from a plugin that may speak the raw protocol
+        and goes to the wire as it is.
+        """
+        ...
+
+
+class Prompts(Protocol):
+    """The registry of prompts: the source of `prompt://`."""
+
+    def prompt(self, name: str) -> PromptInfo | None: ...
+
+    async def render(self, call: Call) -> PromptResult | Any: ...
+
+    async def complete(self, argument: str, prefix: str, given: Mapping[str, str]) -> Sequence[str]:
+        """`argument` is `prompt name/argument name`."""
+        ...
