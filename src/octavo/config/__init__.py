@@ -1,0 +1,1 @@
+"""The shape of octavo.yaml and how it is read."""

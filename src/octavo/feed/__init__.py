@@ -1,0 +1,1 @@
+"""Merges the watches of all sources into one ordered change feed."""

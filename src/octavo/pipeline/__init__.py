@@ -1,0 +1,1 @@
+"""The eight folds that every request passes, always the same, always in this order."""

@@ -1,0 +1,1 @@
+"""Where state lives: the state directory, its secret, the audit ledger."""

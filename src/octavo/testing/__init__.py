@@ -1,0 +1,1 @@
+"""What a source author needs for tests; shipped in the wheel."""
