@@ -9,7 +9,8 @@
 
 A pattern matches the path, never the query. `file:///x/*` matches absolute addresses only and
 `file://x/*` relative ones only; whoever matches a file tries both spellings of its address.
-`?` and `[` are ordinary characters: they are legal in URIs. Matching is linear in the length of
+`?` and `[` are ordinary characters: they are legal in URIs. Percent-encoding is decoded once, as in an
+address, and `%2A` is a star that is no wildcard. Matching is linear in the length of
 the path times the number of pattern segments; no regular expression is built from foreign text.
 """
 
@@ -17,9 +18,10 @@ from __future__ import annotations
 
 import unicodedata
 from collections.abc import Sequence
+from typing import TypeAlias
 
 from octavo.core.errors import InvalidParams
-from octavo.core.ref import Ref
+from octavo.core.ref import Ref, decode, is_scheme
 
 MAX_PATTERN_CHARACTERS = 4096
 
@@ -34,19 +36,21 @@ class Glob:
         if len(text) > MAX_PATTERN_CHARACTERS:
             raise InvalidParams(f"The pattern is longer than {MAX_PATTERN_CHARACTERS} characters")
         self.text = text
-        self._segments: tuple[str, ...] = ()
+        self._segments: tuple[_Part, ...] = ()
         self._subtree = False
         self._absolute = False
         self.scheme = "*"
         if text in ("**", "*"):
             self._subtree = True
             return
-        scheme, separator, path = unicodedata.normalize("NFC", text).partition("://")
-        if not separator or not scheme:
+        scheme, separator, path = text.partition("://")
+        if not separator or not (scheme == "*" or is_scheme(scheme)):
             raise InvalidParams(f"Not a pattern: {text!r} (expected scheme://path, with * and **)")
         self.scheme = scheme.lower()
-        if self.scheme == "file" and path.startswith("/"):
-            self._absolute, path = True, path[1:]
+        if self.scheme == "file":
+            if path.startswith("localhost/"):
+                path = path.removeprefix("localhost")
+            self._absolute, path = path.startswith("/"), path.removeprefix("/")
         if path in ("*", "**", ""):
             self._subtree = path != "" or self._absolute
             parts: list[str] = []
@@ -55,23 +59,35 @@ class Glob:
             if parts[-1] in ("*", "**", ""):
                 self._subtree = True
                 parts.pop()
-        if any(part in ("", ".", "..") for part in parts):
-            raise InvalidParams(f"Not a pattern: {text!r} has an empty, '.' or '..' segment")
-        self._segments = tuple(parts)
+        self._segments = tuple(_compiled(part, text) for part in parts)
+
+    @classmethod
+    def at(cls, ref: Ref) -> Glob:
+        """The pattern that matches this one address, whatever characters are in it."""
+        glob = cls.__new__(cls)
+        glob.text, glob.scheme = str(ref.bare), ref.scheme
+        glob._segments = tuple((segment,) for segment in ref.segments)
+        glob._subtree, glob._absolute = False, ref.absolute
+        return glob
+
+    @property
+    def subtree(self) -> bool:
+        """Whether whatever stands below a match is a match too."""
+        return self._subtree
 
     @property
     def exact(self) -> bool:
         """Whether the pattern can match one address only."""
-        return not self._subtree and self.scheme != "*" and not any("*" in part for part in self._segments)
+        return not self._subtree and self.scheme != "*" and all(len(part) == 1 for part in self._segments)
 
     @property
     def literal(self) -> Ref:
         """The longest fixed beginning: every match stands below it."""
         fixed: list[str] = []
         for part in self._segments:
-            if "*" in part:
+            if len(part) != 1:
                 break
-            fixed.append(part)
+            fixed.append(part[0])
         return Ref(self.scheme, tuple(fixed), (), self._absolute)
 
     def matches(self, ref: Ref) -> bool:
@@ -99,12 +115,28 @@ class Glob:
         return hash(self.text)
 
 
-def _match(pattern: Sequence[str], path: Sequence[str], subtree: bool) -> bool:
+# One segment as the texts between its stars: ("a", "") is `a*`, a single text is a fixed name, and the
+# empty tuple is `**`. So a star that a name really contains (%2A) is never taken for a wildcard.
+_Part: TypeAlias = tuple[str, ...]
+_ANY_DEPTH: _Part = ()
+
+
+def _compiled(segment: str, pattern: str) -> _Part:
+    if segment == "**":
+        return _ANY_DEPTH
+    pieces = tuple(unicodedata.normalize("NFC", decode(piece)) for piece in segment.split("*"))
+    if pieces in (("",), (".",), ("..",)) or any("/" in piece for piece in pieces):
+        # It could match nothing, so a deny rule would silently do nothing.
+        raise InvalidParams(f"Not a pattern: {pattern!r} has an empty, '.' or '..' segment, or an encoded slash")
+    return pieces
+
+
+def _match(pattern: Sequence[_Part], path: Sequence[str], subtree: bool) -> bool:
     """Two pointers with one backtrack point: `**` is to segments what `*` is to characters."""
     i = j = 0
     star, mark = -1, 0
     while j < len(path):
-        if i < len(pattern) and pattern[i] == "**":
+        if i < len(pattern) and pattern[i] == _ANY_DEPTH:
             star, mark = i, j
             i += 1
         elif i < len(pattern) and _match_segment(pattern[i], path[j]):
@@ -117,19 +149,19 @@ def _match(pattern: Sequence[str], path: Sequence[str], subtree: bool) -> bool:
             i, j = star + 1, mark
         else:
             return False
-    return all(part == "**" for part in pattern[i:])
+    return all(part == _ANY_DEPTH for part in pattern[i:])
 
 
-def _match_segment(pattern: str, name: str) -> bool:
-    if "*" not in pattern:
-        return pattern == name
-    first, *middle, last = pattern.split("*")
+def _match_segment(pieces: _Part, name: str) -> bool:
+    if len(pieces) == 1:
+        return pieces[0] == name
+    first, last = pieces[0], pieces[-1]
     if not name.startswith(first) or len(name) < len(first) + len(last) or not name.endswith(last):
         return False
     at, end = len(first), len(name) - len(last)
-    for part in middle:  # the earliest place is always a safe choice: what follows has the most room
-        found = name.find(part, at, end)
+    for piece in pieces[1:-1]:  # the earliest place is always a safe choice: what follows has the most room
+        found = name.find(piece, at, end)
         if found < 0:
             return False
-        at = found + len(part)
+        at = found + len(piece)
     return True

@@ -19,7 +19,7 @@ T = TypeVar("T")
 
 # What a caller can ask for, and what a policy rule can grant. Plain strings rather than an enum:
 # they are part of dictionary keys on the hot path, and an enum hashes in Python.
-Op = Literal["list", "read", "stat", "search", "watch", "write", "delete", "invoke", "render", "complete"]
+Op = Literal["list", "templates", "read", "stat", "search", "watch", "write", "delete", "invoke", "render", "complete"]
 Verb = Literal[
     "list", "read", "search", "watch", "write", "delete", "invoke", "render", "complete", "approve", "admin",
     "read_unredacted",
@@ -30,7 +30,7 @@ VERBS: tuple[Verb, ...] = (
 )  # fmt: skip
 VERB_OF: Mapping[Op, Verb] = MappingProxyType(
     {
-        "list": "list", "read": "read", "stat": "list", "search": "search", "watch": "watch", "write": "write",
+        "list": "list", "templates": "list", "read": "read", "stat": "list", "search": "search", "watch": "watch", "write": "write",
         "delete": "delete", "invoke": "invoke", "render": "render", "complete": "list",
     }
 )  # fmt: skip
@@ -56,9 +56,10 @@ class Principal(NamedTuple):
 class Trail:
     """What happened to one call on its way, for its audit record. Append-only by convention."""
 
-    __slots__ = ("cache", "rule", "size")
+    __slots__ = ("cache", "id", "rule", "size")
 
     def __init__(self) -> None:
+        self.id = 0  # of the audit record; a child names its parent by it
         self.rule = ""  # the policy rule that decided
         self.cache = ""  # "hit", "miss" or "" where no cache applies
         self.size = 0  # bytes of content that were given out
@@ -90,7 +91,12 @@ class Content:
 
     @property
     def size(self) -> int:
-        return len(self.body) if isinstance(self.body, bytes) else len(self.body.encode("utf-8"))
+        """Bytes of the body; counted once, since it is asked on every hit."""
+        size: int | None = self.memo.get("size")
+        if size is None:
+            body = self.body
+            size = self.memo["size"] = len(body) if isinstance(body, bytes) else len(body.encode("utf-8"))
+        return size
 
 
 @dataclass(frozen=True, slots=True)

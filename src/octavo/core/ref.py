@@ -15,7 +15,8 @@ from octavo.core.errors import Forbidden, InvalidParams
 
 MAX_SEGMENT_BYTES = 255
 MAX_PATH_BYTES = 4096
-MAX_URI_CHARACTERS = 16_384  # percent-encoding triples a path; the query comes on top
+MAX_QUERY_BYTES = 4096
+MAX_URI_CHARACTERS = 24_800  # percent-encoding triples path and query: what is printed can be parsed again
 
 _SCHEME = re.compile(r"[a-z][a-z0-9+.-]{0,63}\Z")
 _PERCENT = re.compile(r"(?:%[0-9A-Fa-f]{2})+")
@@ -28,7 +29,7 @@ _UNSEEN = re.compile(
 )
 # What would end a segment or a value early, or be decoded again. All else is printed as it is.
 _PATH_ESCAPES = {ord(c): "".join(f"%{b:02X}" for b in c.encode()) for c in ' %?#"<>^`{}|'}
-_QUERY_ESCAPES = {ord(c): f"%{ord(c):02X}" for c in ' %&=#+"<>'}
+_QUERY_ESCAPES = {n: f"%{n:02X}" for n in (*range(0x20), *map(ord, ' %&=#+"<>'), 0x7F)}
 
 
 class Ref(NamedTuple):
@@ -50,9 +51,9 @@ class Ref(NamedTuple):
         if len(uri) > MAX_URI_CHARACTERS:
             raise InvalidParams(f"The URI is longer than {MAX_URI_CHARACTERS} characters")
         scheme, separator, rest = uri.partition("://")
-        scheme = scheme.lower()
-        if not separator or not _SCHEME.match(scheme):
+        if not separator or not is_scheme(scheme):
             raise InvalidParams("Not a resource URI: expected scheme://path")
+        scheme = scheme.lower()
         if "#" in rest:
             raise InvalidParams("A resource URI has no fragment; write # as %23")
         path, has_query, query = rest.partition("?")
@@ -69,8 +70,11 @@ class Ref(NamedTuple):
         cls, scheme: str, segments: Iterable[str] = (), params: Iterable[tuple[str, str]] = (), *, absolute: bool = False
     ) -> Ref:
         """From parts that are already decoded. The same checks as `parse`."""
+        if not is_scheme(scheme) or (absolute and scheme.lower() != "file"):
+            raise InvalidParams("Not a resource URI: expected scheme://path")
         parts = tuple(_normal(segment) for segment in segments)
-        return cls(scheme, _checked(parts), tuple(sorted(params)), absolute)
+        query = _checked_parameters((_normal(key), _normal(value)) for key, value in params)
+        return cls(scheme.lower(), _checked(parts), query, absolute)
 
     @property
     def path(self) -> str:
@@ -95,8 +99,10 @@ class Ref(NamedTuple):
         return Ref.of(self.scheme, (*self.segments, *names), absolute=self.absolute)
 
     def within(self, scope: Ref) -> bool:
-        """Whether this address is the scope itself or stands below it."""
-        return self.scheme == scope.scheme and self.segments[: len(scope.segments)] == scope.segments
+        """Whether this address is the scope itself or stands below it. `file://` is above both spellings."""
+        if self.scheme != scope.scheme or self.segments[: len(scope.segments)] != scope.segments:
+            return False
+        return self.absolute is scope.absolute or not (scope.absolute or scope.segments)
 
     def __str__(self) -> str:
         slash = "/" if self.absolute else ""
@@ -109,6 +115,11 @@ class Ref(NamedTuple):
             return text
         query = "&".join(f"{k.translate(_QUERY_ESCAPES)}={v.translate(_QUERY_ESCAPES)}" for k, v in self.params)
         return f"{text}?{query}"
+
+
+def is_scheme(text: str) -> bool:
+    """ASCII only, in any case: `str.lower` would turn the Kelvin sign into a `k`."""
+    return text.isascii() and _SCHEME.match(text.lower()) is not None
 
 
 def decode(raw: str) -> str:
@@ -155,19 +166,30 @@ def _checked(segments: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def _parameters(query: str) -> tuple[tuple[str, str], ...]:
-    params: dict[str, str] = {}
+    params: list[tuple[str, str]] = []
     for part in query.split("&"):
         key, equals, value = part.partition("=")
-        key, value = _segment(key), _segment(value)
         if not key or not equals:
             raise InvalidParams("A query is written ?name=value&name=value")
-        if key in params:
+        params.append((_segment(key), _segment(value)))
+    return _checked_parameters(params)
+
+
+def _checked_parameters(params: Iterable[tuple[str, str]]) -> tuple[tuple[str, str], ...]:
+    found: dict[str, str] = {}
+    total = 0
+    for key, value in params:
+        if not key:
+            raise InvalidParams("A query is written ?name=value&name=value")
+        if key in found:
             raise InvalidParams(f"The query parameter {key!r} is given twice")
         if _UNSEEN.search(key) or "\x00" in value:
             raise InvalidParams("A query may not contain control or invisible characters")
         try:
-            (key + value).encode("utf-8")
+            total += len(key.encode("utf-8")) + len(value.encode("utf-8")) + 2
         except UnicodeEncodeError:
             raise InvalidParams("The URI is not valid Unicode") from None
-        params[key] = value
-    return tuple(sorted(params.items()))
+        if total > MAX_QUERY_BYTES:
+            raise InvalidParams(f"The query is longer than {MAX_QUERY_BYTES} bytes")
+        found[key] = value
+    return tuple(sorted(found.items()))

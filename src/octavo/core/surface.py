@@ -86,6 +86,7 @@ class PromptInfo:
     title: str | None = None
     arguments: tuple[PromptArgument, ...] = ()
     input_schema: Mapping[str, Any] | None = None
+    lane_safe: bool = False  # never asks the client anything while it renders
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,6 +105,10 @@ class Tools(Protocol):
     """The registry of tools, as the transport and the pipeline see it: the source of `tool://`."""
 
     def tool(self, name: str) -> ToolInfo | None: ...
+
+    def header_schema(self, name: str) -> Mapping[str, Any] | None:
+        """The input schema of a tool that takes arguments from HTTP headers; None for all others."""
+        ...
 
     async def invoke(self, call: Call) -> ToolResult | Any:
         """Runs the tool that `call.ref` names with `call.arguments`.

@@ -1,1 +1,5 @@
 """Merges the watches of all sources into one ordered change feed."""
+
+from octavo.feed.feed import ChangeFeed
+
+__all__ = ["ChangeFeed"]

@@ -1,1 +1,32 @@
-"""What a source author needs for tests; shipped in the wheel."""
+"""What our tests and those of a plugin's author share. The only room that imports pytest; shipped.
+
+from octavo.testing import SourceSuite
+
+class TestMySource(SourceSuite):
+    @pytest.fixture
+    def source(self):
+        return MySource(...)        # holding exactly SourceSuite.TREE
+"""
+
+import pytest
+
+# Before the suites are imported, or their assertions explain nothing.
+pytest.register_assert_rewrite("octavo.testing.base", "octavo.testing.source_suite", "octavo.testing.fault_suite")
+
+from octavo.core.clock import FrozenClock
+from octavo.testing.base import Watched
+from octavo.testing.fault_suite import FaultSuite
+from octavo.testing.faults import FAULTS, Fault, broken_calls, garbled, misbehave
+from octavo.testing.source_suite import SourceSuite
+
+__all__ = [
+    "FAULTS",
+    "Fault",
+    "FaultSuite",
+    "FrozenClock",
+    "SourceSuite",
+    "Watched",
+    "broken_calls",
+    "garbled",
+    "misbehave",
+]

@@ -1,0 +1,309 @@
+"""What only shows when the parts of a configuration, and the machine, are seen together.
+
+A problem keeps a configuration from loading; a warning is told and loads.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from types import MappingProxyType
+from typing import NamedTuple
+
+from octavo.config.model import Config, FileOptions, FileTemplate, MemoryOptions, Rule
+from octavo.config.problems import KeyPath, dotted
+from octavo.config.words import RESERVED_SCHEMES, variables
+from octavo.core.glob import Glob
+
+MIN_KEY_CHARACTERS = 16
+LOCAL = "local"  # whoever started the process, where no agent was selected
+
+
+class Finding(NamedTuple):
+    path: KeyPath
+    message: str
+    hint: str = ""
+    fatal: bool = True
+
+
+class Kept(NamedTuple):
+    """What is left of a configuration when wrong parts were taken out."""
+
+    broken: frozenset[str] = frozenset()  # sections that lost something: what is absent there proves nothing
+    numbers: Mapping[str, Sequence[int]] = MappingProxyType({})  # by section: the places in the file of list entries
+
+
+WHOLE = Kept()
+
+
+@dataclass(frozen=True, slots=True)
+class Site:
+    """A configuration, and where its state goes."""
+
+    config: Config
+    state: Path
+    kept: Kept = WHOLE
+
+    def number(self, section: str, index: int) -> int:
+        """Where an entry of a list stands in the file."""
+        numbers = self.kept.numbers
+        return numbers[section][index] if section in numbers else index
+
+
+def check(site: Site) -> list[Finding]:
+    """Everything that is wrong or odd, in no particular order."""
+    return [finding for look in LOOKS for finding in look(site)]
+
+
+def _roots_exist(site: Site) -> Iterator[Finding]:
+    for path, folder in _roots(site.config):
+        fault = _not_a_folder(folder)
+        if fault:
+            yield Finding(path, fault, "paths are relative to the configuration file")
+
+
+def _roots_lie_apart(site: Site) -> Iterator[Finding]:
+    """Two ways to one file would let the rules of one address be passed by the other."""
+    seen: list[tuple[KeyPath, str, bool, Path]] = []
+    for path, folder in _roots(site.config):
+        if _not_a_folder(folder):
+            continue
+        name, real = str(path[1]), Path(os.path.realpath(folder))
+        exposed = site.config.sources[name].expose
+        for other_path, other_name, other_exposed, other in seen:
+            if name != other_name and not (exposed and other_exposed):
+                continue
+            if relation := _relation(real, other):
+                yield Finding(
+                    path,
+                    f"{relation} {dotted(other_path)}: the same files would have two addresses",
+                    "serve the outer folder once" if name == other_name else "keep one of the sources at expose: false",
+                )
+        seen.append((path, name, exposed, real))
+
+
+def _public_prefixes_lie_apart(site: Site) -> Iterator[Finding]:
+    for name, source in _file_sources(site.config):
+        seen: list[tuple[int, Path]] = []
+        for index, root in enumerate(source.roots):
+            if root.public is None:
+                continue
+            prefix = Path(root.public)
+            for other_index, other in seen:
+                if prefix == other or other in prefix.parents or prefix in other.parents:
+                    yield Finding(
+                        ("sources", name, "roots", index, "as"),
+                        f"is the same as, inside or around that of roots[{other_index}]",
+                        "give each root a prefix of its own",
+                    )
+            seen.append((index, prefix))
+
+
+def _schemes_are_unique(site: Site) -> Iterator[Finding]:
+    owners: dict[str, str] = {}
+    for name, source in site.config.sources.items():
+        if not source.expose:
+            continue
+        if owner := owners.get(source.scheme):
+            yield Finding(
+                ("sources", name),
+                f"{source.scheme}:// already belongs to the source {owner}",
+                "give this one a scheme: of its own, or merge the two into one source",
+            )
+        owners.setdefault(source.scheme, name)
+
+
+def _templates_fit(site: Site) -> Iterator[Finding]:
+    for name, source in site.config.sources.items():
+        if isinstance(source, FileOptions):
+            for index, template in enumerate(source.templates):
+                yield from _file_template_fits(template, source.scheme, ("sources", name, "templates", index))
+        else:
+            for path, filled in source.templates.items():
+                for variable in filled.values:
+                    if variable not in variables(path):
+                        yield _no_variable(("sources", name, "templates", path, "values", variable), path)
+
+
+def _file_template_fits(template: FileTemplate, scheme: str, path: KeyPath) -> Iterator[Finding]:
+    if _scheme(template.uri) != scheme:
+        yield Finding((*path, "uri"), f"does not begin with {scheme}://, the scheme of this source")
+    for variable in template.parameters:
+        if variable not in variables(template.uri):
+            yield _no_variable((*path, "parameters", variable), template.uri)
+
+
+def _no_variable(path: KeyPath, template: str) -> Finding:
+    return Finding(path, "is no variable of the template", f"it has {', '.join(variables(template))}")
+
+
+def _resources_are_served(site: Site) -> Iterator[Finding]:
+    if "sources" in site.kept.broken or site.config.plugins:  # a plugin may bring sources of its own
+        return
+    schemes = _exposed_schemes(site.config)
+    for index, words in enumerate(site.config.resources):
+        if _scheme(words.uri) not in schemes:
+            yield Finding(
+                ("resources", site.number("resources", index), "uri"),
+                f"no exposed source serves {_scheme(words.uri)}://",
+                _offer(schemes),
+            )
+
+
+def _rules_name_known_things(site: Site) -> Iterator[Finding]:
+    agents = site.config.agents
+    roles = {role for agent in agents.values() for role in agent.roles}
+    schemes = {*_exposed_schemes(site.config), *RESERVED_SCHEMES, "*"}
+    for index, rule in enumerate(site.config.policy):
+        path: KeyPath = ("policy", site.number("policy", index))
+        for who in rule.who:
+            if who.startswith("role:") and who.removeprefix("role:") not in roles:
+                yield Finding((*path, "who"), f"no agent has the role {who.removeprefix('role:')}", fatal=False)
+            elif not who.startswith("role:") and who not in (*agents, "*", LOCAL):
+                yield Finding((*path, "who"), f"there is no agent {who}", fatal=False)
+        for pattern in rule.what:
+            if Glob(pattern).scheme not in schemes and not site.config.plugins:
+                yield Finding((*path, "what"), f"no exposed source serves {Glob(pattern).scheme}://", fatal=False)
+
+
+def _rules_differ(site: Site) -> Iterator[Finding]:
+    seen: dict[tuple[object, ...], int] = {}
+    for index, rule in enumerate(site.config.policy):
+        number = site.number("policy", index)
+        first = seen.setdefault(_meaning(rule), number)
+        if first != number:
+            yield Finding(("policy", number), f"says the same as policy[{first}]", fatal=False)
+
+
+def _keys_differ(site: Site) -> Iterator[Finding]:
+    owners: dict[str, str] = {}
+    for name, agent in site.config.agents.items():
+        digest = agent.digest
+        if digest is None:
+            continue
+        field = "key" if agent.key is not None else "key_sha256"
+        if owner := owners.get(digest):
+            yield Finding(("agents", name, field), f"is the key of {owner}", "every agent needs a key of its own")
+        owners.setdefault(digest, name)
+        if agent.key is not None and len(agent.key.get_secret_value()) < MIN_KEY_CHARACTERS:
+            yield Finding(
+                ("agents", name, "key"),
+                f"is shorter than {MIN_KEY_CHARACTERS} characters and could be guessed",
+                "make one with: openssl rand -base64 32",
+                fatal=False,
+            )
+
+
+def _http_is_guarded(site: Site) -> Iterator[Finding]:
+    bind = site.config.serve.http.bind
+    if "agents" in site.kept.broken:
+        return
+    if not bind.loopback and not any(agent.digest for agent in site.config.agents.values()):
+        yield Finding(
+            ("serve", "http", "bind"),
+            f"other machines can reach {bind}, but no agent has a key",
+            "give an agent a key, or bind 127.0.0.1",
+        )
+
+
+def _named_files_exist(site: Site) -> Iterator[Finding]:
+    for index, folder in enumerate(site.config.prompts.dirs or ()):
+        if fault := _not_a_folder(folder):
+            yield Finding(("prompts", "dirs", index), fault)
+    for index, plugin in enumerate(site.config.plugins):
+        if plugin.path is None:
+            continue
+        path: KeyPath = ("plugins", site.number("plugins", index), "path")
+        if not plugin.path.exists():
+            yield Finding(path, f"there is no {plugin.path}")
+        elif plugin.path.is_file() and plugin.path.suffix != ".py":
+            yield Finding(path, "is no Python file")
+        elif plugin.path.is_dir() and not (plugin.path / "__init__.py").is_file():
+            yield Finding(path, "is no Python package: it has no __init__.py")
+
+
+def _state_is_apart(site: Site) -> Iterator[Finding]:
+    state = Path(os.path.realpath(site.state))
+    for path, folder in _roots(site.config):
+        real = Path(os.path.realpath(folder))
+        if real == state or state in real.parents:
+            yield Finding(path, f"lies in the state folder {site.state}, which is never served", fatal=False)
+
+
+def _something_is_served(site: Site) -> Iterator[Finding]:
+    if not site.config.sources and not site.config.plugins:
+        yield Finding((), "names no source, so nothing is served", "add an entry under sources:", fatal=False)
+
+
+LOOKS: tuple[Callable[[Site], Iterator[Finding]], ...] = (
+    _roots_exist,
+    _roots_lie_apart,
+    _public_prefixes_lie_apart,
+    _schemes_are_unique,
+    _templates_fit,
+    _resources_are_served,
+    _rules_name_known_things,
+    _rules_differ,
+    _keys_differ,
+    _http_is_guarded,
+    _named_files_exist,
+    _state_is_apart,
+    _something_is_served,
+)
+
+
+def _file_sources(config: Config) -> Iterator[tuple[str, FileOptions]]:
+    for name, source in config.sources.items():
+        if isinstance(source, FileOptions):
+            yield name, source
+
+
+def _roots(config: Config) -> Iterator[tuple[KeyPath, Path]]:
+    for name, source in _file_sources(config):
+        for index, root in enumerate(source.roots):
+            yield ("sources", name, "roots", index), root.path
+
+
+def _exposed_schemes(config: Config) -> tuple[str, ...]:
+    sources: Mapping[str, FileOptions | MemoryOptions] = config.sources
+    return tuple(dict.fromkeys(source.scheme for source in sources.values() if source.expose))
+
+
+def _scheme(uri: str) -> str:
+    return uri.partition("://")[0].lower()
+
+
+def _offer(schemes: Sequence[str]) -> str:
+    return f"there is {', '.join(f'{scheme}://' for scheme in schemes)}" if schemes else "no source is exposed"
+
+
+def _meaning(rule: Rule) -> tuple[object, ...]:
+    return frozenset(rule.who), frozenset(rule.may), frozenset(rule.what), rule.effect, rule.hide
+
+
+def _not_a_folder(folder: Path) -> str:
+    try:
+        mode = folder.stat().st_mode
+    except FileNotFoundError:
+        return f"there is no folder {folder}"
+    except OSError as error:
+        return f"cannot look at {folder}: {error.strerror}"
+    if not stat.S_ISDIR(mode):
+        return f"{folder} is no folder"
+    if not os.access(folder, os.R_OK | os.X_OK):
+        return f"{folder} may not be read by this user"
+    return ""
+
+
+def _relation(folder: Path, other: Path) -> str:
+    """How two real folders overlap; by device and inode, so that bind mounts are seen through."""
+    if folder.samefile(other):
+        return "is the same folder as"
+    if any(parent.samefile(other) for parent in folder.parents):
+        return "lies inside"
+    if any(parent.samefile(folder) for parent in other.parents):
+        return "contains"
+    return ""

@@ -1,0 +1,39 @@
+"""What stands in a configuration file, and where."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from octavo.config.problems import KeyPath, Place
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """Something wrong with the text itself. Never repeats a value of it."""
+
+    path: KeyPath
+    place: Place
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """What stands in a file, and where. With `faults` the data is what could be read beside them."""
+
+    data: Mapping[str, Any]
+    places: Mapping[KeyPath, Place]
+    faults: tuple[Fault, ...] = ()
+
+    def place(self, path: KeyPath) -> Place:
+        """Of the nearest part of the path that stands in the file."""
+        for length in range(len(path), 0, -1):
+            if found := self.places.get(path[:length]):
+                return found
+        return self.places.get((), Place(1, 1))
+
+
+def broken(line: int, column: int, message: str) -> Document:
+    """Of text that could not be read at all."""
+    return Document({}, {}, (Fault((), Place(line, column), message),))

@@ -1,0 +1,257 @@
+"""Reads a configuration: text, shape, and what the parts mean together. All problems at once, with their lines."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, cast
+
+from pydantic import ValidationError
+
+from octavo.config.checks import WHOLE, Kept, Site, check
+from octavo.config.document import Document
+from octavo.config.model import Config, FileOptions, Root
+from octavo.config.problems import ConfigError, KeyPath, Place, Problem, dotted
+from octavo.config.reference import Context
+from octavo.config.schema import known_keys, nearest
+from octavo.config.toml import read_toml
+from octavo.config.yaml import read_yaml
+
+MAX_FILE_BYTES = 1 << 20
+NAMES = ("octavo.yaml", "octavo.yml", "octavo.toml")
+FREE_FORM = frozenset({"metadata", "annotations", "parameters"})  # whose values are the operator's own
+
+
+@dataclass(frozen=True)
+class Loaded:
+    """A configuration that holds together, and where it came from."""
+
+    config: Config
+    base: Path  # where relative paths begin; the served folder itself without a configuration
+    file: Path | None = None  # None without a configuration
+    warnings: tuple[Problem, ...] = ()
+    state_home: Path = Path(".")  # below which state goes without a configuration
+    places: Mapping[KeyPath, Place] = field(default_factory=dict[KeyPath, Place], repr=False)
+
+    def line(self, *path: str | int) -> int | None:
+        """The line of a key, such as `line("policy", 2)`; None without a file."""
+        place = self.places.get(path)
+        return place.line if place else None
+
+
+def find(directory: Path) -> Path | None:
+    """The configuration of a folder, if it has one."""
+    return next((directory / name for name in NAMES if (directory / name).is_file()), None)
+
+
+def load(path: Path, *, environ: Mapping[str, str] | None = None) -> Loaded:
+    """Raises ConfigError with every problem of the file."""
+    path = path.absolute()
+    text = _read(path)
+    return load_text(text, file=path, environ=environ)
+
+
+def load_text(text: str, *, file: Path, environ: Mapping[str, str] | None = None) -> Loaded:
+    """The same for text that stands in `file`, or would; its suffix says which format it is."""
+    document = read_toml(text) if file.suffix == ".toml" else read_yaml(text)
+    reader = _Reader(document, file, os.environ if environ is None else environ)
+    return reader.load()
+
+
+def zero(directory: Path, *, environ: Mapping[str, str] | None = None) -> Loaded:
+    """Without a configuration: one folder, everything in it but what is always hidden, no policy.
+
+    Raises ConfigError when the folder cannot be served.
+    """
+    root = directory.absolute()
+    options = FileOptions(kind="file", roots=(Root(path=root),), extensions=("*",))
+    home = _state_home(os.environ if environ is None else environ)
+    loaded = Loaded(Config(sources={"files": options}), root, state_home=home)
+    findings = check(Site(loaded.config, state_directory(loaded)))
+    problems = [Problem(str(directory), "", found.message) for found in findings if found.fatal]
+    if problems:
+        raise ConfigError(problems)
+    return loaded
+
+
+def state_directory(loaded: Loaded) -> Path:
+    """Where state lives: `.octavo` beside the configuration, or below $XDG_STATE_HOME without one."""
+    if loaded.file is not None:
+        return loaded.config.state.path or loaded.base / ".octavo"
+    root = os.path.realpath(loaded.base)
+    return loaded.state_home / "octavo" / hashlib.sha256(os.fsencode(root)).hexdigest()[:16]
+
+
+def _state_home(environ: Mapping[str, str]) -> Path:
+    given = environ.get("XDG_STATE_HOME", "")
+    return Path(given) if given.startswith("/") else Path.home() / ".local" / "state"
+
+
+def prompt_directories(loaded: Loaded) -> tuple[Path, ...]:
+    """Where prompts are loaded from. Never from a folder that is served without a configuration."""
+    if loaded.file is None:
+        return ()
+    if loaded.config.prompts.dirs is not None:
+        return loaded.config.prompts.dirs
+    beside = loaded.base / "prompts"
+    return (beside,) if beside.is_dir() else ()
+
+
+def _read(path: Path) -> str:
+    def refuse(message: str, hint: str = "", line: int | None = None) -> ConfigError:
+        return ConfigError([Problem(str(path), "", message, hint, line)])
+
+    try:
+        if path.is_dir():
+            raise refuse("is a folder", f"name the file, such as {path / NAMES[0]}, or run: octavo serve {path}")
+        if not path.exists():
+            raise refuse("there is no such file", "octavo serve DIR needs no configuration; octavo demo makes one")
+        if not path.is_file():
+            raise refuse("is no ordinary file")
+        with path.open("rb") as file:
+            raw = file.read(MAX_FILE_BYTES + 1)
+    except OSError as error:
+        raise refuse(f"cannot be read: {error.strerror}") from None
+    if len(raw) > MAX_FILE_BYTES:
+        raise refuse(f"is larger than {MAX_FILE_BYTES} bytes")
+    try:
+        return raw.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise refuse("is not UTF-8", "save it as UTF-8", raw.count(b"\n", 0, error.start) + 1) from None
+
+
+class _Reader:
+    def __init__(self, document: Document, file: Path, environ: Mapping[str, str]) -> None:
+        self._document, self._file = document, file
+        self._context = Context(file.parent, environ)
+        self._problems = [self._problem(fault.path, fault.message, place=fault.place) for fault in document.faults]
+
+    def load(self) -> Loaded:
+        if self._problems and not self._document.data:
+            raise ConfigError(self._problems)
+        said = {fault.path for fault in self._document.faults}
+        self._problems += (
+            self._problem(path, "has no value", "give it one, or leave the key out")
+            for path in _nulls(self._document.data, ())
+            if path not in said
+        )
+        said |= set(_nulls(self._document.data, ()))
+        config, kept = self._validate(said)
+        warnings: list[Problem] = []
+        if config is not None:
+            loaded = Loaded(config, self._file.parent, self._file)
+            for found in check(Site(config, state_directory(loaded), kept)):
+                problem = self._problem(found.path, found.message, found.hint)
+                (self._problems if found.fatal else warnings).append(problem)
+        if self._problems or config is None:
+            raise ConfigError(self._problems)
+        places = self._document.places
+        return Loaded(config, self._file.parent, self._file, tuple(warnings), places=places)
+
+    def _validate(self, said: set[KeyPath]) -> tuple[Config | None, Kept]:
+        """The configuration, or what is left of it without the parts that are wrong: so the checks
+        of the whole tell their problems in the same run."""
+        data = self._document.data
+        try:
+            return self._config(data), WHOLE
+        except ValidationError as error:
+            wrong = [
+                (_path(detail["loc"]), cast("dict[str, Any]", detail)) for detail in error.errors(include_url=False)
+            ]
+        # A list whose entries are wrong is also told to be too short.
+        said |= {path[:at] for path, _ in wrong for at, part in enumerate(path) if isinstance(part, int)}
+        self._problems += (self._explained(path, detail) for path, detail in wrong if path not in said)
+        rest, kept = _without(data, [path for path, _ in wrong])
+        try:
+            return self._config(rest), kept
+        except ValidationError:
+            return None, kept
+
+    def _config(self, data: Mapping[str, Any]) -> Config:
+        return Config.model_validate(data, context=self._context)
+
+    def _explained(self, path: KeyPath, detail: Mapping[str, Any]) -> Problem:
+        """In our words. The input itself is looked at for hints and never repeated."""
+        kind, context = detail["type"], detail.get("ctx", {})
+        match kind:
+            case "extra_forbidden":
+                near = nearest(str(path[-1]), known := known_keys(path[:-1], self._document.data))
+                hint = f"did you mean {near}?" if near else f"known here: {', '.join(known)}"
+                return self._problem(path, "unknown key", hint)
+            case "missing" | "union_tag_not_found":
+                path = (*path, "kind") if kind == "union_tag_not_found" else path
+                return self._problem(path, "is required")
+            case "union_tag_invalid":
+                kinds = context["expected_tags"].replace("'", "")
+                near = nearest(str(context["tag"]), kinds.split(", "))
+                return self._problem(
+                    (*path, "kind"), f"must be one of: {kinds}", f"did you mean {near}?" if near else ""
+                )
+            case "literal_error":
+                near = nearest(
+                    str(detail["input"]), context["expected"].replace(" or ", ", ").replace("'", "").split(", ")
+                )
+                return self._problem(path, f"must be {context['expected']}", f"did you mean {near}?" if near else "")
+            case "value_error":
+                return self._problem(path, str(context["error"]))
+            case _:
+                return self._problem(path, MESSAGES.get(kind) or detail["msg"].replace("Input should", "must"))
+
+    def _problem(self, path: KeyPath, message: str, hint: str = "", *, place: Place | None = None) -> Problem:
+        place = place or self._document.place(path)
+        return Problem(str(self._file), dotted(path), message, hint, place.line, place.column)
+
+
+MESSAGES: Mapping[str, str] = {
+    "tuple_type": "must be a list",
+    "dict_type": "must be a mapping of keys and values",
+    "model_type": "must be a mapping of keys and values",
+    "model_attributes_type": "must be a mapping of keys and values",
+    "string_type": "must be text (put quotes around it)",
+    "bool_type": "must be true or false",
+    "int_type": "must be a whole number",
+    "too_short": "must not be empty",
+    "string_too_short": "must not be empty",
+}
+
+
+def _path(loc: tuple[int | str, ...]) -> KeyPath:
+    """pydantic's location as a path in the file: without the kind of a source and the mark of a key."""
+    path = tuple(part for part in loc if part != "[key]")
+    return path[:2] + path[3:] if path[0] == "sources" and len(path) > 2 else path
+
+
+def _nulls(value: Any, path: KeyPath) -> Iterator[KeyPath]:
+    items: Iterable[tuple[str | int, Any]] = ()
+    if isinstance(value, dict):
+        items = cast("dict[str, Any]", value).items()
+    elif isinstance(value, list):
+        items = enumerate(cast("Iterable[Any]", value))
+    elif value is None and not FREE_FORM.intersection(path[:-1]):
+        yield path
+    for key, item in items:
+        yield from _nulls(item, (*path, key))
+
+
+def _without(data: Mapping[str, Any], wrong: list[KeyPath]) -> tuple[dict[str, Any], Kept]:
+    """The data without every section, and every entry of a section, that is wrong."""
+    whole = {path[0] for path in wrong if len(path) == 1}
+    entries = {path[:2] for path in wrong if len(path) > 1}
+    rest: dict[str, Any] = {}
+    numbers: dict[str, list[int]] = {}
+    for section, value in data.items():
+        if section in whole:
+            continue
+        if isinstance(value, dict):
+            items = cast("dict[str, Any]", value).items()
+            rest[section] = {key: item for key, item in items if (section, key) not in entries}
+        elif isinstance(value, list):
+            listed = [*enumerate(cast("Iterable[Any]", value))]
+            numbers[section] = [index for index, _ in listed if (section, index) not in entries]
+            rest[section] = [item for index, item in listed if (section, index) not in entries]
+        else:
+            rest[section] = value
+    return rest, Kept(frozenset(str(path[0]) for path in wrong), numbers)

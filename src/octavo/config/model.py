@@ -1,0 +1,417 @@
+"""The shape of octavo.yaml. The JSON Schema that editors use is made from these classes, never by hand.
+
+Values are final here: sizes are bytes, times are seconds, paths are absolute, secrets are resolved.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import hashlib
+from collections.abc import Callable
+from typing import Annotated, Any, Literal, TypeAlias
+
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, field_validator, model_validator
+
+from octavo.config.reference import FilePath, Secret
+from octavo.config.units import (
+    Address,
+    Limit,
+    Size,
+    Time,
+    Timeout,
+    parse_bind,
+    parse_rate,
+    parse_size,
+    parse_time,
+    parse_timeout,
+)
+from octavo.config.words import (
+    AgentId,
+    Count,
+    Expression,
+    Extension,
+    Flag,
+    MimeType,
+    Name,
+    NamePattern,
+    Patterns,
+    Scheme,
+    UriOrTemplate,
+    UriTemplate,
+    Whos,
+    check_template,
+    check_uri,
+    one_or_many,
+)
+from octavo.core.model import Verb
+
+
+class Strict(BaseModel):
+    """Unknown keys are errors, values do not change, and no error repeats a value."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, hide_input_in_errors=True, allow_inf_nan=False)
+
+
+def _written(text: str, parse: Callable[[object], Any], description: str) -> Any:
+    """A default as people would write it: the schema shows the text, the model holds the value."""
+    return Field(default=parse(text), description=description, json_schema_extra={"default": text})
+
+
+class Cache(Strict):
+    ttl: Time = _written("60s", parse_time, "How long a copy may be served, such as 60 or 5m; 0 never keeps one.")
+
+
+def _check_public_prefix(prefix: str) -> str:
+    if not prefix.startswith("/") or prefix == "/":
+        raise ValueError("must be an absolute path such as /project")
+    check_uri(f"file://{prefix}")
+    return prefix
+
+
+class Root(Strict):
+    path: FilePath = Field(description="A folder. Relative paths begin at the folder of this file.")
+    public: Annotated[str, AfterValidator(_check_public_prefix)] | None = Field(
+        default=None,
+        alias="as",
+        description="The absolute path that clients see instead of the real one, such as /project.",
+    )
+
+
+def _root_of_path(value: object) -> object:
+    return {"path": value} if isinstance(value, str) else value
+
+
+RootEntry: TypeAlias = Annotated[Root, BeforeValidator(_root_of_path, json_schema_input_type=str | Root)]
+
+
+class Listing(Strict):
+    under: str = Field(default="", description="List only what stands below this folder; empty is everything.")
+    recursive: Flag = Field(default=True, description="Whether files in sub-folders are listed too.")
+
+    @field_validator("under")
+    @classmethod
+    def _is_relative(cls, under: str) -> str:
+        folder = under.strip("/")
+        if under.startswith("/"):
+            raise ValueError("must be relative to the roots")
+        if folder:
+            check_uri(f"x://{folder}")
+        return folder
+
+
+class FileTemplate(Strict):
+    uri: UriTemplate = Field(description="A family of addresses, such as file:///logs/{date}.log.")
+    name: str = Field(min_length=1, description="What people call it.")
+    description: str | None = Field(default=None, description="What it is for.")
+    mime_type: MimeType | None = Field(default=None, alias="mimeType", description="Media type of what it gives.")
+    parameters: dict[str, dict[str, Any]] = Field(default={}, description="A JSON Schema for each variable.")
+
+
+class FileOptions(Strict):
+    """Folders of this machine."""
+
+    kind: Literal["file"] = Field(description="Folders of this machine.")
+    roots: tuple[RootEntry, ...] = Field(
+        min_length=1,
+        description="Folders that may be served, the first that has a file wins. Nothing outside them ever is.",
+    )
+    extensions: tuple[Extension, ...] = Field(
+        default=(),
+        description="Suffixes that may be served, with or without the dot, in any case; a name such as Makefile; "
+        'or "*" for all. Empty is a set of harmless text, document and image types.',
+    )
+    expose: Flag = Field(default=True, description="False: only a store for other sources, with no addresses.")
+    scheme: Scheme = Field(default="file", description="What the addresses begin with.")
+    symlinks: Literal["inside", "refuse"] = Field(
+        default="inside", description="Follow symbolic links that stay inside the root, or none at all."
+    )
+    hard_links: Literal["auto", "refuse", "allow"] = Field(
+        default="auto",
+        description="Files with several names: auto refuses them in folders that other users can write.",
+    )
+    listing: Listing = Field(
+        default_factory=Listing, alias="list", description="What resources/list shows. It does not limit reading."
+    )
+    uris: Literal["relative", "absolute"] = Field(
+        default="relative", description="Which spelling of an address lists give; both are always understood."
+    )
+    templates: tuple[FileTemplate, ...] = Field(
+        default=(), description="Families of addresses that clients can fill in."
+    )
+    hide: tuple[NamePattern, ...] = Field(
+        default=(), description="Names that are never served, with * for any part, beside the built-in ones."
+    )
+    cache: Cache = Field(default_factory=Cache, description="How long copies are kept.")
+
+
+class MemoryResource(Strict):
+    text: str | None = Field(default=None, description="The content, if it is text.")
+    base64: str | None = Field(default=None, description="The content, if it is not text.")
+    mime_type: MimeType | None = Field(default=None, alias="mimeType", description="Media type of the content.")
+    name: str | None = Field(default=None, description="What people call it.")
+    description: str | None = Field(default=None, description="What it is for.")
+    metadata: dict[str, Any] = Field(default={}, description="Further facts about it, given to clients.")
+
+    @model_validator(mode="after")
+    def _has_one_body(self) -> MemoryResource:
+        if (self.text is None) is (self.base64 is None):
+            raise ValueError("needs exactly one of text and base64")
+        return self
+
+    @field_validator("base64")
+    @classmethod
+    def _decodes(cls, encoded: str | None) -> str | None:
+        if encoded is not None:
+            try:
+                base64.b64decode("".join(encoded.split()), validate=True)
+            except binascii.Error:
+                raise ValueError("is no base64") from None
+        return encoded
+
+    @property
+    def body(self) -> str | bytes:
+        if self.base64 is not None:
+            return base64.b64decode("".join(self.base64.split()))
+        return self.text or ""
+
+
+class MemoryTemplate(Strict):
+    text: str = Field(description="The content; {name} stands for the value of a variable.")
+    mime_type: MimeType | None = Field(default=None, alias="mimeType", description="Media type of the content.")
+    name: str | None = Field(default=None, description="What people call it.")
+    description: str | None = Field(default=None, description="What it is for.")
+    values: dict[str, tuple[str, ...]] = Field(
+        default={}, description="The values that completion offers, by variable."
+    )
+
+
+def _check_memory_path(path: str) -> str:
+    check_uri(f"x://{path}")
+    return path
+
+
+def _check_memory_template(path: str) -> str:
+    check_template(f"x://{path}")
+    return path
+
+
+MemoryPath: TypeAlias = Annotated[str, AfterValidator(_check_memory_path)]
+MemoryTemplatePath: TypeAlias = Annotated[str, AfterValidator(_check_memory_template)]
+
+
+class MemoryOptions(Strict):
+    """Resources that stand in this file."""
+
+    kind: Literal["memory"] = Field(description="Resources that stand in this file.")
+    scheme: Scheme = Field(description="What the addresses begin with.")
+    resources: dict[MemoryPath, MemoryResource] = Field(default={}, description="Resources by path.")
+    templates: dict[MemoryTemplatePath, MemoryTemplate] = Field(
+        default={}, description="Families of resources by path with {variables}, such as item/{id}/data."
+    )
+    expose: Flag = Field(default=True, description="False: only a store for other sources, with no addresses.")
+    cache: Cache = Field(default_factory=Cache, description="How long copies are kept.")
+
+
+SourceOptions: TypeAlias = Annotated[FileOptions | MemoryOptions, Field(discriminator="kind")]
+
+
+def _check_digest(digest: str) -> str:
+    if len(digest) != 64 or not set(digest) <= set("0123456789abcdef"):
+        raise ValueError("must be 64 hexadecimal digits in small letters, as sha256sum prints them")
+    return digest
+
+
+class Agent(Strict):
+    key: Secret | None = Field(
+        default=None,
+        description="The key that the agent sends over HTTP, as ${NAME} (an environment variable) or file:PATH. "
+        "Never the key itself.",
+    )
+    key_sha256: Annotated[str, AfterValidator(_check_digest)] | None = Field(
+        default=None,
+        repr=False,
+        description="Instead of key: its SHA-256 in hexadecimal, so that the server need not know the key.",
+    )
+    roles: tuple[Name, ...] = Field(default=(), description='Roles, for rules that say who: "role:name".')
+
+    @model_validator(mode="after")
+    def _has_one_key(self) -> Agent:
+        if self.key is not None and self.key_sha256 is not None:
+            raise ValueError("has both key and key_sha256; give one")
+        return self
+
+    @property
+    def digest(self) -> str | None:
+        """SHA-256 of the key in hexadecimal; None for an agent that can only be selected with --as."""
+        if self.key is not None:
+            return hashlib.sha256(self.key.get_secret_value().encode("utf-8")).hexdigest()
+        return self.key_sha256
+
+
+Grant: TypeAlias = Literal[Verb, "*"]
+Verbs: TypeAlias = Annotated[
+    tuple[Grant, ...],
+    Field(min_length=1),
+    BeforeValidator(one_or_many, json_schema_input_type=Grant | list[Grant]),
+]
+
+
+class Rule(Strict):
+    who: Whos = Field(description='Agent ids, "role:name", "local" (no agent selected), or "*" for everybody.')
+    may: Verbs = Field(description='What the rule is about: verbs, or "*" for all.')
+    what: Patterns = Field(description="Patterns of addresses, such as file://sops/*, tool://search or ** for all.")
+    effect: Literal["allow", "deny"] = Field(default="allow", description="A deny wins over every allow.")
+    why: str = Field(default="", description="The reason, for `octavo explain`, the audit log and refusals.")
+    hide: Flag = Field(default=False, description="A refusal by this rule looks as if nothing were there.")
+
+    @model_validator(mode="after")
+    def _hides_only_refusals(self) -> Rule:
+        if self.hide and self.effect == "allow":
+            raise ValueError("hide is about refusals; it needs effect: deny")
+        return self
+
+
+class ResourceWords(Strict):
+    uri: UriOrTemplate = Field(description="The address; with {variables} it is a template.")
+    name: str | None = Field(default=None, description="What people call it.")
+    description: str | None = Field(default=None, description="What it is for.")
+    mime_type: MimeType | None = Field(default=None, alias="mimeType", description="Media type, over the source's own.")
+    annotations: dict[str, Any] = Field(
+        default={}, description="Annotations of the protocol (audience, priority, lastModified) and any others."
+    )
+
+    @property
+    def is_template(self) -> bool:
+        return "{" in self.uri
+
+
+class Prompts(Strict):
+    dirs: tuple[FilePath, ...] | None = Field(
+        default=None,
+        description="Folders of prompt files. Not given: the folder prompts beside this file, if there is one.",
+    )
+
+
+def _check_module(module: str) -> str:
+    if not all(part.isidentifier() for part in module.split(".")):
+        raise ValueError("must be the name of a module, such as acme.octavo")
+    return module
+
+
+class Plugin(Strict):
+    path: FilePath | None = Field(default=None, description="A Python file or package folder.")
+    module: Annotated[str, AfterValidator(_check_module)] | None = Field(
+        default=None, description="Instead of path: an installed module, such as acme.octavo."
+    )
+    protocol: Flag = Field(default=False, description="Whether the plugin may use raw features of the protocol.")
+
+    @model_validator(mode="after")
+    def _has_one_origin(self) -> Plugin:
+        if (self.path is None) is (self.module is None):
+            raise ValueError("needs exactly one of path and module")
+        return self
+
+
+class Limits(Strict):
+    read: Size = _written("1MiB", parse_size, "Largest content of one read.")
+    time: Timeout = _written("10s", parse_timeout, "Longest time that one read or list may take.")
+    page: Annotated[Count, Field(le=1000)] = Field(default=100, description="Entries on one page of a list.")
+    per_principal: Limit = _written(
+        "50/s", parse_rate, 'Requests of one agent with a key, such as 50/s; "off" for none.'
+    )
+    in_flight: Count = Field(default=64, description="Requests of one agent that may be worked on at once.")
+    subscriptions: Count = Field(default=100, description="Subscriptions of one agent.")
+    cache: Size = _written("64MiB", parse_size, "Memory that the cache may use.")
+    line: Size = _written("4MiB", parse_size, "Longest message that is accepted from a client.")
+
+
+class RedactionRule(Strict):
+    name: Name = Field(description="Stands in the mark that replaces what was found.")
+    pattern: Expression = Field(description="A regular expression (RE2).")
+
+
+class Redact(Strict):
+    rules: Literal["default", "off"] = Field(
+        default="default", description="Whether the built-in rules for secrets and personal data are used."
+    )
+    extra: tuple[RedactionRule, ...] = Field(default=(), description="Rules of your own.")
+    allow: tuple[Expression, ...] = Field(
+        default=(), description="Regular expressions (RE2): what one of them matches as a whole is left as it is."
+    )
+
+
+class Audit(Strict):
+    sync: Literal["batch", "always"] = Field(
+        default="batch", description="always: records are on the disk before an answer leaves; batch: in the file."
+    )
+    fail_closed: Flag = Field(default=True, description="Refuse requests while records cannot be written.")
+    rotate: Size = _written("64MiB", parse_size, "Begin a new file above this size.")
+    keep: Annotated[Count, Field(ge=2)] = Field(default=16, description="How many files of one process are kept.")
+
+
+class State(Strict):
+    path: FilePath | None = Field(
+        default=None,
+        description="Folder for audit log, secret and other state. Not given: .octavo beside this file.",
+        json_schema_extra={"default": ".octavo"},
+    )
+
+
+def _check_host(host: str) -> str:
+    if not host or "/" in host or "*" in host or not host.isprintable() or " " in host:
+        raise ValueError("must be a host, or host:port, such as octavo.example.com")
+    return host
+
+
+def _check_origin(origin: str) -> str:
+    scheme, separator, host = origin.partition("://")
+    if scheme not in ("http", "https") or not separator:
+        raise ValueError("must be an origin such as https://console.example.com")
+    _check_host(host)
+    return origin
+
+
+class Http(Strict):
+    bind: Address = _written("127.0.0.1:8321", parse_bind, "Where the server listens with --http.")
+    allowed_hosts: tuple[Annotated[str, AfterValidator(_check_host)], ...] = Field(
+        default=(), description="Further Host headers that are accepted, beside the address itself and localhost."
+    )
+    allowed_origins: tuple[Annotated[str, AfterValidator(_check_origin)], ...] = Field(
+        default=(), description="Origins of web pages that may connect."
+    )
+
+
+class Serve(Strict):
+    http: Http = Field(default_factory=Http, description="The HTTP transport; it is started by `octavo serve --http`.")
+    error_codes: Literal["seed", "strict"] = Field(
+        default="seed", description="Numbers of errors: those that older clients know, or only those of the protocol."
+    )
+    lane: Flag = Field(default=True, description="Answer repeated reads on a short way. Off only to find faults.")
+
+
+class Config(Strict):
+    """The configuration of Octavo."""
+
+    version: Annotated[Literal[1], BeforeValidator(lambda value: None if isinstance(value, bool) else value)] = Field(
+        default=1, description="The version of this format."
+    )
+    sources: dict[Name, SourceOptions] = Field(default={}, description="What is served, by a name of your choice.")
+    agents: dict[AgentId, Agent] = Field(default={}, description="Who may connect, by id.")
+    policy: tuple[Rule, ...] = Field(
+        default=(),
+        description="Who may do what. With no rules at all, whoever reaches the server reads everything exposed; "
+        "with any rule, only what a rule allows.",
+    )
+    resources: tuple[ResourceWords, ...] = Field(
+        default=(), description="Names and descriptions for single resources of any source."
+    )
+    prompts: Prompts = Field(default_factory=Prompts, description="Where prompts come from.")
+    plugins: tuple[Plugin, ...] = Field(
+        default=(), description="Python code with tools of your own. It runs with all rights of the server."
+    )
+    limits: Limits = Field(default_factory=Limits, description="How much, how long, how often.")
+    redact: Redact = Field(default_factory=Redact, description="Secrets and personal data in what is served.")
+    audit: Audit = Field(default_factory=Audit, description="The record of every request.")
+    state: State = Field(default_factory=State, description="Where Octavo keeps what it must remember.")
+    serve: Serve = Field(default_factory=Serve, description="How clients connect.")

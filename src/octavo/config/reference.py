@@ -1,0 +1,87 @@
+"""What a configuration only refers to: files beside it, and secrets that never stand in it.
+
+Both are resolved while the configuration is read, with the context that `load` passes to pydantic.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated
+
+from pydantic import BeforeValidator, Field, PlainValidator, SecretStr, ValidationInfo
+
+MAX_SECRET_BYTES = 64 * 1024
+_VARIABLE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}\Z")
+_HOW = "a secret is only referred to: write ${NAME} for an environment variable or file:PATH for a file"
+
+
+@dataclass(frozen=True, slots=True)
+class Context:
+    """Where relative paths begin, and which variables there are."""
+
+    base: Path
+    environ: Mapping[str, str]
+
+    def absolute(self, text: str) -> Path:
+        return self.base / Path(text).expanduser()
+
+
+def _context(info: ValidationInfo) -> Context:
+    given = info.context
+    return given if isinstance(given, Context) else Context(Path.cwd(), os.environ)
+
+
+def resolve_path(value: object, info: ValidationInfo) -> Path:
+    """An absolute path. Relative ones begin at the folder of the configuration."""
+    if isinstance(value, Path):
+        value = str(value)
+    if not isinstance(value, str) or not value or "\x00" in value:
+        raise ValueError("must be a path")
+    try:
+        return _context(info).absolute(value)
+    except RuntimeError:
+        raise ValueError("begins with ~, but the home folder is not known") from None
+
+
+def resolve_secret(value: object, info: ValidationInfo) -> SecretStr:
+    """The secret that a reference leads to. No message ever repeats the value."""
+    if isinstance(value, SecretStr):
+        return value
+    text = value if isinstance(value, str) else ""
+    if found := _VARIABLE.match(text):
+        name = found[1]
+        secret = _context(info).environ.get(name)
+        if secret is None:
+            raise ValueError(f"the environment variable {name} is not set")
+        if not secret.strip():
+            raise ValueError(f"the environment variable {name} is empty")
+        return SecretStr(secret.strip())
+    if text.startswith("file:") and len(text) > len("file:"):
+        return SecretStr(_read_secret(_context(info).absolute(text.removeprefix("file:"))))
+    raise ValueError(_HOW)
+
+
+def _read_secret(path: Path) -> str:
+    try:
+        if not path.is_file():
+            raise ValueError(f"there is no file {path}")
+        with path.open("rb") as file:
+            raw = file.read(MAX_SECRET_BYTES + 1)
+        secret = raw.decode("utf-8").strip()
+    except OSError as error:
+        raise ValueError(f"cannot read {path}: {error.strerror}") from None
+    except UnicodeDecodeError:
+        raise ValueError(f"{path} does not hold UTF-8 text") from None
+    if not secret or len(raw) > MAX_SECRET_BYTES:
+        raise ValueError(f"{path} is {'too large' if secret else 'empty'}")
+    return secret
+
+
+_ReferenceText = Annotated[str, Field(pattern=r"^(\$\{[A-Za-z_][A-Za-z0-9_]*\}|file:.+)$")]
+
+FilePath = Annotated[Path, PlainValidator(resolve_path, json_schema_input_type=str)]
+Secret = Annotated[SecretStr, BeforeValidator(resolve_secret, json_schema_input_type=_ReferenceText)]

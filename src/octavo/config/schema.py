@@ -1,0 +1,88 @@
+"""The JSON Schema of octavo.yaml, for editors and for the nearest known key in an error."""
+
+from __future__ import annotations
+
+import difflib
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, cast
+
+from octavo.config.model import Config
+from octavo.config.problems import KeyPath
+
+ADDRESS = "https://json-schema.org/draft/2020-12/schema"
+NOTHING = ("default", None)
+
+
+def schema() -> dict[str, Any]:
+    made: dict[str, Any] = _plain(Config.model_json_schema(mode="validation"))
+    return {"$schema": ADDRESS, "title": "octavo.yaml", **made}
+
+
+def schema_text() -> str:
+    """As it is committed: schema/octavo.schema.json."""
+    return json.dumps(schema(), ensure_ascii=False, indent=2) + "\n"
+
+
+def known_keys(path: KeyPath, data: Mapping[str, Any]) -> tuple[str, ...]:
+    """The keys that may stand in the mapping at `path` of `data`."""
+    whole = schema()
+    nodes, value = [whole], data
+    for part in path:
+        nodes = [below for node in nodes for below in _below(whole, node, part, value)]
+        value = _item(value, part)
+    return tuple(
+        dict.fromkeys(key for node in nodes for one in _shapes(whole, node, value) for key in one.get("properties", ()))
+    )
+
+
+def nearest(word: str, known: Iterable[str]) -> str | None:
+    found = difflib.get_close_matches(word.lower(), list(known), n=1, cutoff=0.6)
+    return found[0] if found else None
+
+
+def _plain(node: Any) -> Any:
+    """Without what helps nobody: null where a key can be left out, and titles that repeat the key."""
+    if isinstance(node, list):
+        return [_plain(item) for item in cast("Iterable[Any]", node)]
+    if not isinstance(node, dict):
+        return node
+    items = cast("dict[str, Any]", node).items()
+    kept = {k: _plain(v) for k, v in items if not (k == "title" and isinstance(v, str)) and (k, v) != NOTHING}
+    real = [choice for choice in kept.get("anyOf", []) if choice != {"type": "null"}]
+    if len(real) == 1:
+        del kept["anyOf"]
+        return {**real[0], **kept}
+    return kept
+
+
+def _item(value: Any, part: str | int) -> Any:
+    try:
+        return value[part]
+    except (KeyError, IndexError, TypeError):
+        return None
+
+
+def _below(whole: Mapping[str, Any], node: Mapping[str, Any], part: str | int, value: Any) -> Iterator[dict[str, Any]]:
+    for shape in _shapes(whole, node, value):
+        if isinstance(part, int):
+            below = shape.get("items")
+        else:
+            below = shape.get("properties", {}).get(part, shape.get("additionalProperties"))
+        if isinstance(below, dict):
+            yield below
+
+
+def _shapes(whole: Mapping[str, Any], node: Mapping[str, Any], value: Any) -> Iterator[Mapping[str, Any]]:
+    """The node without its indirections: references followed, of alternatives the one whose kind fits."""
+    if reference := node.get("$ref"):
+        yield from _shapes(whole, whole["$defs"][reference.rpartition("/")[2]], value)
+        return
+    kinds = node.get("discriminator", {}).get("mapping", {})
+    kind = _item(value, "kind")
+    if isinstance(kind, str) and kind in kinds:
+        yield from _shapes(whole, {"$ref": kinds[kind]}, value)
+        return
+    yield node
+    for alternative in (*node.get("anyOf", ()), *node.get("oneOf", ())):
+        yield from _shapes(whole, alternative, value)

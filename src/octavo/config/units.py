@@ -1,0 +1,117 @@
+"""Sizes, times, rates and addresses as people write them."""
+
+from __future__ import annotations
+
+import ipaddress
+import re
+from typing import Annotated, NamedTuple
+
+from pydantic import Field, PlainSerializer, PlainValidator
+
+_SIZE = re.compile(r"(\d+(?:\.\d+)?) ?([KMG]i?)?B?\Z")
+_SIZE_FACTORS = {"": 1, "K": 10**3, "M": 10**6, "G": 10**9, "Ki": 1 << 10, "Mi": 1 << 20, "Gi": 1 << 30}
+_TIME = re.compile(r"(\d+(?:\.\d+)?) ?(ms|s|m|h)\Z")
+_TIME_FACTORS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0}
+_RATE = re.compile(r"(\d+)/(s|m|h)\Z")
+_BIND = re.compile(r"(?:\[(?P<six>[0-9A-Fa-f:.]+)\]|(?P<host>[A-Za-z0-9._-]+)):(?P<port>\d{1,5})\Z")
+
+
+class Rate(NamedTuple):
+    """At most `requests` in any `seconds`."""
+
+    requests: int
+    seconds: float
+
+    @property
+    def per_second(self) -> float:
+        return self.requests / self.seconds
+
+    def __str__(self) -> str:
+        unit = next(name for name, seconds in _TIME_FACTORS.items() if seconds == self.seconds)
+        return f"{self.requests}/{unit}"
+
+
+class Bind(NamedTuple):
+    """Where an HTTP server listens."""
+
+    host: str
+    port: int
+
+    @property
+    def loopback(self) -> bool:
+        """Whether only programs of this machine can connect."""
+        if self.host == "localhost":
+            return True
+        try:
+            return ipaddress.ip_address(self.host).is_loopback
+        except ValueError:
+            return False
+
+    def __str__(self) -> str:
+        return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
+
+
+def parse_size(value: object) -> int:
+    """Bytes. `64KB` is 64,000 and `64KiB` is 65,536."""
+    if isinstance(value, int) and not isinstance(value, bool) and value > 0:
+        return value
+    if isinstance(value, str) and (found := _SIZE.match(value)):
+        size = int(float(found[1]) * _SIZE_FACTORS[found[2] or ""])
+        if size > 0:
+            return size
+    raise ValueError('must be a size above zero, such as 4096, "64KB" or "1MiB"')
+
+
+def parse_time(value: object) -> float:
+    """Seconds."""
+    if isinstance(value, (int, float)) and not isinstance(value, bool) and 0 <= value < float("inf"):
+        return float(value)
+    if isinstance(value, str) and (found := _TIME.match(value)):
+        return float(found[1]) * _TIME_FACTORS[found[2]]
+    raise ValueError('must be a time, such as 10, "500ms", "10s" or "5m"')
+
+
+def parse_timeout(value: object) -> float:
+    seconds = parse_time(value)
+    if seconds <= 0:
+        raise ValueError("must be a time above zero")
+    return seconds
+
+
+def parse_rate(value: object) -> Rate | None:
+    """None means no limit."""
+    if value == "off":
+        return None
+    if isinstance(value, str) and (found := _RATE.match(value)) and int(found[1]) > 0:
+        return Rate(int(found[1]), _TIME_FACTORS[found[2]])
+    raise ValueError('must be a rate such as "50/s" or "300/m", or "off"')
+
+
+def parse_bind(value: object) -> Bind:
+    """Raises ValueError for text that is no host:port."""
+    if isinstance(value, Bind):
+        return value
+    found = _BIND.match(value) if isinstance(value, str) else None
+    if found is None or int(found["port"]) > 65535:
+        raise ValueError("must be host:port, such as 127.0.0.1:8321 or [::1]:8321")
+    if found["six"]:
+        try:
+            ipaddress.IPv6Address(found["six"])
+        except ValueError:
+            raise ValueError("must have an IPv6 address between [ and ]") from None
+    return Bind(found["six"] or found["host"], int(found["port"]))
+
+
+_SizeText = Annotated[str, Field(pattern=r"^\d+(\.\d+)? ?([KMG]i?)?B?$")]
+_TimeText = Annotated[str, Field(pattern=r"^\d+(\.\d+)? ?(ms|s|m|h)$")]
+_RateText = Annotated[str, Field(pattern=r"^(\d+/(s|m|h)|off)$")]
+
+Size = Annotated[int, PlainValidator(parse_size, json_schema_input_type=int | _SizeText)]
+Time = Annotated[float, PlainValidator(parse_time, json_schema_input_type=float | _TimeText)]
+Timeout = Annotated[float, PlainValidator(parse_timeout, json_schema_input_type=float | _TimeText)]
+Limit = Annotated[
+    Rate | None,
+    PlainValidator(parse_rate, json_schema_input_type=_RateText),
+    PlainSerializer(lambda rate: "off" if rate is None else str(rate), return_type=str),
+]
+Address = Annotated[Bind, PlainValidator(parse_bind, json_schema_input_type=str), PlainSerializer(str, return_type=str)]

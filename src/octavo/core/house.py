@@ -1,0 +1,77 @@
+"""What the doors of the house (transport, command line) see of what stands behind them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple, Protocol
+
+from octavo.core.model import Principal, Template, Verb
+from octavo.core.ports import Feed, Ledger, Next
+from octavo.core.ref import Ref
+from octavo.core.surface import Prompts, Tools
+
+
+class Limits(NamedTuple):
+    max_bytes: int = 1 << 20  # of one read
+    timeout: float = 10.0  # seconds of one request
+    page: int = 100
+    in_flight: int = 64  # requests of one principal
+    subscriptions: int = 100  # of one principal
+    line: int = 4 << 20  # bytes of one message
+
+
+class Identifies(Protocol):
+    @property
+    def has_keys(self) -> bool: ...
+    def launched(self, as_who: str | None) -> Principal: ...
+    def by_key(self, key: str) -> Principal: ...
+
+
+class Decides(Protocol):
+    @property
+    def epoch(self) -> str: ...
+    def allows(self, principal: Principal, verb: Verb, ref: Ref) -> bool: ...
+
+
+class Works(Protocol):
+    """One configuration, composed. A reload composes another and swaps it in; nobody keeps one."""
+
+    @property
+    def ask(self) -> Next: ...
+    @property
+    def policy(self) -> Decides: ...
+    @property
+    def identity(self) -> Identifies: ...
+    @property
+    def tools(self) -> Tools: ...
+    @property
+    def prompts(self) -> Prompts: ...
+    @property
+    def limits(self) -> Limits: ...
+
+    def templates(self) -> Sequence[Template]: ...
+    def canonical(self, ref: Ref) -> Ref: ...
+    def spelled(self, ref: Ref) -> Ref: ...
+
+
+class House(Protocol):
+    """The running whole: the works of the current configuration, and what outlives a reload."""
+
+    @property
+    def works(self) -> Works: ...
+    @property
+    def feed(self) -> Feed: ...
+    @property
+    def ledger(self) -> Ledger: ...
+
+    def note(self, who: str, what: str, outcome: str, **fields: Any) -> None:
+        """An audit record for a request that never becomes a call: ping, malformed, 401."""
+        ...
+
+    def key(self, purpose: str) -> bytes:
+        """32 bytes for one purpose, derived from the secret of the state directory."""
+        ...
+
+    def on_swap(self, listener: Callable[[], None]) -> None:
+        """Calls `listener` after each reload."""
+        ...

@@ -1,0 +1,144 @@
+"""The first fold: one record per call, whatever becomes of the call.
+
+    {"time":"2025-11-15T09:46:40.123Z","id":"5f3a9c1e-17","parent":"5f3a9c1e-16","who":"agent-brand",
+     "op":"read","uri":"sop://brand/guide","outcome":"ok","rule":"policy[2]","cache":"hit","size":2048,"us":45}
+
+Records hold no content and no arguments. `time` is when the call began, `us` how long it took; `parent`,
+`rule` and `cache` are left out where there is nothing to say. `outcome` is "ok", the `reason` of an
+OctavoError, "crash" for anything else, or "cancelled". `incident` names the entry in the server's log
+that tells a cause; for a crash it is the record's own id.
+"""
+
+from __future__ import annotations
+
+import itertools
+import json
+import logging
+import os
+from collections.abc import Callable
+
+from octavo.core.clock import Clock, SystemClock, iso
+from octavo.core.errors import InternalError, OctavoError
+from octavo.core.model import Call
+from octavo.core.ports import Ledger, Next, Reply
+from octavo.core.ref import Ref
+
+logger = logging.getLogger(__name__)
+
+MAX_TEXT = 512  # characters of an address or any other text in a record
+MAX_MEMO = 4096
+
+
+class Audit:
+    """Appends to the ledger and never flushes it.
+
+    The transport must call `ledger.flush()` before the bytes of any answer leave the process: that is what
+    makes a record certain, and what lets a batch of answers share one write. The fold itself never waits
+    and needs no current task.
+
+    `scrub` is applied to addresses before they are written: a query can carry a credential.
+    """
+
+    def __init__(
+        self, ledger: Ledger, *, clock: Clock | None = None, scrub: Callable[[str], str] | None = None
+    ) -> None:
+        clock = clock or SystemClock()
+        self._append = ledger.append
+        self._wall, self._monotonic = clock.wall, clock.monotonic
+        self._scrub = scrub
+        self.nonce = os.urandom(4).hex()  # makes ids unique among the processes that share a directory
+        self._ids = itertools.count(1)
+        self._middles: dict[tuple[str, str, Ref, str, str, str], bytes] = {}
+        self._millisecond = -1
+        self._opening = b""
+
+    async def __call__(self, call: Call, call_next: Next) -> Reply:
+        trail = call.trail
+        number = trail.id = next(self._ids)
+        wall, begun = self._wall(), self._monotonic()
+        outcome, incident = "cancelled", ""
+        try:
+            reply = await call_next(call)
+            outcome = "ok"
+            return reply
+        except OctavoError as error:
+            outcome = error.reason
+            incident = str(error.data.get("incident", ""))
+            raise
+        except Exception as error:
+            outcome, incident = "crash", f"{self.nonce}-{number}"
+            logger.error("Incident %s: %s of %s failed", incident, call.op, self._spelled(call), exc_info=error)
+            raise InternalError("Internal error", incident=incident) from None
+        finally:  # CancelledError and GeneratorExit pass here too
+            # Calls repeat, so what most records have in common is put together once.
+            key = (call.principal.id, call.op, call.ref, outcome, trail.rule, trail.cache)
+            try:
+                middle = self._middles[key]
+            except KeyError:
+                middle = self._middle(key)
+            if call.fault is not None or call.parent is not None or incident:
+                middle = self._rare(call, middle, outcome, incident)
+            millisecond = int(wall * 1000)
+            if millisecond != self._millisecond:
+                self._tick(millisecond)
+            microseconds = int((self._monotonic() - begun) * 1e6)
+            self._append(b'%b%d"%b,"size":%d,"us":%d}' % (self._opening, number, middle, trail.size, microseconds))
+
+    def note(self, who: str, what: str, outcome: str, **fields: str | int) -> str:
+        """A record for what never becomes a call: ping, initialize, a malformed or unauthenticated request.
+
+        Returns its id. Fields are facts about the request (uri, method, reason, era), never its content.
+        """
+        number = next(self._ids)
+        more = "".join(f",{_word(k)}:{v if isinstance(v, int) else self._address(v)}" for k, v in fields.items())
+        self._tick(int(self._wall() * 1000))
+        text = f',"who":{_word(who)},"op":{_word(what)},"outcome":{_word(outcome)}{more}'
+        self._append(b'%b%d"%b}' % (self._opening, number, text.encode()))
+        return f"{self.nonce}-{number}"
+
+    def begin(self, who: str, what: str, **fields: str | int) -> str:
+        """Something that lasts has begun: a subscription. Returns the id that `end` wants."""
+        return self.note(who, what, "begin", **fields)
+
+    def end(self, begun: str, who: str, what: str, **fields: str | int) -> str:
+        """What `begin` announced is over; the record names that one as its parent."""
+        return self.note(who, what, "end", parent=begun, **fields)
+
+    def _tick(self, millisecond: int) -> None:
+        self._millisecond = millisecond
+        self._opening = f'{{"time":"{iso(millisecond / 1000)}","id":"{self.nonce}-'.encode()
+
+    def _middle(self, key: tuple[str, str, Ref, str, str, str]) -> bytes:
+        if len(self._middles) >= MAX_MEMO:
+            self._middles.clear()
+        who, op, ref, outcome, rule, cache = key
+        made = self._middles[key] = _facts(who, op, self._address(str(ref)), outcome, rule, cache)
+        return made
+
+    def _rare(self, call: Call, middle: bytes, outcome: str, incident: str) -> bytes:
+        if call.fault is not None:  # the text is no address: show it as it came
+            trail = call.trail
+            middle = _facts(call.principal.id, call.op, self._address(call.uri), outcome, trail.rule, trail.cache)
+        above = 0 if call.parent is None else call.parent.trail.id
+        up = f',"parent":"{self.nonce}-{above}"' if above else ""
+        cause = f',"incident":{_word(incident)}' if incident else ""
+        return b"%b%b%b" % (up.encode(), middle, cause.encode())
+
+    def _spelled(self, call: Call) -> str:
+        return self._address(str(call.ref) if call.fault is None else call.uri)
+
+    def _address(self, text: str) -> str:
+        return _word(self._scrub(text) if self._scrub is not None else text)
+
+
+def _facts(who: str, op: str, uri: str, outcome: str, rule: str, cache: str) -> bytes:
+    rule = f',"rule":{_word(rule)}' if rule else ""
+    cache = f',"cache":{_word(cache)}' if cache else ""
+    return f',"who":{_word(who)},"op":"{op}","uri":{uri},"outcome":{_word(outcome)}{rule}{cache}'.encode()
+
+
+def _word(text: str) -> str:
+    """As a JSON string of bounded length. What could fool a reader of the log is escaped."""
+    if len(text) > MAX_TEXT:
+        text = text[:MAX_TEXT] + "…"
+    return json.dumps(text, ensure_ascii=not text.isprintable())

@@ -1,0 +1,30 @@
+"""Folds the eight steps around the desk, once, at start-up."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from octavo.core.model import Call
+from octavo.core.ports import Next, Reply, Step
+
+# The order is the architecture: configuration tunes the steps and cannot reorder them.
+ORDER = ("audit", "identity", "quota", "policy", "mask", "cache", "redact", "throttle")
+
+
+def fold(steps: Sequence[Step], desk: Next) -> Next:
+    """One callable out of steps (outermost first) and the desk. Refuses another order than ORDER."""
+    names = tuple(type(step).__name__.lower() for step in steps)
+    if names != ORDER:
+        raise ValueError(f"The folds stand in the order {', '.join(ORDER)}, not {', '.join(names)}")
+    chain = desk
+    for step in reversed(steps):
+        chain = _bind(step.__call__, chain)
+    return chain
+
+
+def _bind(step: Callable[[Call, Next], Reply], call_next: Next) -> Next:
+    # A plain function that returns the step's own coroutine: a second `async def` would cost a frame a fold.
+    def bound(call: Call) -> Reply:
+        return step(call, call_next)
+
+    return bound

@@ -1,0 +1,107 @@
+"""The innermost end of the pipeline: hands a call to the source of its scheme."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from octavo.core.errors import InvalidParams
+from octavo.core.model import Call, Content, Entry, Page, Template
+from octavo.core.ports import Completes, Offers, Reply, Source, Spells, Stamps
+from octavo.core.ref import Ref
+from octavo.core.surface import Prompts, Tools
+
+
+class Desk:
+    """Knows every source by its scheme, and lays the operator's descriptions over what they tell."""
+
+    def __init__(
+        self,
+        sources: Mapping[str, Source],
+        *,
+        tools: Tools,
+        prompts: Prompts,
+        exposed: Sequence[str],
+        described: Mapping[Ref, Entry] | None = None,
+        templates: Sequence[Template] = (),
+    ) -> None:
+        self._sources = sources
+        self._tools, self._prompts = tools, prompts
+        self.exposed = tuple(exposed)  # schemes in the order of the configuration
+        self._described = {self.canonical(ref): entry for ref, entry in (described or {}).items()}
+        self._templates = tuple(templates)
+
+    async def __call__(self, call: Call) -> Reply:
+        op, ref = call.op, call.ref
+        if op == "invoke":
+            return await self._tools.invoke(call)
+        if op == "render":
+            return await self._prompts.render(call)
+        if op == "watch":
+            return None  # nothing to fetch: the feed follows every source, the transport subscribes to it
+        if op == "templates":
+            return self.templates()
+        source = self.source(ref.scheme)
+        if op == "read":
+            content = await source.read(ref, max_bytes=call.max_bytes)
+            return self._described_content(content) if self._described else content
+        if op == "list":
+            page = await source.list(ref, cursor=call.cursor, limit=call.limit)
+            return self._described_page(page) if self._described else page
+        if op == "stat":
+            return self._describe(await source.stat(ref))
+        if op == "complete":
+            if ref.scheme == "prompt":
+                completes: object = self._prompts
+            else:
+                completes = source
+            if not isinstance(completes, Completes):
+                return ()
+            asked = call.arguments
+            return await completes.complete(asked["argument"], asked["prefix"], asked["given"])
+        raise InvalidParams(f"{ref.scheme}:// cannot {op}")
+
+    def source(self, scheme: str) -> Source:
+        try:
+            return self._sources[scheme]
+        except KeyError:
+            raise InvalidParams(f"No source serves {scheme}:// here") from None
+
+    def canonical(self, ref: Ref) -> Ref:
+        """The spelling that policy, cache and feed use."""
+        source = self._sources.get(ref.scheme)
+        if source is None:
+            raise InvalidParams(f"No source serves {ref.scheme}:// here")
+        return source.canonical(ref) if isinstance(source, Spells) else ref
+
+    def spelled(self, ref: Ref) -> Ref:
+        """The other public spelling of a canonical address, or itself."""
+        source = self._sources.get(ref.scheme)
+        return source.spelled(ref) if isinstance(source, Spells) else ref
+
+    def stamp(self, ref: Ref, op: str) -> object | None:
+        source = self._sources.get(ref.scheme)
+        return source.stamp(ref, op) if isinstance(source, Stamps) else None
+
+    def templates(self) -> list[Template]:
+        offered = [t for scheme in self.exposed if isinstance(s := self._sources[scheme], Offers) for t in s.templates()]
+        return [*self._templates, *offered]
+
+    def _describe(self, entry: Entry) -> Entry:
+        words = self._described.get(entry.ref)
+        if words is None:
+            return entry
+        return replace(
+            entry,
+            name=words.name or entry.name,
+            description=words.description or entry.description,
+            mime_type=words.mime_type or entry.mime_type,
+            annotations=words.annotations or entry.annotations,
+        )
+
+    def _described_page(self, page: Page[Entry]) -> Page[Entry]:
+        return replace(page, items=tuple(self._describe(entry) for entry in page.items))
+
+    def _described_content(self, content: Content) -> Content:
+        entry = self._describe(content.entry)
+        return content if entry is content.entry else replace(content, entry=entry)

@@ -1,0 +1,114 @@
+"""Arguments of a prompt: text on the wire, values after this page."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from typing import Any, cast
+
+from octavo.core.errors import InvalidParams
+from octavo.core.surface import PromptArgument, PromptInfo
+from octavo.prompts.template import Check, written
+
+_INTEGER = re.compile(r"[+-]?[0-9]{1,18}\Z")
+_MAX_SHOWN = 80
+
+
+def checked(name: str, schema: Mapping[str, Any], check: Check, given: Mapping[str, Any]) -> dict[str, Any]:
+    """The values of the arguments: coerced by the schema, with its defaults, checked.
+
+    Raises InvalidParams with data `promptName` and `validationErrors`; what the schema does not declare
+    is refused too. A value that cannot be coerced stays text, so the schema says what is wrong with it.
+    """
+    declared = properties(schema)
+    problems = [
+        {"path": f"/{key[:_MAX_SHOWN]}", "message": "is not an argument of this prompt"}
+        for key in given
+        if key not in declared
+    ]
+    values = {key: _coerced(value, declared[key]) for key, value in given.items() if key in declared}
+    for key, described in declared.items():
+        if key not in values and "default" in described:
+            values[key] = described["default"]
+    problems += check(values)
+    if problems:
+        where, what = problems[0]["path"].lstrip("/"), problems[0]["message"]
+        raise InvalidParams(
+            f"Invalid arguments for prompt {name}: {f'{where}: ' if where else ''}{what}",
+            promptName=name,
+            validationErrors=problems,
+        )
+    return values
+
+
+def properties(schema: Mapping[str, Any]) -> dict[str, Mapping[str, Any]]:
+    """The declared arguments in their order; `true` as a description of one says nothing of it."""
+    declared: Any = schema.get("properties")
+    if not isinstance(declared, Mapping):
+        return {}
+    known = cast("Mapping[str, Any]", declared)
+    return {key: cast("Mapping[str, Any]", part) if isinstance(part, Mapping) else {} for key, part in known.items()}
+
+
+def arguments_of(schema: Mapping[str, Any]) -> tuple[PromptArgument, ...]:
+    """What `prompts/list` tells of a schema."""
+    required: Any = schema.get("required") or ()
+    return tuple(
+        PromptArgument(name=key, description=_text(part.get("description")), required=key in required)
+        for key, part in properties(schema).items()
+    )
+
+
+def schema_of(info: PromptInfo) -> Mapping[str, Any]:
+    """The schema of a prompt that declares arguments only: each of them is text."""
+    if info.input_schema is not None:
+        return info.input_schema
+    return {
+        "type": "object",
+        "properties": {argument.name: {"type": "string"} for argument in info.arguments},
+        "required": [argument.name for argument in info.arguments if argument.required],
+    }
+
+
+def completions(schema: Mapping[str, Any], argument: str, prefix: str) -> list[str]:
+    """Values of `argument` that begin with `prefix`, as far as the schema knows any; capitals count alike."""
+    part = properties(schema).get(argument, {})
+    offered: list[Any] = list(part.get("enum") or ([part["const"]] if "const" in part else []))
+    if not offered and "boolean" in _types(part):
+        offered = [True, False]
+    beginning = prefix.casefold()
+    return [text for value in offered if (text := written(value)).casefold().startswith(beginning)]
+
+
+def _coerced(value: Any, part: Mapping[str, Any]) -> Any:
+    types = _types(part)
+    if not isinstance(value, str) or not types or "string" in types:
+        return value
+    text = value.strip()
+    if "boolean" in types and text in ("true", "false"):
+        return text == "true"
+    if "integer" in types and _INTEGER.match(text):
+        return int(text)
+    if types & {"number", "array", "object", "null"}:
+        try:
+            found = json.loads(text, parse_constant=_no_constant)
+        except (ValueError, RecursionError):
+            return value
+        return value if isinstance(found, (str, bool)) else found
+    return value
+
+
+def _types(part: Mapping[str, Any]) -> frozenset[str]:
+    said: Any = part.get("type")
+    if isinstance(said, str):
+        return frozenset((said,))
+    return frozenset(cast("list[str]", said)) if isinstance(said, list) else frozenset()
+
+
+def _text(value: Any) -> str | None:
+    return value if isinstance(value, str) else None
+
+
+def _no_constant(name: str) -> float:
+    raise ValueError(name)

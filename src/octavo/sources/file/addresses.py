@@ -1,0 +1,85 @@
+"""Between addresses and places: which root and which names a Ref means, and how a place is written.
+
+Purely lexical, so that a refusal here tells nothing about what is on disk.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import NamedTuple
+
+from octavo.core.errors import InvalidParams, OctavoError
+from octavo.core.ref import Ref
+from octavo.sources.file.faults import forbidden
+from octavo.sources.file.tree import Names
+
+
+@dataclass(frozen=True, slots=True)
+class FileRoot:
+    """A directory to serve. `as_` is a public absolute prefix (`/project`) in place of its real path."""
+
+    path: Path
+    as_: str | None = None
+
+
+class Where(NamedTuple):
+    """Names below one root or the first of several that has them."""
+
+    names: Names
+    roots: Sequence[int]
+
+
+class Addresses:
+    def __init__(self, scheme: str, roots: Sequence[FileRoot]) -> None:
+        self.scheme = scheme
+        self._all = range(len(roots))
+        self.public = [_public(root) for root in roots]
+        accepted = [(prefix, k) for k, prefixes in enumerate(self.public) for prefix in prefixes]
+        self._accepted = sorted(accepted, key=lambda pair: -len(pair[0]))  # the longest prefix decides
+
+    def canonical(self, ref: Ref) -> Ref:
+        """The relative spelling. InvalidParams for unknown parameters, Forbidden outside every root."""
+        if ref.params and (ref.absolute or ref.params[0][0] != "root" or len(ref.params) > 1):
+            allowed = "none" if ref.absolute else "root"
+            raise InvalidParams(f"Unknown query parameter for this resource (allowed: {allowed})", uri=str(ref))
+        if not ref.absolute:
+            return ref
+        for prefix, k in self._accepted:
+            if ref.segments[: len(prefix)] == prefix:
+                return self.of(ref.segments[len(prefix) :], k)
+        raise forbidden(ref)
+
+    def where(self, ref: Ref) -> Where:
+        if not ref.params and not ref.absolute:
+            return Where(ref.segments, self._all)
+        ref = self.canonical(ref)
+        number = ref.param("root")
+        if number is None:
+            # an absolute address means one root, and the first one's relative addresses do not say so
+            return Where(ref.segments, (0,))
+        if not (number.isascii() and number.isdigit() and 1 <= int(number[:9]) <= len(self._all)):
+            raise InvalidParams(f"The parameter root is a number from 1 to {len(self._all)}", uri=str(ref))
+        return Where(ref.segments, (int(number) - 1,))
+
+    def of(self, names: Names, k: int) -> Ref:
+        """The canonical address of a place that says in which root it is."""
+        return Ref(self.scheme, names, (("root", str(k + 1)),) if k else ())
+
+    def absolute(self, names: Names, k: int) -> Ref | None:
+        prefixes = self.public[k] if self.scheme == "file" else ()
+        return Ref(self.scheme, (*prefixes[0], *names), (), True) if prefixes else None
+
+
+def _public(root: FileRoot) -> tuple[Names, ...]:
+    """The absolute prefixes under which a root is known, first the one to show."""
+    paths = [root.as_] if root.as_ is not None else [os.path.abspath(root.path), os.path.realpath(root.path)]
+    prefixes: list[Names] = []
+    for path in dict.fromkeys(paths):
+        try:
+            prefixes.append(Ref.of("file", [part for part in path.split("/") if part], absolute=True).segments)
+        except OctavoError:  # no address can say this path; the relative spelling still works
+            continue
+    return tuple(prefixes)

@@ -1,0 +1,37 @@
+"""From OSError to our errors. No text of the operating system leaves: it holds paths of the server."""
+
+from __future__ import annotations
+
+import errno
+from typing import Final
+
+from octavo.core.errors import Conflict, Forbidden, NotFound, OctavoError, SourceUnavailable
+from octavo.core.ref import Ref
+
+# A link that leads nowhere, in circles or out of the root is absent, and so is what stands below a file.
+ABSENT: Final = frozenset(
+    (errno.ENOENT, errno.ENOTDIR, errno.EISDIR, errno.ELOOP, errno.EXDEV, errno.ENAMETOOLONG, errno.EINVAL,
+     errno.ENXIO, errno.ENODEV, errno.EOPNOTSUPP, errno.ESTALE)
+)  # fmt: skip
+DENIED: Final = frozenset((errno.EACCES, errno.EPERM))
+
+
+def not_found(ref: Ref) -> NotFound:
+    uri = str(ref)
+    return NotFound(f"Resource not found: {uri}", uri=uri)
+
+
+def forbidden(ref: Ref) -> Forbidden:
+    uri = str(ref)
+    return Forbidden(f"Access denied to resource: {uri}", uri=uri)
+
+
+def fault(error: OSError, ref: Ref) -> OctavoError:
+    if error.errno in ABSENT:
+        return not_found(ref)
+    if error.errno in DENIED:
+        return forbidden(ref)
+    uri = str(ref)
+    if error.errno == errno.EEXIST:
+        return Conflict(f"Ambiguous name: several files differ only in Unicode form: {uri}", uri=uri)
+    return SourceUnavailable(f"The file system did not answer for {uri}", retry_after=1.0, uri=uri)

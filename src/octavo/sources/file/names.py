@@ -1,0 +1,112 @@
+"""Which names exist for callers: hidden ones do not, others only with an allowed extension.
+
+Everything is decided on names alone, before the disk is asked: a refusal tells nothing about what is
+there. Comparison ignores case, because a disk may.
+"""
+
+from __future__ import annotations
+
+import fnmatch
+import re
+import unicodedata
+from collections.abc import Iterable, Sequence
+from typing import Final, Literal
+
+from octavo.core.errors import OctavoError
+from octavo.core.ref import Ref
+from octavo.sources.file.mime import SAFE_EXTENSIONS, SAFE_NAMES
+
+Verdict = Literal["served", "hidden", "extension"]
+
+ALWAYS_HIDDEN: Final = (".git", ".octavo")
+CREDENTIALS: Final = (
+    ".env", ".env.*", "*.env", "*.pem", "*.key", "*.p12", "*.pfx", "*.p8", "*.jks", "*.keystore", "*.ppk",
+    "*.kdbx", "*.kdb", "*.ovpn", "*.gpg", "*.agekey", "*.tfstate", "*.tfstate.*",
+    "id_rsa*", "id_dsa*", "id_ecdsa*", "id_ed25519*",
+    ".netrc", "_netrc", ".npmrc", ".pypirc", ".pgpass", ".my.cnf", ".htpasswd", ".git-credentials",
+    ".dockercfg", ".vault-token", ".s3cfg", ".boto", ".terraformrc", "credentials.tfrc.json",
+    ".ssh", ".gnupg", ".aws/credentials", ".kube/config", ".docker/config.json", ".config/gcloud",
+    ".config/gh/hosts.yml", ".azure", ".cargo/credentials", ".cargo/credentials.toml", ".gem/credentials",
+    ".m2/settings.xml",
+)  # fmt: skip
+# Written to be shared: they show which settings there are, not their values.
+_EXAMPLES: Final = frozenset((".env.example", ".env.sample", ".env.template", ".env.dist"))
+
+_MEMO_SIZE: Final = 8192
+
+
+class Rules:
+    """What may be named. `extensions`: with or without a dot, any case; `*` allows all; none = a safe set;
+    a file without an extension is allowed by an entry that is its whole name. `hidden`: patterns with `*`,
+    of one name (`*.pem`) or of names that follow each other (`.aws/credentials`), at any depth."""
+
+    def __init__(self, extensions: Iterable[str], hidden: Iterable[str]) -> None:
+        listed = [entry.casefold() for entry in extensions]
+        self._all = "*" in listed or ".*" in listed
+        self._extensions = frozenset(e.removeprefix(".") for e in listed) or SAFE_EXTENSIONS
+        self._names = frozenset(listed) or SAFE_NAMES
+        chains = [pattern.casefold().strip("/").split("/") for pattern in (*ALWAYS_HIDDEN, *hidden)]
+        self._hidden_name = _one_of(chain[0] for chain in chains if len(chain) == 1)
+        longer = [chain for chain in chains if len(chain) > 1]
+        self._hidden_chains = [[_one_of([part]) for part in chain] for chain in longer]
+        self._chain_end = _one_of(chain[-1] for chain in longer)
+        self._memo: dict[tuple[str, ...], Verdict] = {}
+
+    def verdict(self, names: tuple[str, ...]) -> Verdict:
+        """On a file's canonical names from the root."""
+        known = self._memo.get(names)
+        if known is not None:
+            return known
+        verdict: Verdict = "served"
+        if any(self.hides(names[: i + 1]) for i in range(len(names))):
+            verdict = "hidden"
+        elif not names or not self.allows(names[-1]):
+            verdict = "extension"
+        if len(self._memo) >= _MEMO_SIZE:
+            self._memo.clear()
+        self._memo[names] = verdict
+        return verdict
+
+    def hides(self, names: Sequence[str]) -> bool:
+        """Whether the last name is hidden, given that the ones above it are not."""
+        last = names[-1].casefold()
+        if self._hidden_name.match(last):
+            return last not in _EXAMPLES
+        return self._chain_end.match(last) is not None and any(
+            len(names) >= len(chain)
+            and all(part.match(n.casefold()) for part, n in zip(chain, names[-len(chain) :], strict=True))
+            for chain in self._hidden_chains
+        )
+
+    def allows(self, name: str) -> bool:
+        """By extension: `a.tar.gz` needs `gz` or `tar.gz`."""
+        if self._all:
+            return True
+        folded = name.casefold()
+        if folded in self._names:
+            return True
+        rest = folded[1:]  # a leading dot begins no extension
+        while "." in rest:
+            rest = rest.partition(".")[2]
+            if rest in self._extensions:
+                return True
+        return False
+
+
+def canonical_name(on_disk: str) -> str | None:
+    """The name under which a directory entry has an address; None when it can have none."""
+    if on_disk.isascii():
+        if on_disk.isprintable() and "\\" not in on_disk:
+            return on_disk
+        return None
+    name = unicodedata.normalize("NFC", on_disk)
+    if name.isascii():
+        return None  # a look-alike of ASCII (U+212A for K): no lookup of an ASCII name searches for it
+    try:
+        return Ref.of("file", (name,)).segments[0]
+    except OctavoError:
+        return None
+
+
+def _one_of(patterns: Iterable[str]) -> re.Pattern[str]:
+    return re.compile("|".join(fnmatch.translate(pattern) for pattern in patterns) or r"(?!)")

@@ -1,0 +1,236 @@
+"""One root as callers may see it: confined, by canonical names, without what is hidden.
+
+Every method raises OSError; ENOENT also stands for "there, but not for you".
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import stat
+import unicodedata
+from bisect import bisect_left
+from collections.abc import Callable, Iterator, Sequence
+from operator import attrgetter
+from pathlib import Path
+from typing import Final, Literal, NamedTuple
+
+from octavo.sources.file.confine import MAX_PATH_BYTES, Confinement, Root
+from octavo.sources.file.faults import ABSENT, DENIED
+from octavo.sources.file.names import Rules, canonical_name
+from octavo.sources.file.resolve import resolve
+
+Symlinks = Literal["inside", "refuse"]
+HardLinks = Literal["auto", "refuse", "allow"]
+Names = tuple[str, ...]
+
+_ATTEMPTS: Final = 3  # a link that is replaced while it is followed
+_LINK_IN_THE_WAY: Final = frozenset((errno.ELOOP, errno.ENOTDIR, errno.EMLINK))
+_name: Final = attrgetter("name")
+
+
+class Seen(NamedTuple):
+    """A regular file that may be served. `names` are its own: not those of a link that led to it."""
+
+    names: Names
+    stat: os.stat_result
+
+
+class Child(NamedTuple):
+    name: str  # canonical
+    disk: str
+    directory: bool
+
+
+class Tree:
+    def __init__(
+        self,
+        path: Path,
+        rules: Rules,
+        *,
+        confinement: Confinement,
+        symlinks: Symlinks,
+        hard_links: HardLinks,
+        exclude_dirs: Sequence[Path],
+    ) -> None:
+        self.root = Root(path, confinement)
+        self.rules = rules
+        self._follow = symlinks == "inside"
+        self._hard_links = hard_links == "allow" or (hard_links == "auto" and not _others_write(self.root.stat_of_root))
+        real = os.path.realpath(path)
+        self._excluded = [e for e in map(os.path.realpath, exclude_dirs) if Path(e).is_relative_to(real)]
+
+    def close(self) -> None:
+        self.root.close()
+
+    def look(self, names: Names, *, wait: bool = True) -> Seen:
+        """With `wait=False` BlockingIOError where the answer could take long."""
+        try:
+            return self._served(names, names, self.root.stat(names, wait=wait))
+        except OSError as error:
+            if not self._is_elsewhere(names, error):
+                raise
+            if not wait:
+                raise BlockingIOError from None
+        for disk, own in self._elsewhere(names):
+            try:
+                return self._served(own, disk, self.root.stat(disk))
+            except OSError as error:
+                if error.errno not in ABSENT:
+                    raise
+        raise _absent()
+
+    def open(self, names: Names, *, wait: bool = True) -> tuple[int, Seen]:
+        """A descriptor for reading, which is the caller's to close."""
+        try:
+            return self._opened(names, names, wait=wait)
+        except OSError as error:
+            if not self._is_elsewhere(names, error):
+                raise
+            if not wait:
+                raise BlockingIOError from None
+        for disk, own in self._elsewhere(names):
+            try:
+                return self._opened(disk, own)
+            except OSError as error:
+                if error.errno not in ABSENT:
+                    raise
+        raise _absent()
+
+    def on_disk(self, names: Names) -> Names:
+        """How a directory's names are written on disk. Links are not followed: that could go in circles."""
+        return resolve(self.root, names, follow=False)
+
+    def open_directory(self, disk: Names) -> int:
+        fd = self.root.open(disk, "directory")
+        try:
+            if self._excluded and self._is_excluded(os.fstat(fd)):
+                raise _absent()
+        except BaseException:
+            os.close(fd)
+            raise
+        return fd
+
+    def children(self, fd: int, names: Names) -> list[Child]:
+        """What may be served or walked into of an open directory, in order. Links may yet lead nowhere."""
+        found: dict[str, os.DirEntry[str]] = {}
+        ambiguous: set[str] = set()
+        children: list[Child] = []
+        with os.scandir(fd) as entries:
+            for entry in entries:
+                name = canonical_name(entry.name)
+                if name is None:
+                    continue
+                twin = found.get(name)
+                if twin is not None:
+                    if twin.name == name:
+                        continue
+                    ambiguous.add(name)
+                found[name] = entry
+            for name, entry in found.items():
+                if name in ambiguous and entry.name != name:
+                    continue
+                directory = entry.is_dir(follow_symlinks=False)
+                if not directory:
+                    if not self.rules.allows(name):
+                        continue
+                    if not (entry.is_file(follow_symlinks=False) or (self._follow and entry.is_symlink())):
+                        continue
+                if not self.rules.hides((*names, name)):
+                    children.append(Child(name, entry.name, directory))
+        children.sort(key=_name)
+        return children
+
+    def walk(
+        self, start: Names, *, begin: Names = (), recursive: bool = True, stop: Callable[[], bool] = lambda: False
+    ) -> Iterator[Names]:
+        """The files and links below a directory, ordered by names, from `begin` on. Nothing before it is opened.
+
+        One descriptor at a time, no recursion: a tree can be as deep as an address can be long.
+        """
+        try:
+            stack = [self._frame(start, self.on_disk(start), begin)]
+        except OSError as error:
+            if error.errno in ABSENT or error.errno in DENIED:
+                return
+            raise
+        while stack and not stop():
+            names, disk, size, rest = stack[-1]
+            for child in rest:
+                below = (*names, child.name)
+                if size + len(child.name.encode()) > MAX_PATH_BYTES:
+                    continue  # no address could be that long
+                if not child.directory:
+                    yield below
+                elif recursive:
+                    try:
+                        stack.append(self._frame(below, (*disk, child.disk), begin))
+                    except OSError as error:
+                        if error.errno in ABSENT or error.errno in DENIED:
+                            continue
+                        raise
+                    break
+            else:
+                stack.pop()
+
+    def _frame(self, names: Names, disk: Names, begin: Names) -> tuple[Names, Names, int, Iterator[Child]]:
+        fd = self.open_directory(disk)
+        try:
+            children = self.children(fd, names)
+        finally:
+            os.close(fd)
+        depth = len(names)
+        if depth < len(begin) and names == begin[:depth]:
+            children = children[bisect_left(children, begin[depth], key=_name) :]
+        return names, disk, sum(len(name.encode()) + 1 for name in names), iter(children)
+
+    def _opened(self, disk: Names, own: Names, *, wait: bool = True) -> tuple[int, Seen]:
+        fd = self.root.open(disk, "read", wait=wait)
+        try:
+            return fd, self._served(own, disk, os.fstat(fd))
+        except BaseException:
+            os.close(fd)
+            raise
+
+    def _served(self, own: Names, disk: Names, found: os.stat_result) -> Seen:
+        if not stat.S_ISREG(found.st_mode) or (found.st_nlink > 1 and not self._hard_links):
+            raise _absent()
+        if self._excluded and any(self._is_excluded(self.root.stat(disk[:i])) for i in range(1, len(disk))):
+            raise _absent()
+        return Seen(own, found)
+
+    def _is_elsewhere(self, names: Names, error: OSError) -> bool:
+        """Whether a link or a name in another Unicode form may be why these names cannot be opened as they are."""
+        if error.errno in _LINK_IN_THE_WAY:
+            return self._follow
+        return error.errno == errno.ENOENT and not all(name.isascii() for name in names)
+
+    def _elsewhere(self, names: Names) -> Iterator[tuple[Names, Names]]:
+        """Where these names lead: on disk, and canonically, if that is a name to be served. A few times, for
+        whoever replaces a link does not wait for us."""
+        for _ in range(_ATTEMPTS):
+            disk = resolve(self.root, names, follow=self._follow)
+            own = tuple(unicodedata.normalize("NFC", name) for name in disk)
+            if own != names and (
+                self.rules.verdict(own) != "served" or any(canonical_name(name) is None for name in disk)
+            ):
+                raise _absent()
+            yield disk, own
+
+    def _is_excluded(self, found: os.stat_result) -> bool:
+        for path in self._excluded:
+            try:
+                if os.path.samestat(os.stat(path), found):
+                    return True
+            except OSError:  # it does not exist now, so this is not it
+                continue
+        return False
+
+
+def _others_write(root: os.stat_result) -> bool:
+    """Who can write into a root can put a hard link to any file of their own reach into it."""
+    return bool(root.st_mode & (stat.S_IWGRP | stat.S_IWOTH)) or root.st_uid not in (0, os.geteuid())
+
+
+def _absent() -> OSError:
+    return OSError(errno.ENOENT, os.strerror(errno.ENOENT))

@@ -1,0 +1,284 @@
+"""The audit ledger: JSON lines, one chain of files per process, one keyed hash per batch.
+
+    {"chain":"open","version":1,"id":…,"part":0,"key":…,"first":0,"prev":…,"mac":…}
+    {…}                                                      records, as they were appended
+    {"chain":"batch","number":1,"records":2,"mac":…}         seals every byte since the previous mac
+    …
+    {"chain":"next","number":7,"file":…,"mac":…}             the chain goes on in that file
+    {"chain":"close","number":9,"mac":…}                     or it ended in good order
+
+Each mac is an HMAC-SHA256 over the previous mac and all bytes since, the line's own beginning included.
+A new part carries the last mac of the part before it, and `first`, the oldest part that retention kept.
+At a clean close `<chain>.head` keeps the last number and mac outside the file.
+
+What `verify` finds, without the key being known to the forger: every edited, deleted, added or swapped
+line, batch or part; a file that was renamed or moved to another chain; truncation of a part that has a
+successor and of a chain that was closed.
+
+What it cannot find: a chain that never closed (the process was killed, or still runs) and was cut off
+exactly behind a batch line looks like one that was killed earlier, so it is reported as `open`; a
+closed chain whose file was cut and whose head was deleted looks the same; a chain whose files were all
+deleted is not seen at all; whoever has the key can write what he likes. Checkpoints at a place that the
+server cannot rewrite are the answer to these, and are not here yet.
+
+Records behind the last batch line are what a kill in mid-write leaves. They are a warning ("incomplete
+tail"): no answer left for them, and nothing vouches for them.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import os
+import threading
+from collections import deque
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Literal
+
+from octavo.core.clock import Clock, SystemClock
+from octavo.core.errors import InternalError
+from octavo.stores.verify import Report, fingerprint, seal, verify
+
+__all__ = ["FileLedger", "MemoryLedger", "Report", "verify"]
+
+logger = logging.getLogger(__name__)
+
+CANNOT = "The audit log cannot be written"
+MAX_PENDING = 65_536  # records that wait for a disk that refuses them
+
+
+class MemoryLedger:
+    """Keeps the last `keep` flushed records. For tests, and for a state directory that cannot be written."""
+
+    def __init__(self, *, keep: int = 10_000) -> None:
+        self._pending: list[bytes] = []
+        self._records: deque[bytes] = deque(maxlen=keep)
+
+    def append(self, record: bytes) -> None:
+        self._pending.append(record)
+
+    def flush(self) -> None:
+        if self._pending:
+            self._records.extend(self._pending)
+            self._pending.clear()
+
+    def close(self) -> None:
+        self.flush()
+
+    @property
+    def records(self) -> Sequence[bytes]:
+        """What was flushed, oldest first."""
+        return tuple(self._records)
+
+
+class FileLedger:
+    """One process's chain of audit files.
+
+    `append` may be called from the event loop and `flush` from any thread. A flush that returns promises
+    that everything appended before it was called is in the file (`sync="batch"`: handed to the operating
+    system, safe from a kill) or on the disk (`sync="always"`: safe from a power cut).
+
+    When a write fails the records stay and go out with the next flush that succeeds, so none is lost or
+    doubled; `fail_closed=False` gives them up instead, warns once, and the next batch line says how many
+    are `lost`. No file is made before there is a record.
+    """
+
+    def __init__(
+        self,
+        directory: Path,
+        key: bytes,
+        *,
+        sync: Literal["batch", "always"] = "batch",
+        max_bytes: int = 64 << 20,
+        keep: int = 16,
+        clock: Clock | None = None,
+        fail_closed: bool = True,
+    ) -> None:
+        if keep < 2:
+            raise ValueError("keep must be at least 2: the part that is written and the one before")
+        moment = datetime.fromtimestamp((clock or SystemClock()).wall(), UTC)
+        self.chain = f"{moment:%Y%m%dT%H%M%SZ}-{os.getpid()}-{os.urandom(4).hex()}"
+        self._directory, self._key = directory, key
+        self._always, self._max_bytes, self._keep, self._fail_closed = sync == "always", max_bytes, keep, fail_closed
+        self._pending: list[bytes] = []
+        self._turn = threading.Lock()
+        self._file: int | None = None
+        self._part = self._first = self._oldest = self._number = self._size = self._lost = 0
+        self._mac: bytes = bytes(32)
+        self._closed = self._warned = self._torn = False
+
+    def append(self, record: bytes) -> None:
+        self._pending.append(record)
+
+    def flush(self) -> None:
+        """Writes what is pending and its chain line with one system call. Raises InternalError: see the class."""
+        if not self._pending:
+            return
+        with self._turn:
+            self._flush()
+
+    def close(self) -> None:
+        """Flushes, seals the chain and notes its head. What is appended afterwards makes `flush` fail."""
+        with self._turn:
+            if self._closed:
+                return
+            try:
+                self._flush()
+            finally:
+                self._closed = True
+                self._finish()
+
+    def _finish(self) -> None:
+        if self._file is None:
+            return
+        try:
+            self._write(b'{"chain":"close","number":%d' % (self._number + 1))
+            self._write_head()
+        except OSError as error:  # the chain will verify as `open`
+            logger.warning("The audit log was not closed in good order: %s", error.strerror or error)
+        os.close(self._file)
+        self._file = None
+
+    def _flush(self) -> None:
+        # Records leave the list only after they are stored: another thread's flush must not see an empty
+        # list while they are still on their way.
+        pending = self._pending
+        count = len(pending)
+        if not count:
+            return
+        try:
+            body = b"\n".join(pending[:count])
+            if body.count(b"\n") != count - 1 or body.startswith(b'{"chain"') or b'\n{"chain"' in body:
+                body = b"\n".join(map(_one_line, pending[:count]))
+            lost = b',"lost":%d' % self._lost if self._lost else b""
+            self._write(b'%b\n{"chain":"batch","number":%d,"records":%d%b' % (body, self._number + 1, count, lost))
+        except OSError as error:
+            self._refused(count, error)
+            return
+        del pending[:count]
+        self._lost = 0
+        if self._size >= self._max_bytes:
+            self._rotate()
+
+    def _refused(self, count: int, error: OSError) -> None:
+        if not self._warned:
+            logger.error("%s: %s", CANNOT, error.strerror or error)
+            self._warned = True
+        given_up = max(0, count - MAX_PENDING) if self._fail_closed else count
+        del self._pending[:given_up]
+        self._lost += given_up
+        if self._fail_closed:
+            raise InternalError(CANNOT) from None
+
+    def _write(self, text: bytes) -> None:
+        """Appends `text`, ended by its mac, or leaves the file as it was and raises OSError."""
+        if self._closed and self._file is None:
+            raise OSError("it is closed")
+        if self._file is None:
+            self._file = self._create(self._part)
+        if self._torn:
+            os.ftruncate(self._file, self._size)
+            self._torn = False
+        opening, before = (b"", self._mac) if self._size else self._opening()
+        mac = seal(self._key, before, text)
+        lines = b'%b%b,"mac":"%b"}\n' % (opening, text, mac.hex().encode("ascii"))
+        self._torn = True
+        try:
+            written = os.write(self._file, lines)
+            while written < len(lines):
+                written += os.write(self._file, lines[written:])
+            if self._always:
+                os.fdatasync(self._file)
+            self._torn = False
+        finally:
+            if self._torn:
+                with contextlib.suppress(OSError):  # else before the next write
+                    os.ftruncate(self._file, self._size)
+                    self._torn = False
+        self._mac, self._warned = mac, False
+        self._number += 1
+        self._size += len(lines)
+        if opening:
+            self._prune()
+
+    def _opening(self) -> tuple[bytes, bytes]:
+        """The first line of a part, and its mac."""
+        text = b'{"chain":"open","version":1,"id":"%b","part":%d,"key":"%b","first":%d,"prev":"%b"' % (
+            self.chain.encode("ascii"), self._part, fingerprint(self._key), self._first, self._mac.hex().encode("ascii"),
+        )  # fmt: skip
+        mac = seal(self._key, self._mac, text)
+        return b'%b,"mac":"%b"}\n' % (text, mac.hex().encode("ascii")), mac
+
+    def _name(self, part: int) -> str:
+        return f"{self.chain}.{part:05d}.jsonl" if part else f"{self.chain}.jsonl"
+
+    def _create(self, part: int) -> int:
+        self._directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+        flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | getattr(os, "O_NOFOLLOW", 0)
+        file = os.open(self._directory / self._name(part), flags, 0o600)
+        if self._always:
+            self._sync_directory()
+        return file
+
+    def _rotate(self) -> None:
+        """Goes on in a new part. Where that fails the old one grows, and the next batch tries again.
+
+        The new file is made first, then the old one names it: a kill in between leaves an empty file,
+        which `verify` forgives, while a missing one is a deletion.
+        """
+        assert self._file is not None
+        part, fresh = self._part + 1, -1
+        try:
+            fresh = self._create(part)
+            name = self._name(part).encode("ascii")
+            self._write(b'{"chain":"next","number":%d,"file":"%b"' % (self._number + 1, name))
+        except OSError as error:
+            logger.warning("The audit log cannot be rotated: %s", error.strerror or error)
+            if fresh >= 0:
+                os.close(fresh)
+                with contextlib.suppress(OSError):
+                    os.unlink(self._directory / self._name(part))
+            return
+        os.close(self._file)
+        self._file, self._part, self._size = fresh, part, 0
+        self._first = max(self._first, part - self._keep + 1)
+
+    def _prune(self) -> None:
+        """Deletes parts that the opening line, now stored, declares to be gone."""
+        while self._oldest < self._first:
+            with contextlib.suppress(FileNotFoundError):
+                os.unlink(self._directory / self._name(self._oldest))
+            self._oldest += 1
+
+    def _write_head(self) -> None:
+        """Outside the file that it vouches for; whole or not at all."""
+        text = b'{"chain":"head","id":"%b","part":%d,"number":%d,"last":"%b"' % (
+            self.chain.encode("ascii"), self._part, self._number, self._mac.hex().encode("ascii"),
+        )  # fmt: skip
+        line = b'%b,"mac":"%b"}\n' % (text, seal(self._key, bytes(32), text).hex().encode("ascii"))
+        fresh = self._directory / f"{self.chain}.head.new"
+        file = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+        try:
+            os.write(file, line)
+            if self._always:
+                os.fsync(file)
+        finally:
+            os.close(file)
+        os.replace(fresh, self._directory / f"{self.chain}.head")
+        if self._always:
+            self._sync_directory()
+
+    def _sync_directory(self) -> None:
+        directory = os.open(self._directory, os.O_RDONLY | os.O_CLOEXEC)
+        try:
+            os.fsync(directory)
+        finally:
+            os.close(directory)
+
+
+def _one_line(record: bytes) -> bytes:
+    """The same JSON, on one line, and not to be taken for a line of the chain."""
+    record = record.replace(b"\n", b" ")
+    return b"{ " + record[1:] if record.startswith(b'{"chain"') else record

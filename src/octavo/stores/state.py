@@ -1,0 +1,191 @@
+"""The state directory: one home for what must survive a restart, and for nothing else.
+
+    .octavo/            0700
+      lock              held while the directory is prepared
+      version           the layout, "1"
+      secret            32 random bytes; cursors, etags, marks and the audit use keys derived from it
+      audit/            see `stores.ledger`
+
+Losing the secret costs open cursors, equality of redaction marks across the loss, and the means to verify
+older audit chains; it never costs data. So a damaged file is set aside and said, and a directory that
+cannot be used is replaced by memory with a warning. Nothing here is fatal to a read.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import logging
+import os
+import stat
+import sys
+from collections.abc import Callable, Generator, Mapping
+from pathlib import Path
+from types import MappingProxyType
+from typing import Literal, TypeAlias
+
+from octavo.core.clock import Clock, SystemClock
+
+if sys.platform != "win32":
+    import fcntl
+
+logger = logging.getLogger(__name__)
+
+VERSION = 1
+SECRET_BYTES = 32
+Purpose = Literal["cursor", "etag", "mark", "audit", "request-state"]
+
+_NOT_THROUGH_LINKS = 0 if sys.platform == "win32" else os.O_NOFOLLOW | os.O_NONBLOCK
+
+# Step n brings a directory of version n to n + 1. Each must be repeatable: a kill may come before the
+# version file says so.
+Migration: TypeAlias = Callable[[Path], None]
+MIGRATIONS: Mapping[int, Migration] = MappingProxyType({})
+
+
+class StateDirectory:
+    """Holds the secret; hands out a key per purpose and the places of files."""
+
+    def __init__(self, path: Path | None, secret: bytes) -> None:
+        """Use `open` or `in_memory`. `path` is None in memory."""
+        self.path = path
+        self._secret = secret
+
+    @classmethod
+    def open(cls, path: Path, *, clock: Clock | None = None) -> StateDirectory:
+        """Prepares `path` and reads its secret. Never raises OSError: memory is the fallback, with a warning.
+
+        Safe for several processes at once: they take turns, and all see the same secret.
+        """
+        try:
+            path.mkdir(mode=0o700, parents=True, exist_ok=True)
+            if _shared(path.stat()):
+                path.chmod(0o700)
+            with _turn(path / "lock"):
+                stamp = f"{(clock or SystemClock()).wall():.0f}"
+                _prepare_layout(path, stamp)
+                return cls(path, _secret(path, stamp))
+        except _Newer as newer:
+            logger.warning("The state directory %s was written by a newer Octavo (layout %s).", path, newer)
+        except OSError as error:
+            logger.warning("The state directory %s cannot be used: %s.", path, error.strerror or error)
+        logger.warning("State is kept in memory: cursors and the audit log end with this process.")
+        return cls.in_memory()
+
+    @classmethod
+    def in_memory(cls) -> StateDirectory:
+        return cls(None, os.urandom(SECRET_BYTES))
+
+    @property
+    def audit(self) -> Path | None:
+        """Where the audit chains belong; None in memory."""
+        return None if self.path is None else self.path / "audit"
+
+    def key(self, purpose: Purpose) -> bytes:
+        """32 bytes that reveal neither the secret nor the key of another purpose."""
+        return hashlib.blake2b(purpose.encode("ascii"), key=self._secret, person=b"octavo", digest_size=32).digest()
+
+    def __repr__(self) -> str:
+        return f"StateDirectory({str(self.path) if self.path else 'in memory'})"
+
+
+class _Newer(Exception):
+    """The layout has a version that this code does not know."""
+
+
+@contextlib.contextmanager
+def _turn(lock: Path) -> Generator[None]:
+    """One process at a time. The kernel ends the turn of a process that dies."""
+    descriptor = os.open(lock, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | _NOT_THROUGH_LINKS, 0o600)
+    try:
+        if sys.platform != "win32":
+            fcntl.flock(descriptor, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(descriptor)
+
+
+def _prepare_layout(path: Path, stamp: str) -> None:
+    for left_over in path.glob("*.new-*"):  # of a process that was killed in `_write`
+        left_over.unlink(missing_ok=True)
+    text = _read(path / "version")
+    if text is None:
+        _write(path / "version", b"%d\n" % VERSION)
+        return
+    found = int(text) if text.strip().isdigit() and len(text) < 8 else None
+    if found is None or found < 1:
+        _set_aside(path / "version", "corrupt", stamp)
+        _write(path / "version", b"%d\n" % VERSION)
+        return
+    if found > VERSION:
+        raise _Newer(str(found))
+    for step in range(found, VERSION):
+        MIGRATIONS[step](path)
+        _write(path / "version", b"%d\n" % (step + 1))
+
+
+def _secret(path: Path, stamp: str) -> bytes:
+    file = path / "secret"
+    secret = _read(file)
+    if secret is not None and len(secret) != SECRET_BYTES:
+        _set_aside(file, "corrupt", stamp)
+        secret = None
+    if secret is not None and _exposed(file):
+        _set_aside(file, "exposed", stamp)
+        secret = None
+    if secret is None:
+        secret = os.urandom(SECRET_BYTES)
+        _write(file, secret)
+    return secret
+
+
+def _exposed(file: Path) -> bool:
+    """Whether others could read the secret: it may then be known, for instance from a cloned repository.
+
+    Where the mode cannot be changed the file system has none, and the secret is used as it is.
+    """
+    if sys.platform == "win32" or not _shared(file.stat()):
+        return False
+    file.chmod(0o600)
+    return not _shared(file.stat())
+
+
+def _shared(status: os.stat_result) -> bool:
+    return bool(stat.S_IMODE(status.st_mode) & 0o077)
+
+
+def _read(file: Path) -> bytes | None:
+    """The first bytes of a small file; None where there is none. A link or a device reads as corrupt."""
+    try:
+        descriptor = os.open(file, os.O_RDONLY | os.O_CLOEXEC | _NOT_THROUGH_LINKS)
+    except FileNotFoundError:
+        return None
+    except OSError:
+        if file.is_symlink():
+            return b""
+        raise
+    try:
+        return os.read(descriptor, 4096) if stat.S_ISREG(os.fstat(descriptor).st_mode) else b""
+    finally:
+        os.close(descriptor)
+
+
+def _write(file: Path, body: bytes) -> None:
+    """Whole or not at all, also when the process or the machine dies."""
+    fresh = file.with_name(f"{file.name}.new-{os.getpid()}-{os.urandom(4).hex()}")
+    descriptor = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+    try:
+        os.write(descriptor, body)
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+    os.replace(fresh, file)
+
+
+def _set_aside(file: Path, why: str, stamp: str) -> None:
+    aside = file.with_name(f"{file.name}.{why}-{stamp}")
+    while aside.exists():
+        aside = aside.with_name(f"{aside.name}-{os.urandom(2).hex()}")
+    os.replace(file, aside)
+    reason = "could be read by others" if why == "exposed" else "is damaged"
+    logger.warning("The state file %s %s; it is now %s and a new one was made.", file, reason, aside.name)

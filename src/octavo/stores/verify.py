@@ -1,0 +1,258 @@
+"""Walks the audit chains of a state directory. What it can find and what not: see `stores.ledger`."""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import json
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal, NoReturn, TypeAlias, cast
+
+_FILE = re.compile(r"(?P<chain>[^.]+)(?:\.(?P<part>[0-9]{5}))?\.jsonl\Z")
+_CHAIN_LINE = b'{"chain"'
+_MAC = re.compile(rb',"mac":"(?P<mac>[0-9a-f]{64})"\}\n\Z')
+_MAC_LENGTH = len(b',"mac":""}\n') + 64
+
+
+def seal(key: bytes, previous: bytes, text: bytes) -> bytes:
+    return hmac.digest(key, previous + text, "sha256")
+
+
+def fingerprint(key: bytes) -> bytes:
+    """Names a key without telling it, so that a chain under an older key is not taken for a forged one."""
+    return hashlib.blake2b(b"fingerprint", key=key, person=b"octavo", digest_size=8).hexdigest().encode("ascii")
+
+
+@dataclass(frozen=True, slots=True)
+class Break:
+    """The first place where a chain does not hold. A batch is the smallest thing that is sealed, so `line`
+    is where the broken batch begins."""
+
+    file: str
+    line: int
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class ChainReport:
+    chain: str
+    files: int = 0
+    records: int = 0  # that are vouched for
+    batches: int = 0
+    lost: int = 0  # records that the writer itself says it could not store
+    end: Literal["closed", "open"] = "open"  # open: it still runs, or it was killed
+    broken: Break | None = None
+    warnings: tuple[str, ...] = ()
+
+    @property
+    def ok(self) -> bool:
+        return self.broken is None
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    chains: tuple[ChainReport, ...]
+
+    @property
+    def ok(self) -> bool:
+        return all(chain.ok for chain in self.chains)
+
+    @property
+    def records(self) -> int:
+        return sum(chain.records for chain in self.chains)
+
+
+def verify(directory: Path, key: bytes) -> Report:
+    """Every chain in `directory`, each to its first break. Safe beside processes that write.
+
+    Raises OSError when a file cannot be read.
+    """
+    names = {file.name.partition(".")[0] for pattern in ("*.jsonl", "*.head") for file in directory.glob(pattern)}
+    return Report(tuple(_verify_chain(directory, key, name) for name in sorted(names)))
+
+
+def _verify_chain(directory: Path, key: bytes, name: str) -> ChainReport:
+    for attempt in range(3):
+        try:
+            return _Walk(directory, key, name).report()
+        except FileNotFoundError:  # pruned by its writer between the listing and the reading
+            if attempt == 2:
+                raise
+    raise AssertionError("unreachable")
+
+
+class _Broken(Exception):
+    def __init__(self, file: str, line: int, reason: str) -> None:
+        self.found = Break(file, line, reason)
+
+
+_Stop: TypeAlias = Callable[[int, str], NoReturn]
+
+
+class _Walk:
+    """Over the parts of one chain, with everything that was learnt so far."""
+
+    def __init__(self, directory: Path, key: bytes, name: str) -> None:
+        self._directory, self._key, self._name = directory, key, name
+        self._files = self._records = self._batches = self._lost = 0
+        self._number: int = 0  # of the last chain line
+        self._first: int = 0  # the oldest part that the writer kept
+        self._mac: bytes | None = None
+        self._following: str | None = None  # the file that the chain says it goes on in
+        self._closed = False
+        self._warnings: list[str] = []
+
+    def report(self) -> ChainReport:
+        broken = None
+        try:
+            self._walk()
+            self._check_head()
+        except _Broken as stop:
+            broken = stop.found
+        return ChainReport(
+            self._name, self._files, self._records, self._batches, self._lost, "closed" if self._closed else "open",
+            broken, tuple(self._warnings),
+        )  # fmt: skip
+
+    def _walk(self) -> None:
+        parts = sorted(self._parts())
+        self._files = len(parts)
+        unfinished = None
+        if parts and not _is_begun(parts[-1][1]):
+            unfinished = parts.pop()[1].name
+            self._warnings.append(f"{unfinished}: incomplete tail, no batch was written")
+        for index, (part, file) in enumerate(parts):
+            if index and part != parts[index - 1][0] + 1:
+                raise _Broken(file.name, 1, f"part {parts[index - 1][0] + 1} of the chain is missing")
+            self._walk_part(part, file, last=index == len(parts) - 1, starts=index == 0)
+        if self._following not in (None, unfinished):
+            assert self._following is not None
+            raise _Broken(self._following, 1, "the file is missing")
+        if parts and parts[0][0] > self._first:
+            raise _Broken(parts[0][1].name, 1, f"the parts before are missing, from {self._first} on")
+
+    def _parts(self) -> Iterator[tuple[int, Path]]:
+        for file in self._directory.glob(f"{self._name}.*"):
+            if file.suffix == ".jsonl":
+                match = _FILE.match(file.name)
+                if match is None:
+                    raise _Broken(file.name, 1, "not the name of an audit file")
+                yield int(match["part"] or 0), file
+
+    def _walk_part(self, part: int, file: Path, *, last: bool, starts: bool) -> None:
+        def broken(line: int, reason: str) -> NoReturn:
+            raise _Broken(file.name, line, reason)
+
+        if not starts and self._following != file.name:
+            broken(1, "the part before does not lead here")
+        self._following = None
+        with file.open("rb") as lines:
+            self._open(part, lines.readline(), starts, broken)
+            number, begun, unsealed, torn = 1, 2, 0, False
+            running = hmac.new(self._key, self._mac, "sha256")
+            for line in lines:
+                number += 1
+                if self._closed or self._following is not None:
+                    broken(number, "lines were added behind the end")
+                if not line.endswith(b"\n"):
+                    torn = True
+                elif not line.startswith(_CHAIN_LINE):
+                    running.update(line)
+                    unsealed += 1
+                else:
+                    running.update(line[:-_MAC_LENGTH])
+                    self._mac = running.digest()
+                    self._chain_line(line, unsealed, begun, broken)
+                    running = hmac.new(self._key, self._mac, "sha256")
+                    begun, unsealed = number + 1, 0
+        if not last and self._following is None:
+            broken(begun, "truncated: the chain goes on in another file")
+        if unsealed or torn:
+            self._warnings.append(f"{file.name}: incomplete tail, nothing vouches for what begins at line {begun}")
+
+    def _open(self, part: int, line: bytes, starts: bool, broken: _Stop) -> None:
+        stated = _parse(line)
+        if stated.get("chain") != "open" or not _MAC.search(line):
+            broken(1, "the opening line is missing or was changed")
+        if stated.get("version") != 1:
+            broken(1, "written by a newer Octavo")
+        if str(stated.get("key")).encode("utf-8", "replace") != fingerprint(self._key):
+            broken(1, "sealed with another key")
+        previous = _hexadecimal(stated.get("prev"))
+        mac = seal(self._key, previous, line[:-_MAC_LENGTH])
+        if not hmac.compare_digest(mac.hex(), str(stated["mac"])):
+            broken(1, "the opening line was changed")
+        if stated["id"] != self._name or stated["part"] != part:
+            broken(1, f"the file was renamed: it is part {stated['part']} of {stated['id']}")
+        if not starts and previous != self._mac:
+            broken(1, "does not continue the part before")
+        self._mac, self._first = mac, stated["first"]
+
+    def _chain_line(self, line: bytes, unsealed: int, begun: int, broken: _Stop) -> None:
+        stated = _parse(line)
+        match = _MAC.search(line)
+        assert self._mac is not None
+        if match is None or not hmac.compare_digest(self._mac.hex().encode("ascii"), match["mac"]):
+            broken(begun, self._why(stated, unsealed))
+        if self._number and stated["number"] != self._number + 1:
+            broken(begun, self._why(stated, unsealed))
+        self._number = stated["number"]
+        self._lost += stated.get("lost", 0)
+        match stated["chain"]:
+            case "batch":
+                self._batches += 1
+                self._records += unsealed
+            case "next":
+                self._following = stated["file"]
+            case _:
+                self._closed = True
+
+    def _why(self, stated: dict[str, Any], unsealed: int) -> str:
+        """A guess at what was done, from what a line that is not to be trusted says."""
+        number, records = stated.get("number"), stated.get("records", 0)
+        if not isinstance(number, int):
+            return "edited: the chain line cannot be read"
+        if self._number and number > self._number + 1:
+            return f"deleted: batch {self._number + 1} should stand here, not {number}"
+        if self._number and number <= self._number:
+            return f"swapped: batch {number} stands behind batch {self._number}"
+        if records != unsealed:
+            return f"deleted or added: {records} records were sealed, {unsealed} stand here"
+        return "edited or swapped: the batch is not what was sealed"
+
+    def _check_head(self) -> None:
+        file = self._directory / f"{self._name}.head"
+        if not file.exists():
+            return
+        line = file.read_bytes()
+        stated = _parse(line)
+        mac = seal(self._key, bytes(32), line[:-_MAC_LENGTH])
+        intact = _MAC.search(line) is not None and hmac.compare_digest(mac.hex(), str(stated.get("mac")))
+        if not intact or stated["id"] != self._name:
+            raise _Broken(file.name, 1, "the head was changed, or sealed with another key")
+        if not self._closed or stated["number"] != self._number or self._mac != _hexadecimal(stated["last"]):
+            reason = f"truncated: the chain was closed with number {stated['number']} and ends with {self._number}"
+            raise _Broken(file.name, 1, reason)
+
+
+def _is_begun(file: Path) -> bool:
+    with file.open("rb") as lines:
+        return lines.readline().endswith(b"\n")
+
+
+def _parse(line: bytes) -> dict[str, Any]:
+    try:
+        value: object = json.loads(line)
+    except ValueError:
+        return {}
+    return cast("dict[str, Any]", value) if isinstance(value, dict) else {}
+
+
+def _hexadecimal(value: object) -> bytes:
+    try:
+        return bytes.fromhex(str(value))
+    except ValueError:
+        return b""

@@ -1,0 +1,178 @@
+"""The registry of tools: the source of `tool://` and the end of every `invoke`."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import re
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, TypeAlias, cast
+
+from octavo.core.errors import Conflict, InternalError, InvalidParams, Timeout
+from octavo.core.model import Call
+from octavo.core.ports import Next, Reply
+from octavo.core.surface import Text, ToolInfo, ToolResult
+from octavo.tools.context import ToolContext
+from octavo.tools.schema import Check, compile_schema, mentions
+from octavo.tools.shelf import Shelf
+
+# A str becomes one text block, a mapping structured content with its JSON as text. Anything else but
+# a ToolResult goes to the wire as it is, which only makes sense for a plugin with `protocol: true`.
+Outcome: TypeAlias = ToolResult | str | Mapping[str, Any] | Any
+Handler: TypeAlias = Callable[[ToolContext, Mapping[str, Any]], Awaitable[Outcome]]
+
+_NAME = re.compile(r"[A-Za-z0-9_.-]{1,128}\Z")
+
+
+@dataclass(frozen=True, slots=True)
+class Tool:
+    info: ToolInfo
+    handler: Handler
+    protocol: bool = False  # whether the handler may use `ctx.wire`
+
+
+@dataclass(frozen=True, slots=True)
+class _Registered:
+    tool: Tool
+    check_input: Check
+    check_output: Check | None
+    header_schema: Mapping[str, Any] | None
+
+
+class ToolRegistry(Shelf):
+    """Tools by name. Register at start-up or later; who listens by `on_change` is told."""
+
+    def __init__(self) -> None:
+        super().__init__("tool")
+        self._tools: dict[str, _Registered] = {}
+        self._ask: Next = _unbound
+
+    def bind(self, ask: Next) -> None:
+        """`ask` is the folded pipeline: what tools ask on behalf of their callers goes there."""
+        self._ask = ask
+
+    def register(self, tool: Tool) -> None:
+        """Raises Conflict for a name that is taken, InvalidParams for a definition that cannot be served."""
+        info = tool.info
+        if not _NAME.match(info.name) or info.name in (".", ".."):
+            raise InvalidParams(f"A tool name is 1 to 128 of A-Z a-z 0-9 _ . - and not {info.name!r}")
+        if info.name in self._tools:
+            raise Conflict(f"Tool {info.name} already registered.", toolName=info.name)
+        if not info.description.strip():
+            raise InvalidParams(f"The tool {info.name} needs a description", toolName=info.name)
+        self._tools[info.name] = _Registered(
+            tool,
+            _compiled(info, "input", info.input_schema),
+            None if info.output_schema is None else _compiled(info, "output", info.output_schema),
+            info.input_schema if mentions(info.input_schema, "x-mcp-header") else None,
+        )
+        self._put(info.name, _definition(info), title=info.title, description=info.description)
+        self.list_changed()
+
+    def tool(self, name: str) -> ToolInfo | None:
+        registered = self._tools.get(name)
+        return None if registered is None else registered.tool.info
+
+    def header_schema(self, name: str) -> Mapping[str, Any] | None:
+        """The input schema of a tool that mirrors arguments into headers (`x-mcp-header`), else None.
+
+        It is asked before anybody is identified, so it tells nothing of other tools.
+        """
+        registered = self._tools.get(name)
+        return None if registered is None else registered.header_schema
+
+    async def invoke(self, call: Call) -> ToolResult | Any:
+        """Runs the tool that `call.ref` names.
+
+        Raises InvalidParams for an unknown tool (data `toolName`) and for wrong arguments (data
+        `toolName`, `validationErrors`), Timeout after the tool's own limit, InternalError when the
+        answer breaks the tool's output schema. What the handler raises passes through.
+        """
+        name = call.ref.path
+        registered = self._tools.get(name)
+        if registered is None:
+            raise InvalidParams(f"Unknown tool: {name}", toolName=name)
+        arguments = dict(call.arguments)
+        problems = registered.check_input(arguments)
+        if problems:
+            raise InvalidParams(
+                f"Invalid parameters for tool {name}: {_sentence(problems)}", toolName=name, validationErrors=problems
+            )
+        tool = registered.tool
+        work = tool.handler(ToolContext(call, self._ask, protocol=tool.protocol), arguments)
+        outcome = await (work if tool.info.lane_safe else _within(tool.info, work))
+        return _checked(registered, _as_result(outcome))
+
+
+async def _within(info: ToolInfo, work: Awaitable[Outcome]) -> Outcome:
+    # Not for tools of the hot lane: it runs them without a task, and what they do is child calls,
+    # each of which has a deadline of its own.
+    limit = asyncio.timeout(info.timeout)
+    try:
+        async with limit:
+            return await work
+    except TimeoutError:
+        if not limit.expired():
+            raise
+        raise Timeout(f"The tool {info.name} did not end within {info.timeout:g} s", toolName=info.name) from None
+
+
+def _as_result(outcome: Outcome) -> ToolResult | Any:
+    if isinstance(outcome, str):
+        return ToolResult(content=(Text(outcome),))
+    if isinstance(outcome, Mapping):
+        structured = dict(cast("Mapping[str, Any]", outcome))
+        return ToolResult(content=(Text(json.dumps(structured, ensure_ascii=False)),), structured=structured)
+    return outcome
+
+
+def _checked(registered: _Registered, result: ToolResult | Any) -> ToolResult | Any:
+    name = registered.tool.info.name
+    if not isinstance(result, ToolResult):
+        if registered.tool.protocol:
+            return result
+        raise InternalError(f"The tool {name} gave an answer that is no tool result", toolName=name)
+    if registered.check_output is None or result.is_error:
+        return result
+    if result.structured is None or registered.check_output(dict(result.structured)):
+        raise InternalError(f"The answer of the tool {name} does not match its output schema", toolName=name)
+    return result
+
+
+def _compiled(info: ToolInfo, which: str, schema: Mapping[str, Any]) -> Check:
+    if schema.get("type") != "object":
+        raise InvalidParams(f'The {which} schema of the tool {info.name} needs "type": "object"', toolName=info.name)
+    try:
+        return compile_schema(schema)
+    except InvalidParams as error:
+        raise InvalidParams(f"Invalid {which} schema for tool {info.name}: {error}", toolName=info.name) from None
+
+
+def _definition(info: ToolInfo) -> dict[str, Any]:
+    known = {
+        "name": info.name,
+        "title": info.title,
+        "description": info.description,
+        "inputSchema": info.input_schema,
+        "outputSchema": info.output_schema,
+        "annotations": {
+            "readOnlyHint": info.hints.read_only,
+            "destructiveHint": info.hints.destructive,
+            "idempotentHint": info.hints.idempotent,
+            "openWorldHint": info.hints.open_world,
+        },
+        "permissions": [*info.permissions] or None,
+    }
+    return {key: value for key, value in known.items() if value is not None}
+
+
+def _sentence(problems: list[dict[str, str]]) -> str:
+    first = problems[0]
+    where = f"{first['path']}: " if first["path"] else ""
+    more = f" (and {len(problems) - 1} more)" if len(problems) > 1 else ""
+    return f"{where}{first['message']}{more}"
+
+
+async def _unbound(call: Call) -> Reply:
+    raise InternalError("The tools are not bound to a pipeline yet")

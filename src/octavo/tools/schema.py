@@ -1,0 +1,89 @@
+"""JSON Schema 2020-12, compiled once; nothing is ever fetched for a schema.
+
+Patterns run on an engine with linear time, because arguments are foreign text: look-around and
+back-references are refused when the schema is compiled. Values are bounded in depth before the
+validator sees them, since it descends on the native stack.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, NoReturn, TypeAlias, cast
+
+import jsonschema_rs
+
+from octavo.core.errors import InvalidParams
+
+MAX_ERRORS = 20
+MAX_DEPTH = 64
+_MAX_MESSAGE = 300
+
+# Gives what is wrong with a value as `{path, message}`, at most MAX_ERRORS of them; [] when it is right.
+Check: TypeAlias = Callable[[Any], list[dict[str, str]]]
+
+
+def compile_schema(schema: Mapping[str, Any]) -> Check:
+    """Raises InvalidParams for what is no schema, and for one that points outside itself."""
+    if depth_exceeds(schema, MAX_DEPTH):
+        raise InvalidParams(f"The schema is nested deeper than {MAX_DEPTH} levels")
+    try:
+        validator = jsonschema_rs.Draft202012Validator(
+            dict(schema), retriever=_refuse, pattern_options=jsonschema_rs.RegexOptions()
+        )
+    except (jsonschema_rs.ValidationError, jsonschema_rs.ReferencingError, ValueError) as error:
+        said = getattr(error, "message", None) or str(error)
+        raise InvalidParams(f"Not a usable JSON Schema 2020-12: {_short(str(said))}") from None
+
+    def check(value: Any) -> list[dict[str, str]]:
+        if depth_exceeds(value, MAX_DEPTH):
+            return [{"path": "", "message": f"nested deeper than {MAX_DEPTH} levels"}]
+        problems: list[dict[str, str]] = []
+        try:
+            for error in validator.iter_errors(value):
+                problems.append({"path": pointer(error.instance_path), "message": _short(error.message)})
+                if len(problems) == MAX_ERRORS:
+                    break
+        except ValueError as error:  # no JSON at all, such as a key that is no string
+            problems.append({"path": "", "message": _short(str(error))})
+        return problems
+
+    return check
+
+
+def depth_exceeds(value: object, limit: int) -> bool:
+    """Whether containers stand more than `limit` deep in each other. Level by level, without recursion."""
+    level: list[object] = [value]
+    for _ in range(limit + 1):
+        below: list[object] = []
+        for item in level:
+            if isinstance(item, Mapping):
+                below += cast("Mapping[object, object]", item).values()
+            elif isinstance(item, (list, tuple)):
+                below += cast("list[object]", item)
+        if not below:
+            return False
+        level = below
+    return True
+
+
+def mentions(schema: object, keyword: str) -> bool:
+    """Whether `keyword` is a key anywhere in a schema that compile_schema took."""
+    if isinstance(schema, Mapping):
+        parts = cast("Mapping[object, object]", schema)
+        return keyword in parts or any(mentions(part, keyword) for part in parts.values())
+    if isinstance(schema, (list, tuple)):
+        return any(mentions(part, keyword) for part in cast("list[object]", schema))
+    return False
+
+
+def pointer(path: list[str | int]) -> str:
+    """A JSON pointer: `/files/0/name`; the whole value is the empty one."""
+    return "".join("/" + str(part).replace("~", "~0").replace("/", "~1") for part in path)
+
+
+def _short(message: str) -> str:
+    return message if len(message) <= _MAX_MESSAGE else message[: _MAX_MESSAGE - 1] + "…"
+
+
+def _refuse(uri: str) -> NoReturn:
+    raise ValueError(f"a schema may only refer to itself, not to {uri}")

@@ -1,0 +1,232 @@
+"""From what a client asked to a Call of the pipeline, and from the reply to a result of the protocol.
+
+Both the SDK's handlers and the hot lane come through here, so a request means the same on both ways.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import Any
+
+from octavo.core.errors import InvalidParams, OctavoError
+from octavo.core.glob import Glob
+from octavo.core.house import House, Works
+from octavo.core.model import EVERYTHING, NOTHING, Call, Content, Entry, Page, Principal, Template, Trail
+from octavo.core.ports import Channel, Reply
+from octavo.core.ref import Ref
+from octavo.core.surface import PromptResult, ToolResult
+from octavo.transport.mcp import keys, shapes
+from octavo.transport.mcp.codes import Codes, WireError
+from octavo.transport.mcp.cursors import Cursors
+
+MEMO_SIZE = 20_000  # addresses kept parsed
+NOWHERE = Ref("invalid")  # stands in a call whose address could not be parsed; `fault` says why
+
+_ALL_RESOURCES = "resources"
+
+# Whether the request at hand made a call, and so has its audit record.
+_called: ContextVar[list[bool]] = ContextVar("called")
+
+
+@contextmanager
+def accounting() -> Iterator[Callable[[], bool]]:
+    """Around one request: afterwards the yielded function tells whether it became a call."""
+    called: list[bool] = []
+    token = _called.set(called)
+    try:
+        yield lambda: bool(called)
+    finally:
+        _called.reset(token)
+
+
+class Calls:
+    def __init__(self, house: House, *, strict_codes: bool) -> None:
+        self.house = house
+        self.codes = Codes(strict=strict_codes)
+        self._cursors = Cursors(house.key("cursor"))
+        self._parsed: dict[str, tuple[Ref, OctavoError | None]] = {}
+
+    @property
+    def works(self) -> Works:
+        return self.house.works
+
+    def parse(self, uri: str) -> tuple[Ref, OctavoError | None]:
+        """The address, or what is wrong with it. Good ones are remembered."""
+        known = self._parsed.get(uri)
+        if known is not None:
+            return known
+        try:
+            parsed = (Ref.parse(uri), None)
+        except OctavoError as fault:
+            return NOWHERE, fault
+        if len(self._parsed) >= MEMO_SIZE:
+            self._parsed.clear()
+        self._parsed[uri] = parsed
+        return parsed
+
+    async def ask(self, call: Call) -> Reply:
+        """Into the pipeline. From here on the request has its audit record."""
+        _called.get([]).append(True)
+        return await self.house.works.ask(call)
+
+    # -- resources
+
+    def read(self, who: Principal, uri: str, channel: Channel | None = None) -> Call:
+        ref, fault = self.parse(uri)
+        limits = self.house.works.limits
+        return Call(
+            "read", ref, who, Trail(), uri, NOTHING, None, limits.page, limits.max_bytes, limits.timeout, None, channel,
+            fault,
+        )  # fmt: skip
+
+    def list_resources(self, who: Principal, cursor: str | None, wanted: Mapping[str, Any] | None = None) -> Call:
+        asked = dict(wanted or {})
+        under = asked.pop("under", None)
+        scope, fault = EVERYTHING, None
+        if under is not None:
+            scope, fault = self.parse(under) if isinstance(under, str) else (NOWHERE, InvalidParams("`under` is a URI"))
+        named = json.dumps([str(under), sorted(asked.items(), key=str)]) if wanted else _ALL_RESOURCES
+        return self._listing(who, scope, named, cursor, {"filter": asked} if asked else NOTHING, fault)
+
+    def list_templates(self, who: Principal, cursor: str | None) -> Call:
+        fault = None if cursor is None else InvalidParams("This list has one page only", reason="invalid_cursor")
+        return Call("templates", EVERYTHING, who, Trail(), "templates", fault=fault)
+
+    def list_tools(self, who: Principal, cursor: str | None) -> Call:
+        return self._listing(who, Ref("tool"), "tools", cursor)
+
+    def list_prompts(self, who: Principal, cursor: str | None) -> Call:
+        return self._listing(who, Ref("prompt"), "prompts", cursor)
+
+    def _listing(
+        self,
+        who: Principal,
+        scope: Ref,
+        named: str,
+        cursor: str | None,
+        arguments: Mapping[str, Any] = NOTHING,
+        fault: OctavoError | None = None,
+    ) -> Call:
+        works = self.house.works
+        inner: str | None = None
+        if cursor is not None and fault is None:
+            try:
+                inner = self._cursors.open(cursor, scope=named, epoch=works.policy.epoch, principal=who)
+            except InvalidParams as bad:
+                fault = bad
+        limits = works.limits
+        return Call(
+            "list", scope, who, Trail(), str(scope), {**arguments, "named": named} if arguments or named else NOTHING,
+            inner, limits.page, limits.max_bytes, limits.timeout, None, None, fault,
+        )  # fmt: skip
+
+    def next_cursor(self, call: Call, page: Page[Entry]) -> str | None:
+        if page.cursor is None:
+            return None
+        key = ("next", page.cursor, call.principal)
+        sealed: str | None = page.memo.get(key)
+        if sealed is None:
+            epoch = self.house.works.policy.epoch
+            named = call.arguments["named"]
+            sealed = self._cursors.seal(page.cursor, scope=named, epoch=epoch, principal=call.principal)
+            page.memo[key] = sealed
+        return sealed
+
+    def page(self, call: Call, page: Page[Entry]) -> dict[str, Any]:
+        """The result of a listing; which one is seen from the scope."""
+        works = self.house.works
+        if call.ref.scheme == "tool":
+            infos = (works.tools.tool(entry.ref.name) for entry in page.items)
+            result: dict[str, Any] = {"tools": [shapes.tool(info) for info in infos if info is not None]}
+        elif call.ref.scheme == "prompt":
+            found = (works.prompts.prompt(entry.ref.name) for entry in page.items)
+            result = {"prompts": [shapes.prompt(info) for info in found if info is not None]}
+        else:
+            result = {"resources": [shapes.resource(entry) for entry in page.items]}
+        following = self.next_cursor(call, page)
+        if following is not None:
+            result["nextCursor"] = following
+        if page.unavailable:
+            result["_meta"] = {keys.UNAVAILABLE: list(page.unavailable)}
+        return result
+
+    def templates(self, offered: Sequence[Template]) -> dict[str, Any]:
+        return {"resourceTemplates": [shapes.template(one) for one in offered]}
+
+    def contents(self, call: Call, content: Content) -> dict[str, Any]:
+        return {"contents": [shapes.contents(content, call.uri)]}
+
+    def watch(self, who: Principal, pattern: str) -> Call:
+        """For a subscription: an address, or a pattern over many."""
+        glob: Glob | None = None
+        if "*" in pattern or pattern.endswith("/"):
+            try:
+                glob = Glob(pattern)
+                ref, fault = glob.literal, None
+            except OctavoError as bad:
+                ref, fault = NOWHERE, bad
+        else:
+            ref, fault = self.parse(pattern)
+            glob = Glob.at(ref)
+        return Call("watch", ref, who, Trail(), pattern, {"glob": glob}, fault=fault)
+
+    def complete_template(
+        self, who: Principal, template: str, argument: str, prefix: str, given: Mapping[str, str]
+    ) -> Call:
+        scheme, separator, _ = template.partition("://")
+        fault = None if separator else InvalidParams("Not a resource template: expected scheme://path")
+        asked = {"argument": argument, "prefix": prefix, "given": given, "template": template}
+        return Call("complete", Ref(scheme.lower()), who, Trail(), template, asked, fault=fault)
+
+    def complete_prompt(self, who: Principal, name: str, argument: str, prefix: str, given: Mapping[str, str]) -> Call:
+        call = self._named("complete", "prompt", name, who, NOTHING, None)
+        return call._replace(arguments={"argument": f"{name}/{argument}", "prefix": prefix, "given": given})
+
+    def invoke(self, who: Principal, name: str, arguments: Mapping[str, Any], channel: Channel | None) -> Call:
+        return self._named("invoke", "tool", name, who, arguments, channel)
+
+    def render(self, who: Principal, name: str, arguments: Mapping[str, Any], channel: Channel | None) -> Call:
+        return self._named("render", "prompt", name, who, arguments, channel)
+
+    def _named(
+        self, op: Any, scheme: str, name: str, who: Principal, arguments: Mapping[str, Any], channel: Channel | None
+    ) -> Call:
+        try:
+            ref, fault = Ref.of(scheme, (name,)), None
+        except OctavoError:
+            ref, fault = NOWHERE, InvalidParams(f"Unknown {scheme}: {name[:80]}", name=name[:80])
+        return Call(op, ref, who, Trail(), f"{scheme}://{name[:200]}", arguments, channel=channel, fault=fault)
+
+    # -- tools and prompts
+
+    def tool_result(self, result: ToolResult) -> dict[str, Any]:
+        shape: dict[str, Any] = {
+            "content": [shapes.block(part) for part in result.content],
+            "isError": result.is_error,
+        }
+        if result.structured is not None:
+            shape["structuredContent"] = dict(result.structured)
+        return shape
+
+    def tool_error(self, name: str, error: WireError) -> dict[str, Any]:
+        """What the model sees when a call failed: enough to correct itself."""
+        body = {"code": error.code, "message": error.message, "data": error.data}
+        shape: dict[str, Any] = {
+            "content": [{"type": "text", "text": json.dumps(body, ensure_ascii=False)}],
+            "isError": True,
+            "_meta": {keys.ERROR: body},
+        }
+        info = self.house.works.tools.tool(name)
+        if info is None or info.output_schema is None:
+            # Clients validate structured content against the output schema even for errors.
+            shape["structuredContent"] = {"error": body}
+        return shape
+
+    def prompt_result(self, result: PromptResult) -> dict[str, Any]:
+        shape: dict[str, Any] = {"messages": [shapes.message(said) for said in result.messages]}
+        if result.description is not None:
+            shape["description"] = result.description
+        return shape

@@ -1,0 +1,59 @@
+"""The client that waits for a call: progress for everybody, the raw protocol for plugins that may."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+import mcp_types as types
+from mcp.server.context import ServerRequestContext
+from mcp.shared.exceptions import MCPDeprecationWarning
+
+from octavo.transport.mcp import keys
+
+_SEVERITY = ("debug", "info", "notice", "warning", "error", "critical", "alert", "emergency")
+
+
+class Wire:
+    """What a plugin marked `protocol: true` gets besides the ordinary context."""
+
+    def __init__(
+        self, context: ServerRequestContext[Any, Any], params: Any, changed: Callable[[str], None], level: str | None
+    ) -> None:
+        self.context = context
+        self.params = params  # the request's validated params model
+        self.list_changed = changed
+        self._level = level
+
+    @property
+    def modern(self) -> bool:
+        return self.context.protocol_version == keys.MODERN
+
+
+    async def log(self, level: types.LoggingLevel, data: Any, logger: str | None = None) -> None:
+        """A log message to the client, if it wants messages of this level."""
+        if self._level is not None and _SEVERITY.index(level) < _SEVERITY.index(self._level):
+            return
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", MCPDeprecationWarning)  # logging is deprecated, and still asked for
+            sent = self.context.session.send_log_message(
+                level, data, logger, related_request_id=self.context.request_id
+            )
+        await sent
+
+
+class McpChannel:
+    def __init__(
+        self, context: ServerRequestContext[Any, Any], params: Any, changed: Callable[[str], None], level: str | None
+    ) -> None:
+        self._context = context
+        self._latest: float | None = None
+        self.wire = Wire(context, params, changed, level)
+
+    async def progress(self, value: float, total: float | None = None, message: str | None = None) -> None:
+        """Goes out only if the client gave a token; the protocol wants values that increase."""
+        if self._latest is not None and value <= self._latest:
+            return
+        self._latest = value
+        await self._context.session.report_progress(value, total, message)

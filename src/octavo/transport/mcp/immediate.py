@@ -1,0 +1,63 @@
+"""Running a coroutine without a task for as long as it does not wait.
+
+A cache hit never waits, so its answer can be ready before the loop turns. Only a coroutine that really
+suspends gets a task. The context is copied first: a variable that one request sets must not reach the
+next request of the same connection.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from collections.abc import Coroutine, Generator
+from contextvars import copy_context
+from typing import Any, TypeVar
+
+T = TypeVar("T")
+
+if sys.version_info >= (3, 12):
+
+    def start(
+        work: Coroutine[Any, Any, T], loop: asyncio.AbstractEventLoop
+    ) -> tuple[T, None] | tuple[None, asyncio.Task[T]]:
+        """The result, if there was no waiting; else a task. Raises what the coroutine raises."""
+        task = asyncio.Task(work, loop=loop, eager_start=True)
+        return (task.result(), None) if task.done() else (None, task)
+
+else:
+
+    def start(
+        work: Coroutine[Any, Any, T], loop: asyncio.AbstractEventLoop
+    ) -> tuple[T, None] | tuple[None, asyncio.Task[T]]:
+        """The result, if there was no waiting; else a task. Raises what the coroutine raises."""
+        context = copy_context()
+        try:
+            waiting_for = context.run(work.send, None)
+        except StopIteration as done:
+            return done.value, None
+        return None, loop.create_task(_continue(work, waiting_for), context=context)
+
+    class _Continue:
+        """Awaits first the future on which the coroutine already waits, then passes everything through."""
+
+        def __init__(self, work: Coroutine[Any, Any, T], waiting_for: Any) -> None:
+            self._work, self._waiting_for = work, waiting_for
+
+        def __await__(self) -> Generator[Any, Any, Any]:
+            work, waiting_for = self._work, self._waiting_for
+            while True:
+                try:
+                    value = yield waiting_for
+                except BaseException as raised:
+                    error: BaseException | None = raised
+                    value = None
+                else:
+                    error = None
+                try:
+                    waiting_for = work.send(value) if error is None else work.throw(error)
+                except StopIteration as done:
+                    return done.value
+
+    async def _continue(work: Coroutine[Any, Any, T], waiting_for: Any) -> T:
+        result: T = await _Continue(work, waiting_for)
+        return result

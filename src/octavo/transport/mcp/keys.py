@@ -1,0 +1,28 @@
+"""Names that Octavo puts on the wire. Everything private lives under one prefix, in `_meta`."""
+
+from __future__ import annotations
+
+METADATA = "dev.octavo/metadata"
+EVENT = "dev.octavo/event"
+FILTER = "dev.octavo/filter"
+PARAMETERS = "dev.octavo/parameters"
+INPUT_SCHEMA = "dev.octavo/inputSchema"
+ROLE = "dev.octavo/role"
+PERMISSIONS = "dev.octavo/permissions"
+ERROR = "dev.octavo/error"
+ANNOTATIONS = "dev.octavo/annotations"
+ETAG = "dev.octavo/etag"
+UNAVAILABLE = "dev.octavo/unavailable"
+
+META_EXTENSION = "dev.octavo/meta"
+SERVED = (METADATA, EVENT, FILTER, PARAMETERS, INPUT_SCHEMA, ROLE, PERMISSIONS, ERROR, ANNOTATIONS, ETAG, UNAVAILABLE)
+
+LIST_CHANGED = "notifications/resources/list_changed"
+UPDATED = "notifications/resources/updated"
+
+PROTOCOL_VERSION = "io.modelcontextprotocol/protocolVersion"
+CLIENT_CAPABILITIES = "io.modelcontextprotocol/clientCapabilities"
+CLIENT_INFO = "io.modelcontextprotocol/clientInfo"
+SERVER_INFO = "io.modelcontextprotocol/serverInfo"
+SUBSCRIPTION_ID = "io.modelcontextprotocol/subscriptionId"
+MODERN = "2026-07-28"

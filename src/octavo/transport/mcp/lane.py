@@ -1,0 +1,256 @@
+"""The hot lane: the same calls through the same folds, without the SDK's cost a request.
+
+Rules that keep it honest:
+
+- Before the pipeline is entered the lane may only decline: the untouched bytes then go to the SDK. After
+  it has entered it must answer, or the call would be counted and recorded twice.
+- One struct is the guard. Whatever it does not know (other members, null ids, retries with state) is
+  declined.
+- `_meta` is compared, never parsed: bytes that the SDK has accepted before are known, all others declined.
+- It owns decoding, its memo and encoding, nothing else. Errors come from the pipeline and are numbered by
+  the table that the SDK path uses too.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import secrets
+from collections import Counter
+from collections.abc import Callable, Mapping
+from typing import Any, Literal, NamedTuple
+
+import msgspec
+
+from octavo.core.errors import InternalError, OctavoError
+from octavo.core.model import Call, Content, Page, Principal
+from octavo.core.ports import Reply
+from octavo.core.surface import PromptResult, ToolResult
+from octavo.transport.mcp import keys, shapes
+from octavo.transport.mcp.calls import Calls
+from octavo.transport.mcp.immediate import start
+
+logger = logging.getLogger(__name__)
+
+KNOWN_META = 256  # envelopes remembered
+MAX_META = 4096  # bytes of an envelope worth remembering
+_ENVELOPE = {keys.PROTOCOL_VERSION, keys.CLIENT_CAPABILITIES, keys.CLIENT_INFO}
+
+_encode = msgspec.json.Encoder().encode
+_NO_RAW = msgspec.Raw(b"")
+
+
+class _Params(msgspec.Struct, forbid_unknown_fields=True):
+    uri: str | None = None
+    cursor: str | None = None
+    name: str | None = None
+    arguments: msgspec.Raw = _NO_RAW
+    meta: msgspec.Raw = msgspec.field(default=_NO_RAW, name="_meta")
+
+
+class _Frame(msgspec.Struct, forbid_unknown_fields=True):
+    jsonrpc: Literal["2.0"]
+    id: int | str
+    method: str
+    params: _Params | None = None
+
+
+_NO_PARAMS = _Params()
+
+
+class _Declined(Exception):
+    """The lane leaves this request to the SDK; the argument is the reason, for the counters."""
+
+
+class Taken(NamedTuple):
+    """A request that the lane will answer."""
+
+    id: int | str
+    method: str
+    call: Call
+    modern: bool
+
+
+class Lane:
+    def __init__(self, calls: Calls, *, server_info: Mapping[str, Any], on: bool) -> None:
+        self._calls = calls
+        self._on = on
+        self._decode = msgspec.json.Decoder(_Frame).decode
+        self._known: dict[bytes, None] = {}
+        self.hits = 0
+        self.declined: Counter[str] = Counter()
+        self._server_info = {keys.SERVER_INFO: server_info}
+        # What follows the payload of a result, by era: built once.
+        self._tails = {
+            (modern, method): self._tail(modern, ttl)
+            for modern in (True, False)
+            for method, ttl in (
+                ("resources/read", 0),
+                ("resources/list", 0),
+                ("resources/templates/list", 60_000),
+                ("tools/list", 60_000),
+                ("prompts/list", 60_000),
+                ("tools/call", None),
+                ("prompts/get", None),
+            )
+        }
+
+    def take(self, frame: bytes, who: Principal, *, modern: bool) -> Taken | None:
+        """All protocol checks. None declines: somebody else must answer."""
+        if not self._on:
+            return None
+        try:
+            request = self._decode(frame)
+            params = request.params or _NO_PARAMS
+            meta = bytes(params.meta)
+            if meta not in self._known if modern else meta:
+                raise _Declined("meta")
+            return Taken(request.id, request.method, self._call(request.method, params, who), modern)
+        except _Declined as why:
+            self.declined[why.args[0]] += 1
+        except (ValueError, RecursionError):
+            self.declined["shape"] += 1
+        return None
+
+    def envelope(self, frame: bytes) -> bytes | None:
+        """The bytes of `_meta` that may be learnt from this frame, once the SDK has accepted it."""
+        if not self._on or len(self._known) >= KNOWN_META:
+            return None
+        try:
+            request = self._decode(frame)
+            if request.params is None or not 0 < len(meta := bytes(request.params.meta)) <= MAX_META:
+                return None
+            said: Any = msgspec.json.decode(meta)
+        except (ValueError, RecursionError):
+            return None
+        return meta if isinstance(said, dict) and set(said) <= _ENVELOPE and meta not in self._known else None
+
+    def learn(self, meta: bytes) -> None:
+        self._known[meta] = None
+
+    def run(self, taken: Taken, answered: Callable[[bytes], None]) -> asyncio.Task[Reply] | None:
+        """Answers at once and gives None, or gives the task that will answer.
+
+        A cancelled task never answers.
+        """
+        self.hits += 1
+        try:
+            reply, task = start(self._calls.house.works.ask(taken.call), asyncio.get_running_loop())  # type: ignore[arg-type]
+        except Exception as error:  # the end of the pipeline: whatever comes out of it is the answer
+            answered(self._error(taken, error))
+            return None
+        if task is None:
+            answered(self._answer(taken, reply))
+            return None
+        task.add_done_callback(lambda done: self._conclude(taken, done, answered))
+        return task
+
+    def _conclude(self, taken: Taken, task: asyncio.Task[Reply], answered: Callable[[bytes], None]) -> None:
+        if task.cancelled():
+            return
+        error = task.exception()
+        answered(self._answer(taken, task.result()) if error is None else self._error(taken, error))
+
+    def _call(self, method: str, params: _Params, who: Principal) -> Call:
+        calls, uri, cursor, name = self._calls, params.uri, params.cursor, params.name
+        arguments = params.arguments is not _NO_RAW
+        if method == "resources/read":
+            if uri is None or cursor is not None or name is not None or arguments:
+                raise _Declined("params")
+            return calls.read(who, uri)
+        if method in ("tools/call", "prompts/get"):
+            if name is None or uri is not None or cursor is not None:
+                raise _Declined("params")
+            return self._named(method, name, params.arguments, who)
+        if uri is not None or name is not None or arguments:
+            raise _Declined("params")
+        match method:
+            case "resources/list":
+                return calls.list_resources(who, cursor)
+            case "resources/templates/list":
+                return calls.list_templates(who, cursor)
+            case "tools/list":
+                return calls.list_tools(who, cursor)
+            case "prompts/list":
+                return calls.list_prompts(who, cursor)
+            case _:
+                raise _Declined("method")
+
+    def _named(self, method: str, name: str, raw: msgspec.Raw, who: Principal) -> Call:
+        works = self._calls.works
+        info = works.tools.tool(name) if method == "tools/call" else works.prompts.prompt(name)
+        if info is None or not info.lane_safe:
+            raise _Declined("tool")
+        try:
+            wanted = dict[str, Any] if method == "tools/call" else dict[str, str]
+            arguments: Any = msgspec.json.decode(bytes(raw), type=wanted) if raw is not _NO_RAW else {}
+        except (ValueError, RecursionError):
+            raise _Declined("params")
+        if method == "tools/call":
+            return self._calls.invoke(who, name, arguments, None)
+        return self._calls.render(who, name, arguments, None)
+
+    # -- encoding
+
+    def _answer(self, taken: Taken, reply: Reply) -> bytes:
+        head = b'{"jsonrpc":"2.0","id":%b,"result":{' % _id(taken.id)
+        return head + self._payload(taken, reply) + self._tails[taken.modern, taken.method]
+
+    def _payload(self, taken: Taken, reply: Reply) -> bytes:
+        call = taken.call
+        if isinstance(reply, Content):
+            fragment: bytes | None = reply.memo.get("wire")
+            if fragment is None:
+                shape = shapes.contents(reply, "")
+                del shape["uri"]
+                fragment = reply.memo["wire"] = b"," + _encode(shape)[1:] + b"]"
+            return b'"contents":[{"uri":' + _encode(call.uri) + fragment
+        if isinstance(reply, Page):
+            return self._page(taken, reply)
+        if isinstance(reply, ToolResult):
+            return _encode(self._calls.tool_result(reply))[1:-1]
+        if isinstance(reply, PromptResult):
+            return _encode(self._calls.prompt_result(reply))[1:-1]
+        return _encode(self._calls.templates(reply))[1:-1]
+
+    def _page(self, taken: Taken, page: Page[Any]) -> bytes:
+        if page.unavailable:
+            result = self._calls.page(taken.call, page)
+            if taken.modern:
+                result["_meta"] = {**result["_meta"], **self._server_info}
+            return _encode(result)[1:-1]
+        key = ("wire", taken.method)
+        fragment: bytes | None = page.memo.get(key)
+        if fragment is None:
+            result = self._calls.page(taken.call, page)
+            result.pop("nextCursor", None)
+            fragment = page.memo[key] = _encode(result)[1:-1]
+        following = self._calls.next_cursor(taken.call, page)
+        return fragment if following is None else fragment + b',"nextCursor":' + _encode(following)
+
+    def _error(self, taken: Taken, error: BaseException) -> bytes:
+        if not isinstance(error, OctavoError):
+            incident = secrets.token_hex(6)
+            logger.error("incident %s", incident, exc_info=error)
+            error = InternalError("Internal error", incident=incident)
+        wire = self._calls.codes.encode(error, modern=taken.modern)
+        if taken.method == "tools/call":
+            body = _encode(self._calls.tool_error(taken.call.ref.name, wire))[1:-1]
+            tail = self._tails[taken.modern, taken.method]
+            return b'{"jsonrpc":"2.0","id":%b,"result":{' % _id(taken.id) + body + tail
+        fault = _encode({"code": wire.code, "message": wire.message, "data": wire.data})
+        return b'{"jsonrpc":"2.0","id":%b,"error":' % _id(taken.id) + fault + b"}"
+
+    def _tail(self, modern: bool, ttl: int | None) -> bytes:
+        if not modern:
+            return b"}}"
+        tail: dict[str, Any] = {"resultType": "complete"}
+        if ttl is not None:
+            tail |= {"ttlMs": ttl, "cacheScope": "private"}
+        tail["_meta"] = self._server_info
+        return b"," + _encode(tail)[1:] + b"}"
+
+
+def _id(request_id: int | str) -> bytes:
+    # Not the encoder: integers of any size are legal ids.
+    return b"%d" % request_id if isinstance(request_id, int) else _encode(request_id)

@@ -1,0 +1,36 @@
+"""The places where the SDK's private attributes are used. Pinned to `mcp` 2.3.x and tested."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+from mcp.server.context import ServerRequestContext
+from mcp.server.streamable_http import EventStore
+from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
+
+
+def connection_of(ctx: ServerRequestContext[Any, Any]) -> object:
+    """What stays the same for all requests of one handshake-era connection."""
+    return ctx.session._connection  # pyright: ignore[reportPrivateUsage]
+
+
+def on_disconnect(ctx: ServerRequestContext[Any, Any], callback: Callable[[], Awaitable[None]]) -> None:
+    ctx.session._connection.exit_stack.push_async_callback(callback)  # pyright: ignore[reportPrivateUsage]
+
+
+def events_per_session(manager: StreamableHTTPSessionManager, make: Callable[[], EventStore]) -> None:
+    """Gives each handshake-era session an event store of its own.
+
+    The SDK hands one store to all sessions and names streams by request id, so the events of one session
+    could be replayed into another.
+    """
+    admit = manager._admit_session  # pyright: ignore[reportPrivateUsage]
+
+    def admit_with_own_events(requestor: Any) -> Any:
+        transport = admit(requestor)
+        if transport is not None:
+            transport._event_store = make()  # pyright: ignore[reportPrivateUsage]
+        return transport
+
+    manager._admit_session = admit_with_own_events  # type: ignore[method-assign]  # pyright: ignore[reportPrivateUsage]

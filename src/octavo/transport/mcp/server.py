@@ -1,0 +1,259 @@
+"""The SDK's low-level server over our pipeline: one handler a method, both eras.
+
+The SDK owns the protocol. A handler makes a Call, asks the pipeline and shapes the reply; middleware
+only maps errors, keeps the account of requests that never became a call, and seals request state.
+"""
+
+from __future__ import annotations
+
+import logging
+import secrets
+import warnings
+from collections.abc import Awaitable, Callable
+from typing import Any, TypeVar
+
+import mcp_types as types
+from mcp.server.caching import CacheHint
+from mcp.server.context import CallNext, HandlerResult, ServerRequestContext
+from mcp.server.lowlevel.server import NotificationOptions, Server
+from mcp.server.models import InitializationOptions
+from mcp.server.request_state import RequestStateBoundary, RequestStateSecurity
+from mcp.shared.exceptions import MCPDeprecationWarning, MCPError
+from pydantic import ValidationError
+
+import octavo
+from octavo.core.errors import InternalError, InvalidParams, OctavoError
+from octavo.core.model import Principal
+from octavo.core.surface import PromptResult, ToolResult
+from octavo.transport.mcp import eras, keys
+from octavo.transport.mcp.calls import Calls, accounting
+from octavo.transport.mcp.channel import McpChannel
+from octavo.transport.mcp.codes import WireError
+from octavo.transport.mcp.hub import Hub
+from octavo.transport.mcp.streams import ListenStreams, Sessions
+
+logger = logging.getLogger(__name__)
+
+Context = ServerRequestContext[Any, Any]
+P = TypeVar("P")
+
+INSTRUCTIONS = (
+    "Use this server to find and read the organisation's knowledge: list the resources, read them by URI, and "
+    "subscribe to the ones you depend on (patterns such as file://docs/* cover a folder). What you see is what you "
+    "may use."
+)
+# Lists depend on who asks, so no copy of one may serve somebody else.
+_LISTS = CacheHint(ttl_ms=60_000, scope="private")
+_FRESH = CacheHint(ttl_ms=0, scope="private")
+
+Who = Callable[[Context], Principal]
+
+
+class _Sdk(Server[dict[str, Any]]):
+    def create_initialization_options(
+        self,
+        notification_options: NotificationOptions | None = None,
+        experimental_capabilities: dict[str, dict[str, Any]] | None = None,
+        extensions: dict[str, dict[str, Any]] | None = None,
+    ) -> InitializationOptions:
+        # Over HTTP the SDK would tell handshake-era clients that lists never change.
+        changes = notification_options or NotificationOptions(True, True, True)
+        return super().create_initialization_options(changes, experimental_capabilities, extensions)
+
+
+class McpServer:
+    """Everything one process serves over MCP, whatever the transport."""
+
+    def __init__(self, calls: Calls, hub: Hub, who: Who, recorded: Callable[[Context], None]) -> None:
+        """`recorded` is told of each request once it has its audit record."""
+        self.calls, self.hub, self._who, self._recorded = calls, hub, who, recorded
+        self._house = calls.house
+        self._sessions = Sessions(calls, hub, who)
+        self._listens = ListenStreams(calls, hub, who)
+        self.sdk = self._build()
+
+    def _build(self) -> Server[dict[str, Any]]:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", MCPDeprecationWarning)  # logging is deprecated, and still asked for
+            sdk = _Sdk(
+                "octavo",
+                version=octavo.__version__,
+                title="Octavo",
+                instructions=INSTRUCTIONS,
+                cache_hints={
+                    "server/discover": _LISTS,
+                    "tools/list": _LISTS,
+                    "prompts/list": _LISTS,
+                    "resources/templates/list": _LISTS,
+                    "resources/list": _FRESH,
+                    "resources/read": _FRESH,
+                },
+                get_tool_input_schema=self._header_schema,
+                on_list_resources=self._guard(self._list_resources),
+                on_list_resource_templates=self._guard(self._list_templates),
+                on_read_resource=self._guard(self._read),
+                on_subscribe_resource=self._guard(self._sessions.subscribe),
+                on_unsubscribe_resource=self._guard(self._sessions.unsubscribe),
+                on_subscriptions_listen=self._guard(self._listens.listen),
+                on_list_tools=self._guard(self._list_tools),
+                on_call_tool=self._guard(self._call_tool),
+                on_list_prompts=self._guard(self._list_prompts),
+                on_get_prompt=self._guard(self._get_prompt),
+                on_completion=self._guard(self._complete),
+                on_set_logging_level=self._guard(self._set_level),
+            )
+        sdk.add_notification_handler("notifications/initialized", types.NotificationParams, self._sessions.opened)
+        sdk.extensions = {keys.META_EXTENSION: {"keys": list(keys.SERVED)}}
+        boundary = RequestStateBoundary(
+            RequestStateSecurity(
+                keys=[self._house.key("request-state")], bind_principal=lambda ctx: self._who(ctx).id
+            ),
+            default_audience="octavo",
+        )
+        # Not OpenTelemetryMiddleware: it costs 57 us a request even where nobody traces.
+        sdk.middleware[:] = [self._account, boundary, self._legacy_extensions]
+        return sdk
+
+    # -- middleware
+
+    async def _account(self, ctx: Context, call_next: CallNext) -> HandlerResult:
+        """Outermost: no internals in an error, and one audit record for every request."""
+        if ctx.request_id is None:
+            return await call_next(ctx)
+        outcome = "ok"
+        with accounting() as became_a_call:
+            try:
+                return await call_next(ctx)
+            except MCPError as refused:
+                outcome = f"error {refused.error.code}"
+                raise
+            except ValidationError:
+                outcome = "invalid_params"
+                raise
+            except Exception as fault:
+                outcome = "crash"
+                raise _mcp(self._incident(fault)) from None
+            finally:
+                self._recorded(ctx)
+                if not became_a_call():
+                    self._house.note(self._who(ctx).id, ctx.method, outcome)
+
+    async def _legacy_extensions(self, ctx: Context, call_next: CallNext) -> HandlerResult:
+        result = await call_next(ctx)
+        if ctx.method == "initialize" and isinstance(result, dict):
+            # The handshake-era sieve strips what is newer than its schema.
+            result["capabilities"]["extensions"] = self.sdk.extensions
+        return result
+
+    def _guard(self, handler: Callable[[Context, P], Awaitable[Any]]) -> Callable[[Context, P], Awaitable[Any]]:
+        """Our errors become the protocol's; anything else is an incident, not a params error."""
+
+        async def guarded(ctx: Context, params: P) -> Any:
+            try:
+                return await handler(ctx, params)
+            except OctavoError as error:
+                raise _mcp(self.calls.codes.encode(error, modern=_modern(ctx))) from None
+            except MCPError:
+                raise
+            except Exception as fault:
+                raise _mcp(self._incident(fault)) from None
+
+        return guarded
+
+    def _incident(self, fault: Exception) -> WireError:
+        incident = secrets.token_hex(6)
+        logger.error("incident %s", incident, exc_info=fault)
+        return self.calls.codes.encode(InternalError("Internal error", incident=incident), modern=True)
+
+    # -- handlers
+
+    async def _list_resources(self, ctx: Context, params: types.PaginatedRequestParams | None) -> dict[str, Any]:
+        wanted = _filter(ctx)
+        call = self.calls.list_resources(self._who(ctx), params.cursor if params else None, wanted)
+        return _complete(self.calls.page(call, await self.calls.ask(call)), _FRESH)
+
+    async def _list_templates(self, ctx: Context, params: types.PaginatedRequestParams | None) -> dict[str, Any]:
+        call = self.calls.list_templates(self._who(ctx), params.cursor if params else None)
+        return _complete(self.calls.templates(await self.calls.ask(call)), _LISTS)
+
+    async def _read(self, ctx: Context, params: types.ReadResourceRequestParams) -> dict[str, Any]:
+        call = self.calls.read(self._who(ctx), params.uri, self._channel(ctx, params))
+        return _complete(self.calls.contents(call, await self.calls.ask(call)), _FRESH)
+
+    async def _list_tools(self, ctx: Context, params: types.PaginatedRequestParams | None) -> dict[str, Any]:
+        call = self.calls.list_tools(self._who(ctx), params.cursor if params else None)
+        return _complete(eras.tools(self.calls.page(call, await self.calls.ask(call)), ctx.protocol_version), _LISTS)
+
+    async def _call_tool(self, ctx: Context, params: types.CallToolRequestParams) -> Any:
+        call = self.calls.invoke(self._who(ctx), params.name, params.arguments or {}, self._channel(ctx, params))
+        try:
+            result = await self.calls.ask(call)
+        except OctavoError as error:
+            if self._house.works.tools.tool(params.name) is None:
+                raise InvalidParams(f"Unknown tool: {params.name[:80]}", toolName=params.name[:80]) from None
+            wire = self.calls.codes.encode(error, modern=_modern(ctx))
+            return _complete(eras.tool_result(self.calls.tool_error(params.name, wire), ctx.protocol_version))
+        if isinstance(result, ToolResult):
+            return _complete(eras.tool_result(self.calls.tool_result(result), ctx.protocol_version))
+        return result
+
+    async def _list_prompts(self, ctx: Context, params: types.PaginatedRequestParams | None) -> dict[str, Any]:
+        call = self.calls.list_prompts(self._who(ctx), params.cursor if params else None)
+        return _complete(self.calls.page(call, await self.calls.ask(call)), _LISTS)
+
+    async def _get_prompt(self, ctx: Context, params: types.GetPromptRequestParams) -> Any:
+        call = self.calls.render(self._who(ctx), params.name, params.arguments or {}, self._channel(ctx, params))
+        result = await self.calls.ask(call)
+        if isinstance(result, PromptResult):
+            return _complete(eras.prompt_result(self.calls.prompt_result(result), ctx.protocol_version))
+        return result
+
+    async def _complete(self, ctx: Context, params: types.CompleteRequestParams) -> dict[str, Any]:
+        given = dict(params.context.arguments or {}) if params.context else {}
+        argument, prefix = params.argument.name, params.argument.value
+        if isinstance(params.ref, types.PromptReference):
+            call = self.calls.complete_prompt(self._who(ctx), params.ref.name, argument, prefix, given)
+        else:
+            call = self.calls.complete_template(self._who(ctx), params.ref.uri, argument, prefix, given)
+        values = list(await self.calls.ask(call))
+        found = {"values": values[:100], "total": len(values), "hasMore": len(values) > 100}
+        return _complete({"completion": found})
+
+    async def _set_level(self, ctx: Context, params: types.SetLevelRequestParams) -> types.EmptyResult:
+        self._sessions.set_level(ctx, params.level)
+        return types.EmptyResult()
+
+    def _channel(self, ctx: Context, params: Any) -> McpChannel:
+        return McpChannel(ctx, params, self.hub.list_changed, self._sessions.level(ctx))
+
+    def _header_schema(self, name: str) -> dict[str, Any] | None:
+        schema = self._house.works.tools.header_schema(name)
+        return None if schema is None else dict(schema)
+
+
+def _modern(ctx: Context) -> bool:
+    return ctx.protocol_version == keys.MODERN
+
+
+def _mcp(error: WireError) -> MCPError:
+    return MCPError(error.code, error.message, error.data)
+
+
+def _complete(result: dict[str, Any], hint: CacheHint | None = None) -> dict[str, Any]:
+    """The members that the modern era wants; the handshake-era sieve drops them."""
+    result["resultType"] = "complete"
+    if hint is not None:
+        result.setdefault("ttlMs", hint.ttl_ms)
+        result.setdefault("cacheScope", hint.scope)
+    return result
+
+
+def _filter(ctx: Context) -> dict[str, Any] | None:
+    params = ctx.params or {}
+    meta = params.get("_meta")
+    wanted = params.get("filter") or (meta.get(keys.FILTER) if isinstance(meta, dict) else None)
+    if wanted is None:
+        return None
+    if not isinstance(wanted, dict):
+        raise InvalidParams("A filter is an object of names and values")
+    return wanted

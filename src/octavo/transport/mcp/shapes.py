@@ -1,0 +1,139 @@
+"""Our values as the protocol writes them. Plain dictionaries: the SDK path hands them to the SDK's
+models, the hot lane encodes them itself, and both say the same."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Mapping
+from typing import Any
+
+from octavo.core.clock import iso
+from octavo.core.model import Change, Content, Entry, Template
+from octavo.core.surface import Audio, Block, Embedded, Image, Link, PromptInfo, PromptMessage, Text, ToolInfo
+from octavo.transport.mcp import keys
+
+_WIRE_ANNOTATIONS = ("audience", "priority", "lastModified")
+
+
+def resource(entry: Entry) -> dict[str, Any]:
+    shape: dict[str, Any] = {"uri": str(entry.ref), "name": entry.name, "mimeType": entry.mime_type}
+    if entry.title is not None:
+        shape["title"] = entry.title
+    if entry.description is not None:
+        shape["description"] = entry.description
+    if entry.size is not None:
+        shape["size"] = entry.size
+    annotations = {k: v for k, v in entry.annotations.items() if k in _WIRE_ANNOTATIONS}
+    if entry.modified is not None and "lastModified" not in annotations:
+        annotations["lastModified"] = iso(entry.modified)
+    if annotations:
+        shape["annotations"] = annotations
+    meta: dict[str, Any] = {}
+    if entry.metadata:
+        meta[keys.METADATA] = dict(entry.metadata)
+    others = {k: v for k, v in entry.annotations.items() if k not in _WIRE_ANNOTATIONS}
+    if others:
+        meta[keys.ANNOTATIONS] = others
+    if meta:
+        shape["_meta"] = meta
+    return shape
+
+
+def contents(content: Content, uri: str) -> dict[str, Any]:
+    shape: dict[str, Any] = {"uri": uri, "mimeType": content.entry.mime_type}
+    if isinstance(content.body, str):
+        shape["text"] = content.body
+    else:
+        shape["blob"] = base64.b64encode(content.body).decode("ascii")
+    if meta := contents_meta(content):
+        shape["_meta"] = meta
+    return shape
+
+
+def contents_meta(content: Content) -> dict[str, Any]:
+    meta: dict[str, Any] = {}
+    if content.entry.metadata:
+        meta[keys.METADATA] = dict(content.entry.metadata)
+    if content.etag:
+        meta[keys.ETAG] = content.etag
+    return meta
+
+
+def template(offered: Template) -> dict[str, Any]:
+    shape: dict[str, Any] = {"uriTemplate": offered.uri_template, "name": offered.name}
+    if offered.description is not None:
+        shape["description"] = offered.description
+    if offered.mime_type is not None:
+        shape["mimeType"] = offered.mime_type
+    if offered.parameters:
+        shape["_meta"] = {keys.PARAMETERS: dict(offered.parameters)}
+    return shape
+
+
+def tool(info: ToolInfo) -> dict[str, Any]:
+    hints = info.hints
+    shape: dict[str, Any] = {
+        "name": info.name,
+        "description": info.description,
+        "inputSchema": dict(info.input_schema),
+        "annotations": {
+            "readOnlyHint": hints.read_only,
+            "destructiveHint": hints.destructive,
+            "idempotentHint": hints.idempotent,
+            "openWorldHint": hints.open_world,
+        },
+    }
+    if info.title is not None:
+        shape["title"] = info.title
+        shape["annotations"]["title"] = info.title
+    if info.output_schema is not None:
+        shape["outputSchema"] = dict(info.output_schema)
+    if info.permissions:
+        shape["_meta"] = {keys.PERMISSIONS: list(info.permissions)}
+    return shape
+
+
+def prompt(info: PromptInfo) -> dict[str, Any]:
+    shape: dict[str, Any] = {"name": info.name, "description": info.description}
+    if info.title is not None:
+        shape["title"] = info.title
+    if info.arguments:
+        shape["arguments"] = [
+            {"name": a.name, "required": a.required, **({"description": a.description} if a.description else {})}
+            for a in info.arguments
+        ]
+    if info.input_schema is not None:
+        shape["_meta"] = {keys.INPUT_SCHEMA: dict(info.input_schema)}
+    return shape
+
+
+def message(said: PromptMessage) -> dict[str, Any]:
+    """The wire knows two roles: a system message is a user message in its place, marked on its block."""
+    content = block(said.content)
+    if said.role == "system":
+        content["_meta"] = {**content.get("_meta", {}), keys.ROLE: "system"}
+        content["annotations"] = {"audience": ["assistant"]}
+        return {"role": "user", "content": content}
+    return {"role": said.role, "content": content}
+
+
+def block(part: Block) -> dict[str, Any]:
+    match part:
+        case Text():
+            shape: dict[str, Any] = {"type": "text", "text": part.text}
+            if part.meta:
+                shape["_meta"] = dict(part.meta)
+            return shape
+        case Image():
+            return {"type": "image", "data": base64.b64encode(part.data).decode("ascii"), "mimeType": part.mime_type}
+        case Audio():
+            return {"type": "audio", "data": base64.b64encode(part.data).decode("ascii"), "mimeType": part.mime_type}
+        case Embedded():
+            return {"type": "resource", "resource": contents(part.content, part.uri)}
+        case Link():
+            return {"type": "resource_link", **resource(part.entry), "uri": part.uri}
+
+
+def event(change: Change, uri: str) -> Mapping[str, Any]:
+    """The seeds' event, whole."""
+    return {"type": f"resource/{change.kind}", "uri": uri, "timestamp": iso(change.at), "changes": change.changes}

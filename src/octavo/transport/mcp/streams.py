@@ -1,0 +1,142 @@
+"""Where change notes leave: handshake-era connections and modern listen streams."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from typing import Any
+
+import mcp_types as types
+from mcp.server.context import ServerRequestContext
+
+from octavo.core.errors import OctavoError
+from octavo.core.model import Principal
+from octavo.transport.mcp import keys
+from octavo.transport.mcp.calls import Calls
+from octavo.transport.mcp.hub import Hub, Note, Subscriber
+from octavo.transport.mcp.sdk_compat import connection_of, on_disconnect
+
+Context = ServerRequestContext[Any, Any]
+Who = Callable[[Context], Principal]
+
+
+class Sessions:
+    """Handshake-era connections. Each is one subscriber from `notifications/initialized` to its end."""
+
+    def __init__(self, calls: Calls, hub: Hub, who: Who) -> None:
+        self._calls, self._hub, self._who = calls, hub, who
+        self._open: dict[int, Subscriber] = {}
+
+    async def opened(self, ctx: Context, _params: types.NotificationParams | None) -> None:
+        self._subscriber(ctx)
+
+    async def subscribe(self, ctx: Context, params: types.SubscribeRequestParams) -> dict[str, Any]:
+        subscriber = self._subscriber(ctx)
+        call = self._calls.watch(self._who(ctx), params.uri)
+        await self._calls.ask(call)
+        self._hub.want(subscriber, params.uri, call.arguments["glob"])
+        return {}
+
+    async def unsubscribe(self, ctx: Context, params: types.UnsubscribeRequestParams) -> dict[str, Any]:
+        self._hub.forget(self._subscriber(ctx), params.uri)
+        return {}
+
+    def set_level(self, ctx: Context, level: str) -> None:
+        self._subscriber(ctx).log_level = level
+
+    def level(self, ctx: Context) -> str | None:
+        """The least severe log message that this connection wants; None where it never said."""
+        subscriber = self._open.get(id(connection_of(ctx)))
+        return subscriber.log_level if subscriber is not None else None
+
+    def _subscriber(self, ctx: Context) -> Subscriber:
+        key = id(connection_of(ctx))
+        subscriber = self._open.get(key)
+        if subscriber is None:
+            subscriber = self._open[key] = Subscriber(self._who(ctx), ends_on_overflow=False)
+            subscriber.lists |= {"tools", "prompts", "resources"}  # unsolicited in this era
+            self._hub.join(subscriber)
+            session = ctx.session
+
+            async def send(note: Note) -> None:
+                await session.send_notification(notification(note))
+
+            pump = asyncio.get_running_loop().create_task(subscriber.pump(send))
+
+            async def close() -> None:
+                self._hub.leave(subscriber)
+                self._open.pop(key, None)
+                pump.cancel()
+
+            on_disconnect(ctx, close)
+        return subscriber
+
+
+class ListenStreams:
+    """`subscriptions/listen`: the acknowledgement first, then events until either side ends it."""
+
+    def __init__(self, calls: Calls, hub: Hub, who: Who) -> None:
+        self._calls, self._hub, self._who = calls, hub, who
+
+    async def listen(
+        self, ctx: Context, params: types.SubscriptionsListenRequestParams
+    ) -> types.SubscriptionsListenResult:
+        asked = params.notifications
+        subscriber = Subscriber(self._who(ctx), ends_on_overflow=True)
+        if asked.tools_list_changed:
+            subscriber.lists.add("tools")
+        if asked.prompts_list_changed:
+            subscriber.lists.add("prompts")
+        if asked.resources_list_changed:
+            subscriber.lists.add("resources")
+        tag: dict[str, Any] = {keys.SUBSCRIPTION_ID: ctx.request_id}
+
+        async def send(note: Note) -> None:
+            meta = {**tag, **note.params.get("_meta", {})}
+            tagged = Note(note.method, {**note.params, "_meta": meta})
+            await ctx.session.send_notification(notification(tagged), related_request_id=ctx.request_id)
+
+        # Joined before the acknowledgement leaves, so that nothing that happens meanwhile is lost.
+        self._hub.join(subscriber)
+        try:
+            for pattern in asked.resource_subscriptions or ():
+                await self._want(subscriber, pattern)
+            honoured = types.SubscriptionFilter(
+                tools_list_changed=asked.tools_list_changed or None,
+                prompts_list_changed=asked.prompts_list_changed or None,
+                resources_list_changed=asked.resources_list_changed or None,
+                resource_subscriptions=list(subscriber.patterns) or None,
+            )
+            await ctx.session.send_notification(
+                types.SubscriptionsAcknowledgedNotification(
+                    params=types.SubscriptionsAcknowledgedNotificationParams(notifications=honoured, _meta=tag)
+                ),
+                related_request_id=ctx.request_id,
+            )
+            await subscriber.pump(send)
+        finally:
+            self._hub.leave(subscriber)
+        return types.SubscriptionsListenResult(_meta=tag)
+
+    async def _want(self, subscriber: Subscriber, pattern: str) -> None:
+        """What may not be watched is left out of the acknowledgement."""
+        call = self._calls.watch(subscriber.principal, pattern)
+        try:
+            await self._calls.ask(call)
+        except OctavoError:
+            return
+        self._hub.want(subscriber, pattern, call.arguments["glob"])
+
+
+def notification(note: Note) -> types.ServerNotification:
+    meta = note.params.get("_meta")
+    match note.method:
+        case keys.UPDATED:
+            updated = types.ResourceUpdatedNotificationParams(uri=note.params["uri"], _meta=meta)
+            return types.ResourceUpdatedNotification(params=updated)
+        case "notifications/tools/list_changed":
+            return types.ToolListChangedNotification(params=types.NotificationParams(_meta=meta))
+        case "notifications/prompts/list_changed":
+            return types.PromptListChangedNotification(params=types.NotificationParams(_meta=meta))
+        case _:
+            return types.ResourceListChangedNotification(params=types.NotificationParams(_meta=meta))
