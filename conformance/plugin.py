@@ -162,10 +162,8 @@ def _legacy_channel(octavo: Plugin) -> None:
     """What the handshake era does by requests and messages of the server's own."""
 
     async def three_logs(ctx: ToolContext, arguments: Arguments) -> str:
-        request = ctx.wire.context
         for text in ("Tool execution started", "Tool processing data", "Tool execution completed"):
-            # Without a log level in its request a client of today's protocol gets none: the SDK sees to that.
-            await request.session.send_log_message("info", text, related_request_id=request.request_id)
+            await ctx.wire.log("info", text)  # only if the client asked for messages of this level
             await asyncio.sleep(PAUSE)
         return "Tool with logging executed successfully"
 
@@ -300,22 +298,26 @@ NEEDS = {"elicitation/create": ELICITATION, "sampling/createMessage": SAMPLING, 
 
 
 def _ask(ctx: ToolContext, questions: dict[str, types.InputRequest], state: str | None = None) -> Any:
-    """Raises -32021 for what the client has not declared: it must not be asked."""
+    """The questions for the user, or the error -32021: what a client has not declared it must not be asked."""
     for question in questions.values():
-        _require(ctx, NEEDS[question.method])
+        refusal = _missing(ctx, NEEDS[question.method])
+        if refusal is not None:
+            return refusal
     return types.InputRequiredResult(input_requests=questions, request_state=state)
 
 
-def _require(ctx: ToolContext, capability: types.ClientCapabilities) -> None:
+def _missing(ctx: ToolContext, capability: types.ClientCapabilities) -> MCPError | None:
+    """An MCPError that a handler returns is what the client gets; one that it raises would be a crash."""
     if not ctx.wire.modern:
-        raise MCPError(types.INVALID_REQUEST, "This fixture needs protocol 2026-07-28")
-    if not ctx.wire.context.session.check_client_capability(capability):
-        needed = capability.model_dump(by_alias=True, mode="json", exclude_none=True)
-        raise MCPError(
-            types.MISSING_REQUIRED_CLIENT_CAPABILITY,
-            "The client has not declared a capability that this needs",
-            {"requiredCapabilities": needed},
-        )
+        return MCPError(types.INVALID_REQUEST, "This fixture needs protocol 2026-07-28")
+    if ctx.wire.context.session.check_client_capability(capability):
+        return None
+    needed = capability.model_dump(by_alias=True, mode="json", exclude_none=True)
+    return MCPError(
+        types.MISSING_REQUIRED_CLIENT_CAPABILITY,
+        "The client has not declared a capability that this needs",
+        {"requiredCapabilities": needed},
+    )
 
 
 def _answer(ctx: ToolContext, key: str, field: str) -> Any:
@@ -342,9 +344,8 @@ def _input_required(octavo: Plugin) -> None:
     ask_greeting = _question("Generate a greeting", 50)
 
     @octavo.tool("test_missing_capability", description="Needs a client that declares sampling.", hints=HARMLESS)
-    async def missing_capability(ctx: ToolContext, arguments: Arguments) -> str:
-        _require(ctx, SAMPLING)
-        return "The client declares sampling."
+    async def missing_capability(ctx: ToolContext, arguments: Arguments) -> Any:
+        return _missing(ctx, SAMPLING) or "The client declares sampling."
 
     async def elicitation(ctx: ToolContext, arguments: Arguments) -> Any:
         name = _answer(ctx, "user_name", "name")

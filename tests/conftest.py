@@ -1,4 +1,9 @@
+import hypothesis
 import pytest
+
+# A slow machine is no counterexample.
+hypothesis.settings.register_profile("octavo", deadline=None)
+hypothesis.settings.load_profile("octavo")
 
 
 @pytest.fixture

@@ -35,7 +35,7 @@ from octavo.pipeline.identity import Agent, Identity
 from octavo.pipeline.mask import Mask
 from octavo.pipeline.policy import Policy, Rule
 from octavo.pipeline.quota import Quota
-from octavo.pipeline.redact import ExtraRule, Redact
+from octavo.pipeline.redact import Redact
 from octavo.pipeline.throttle import Throttle
 from octavo.prompts.registry import PromptRegistry
 from octavo.sources.file.addresses import FileRoot
@@ -185,7 +185,7 @@ class Octavo:
         redact = Redact(
             key=self._state.key("mark"),
             rules=config.redact.rules,
-            extra=tuple(ExtraRule(rule.name, rule.pattern) for rule in config.redact.extra),
+            extra=[{"name": rule.name, "pattern": rule.pattern} for rule in config.redact.extra],
             allow=config.redact.allow,
         )
         limits = config.limits

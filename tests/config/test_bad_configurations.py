@@ -351,7 +351,7 @@ TOML: dict[str, Bad] = {
         "there is no folder",
     ),
     "a bad verb in the second rule": Bad(
-        'version = 1\n[[policy]]\nwho = "*"\nmay = "read"\nwhat = "**"\n[[policy]]\nwho = "*"\nmay = "raed"\nwhat = "**"\n',
+        '[[policy]]\nwho = "*"\nmay = "read"\nwhat = "**"\n\n[[policy]]\nwho = "*"\nmay = "raed"\nwhat = "**"\n',
         8,
         "policy[1].may[0]",
         "did you mean read?",

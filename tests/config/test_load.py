@@ -35,7 +35,11 @@ sources:
     kind: memory
     scheme: note
     resources:
-      인사/휴가.md: {text: "연차는 15일입니다.\\n", mimeType: text/markdown, name: 휴가 규정, metadata: {담당: 인사팀, 판: null}}
+      인사/휴가.md:
+        text: "연차는 15일입니다.\\n"
+        mimeType: text/markdown
+        name: 휴가 규정
+        metadata: {담당: 인사팀, 판: null}
       logo.png: {base64: iVBORw0KGgo=}
     templates:
       주문/{id}/자료: {text: "{id}번 주문", values: {id: ["1", "2"]}}
@@ -143,7 +147,11 @@ def test_the_defaults_are_those_of_the_house(site: Path) -> None:
 
 def test_yaml_is_version_1_2(site: Path) -> None:
     """`off` and `no` are words, a date is text, and a leading zero is no octal."""
-    text = "redact: {rules: off}\nsources: {n: {kind: memory, scheme: note, resources: {no: {text: 2025-01-01}}}}\nlimits: {page: 010}"
+    text = """\
+redact: {rules: off}
+sources: {n: {kind: memory, scheme: note, resources: {no: {text: 2025-01-01}}}}
+limits: {page: 010}
+"""
     config = loaded(text, site, {}).config
     notes = config.sources["n"]
     assert isinstance(notes, MemoryOptions)
@@ -278,6 +286,5 @@ def test_units() -> None:
     assert [parse_time(text) for text in ("500ms", "10s", "2m", "1h", 1.5)] == [0.5, 10.0, 120.0, 3600.0, 1.5]
     rate = parse_rate("300/m")
     assert rate is not None and (rate.per_second, str(rate)) == (5.0, "300/m")
-    assert [parse_bind(text).loopback for text in ("localhost:1", "127.8.0.1:1", "[::1]:1", "0.0.0.0:1", "example.com:1")] == [
-        True, True, True, False, False,
-    ]  # fmt: skip
+    hosts = ("localhost:1", "127.8.0.1:1", "[::1]:1", "0.0.0.0:1", "example.com:1")
+    assert [parse_bind(text).loopback for text in hosts] == [True, True, True, False, False]

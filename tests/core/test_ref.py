@@ -120,9 +120,12 @@ class TestSegments:
 
     @pytest.mark.parametrize(
         "uri",
-        ["", "x", "x:/y", "://x", "1x://y", "x y://z", "x_y://z", "x" * 65 + "://y", "x://a//b", "x:///a", "x://a/", "x://./a", "x://a#b",
-         "x://a\\b", "x://a%5cb", "x://a%2Fb", "x://a%", "x://a%4", "x://a%zz", "x://%ff", "x://%ED%A0%80", "x://\ud800", "x://a\x00", "x://a%00",
-         "x://a\u202eb", "x://a%E2%80%AEb", "x://\ufeffa", "\u212aind://x", "x://a?", "x://a?b", "x://a?=b", "x://a?b=1&b=2", "x://a?b=1&&c=2",
+        ["", "x", "x:/y", "://x", "1x://y", "x y://z", "x_y://z", "x" * 65 + "://y", "x://a//b", "x:///a",
+         "x://a/", "x://./a", "x://a#b",
+         "x://a\\b", "x://a%5cb", "x://a%2Fb", "x://a%", "x://a%4", "x://a%zz", "x://%ff", "x://%ED%A0%80",
+         "x://\ud800", "x://a\x00", "x://a%00",
+         "x://a\u202eb", "x://a%E2%80%AEb", "x://\ufeffa", "\u212aind://x", "x://a?", "x://a?b", "x://a?=b",
+         "x://a?b=1&b=2", "x://a?b=1&&c=2",
          "x://a?b=%00", "x://a?b%0A=1", "x://a?b=\ud800", "x://a?b=%", "file://" + "a" * 256],
     )  # fmt: skip
     @pytest.mark.seed("A12", "F8")
@@ -130,7 +133,7 @@ class TestSegments:
         with pytest.raises(InvalidParams):
             Ref.parse(uri)
 
-    @given(st.text(NAMES, min_size=1, max_size=3).filter(_is_name), st.booleans())
+    @given(NAMES, st.booleans())
     def test_a_name_is_decoded_exactly_once(self, name: str, again: bool) -> None:
         encoded = quote(name, safe="")
         if again:
@@ -234,7 +237,8 @@ class TestParameters:
         ref = Ref.parse("doc://policies/expense?version=1.2.0")
         assert (ref.param("version"), ref.param("view")) == ("1.2.0", None)
         assert ref.bare == Ref.parse("doc://policies/expense")
-        assert ref.bare.bare is ref.bare
+        bare = ref.bare
+        assert bare.bare is bare
 
     @pytest.mark.seed("A1")
     def test_a_colon_in_a_query_is_printed_as_it_is(self) -> None:

@@ -43,7 +43,7 @@ def failures(caplog: pytest.LogCaptureFixture) -> Runner:
                 asyncio.run(case())
             except pytest.skip.Exception:
                 continue
-            except (Exception, pytest.fail.Exception) as error:  # noqa: BLE001  a mutant may raise anything
+            except (Exception, pytest.fail.Exception) as error:  # a mutant may raise anything
                 complaints.append(f"{type(error).__name__}: {error}")
         return complaints
 

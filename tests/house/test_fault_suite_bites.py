@@ -77,7 +77,7 @@ class Shelf:
             return await work()
         except OctavoError:
             raise
-        except Exception:  # noqa: BLE001  the door of a source
+        except Exception:  # the door of a source
             raise SourceUnavailable("The library did not answer") from None
 
 

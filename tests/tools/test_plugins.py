@@ -43,13 +43,17 @@ def file(tmp_path: Path) -> Path:
     return tmp_path / "company.py"
 
 
+@pytest.fixture
+def plugin(file: Path) -> Plugin:
+    file.write_text(GREET, encoding="utf-8")
+    return load_plugin(file)
+
+
 async def refuse(call: Call) -> Any:
     raise AssertionError("nothing is asked here")
 
 
-async def test_a_plugin_file_brings_tools_prompts_and_sources(file: Path) -> None:
-    file.write_text(GREET, encoding="utf-8")
-    plugin = load_plugin(file)
+async def test_a_plugin_file_brings_tools_prompts_and_sources(plugin: Plugin) -> None:
     assert plugin.name == "company"
     assert [tool.info.name for tool in plugin.tools] == ["greet", "again"]
     assert (plugin.tools[0].info.title, plugin.tools[1].info.timeout) == ("Greeting", 5.0)
@@ -131,5 +135,5 @@ def test_a_plugin_that_cannot_be_used_says_its_file_and_what_to_do(file: Path, t
 def test_a_plugin_that_is_not_there_says_so(tmp_path: Path) -> None:
     with pytest.raises(PluginError, match=r"There is no plugin file .*nope\.py: mend the path"):
         load_plugin(tmp_path / "nope.py")
-    with pytest.raises(PluginError, match="There is no module company.nope: install it"):
+    with pytest.raises(PluginError, match=r"There is no module company\.nope: install it"):
         load_plugin("company.nope")

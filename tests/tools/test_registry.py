@@ -205,7 +205,7 @@ async def test_a_tool_that_takes_too_long_is_stopped_and_cleans_up() -> None:
             stopped.set()
         return ""
 
-    with anyio.fail_after(5), pytest.raises(Timeout, match="did not end within 0.01 s"):
+    with anyio.fail_after(5), pytest.raises(Timeout, match=r"did not end within 0\.01 s"):
         await registry(Tool(info(timeout=0.01), handler)).invoke(calling("greet", name="x"))
     assert stopped.is_set()
 

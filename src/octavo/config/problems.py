@@ -35,7 +35,7 @@ class Problem:
         return f"{self.file}{place}: {key}{self.message}{hint}"
 
 
-class ConfigError(Exception):
+class ConfigError(ValueError):
     """Carries every problem of a configuration at once. Not an OctavoError: it names files of the server."""
 
     def __init__(self, problems: Iterable[Problem]) -> None:

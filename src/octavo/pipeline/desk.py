@@ -12,6 +12,9 @@ from octavo.core.ref import Ref
 from octavo.core.surface import Prompts, Tools
 
 
+UNSTAMPED = "unstamped"  # holds as long as the source's TTL and the change feed say so
+
+
 class Desk:
     """Knows every source by its scheme, and lays the operator's descriptions over what they tell."""
 
@@ -26,6 +29,8 @@ class Desk:
         templates: Sequence[Template] = (),
     ) -> None:
         self._sources = sources
+        # Looked up once: telling abilities from methods is too slow for every hit.
+        self._stamps = {scheme: source.stamp for scheme, source in sources.items() if isinstance(source, Stamps)}
         self._tools, self._prompts = tools, prompts
         self.exposed = tuple(exposed)  # schemes in the order of the configuration
         self._described = {self.canonical(ref): entry for ref, entry in (described or {}).items()}
@@ -80,8 +85,8 @@ class Desk:
         return source.spelled(ref) if isinstance(source, Spells) else ref
 
     def stamp(self, ref: Ref, op: str) -> object | None:
-        source = self._sources.get(ref.scheme)
-        return source.stamp(ref, op) if isinstance(source, Stamps) else None
+        stamp = self._stamps.get(ref.scheme)
+        return UNSTAMPED if stamp is None else stamp(ref, op)
 
     def templates(self) -> list[Template]:
         offered = [t for scheme in self.exposed if isinstance(s := self._sources[scheme], Offers) for t in s.templates()]

@@ -11,7 +11,7 @@ import asyncio
 import dataclasses
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, Literal
+from typing import Any, Literal, TypeGuard
 
 from octavo.core.model import Call, Content, Entry, Page
 from octavo.core.ports import Next, Reply
@@ -66,9 +66,8 @@ class Redact:
             return self.content(reply)
         if isinstance(reply, Entry):
             return self.entry(reply)
-        if isinstance(reply, Page):
-            page: Page[Any] = reply
-            return self._page(page)
+        if _is_page(reply):
+            return self._page(reply)
         return reply
 
     def text(self, text: str) -> str:
@@ -113,16 +112,12 @@ class Redact:
             return self.text(value)
         if depth >= MAX_DEPTH:
             return value
-        if isinstance(value, Mapping):
-            old: Mapping[Any, Any] = value
-            new = {k: self._value(str(k), v, depth + 1) for k, v in old.items()}
-            return new if any(new[k] is not v for k, v in old.items()) else old
-        if isinstance(value, list | tuple):
-            items: Sequence[Any] = value
-            fresh = [self._value(name, item, depth + 1) for item in items]
-            if all(a is b for a, b in zip(fresh, items, strict=True)):
-                return items
-            return fresh if isinstance(items, list) else tuple(fresh)
+        if _is_mapping(value):
+            named = {k: self._value(str(k), v, depth + 1) for k, v in value.items()}
+            return named if any(named[k] is not v for k, v in value.items()) else value
+        if _is_sequence(value):
+            items = [self._value(name, item, depth + 1) for item in value]
+            return value if all(new is old for new, old in zip(items, value, strict=True)) else items
         return value
 
 
@@ -130,11 +125,21 @@ def _collect(value: Any, words: list[str], name: str = "", depth: int = 0) -> No
     """Every text in the value, each behind its name, as the rules that look at surroundings want it."""
     if isinstance(value, str):
         words.append(f"{name}: {value}")
-    elif depth < MAX_DEPTH and isinstance(value, Mapping):
-        named: Mapping[Any, Any] = value
-        for key, item in named.items():
+    elif depth < MAX_DEPTH and _is_mapping(value):
+        for key, item in value.items():
             _collect(item, words, str(key), depth + 1)
-    elif depth < MAX_DEPTH and isinstance(value, list | tuple):
-        items: Sequence[Any] = value
-        for item in items:
+    elif depth < MAX_DEPTH and _is_sequence(value):
+        for item in value:
             _collect(item, words, name, depth + 1)
+
+
+def _is_page(value: object) -> TypeGuard[Page[Any]]:
+    return isinstance(value, Page)
+
+
+def _is_mapping(value: object) -> TypeGuard[Mapping[Any, Any]]:
+    return isinstance(value, Mapping)
+
+
+def _is_sequence(value: object) -> TypeGuard[Sequence[Any]]:
+    return isinstance(value, list | tuple)

@@ -39,6 +39,7 @@ from typing import Literal
 
 from octavo.core.clock import Clock, SystemClock
 from octavo.core.errors import InternalError
+from octavo.stores.state import write_all
 from octavo.stores.verify import Report, fingerprint, seal, verify
 
 __all__ = ["FileLedger", "MemoryLedger", "Report", "verify"]
@@ -186,9 +187,7 @@ class FileLedger:
         lines = b'%b%b,"mac":"%b"}\n' % (opening, text, mac.hex().encode("ascii"))
         self._torn = True
         try:
-            written = os.write(self._file, lines)
-            while written < len(lines):
-                written += os.write(self._file, lines[written:])
+            write_all(self._file, lines)
             if self._always:
                 os.fdatasync(self._file)
             self._torn = False
@@ -261,7 +260,7 @@ class FileLedger:
         fresh = self._directory / f"{self.chain}.head.new"
         file = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
         try:
-            os.write(file, line)
+            write_all(file, line)
             if self._always:
                 os.fsync(file)
         finally:

@@ -175,11 +175,18 @@ def _write(file: Path, body: bytes) -> None:
     fresh = file.with_name(f"{file.name}.new-{os.getpid()}-{os.urandom(4).hex()}")
     descriptor = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
     try:
-        os.write(descriptor, body)
+        write_all(descriptor, body)
         os.fsync(descriptor)
     finally:
         os.close(descriptor)
     os.replace(fresh, file)
+
+
+def write_all(descriptor: int, body: bytes) -> None:
+    """The system may take less than it was given."""
+    written = os.write(descriptor, body)
+    while written < len(body):
+        written += os.write(descriptor, body[written:])
 
 
 def _set_aside(file: Path, why: str, stamp: str) -> None:

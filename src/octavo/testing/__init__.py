@@ -8,6 +8,8 @@ class TestMySource(SourceSuite):
         return MySource(...)        # holding exactly SourceSuite.TREE
 """
 
+# ruff: noqa: E402  (the registration comes first)
+
 import pytest
 
 # Before the suites are imported, or their assertions explain nothing.

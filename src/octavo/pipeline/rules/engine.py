@@ -99,7 +99,9 @@ class Engine:
 
     def _due(self, raw: bytes) -> list[int]:
         """Rules that have a clue in the text, in their order."""
-        found: list[int] = self._clues.Match(raw) if self._owners else []
+        found: list[int] | None = self._clues.Match(raw) if self._owners else None
+        if not found:
+            return []
         return sorted({self._owners[clue] for clue in found})
 
     def _find(self, raw: bytes) -> list[tuple[int, int, int]]:

@@ -101,10 +101,12 @@ class Forest:
                 return None
             raise
 
-    def listed(self, place: Place, facts: Facts, *, shadowed: bool) -> Entry:
+    def address(self, place: Place, *, shadowed: bool) -> Ref:
         """As a listing names it: without a root, unless an earlier root has the same names."""
-        root = place.root if shadowed else 0
-        return self._entry(self._addresses.of(place.names, root), place, facts)
+        return self._addresses.of(place.names, place.root if shadowed else 0)
+
+    def listed(self, place: Place, facts: Facts, *, shadowed: bool) -> Entry:
+        return self._entry(self.address(place, shadowed=shadowed), place, facts)
 
     def is_shadowed(self, place: Place) -> bool:
         return any(self.facts(Place(place.names, k)) is not None for k in range(place.root))

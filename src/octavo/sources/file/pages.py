@@ -40,9 +40,9 @@ def _opened(cursor: str, where: Where) -> Place:
     try:
         value: Any = json.loads(base64.urlsafe_b64decode(cursor.encode("ascii")))
         root, *names = value
-        if isinstance(root, int) and all(isinstance(name, str) for name in names):
-            if tuple(names[: len(where.names)]) == where.names:
-                return Place(tuple(names), root)
+        in_scope = tuple(names[: len(where.names)]) == where.names
+        if in_scope and isinstance(root, int) and all(isinstance(name, str) for name in names):
+            return Place(tuple(names), root)
     except (binascii.Error, ValueError, TypeError, RecursionError):
         pass
     raise InvalidParams("The cursor does not belong to this listing")

@@ -25,7 +25,7 @@ def resolve(root: Root, names: tuple[str, ...], *, follow: bool) -> tuple[str, .
     pending = list(reversed(names))
     real: list[str] = []
     links = steps = 0
-    here = root.open((), "directory")
+    here = root.step(root.fd, ".")
     try:
         while pending:
             steps += 1
@@ -37,7 +37,7 @@ def resolve(root: Root, names: tuple[str, ...], *, follow: bool) -> tuple[str, .
                     raise _os_error(errno.EXDEV)
                 real.pop()
                 steps += len(real)
-                here = _replace(here, root.open(real, "directory"))
+                here = _replace(here, root.open(real, "look"))
                 continue
             name = on_disk(here, name)
             found = os.stat(name.encode(), dir_fd=here, follow_symlinks=False)

@@ -22,6 +22,7 @@ from octavo.sources.file.confine import Confinement
 from octavo.sources.file.entries import Digests
 from octavo.sources.file.faults import fault, forbidden, not_found
 from octavo.sources.file.forest import Forest
+from octavo.sources.file.hints import hints
 from octavo.sources.file.names import CREDENTIALS, Rules
 from octavo.sources.file.pages import page
 from octavo.sources.file.tree import HardLinks, Symlinks, Tree
@@ -103,7 +104,7 @@ class FileSource:
             raise
         self._open = Forest(trees, self._addresses, self._digests, absolute=self._absolute)
         self._pool = ThreadPoolExecutor(_THREADS, thread_name_prefix=f"octavo-{self.scheme}")
-        self._watcher = Watcher(self._open, self._pool, self._clock)
+        self._watcher = Watcher(self._open, self._pool, self._clock, hints([root.path for root in self._roots]))
         return self
 
     async def __aexit__(
@@ -113,12 +114,13 @@ class FileSource:
         self._open = self._pool = self._watcher = None
         if forest is None or pool is None or watcher is None:
             return
-        watcher.close()
+        watcher.stop()
         # A thread that still works holds numbers of descriptors: closing them under it could make it open
         # names below somebody else's directory. One that hangs keeps them, for ever if need be.
         ended = asyncio.ensure_future(asyncio.to_thread(pool.shutdown, cancel_futures=True))
         done, _ = await asyncio.wait({ended}, timeout=_CLOSE_SECONDS)
         if done:
+            watcher.close()
             forest.close()
 
     async def list(self, scope: Ref, *, cursor: str | None, limit: int) -> Page[Entry]:
@@ -184,7 +186,7 @@ class FileSource:
             if op == "list":
                 return None if self._watcher is None else self._watcher.epoch()
             return self._forest.stamp(self._served(ref))
-        except Exception:  # noqa: BLE001  a stamp that cannot be had is no stamp
+        except Exception:  # a stamp that cannot be had is no stamp
             return None
 
     def templates(self) -> Sequence[Template]:
@@ -213,6 +215,11 @@ class FileSource:
             return await asyncio.get_running_loop().run_in_executor(self._pool, work)
         except OSError as error:
             raise fault(error, ref) from error
+        except asyncio.CancelledError:
+            task = asyncio.current_task()
+            if self._pool is None and task is not None and not task.cancelling():
+                raise _closed() from None  # nobody cancelled the caller: the work was, when the source closed
+            raise
 
 
 def _closed() -> SourceUnavailable:

@@ -18,7 +18,7 @@ from typing import Final, Literal, NamedTuple
 from octavo.sources.file.confine import MAX_PATH_BYTES, Confinement, Root
 from octavo.sources.file.faults import ABSENT, DENIED
 from octavo.sources.file.names import Rules, canonical_name
-from octavo.sources.file.resolve import resolve
+from octavo.sources.file.resolve import on_disk, resolve
 
 Symlinks = Literal["inside", "refuse"]
 HardLinks = Literal["auto", "refuse", "allow"]
@@ -39,7 +39,7 @@ class Seen(NamedTuple):
 class Child(NamedTuple):
     name: str  # canonical
     disk: str
-    directory: bool
+    kind: Literal["directory", "file", "link"]
 
 
 class Tree:
@@ -113,6 +113,7 @@ class Tree:
 
     def children(self, fd: int, names: Names) -> list[Child]:
         """What may be served or walked into of an open directory, in order. Links may yet lead nowhere."""
+        room = _room(names)
         found: dict[str, os.DirEntry[str]] = {}
         ambiguous: set[str] = set()
         children: list[Child] = []
@@ -130,16 +131,40 @@ class Tree:
             for name, entry in found.items():
                 if name in ambiguous and entry.name != name:
                     continue
-                directory = entry.is_dir(follow_symlinks=False)
-                if not directory:
-                    if not self.rules.allows(name):
-                        continue
-                    if not (entry.is_file(follow_symlinks=False) or (self._follow and entry.is_symlink())):
-                        continue
-                if not self.rules.hides((*names, name)):
-                    children.append(Child(name, entry.name, directory))
+                kind: Literal["directory", "file", "link"]
+                if entry.is_dir(follow_symlinks=False):
+                    kind = "directory"
+                elif not self.rules.allows(name):
+                    continue
+                elif entry.is_file(follow_symlinks=False):
+                    kind = "file"
+                elif self._follow and entry.is_symlink():
+                    kind = "link"
+                else:
+                    continue
+                if len(entry.name.encode()) <= room and not self.rules.hides((*names, name)):
+                    children.append(Child(name, entry.name, kind))
         children.sort(key=_name)
         return children
+
+    def child(self, fd: int, names: Names, name: str) -> Child | None:
+        """One of the children of an open directory, without reading all of it where that can be avoided."""
+        try:
+            disk = on_disk(fd, name)
+            mode = os.stat(disk.encode(), dir_fd=fd, follow_symlinks=False).st_mode
+        except OSError as error:
+            if error.errno in ABSENT or error.errno == errno.EEXIST:
+                return None
+            raise
+        if len(disk.encode()) > _room(names) or self.rules.hides((*names, name)):
+            return None
+        if stat.S_ISDIR(mode):
+            return Child(name, disk, "directory")
+        if stat.S_ISREG(mode) and self.rules.allows(name):
+            return Child(name, disk, "file")
+        if stat.S_ISLNK(mode) and self._follow and self.rules.allows(name):
+            return Child(name, disk, "link")
+        return None
 
     def walk(
         self, start: Names, *, begin: Names = (), recursive: bool = True, stop: Callable[[], bool] = lambda: False
@@ -155,12 +180,10 @@ class Tree:
                 return
             raise
         while stack and not stop():
-            names, disk, size, rest = stack[-1]
+            names, disk, rest = stack[-1]
             for child in rest:
                 below = (*names, child.name)
-                if size + len(child.name.encode()) > MAX_PATH_BYTES:
-                    continue  # no address could be that long
-                if not child.directory:
+                if child.kind != "directory":
                     yield below
                 elif recursive:
                     try:
@@ -173,7 +196,7 @@ class Tree:
             else:
                 stack.pop()
 
-    def _frame(self, names: Names, disk: Names, begin: Names) -> tuple[Names, Names, int, Iterator[Child]]:
+    def _frame(self, names: Names, disk: Names, begin: Names) -> tuple[Names, Names, Iterator[Child]]:
         fd = self.open_directory(disk)
         try:
             children = self.children(fd, names)
@@ -182,7 +205,7 @@ class Tree:
         depth = len(names)
         if depth < len(begin) and names == begin[:depth]:
             children = children[bisect_left(children, begin[depth], key=_name) :]
-        return names, disk, sum(len(name.encode()) + 1 for name in names), iter(children)
+        return names, disk, iter(children)
 
     def _opened(self, disk: Names, own: Names, *, wait: bool = True) -> tuple[int, Seen]:
         fd = self.root.open(disk, "read", wait=wait)
@@ -195,7 +218,7 @@ class Tree:
     def _served(self, own: Names, disk: Names, found: os.stat_result) -> Seen:
         if not stat.S_ISREG(found.st_mode) or (found.st_nlink > 1 and not self._hard_links):
             raise _absent()
-        if self._excluded and any(self._is_excluded(self.root.stat(disk[:i])) for i in range(1, len(disk))):
+        if self._excluded and any(self._is_excluded(self.root.stat(disk[:i])) for i in range(len(disk))):
             raise _absent()
         return Seen(own, found)
 
@@ -225,6 +248,11 @@ class Tree:
             except OSError:  # it does not exist now, so this is not it
                 continue
         return False
+
+
+def _room(names: Names) -> int:
+    """How long a name in this directory may be: beyond that it has no address, and a walk comes to an end."""
+    return MAX_PATH_BYTES - sum(len(name.encode()) + 1 for name in names)
 
 
 def _others_write(root: os.stat_result) -> bool:

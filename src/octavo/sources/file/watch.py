@@ -1,17 +1,238 @@
-"""stub being replaced in minutes"""
+"""One watcher a source, shared by everybody who watches: hints in, looked-at changes out."""
+
 from __future__ import annotations
-from collections.abc import AsyncIterator
+
+import asyncio
+import logging
+import os
+import threading
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from typing import Final
+
 from octavo.core.clock import Clock
-from octavo.core.model import Change
+from octavo.core.errors import SourceUnavailable
+from octavo.core.model import Change, ChangeKind
 from octavo.sources.file.addresses import Where
 from octavo.sources.file.forest import Forest
+from octavo.sources.file.hints import Batch, Hints
+from octavo.sources.file.snapshot import Snapshot, Told
+
+log = logging.getLogger(__name__)
+
+QUIET_SECONDS: Final = 0.005  # a burst is over when nothing came for this long,
+BURST_SECONDS: Final = 0.020  # and is told in parts when it does not end
+POLL_SECONDS: Final = 2.0  # between two looks at everything, where hints are incomplete
+_RETRY_SECONDS: Final = 1.0
+_ON_LOOP_SECONDS: Final = 0.020  # of the first look; the rest of a large tree is for a thread
+BUFFER: Final = 4096  # changes that wait for one consumer; above it only the net change of each file
 
 
 class Watcher:
-    def __init__(self, forest: Forest, pool: ThreadPoolExecutor, clock: Clock) -> None: ...
-    def close(self) -> None: ...
-    def epoch(self) -> object | None: return None
+    """Idle until somebody watches, then at work until the source closes."""
+
+    def __init__(
+        self,
+        forest: Forest,
+        pool: ThreadPoolExecutor,
+        clock: Clock,
+        make_hints: Callable[[], Hints],
+        poll_seconds: float = POLL_SECONDS,
+    ) -> None:
+        self._forest = forest
+        self._pool = pool
+        self._clock = clock
+        self._make_hints = make_hints
+        self._poll_seconds = poll_seconds
+        self._hints: Hints | None = None
+        self._snapshot: Snapshot | None = None
+        self._started: asyncio.Future[None] | None = None
+        self._stopped = threading.Event()
+        self._consumers: set[_Consumer] = set()
+        self._batch = Batch()
+        self._burst: float | None = None  # when it began
+        self._timer: asyncio.TimerHandle | None = None
+        self._poll_timer: asyncio.TimerHandle | None = None
+        self._busy = False
+        self._warned = False
+        self._birth = os.urandom(8)  # epochs of an earlier watcher say nothing about this one's
+        self._changes = 0
+
     async def watch(self, where: Where) -> AsyncIterator[Change]:
-        return
-        yield
+        """Changes from the first await on; of a tree too large for one glance, from the end of the first look on."""
+        consumer = _Consumer(where)
+        self._consumers.add(consumer)
+        try:
+            if self._started is None:
+                self._started = self._start()
+            try:
+                await asyncio.shield(self._started)
+            except OSError as error:
+                raise SourceUnavailable("The directories cannot be watched now", retry_after=1.0) from error
+            while not self._stopped.is_set():
+                for change in await consumer.take():
+                    yield change
+        finally:
+            self._consumers.discard(consumer)
+
+    def epoch(self) -> tuple[bytes, int] | None:
+        """Changes with every told change; None while one may be untold."""
+        if self._started is None or not self._started.done() or self._hints is None or not self._is_complete():
+            return None
+        if self._busy or self._batch or self._hints.pending():
+            return None
+        return self._birth, self._changes
+
+    def stop(self) -> None:
+        self._stopped.set()
+        for timer in (self._timer, self._poll_timer):
+            if timer is not None:
+                timer.cancel()
+        if self._hints is not None:
+            self._hints.stop()
+        for consumer in self._consumers:
+            consumer.put(())
+
+    def close(self) -> None:
+        """After the last thread has ended: none may use a descriptor that is somebody else's by then."""
+        if self._hints is not None:
+            self._hints.close()
+
+    def _start(self) -> asyncio.Future[None]:
+        """The first look. Its beginning is not awaited, so that a small tree is known before anything can happen."""
+        loop = asyncio.get_running_loop()
+        started: asyncio.Future[None] = loop.create_future()
+        self._hints = self._make_hints()
+        self._snapshot = Snapshot(self._forest, self._hints, self._clock.wall, self._stopped.is_set)
+        steps = self._snapshot.fill()
+        end = loop.time() + _ON_LOOP_SECONDS
+        try:
+            for _ in steps:
+                if loop.time() > end:
+                    rest = loop.run_in_executor(self._pool, _finish, steps)
+                    rest.add_done_callback(lambda done: self._begin(started, done.exception()))
+                    return started
+            self._begin(started, None)
+        except OSError as error:
+            self._begin(started, error)
+        return started
+
+    def _begin(self, started: asyncio.Future[None], error: BaseException | None) -> None:
+        hints = self._hints
+        if hints is None or self._stopped.is_set():
+            started.set_result(None)
+        elif error is not None:
+            hints.close()
+            self._hints = self._snapshot = self._started = None  # the next one who watches tries again
+            started.set_exception(error)
+        else:
+            started.set_result(None)
+            hints.listen(self._hinted)
+            self._hinted()
+            self._poll_if_needed(0.0)
+
+    def _is_complete(self) -> bool:
+        return self._hints is not None and self._hints.instant and not (self._snapshot and self._snapshot.unfollowed)
+
+    def _hinted(self) -> None:
+        if self._hints is None or self._stopped.is_set():
+            return
+        self._hints.take(self._batch)
+        if self._batch:
+            now = asyncio.get_running_loop().time()
+            if self._burst is None:
+                self._burst = now
+            self._flush_at(min(now + QUIET_SECONDS, self._burst + BURST_SECONDS))
+
+    def _flush_at(self, when: float) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+        self._timer = asyncio.get_running_loop().call_at(when, self._flush)
+
+    def _flush(self) -> None:
+        if self._busy or self._stopped.is_set() or self._snapshot is None:
+            return  # whoever is busy comes back here
+        batch, self._batch, self._burst, self._busy = self._batch, Batch(), None, True
+        loop = asyncio.get_running_loop()
+        begun = loop.time()
+        work = loop.run_in_executor(self._pool, self._snapshot.reconcile, batch)
+        work.add_done_callback(lambda done: self._reconciled(done, loop.time() - begun))
+
+    def _reconciled(self, work: asyncio.Future[list[Told]], seconds: float) -> None:
+        self._busy = False
+        if self._stopped.is_set() or work.cancelled():
+            return
+        loop = asyncio.get_running_loop()
+        error = work.exception()
+        if error is not None:
+            log.warning("The watch will look at everything again: %s", type(error).__name__)
+            self._batch.everything = True
+            self._flush_at(loop.time() + _RETRY_SECONDS)
+            return
+        told = work.result()
+        if told:
+            self._changes += 1
+            for consumer in self._consumers:
+                consumer.put(told)
+        self._poll_if_needed(seconds)
+        if self._batch:
+            self._flush_at(loop.time() + QUIET_SECONDS)
+
+    def _poll_if_needed(self, seconds: float) -> None:
+        """A poll never takes more than a small part of the time, however large the tree."""
+        if self._is_complete():
+            return
+        if not self._warned:
+            self._warned = True
+            log.warning("Not every directory can be followed: changes are found by looking from time to time")
+        if self._poll_timer is not None:
+            self._poll_timer.cancel()
+        wait = max(self._poll_seconds, 20 * seconds)
+        self._poll_timer = asyncio.get_running_loop().call_later(wait, self._poll)
+
+    def _poll(self) -> None:
+        self._batch.everything = True
+        self._flush()
+
+
+def _finish(steps: Iterator[None]) -> None:
+    for _ in steps:
+        pass
+
+
+class _Consumer:
+    def __init__(self, where: Where) -> None:
+        self._where = where
+        self._waiting: list[Change] = []
+        self._bound = BUFFER
+        self._wake = asyncio.Event()
+
+    def put(self, told: Sequence[Told]) -> None:
+        names, roots = self._where
+        self._waiting += [
+            change for root, change in told if root in roots and change.ref.segments[: len(names)] == names
+        ]
+        if len(self._waiting) > self._bound:
+            self._waiting = net(self._waiting)
+            self._bound = max(BUFFER, 2 * len(self._waiting))
+        if self._waiting or not told:
+            self._wake.set()
+
+    async def take(self) -> list[Change]:
+        await self._wake.wait()
+        self._wake.clear()
+        taken, self._waiting, self._bound = self._waiting, [], BUFFER
+        return taken
+
+
+def net(changes: Sequence[Change]) -> list[Change]:
+    """One change a resource, from what it was before the first to what it is after the last."""
+    kept: dict[object, Change] = {}
+    for change in changes:
+        earlier = kept.pop(change.ref, None)
+        old, new = change.old if earlier is None else earlier.old, change.new
+        if old is None and new is None:
+            continue
+        kind: ChangeKind = "updated" if old and new else "created" if new else "deleted"
+        kept[change.ref] = Change(kind=kind, ref=change.ref, at=change.at, old=old, new=new)
+    return list(kept.values())

@@ -1,0 +1,65 @@
+# Two commands matter: `make demo` runs Octavo, `make test` checks everything. Both set up what they need
+# in .venv, with nothing but Python 3.11 or newer, make and git; neither needs root.
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+PIP := $(BIN)/python -m pip --disable-pip-version-check --no-input
+LOCKED := --require-hashes --only-binary :all: --progress-bar on
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test lint bench conformance lock race clean
+
+help:
+	@echo "make demo         set up and serve an example folder on http://127.0.0.1:8321"
+	@echo "make test         set up and run every check"
+	@echo "make lint         style, types and the contracts between the rooms"
+	@echo "make conformance  the official MCP conformance suites"
+	@echo "make bench        Octavo against its peers, on this machine"
+	@echo "make race         the symbolic-link race, a million reads in each mode"
+	@echo "make lock         renew the lock files"
+
+$(VENV)/base: requirements.lock pyproject.toml
+	@echo "octavo: setting up $(VENV) (once; about a minute)"
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "octavo: needs Python 3.11 or newer; say make PYTHON=python3.12 …")'
+	@$(PYTHON) -m venv $(VENV)
+	@$(PIP) install $(LOCKED) -r requirements.lock
+	@$(PIP) install --quiet --no-deps --no-build-isolation --editable .
+	@touch $@
+
+$(VENV)/dev: $(VENV)/base requirements-dev.lock
+	@echo "octavo: installing what the tests need (once; about two minutes)"
+	@$(PIP) install $(LOCKED) -r requirements-dev.lock
+	@touch $@
+
+demo: $(VENV)/base
+	@$(BIN)/octavo demo
+
+lint: $(VENV)/dev
+	@$(BIN)/ruff check .
+	@$(BIN)/ruff format --check .
+	@$(BIN)/mypy
+	@$(BIN)/lint-imports --no-cache
+
+test: lint
+	@$(BIN)/python -m pytest
+
+conformance: $(VENV)/dev
+	@$(BIN)/python conformance/run.py
+
+bench: $(VENV)/dev
+	@$(BIN)/python bench/run.py
+
+race: $(VENV)/dev
+	@$(BIN)/python -m tests.security.race --reads 1000000 --mode openat2
+	@$(BIN)/python -m tests.security.race --reads 1000000 --mode walk
+
+# Names, versions and hashes only: no addresses.
+COMPILE := $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url \
+	--no-header --no-annotate --only-binary :all:
+lock: $(VENV)/dev
+	@$(COMPILE) pyproject.toml --group build -o requirements.lock
+	@$(COMPILE) pyproject.toml --group build --group dev --all-extras -c requirements.lock -o requirements-dev.lock
+
+clean:
+	@rm -rf $(VENV) .tools .mypy_cache .ruff_cache .pytest_cache .hypothesis

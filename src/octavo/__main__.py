@@ -1,0 +1,5 @@
+"""`python -m octavo`."""
+
+from octavo.cli import main
+
+main()

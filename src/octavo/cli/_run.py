@@ -1,0 +1,188 @@
+"""Every call from the command line into the composition root and the rooms behind it, in one place."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeVar
+
+from octavo.config.load import Loaded, prompt_directories, state_directory
+from octavo.config.problems import Problem
+from octavo.config.units import Bind
+from octavo.core.errors import NotFound, OctavoError
+from octavo.core.glob import Glob
+from octavo.core.model import EVERYTHING, Call, Change, Content, Entry, Op, Page, Principal, Trail, Verb
+from octavo.core.ports import Reply
+from octavo.core.ref import Ref
+
+if TYPE_CHECKING:
+    from octavo.app import Octavo, Works
+    from octavo.pipeline.policy import Decision
+    from octavo.stores.verify import Report
+
+T = TypeVar("T")
+
+NOWHERE = Ref("invalid")  # stands in a call whose address could not be parsed; `fault` says why
+
+
+def serve_stdio(loaded: Loaded, *, as_who: str | None) -> None:
+    from octavo import app
+
+    app.serve_stdio(loaded, as_who=as_who)
+
+
+def serve_http(loaded: Loaded, *, bind: Bind, as_who: str | None, no_auth: bool) -> None:
+    from octavo import app
+
+    app.serve_http(loaded, bind=bind, as_who=as_who, no_auth=no_auth)
+
+
+def decide(loaded: Loaded, who: str, verb: Verb, uri: str) -> Decision:
+    """What the policy says, and by which rule. Leaves no state and no audit record behind."""
+
+    async def ask(house: Octavo) -> Decision:
+        works = house.works
+        ref = works.canonical(Ref.parse(uri))
+        return works.policy.decide(works.identity.launched(who), verb, ref)
+
+    return _inside(loaded, ask, leaves_traces=False)
+
+
+def listed(loaded: Loaded, who: str | None, uri: str | None) -> tuple[list[Entry], list[str]]:
+    """Everything visible below an address, and the sources that could not be asked."""
+
+    async def ask(house: Octavo) -> tuple[list[Entry], list[str]]:
+        entries: list[Entry] = []
+        unavailable: list[str] = []
+        cursor: str | None = None
+        while True:
+            page: Page[Entry] = await _ask(house, who, "list", uri, cursor)
+            entries += page.items
+            unavailable += page.unavailable
+            cursor = page.cursor
+            if cursor is None:
+                return entries, unavailable
+
+    return _inside(loaded, ask)
+
+
+def read(loaded: Loaded, who: str | None, uri: str) -> Content:
+    async def ask(house: Octavo) -> Content:
+        content: Content = await _ask(house, who, "read", uri)
+        return content
+
+    return _inside(loaded, ask)
+
+
+def watched(
+    loaded: Loaded,
+    who: str | None,
+    pattern: str,
+    show: Callable[[Change], None],
+    *,
+    ready: Callable[[], None],
+    count: int | None,
+) -> None:
+    """Shows changes that the pattern matches and the policy lets `who` see; `count` of them, or for ever."""
+
+    async def ask(house: Octavo) -> None:
+        works = house.works
+        principal = works.identity.launched(who)
+        glob, fault = _glob(pattern)
+        heard: asyncio.Queue[Change] = asyncio.Queue()
+        leave = house.feed.subscribe(heard.put_nowait)
+        call = Call("watch", glob.literal, principal, Trail(), pattern, {"glob": glob}, fault=fault)
+        try:
+            await works.ask(call)
+            house.ledger.flush()
+            ready()
+            left = count
+            while left != 0:
+                change = await heard.get()
+                if _concerns(glob, change, works) and _visible(change, principal, works):
+                    show(change)
+                    left = None if left is None else left - 1
+            house.note(principal.id, f"watch {pattern}", "end")
+        finally:
+            leave()
+
+    _inside(loaded, ask)
+
+
+def _glob(pattern: str) -> tuple[Glob, OctavoError | None]:
+    """A pattern, or the one address that is meant; and what is wrong with the text."""
+    try:
+        return Glob(pattern) if "*" in pattern or pattern.endswith("/") else Glob.at(Ref.parse(pattern)), None
+    except OctavoError as fault:
+        return Glob.at(NOWHERE), fault
+
+
+def _concerns(glob: Glob, change: Change, works: Works) -> bool:
+    return glob.matches(change.ref) or glob.matches(works.spelled(change.ref))
+
+
+def _visible(change: Change, principal: Principal, works: Works) -> bool:
+    """The policy is asked for every change, and for what a link leads to."""
+    known = change.new or change.old
+    target = known.target if known is not None else None
+    return all(works.policy.allows(principal, "watch", ref) for ref in (change.ref, target) if ref is not None)
+
+
+def verified(loaded: Loaded) -> tuple[Path, Report]:
+    """Raises NotFound where nothing was ever recorded."""
+    from octavo.stores.state import StateDirectory
+    from octavo.stores.verify import verify
+
+    path = state_directory(loaded)
+    if not (path / "audit").is_dir():
+        raise NotFound(f"There is no audit log in {path} yet")
+    return path, verify(path / "audit", StateDirectory.open(path).key("audit"))
+
+
+def prompt_problems(loaded: Loaded) -> list[Problem]:
+    """Prompt files that would not load."""
+    from octavo.prompts.loader import load
+    from octavo.tools.schema import compile_schema
+
+    _, problems = load(prompt_directories(loaded), compile_schema)
+    return [Problem(problem.path, "", problem.reason, line=problem.line) for problem in problems]
+
+
+async def _ask(house: Octavo, who: str | None, op: Op, uri: str | None, cursor: str | None = None) -> Reply:
+    """One request, recorded before its answer is used, like every client's."""
+    works = house.works
+    ref, fault = EVERYTHING, None
+    if uri is not None:
+        try:
+            ref = Ref.parse(uri)
+        except OctavoError as bad:
+            ref, fault = NOWHERE, bad
+    limits = works.limits
+    call = Call(
+        op,
+        ref,
+        works.identity.launched(who),
+        Trail(),
+        uri or "",
+        cursor=cursor,
+        limit=limits.page,
+        max_bytes=limits.max_bytes,
+        timeout=limits.timeout,
+        fault=fault,
+    )
+    try:
+        return await works.ask(call)
+    finally:
+        house.ledger.flush()
+
+
+def _inside(loaded: Loaded, ask: Callable[[Octavo], Awaitable[T]], *, leaves_traces: bool = True) -> T:
+    from octavo.app import Octavo
+    from octavo.stores.state import StateDirectory
+
+    async def main() -> T:
+        async with Octavo(loaded, state=None if leaves_traces else StateDirectory.in_memory()) as house:
+            return await ask(house)
+
+    return asyncio.run(main())

@@ -1,0 +1,114 @@
+"""`octavo check`: whether a configuration holds, and what it serves to whom."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from octavo.cli._shared import FAILED, config_option, json_option, print_json, say
+from octavo.config.problems import ConfigError, Problem
+
+if TYPE_CHECKING:
+    from octavo.config.load import Loaded
+
+NO_POLICY = "no policy: whoever reaches the server reads everything exposed"
+
+
+@click.command(short_help="Find every problem of the configuration.")
+@config_option
+@json_option
+@click.pass_context
+def check(ctx: click.Context, config_file: Path | None, as_json: bool) -> None:
+    """Find every problem of the configuration, and say what it serves.
+
+    Exits with 1 if there is a problem.
+    """
+    from octavo.cli import _run
+    from octavo.config.load import find, load
+
+    path = config_file or find(Path.cwd())
+    if path is None:
+        raise click.UsageError("there is no octavo.yaml or octavo.toml here; name one with --config FILE")
+    found, problems = None, list[Problem]()
+    try:
+        found = load(path)
+        problems = _run.prompt_problems(found)
+    except ConfigError as error:
+        problems = list(error.problems)
+    if as_json:
+        print_json(
+            {
+                "ok": not problems,
+                "problems": [asdict(problem) for problem in problems],
+                "warnings": [asdict(warning) for warning in found.warnings] if found else [],
+                **(_facts(found) if found else {}),
+            }
+        )
+    else:
+        for problem in problems:
+            say("error", str(problem))
+        if found is not None:
+            for warning in found.warnings:
+                say("warning", str(warning))
+            click.echo("\n".join(_lines(found)))
+    if problems:
+        ctx.exit(FAILED)
+
+
+def _facts(found: Loaded) -> dict[str, Any]:
+    from octavo.config.load import prompt_directories, state_directory
+
+    config = found.config
+    return {
+        "file": str(found.file),
+        "sources": [
+            {
+                "name": name,
+                "kind": source.kind,
+                "scheme": source.scheme,
+                "exposed": source.expose,
+                "serves": _serves(source),
+            }
+            for name, source in config.sources.items()
+        ],
+        "agents": [
+            {"id": name, "roles": list(agent.roles), "key": agent.digest is not None}
+            for name, agent in config.agents.items()
+        ],
+        "rules": len(config.policy),
+        "policy": f"rules: {len(config.policy)}; what none allows is refused" if config.policy else NO_POLICY,
+        "prompts": [str(folder) for folder in prompt_directories(found)],
+        "plugins": [str(plugin.path or plugin.module) for plugin in config.plugins],
+        "state": str(state_directory(found)),
+    }
+
+
+def _serves(source: Any) -> list[str]:
+    """Folders of a file source, addresses of a memory source."""
+    if source.kind == "file":
+        return [str(root.path) for root in source.roots]
+    return [f"{source.scheme}://{path}" for path in (*source.resources, *source.templates)]
+
+
+def _lines(found: Loaded) -> Iterator[str]:
+    facts = _facts(found)
+    yield facts["file"]
+    yield "sources"
+    for source in facts["sources"]:
+        exposed = f"{source['scheme']}://" if source["exposed"] else "not exposed"
+        yield f"  {source['name']}: {source['kind']}, {exposed}, {', '.join(source['serves']) or 'empty'}"
+    yield "agents"
+    for agent in facts["agents"]:
+        roles = f", roles: {', '.join(agent['roles'])}" if agent["roles"] else ""
+        yield f"  {agent['id']}: {'key' if agent['key'] else 'no key, only for --as'}{roles}"
+    if not facts["agents"]:
+        yield "  none: HTTP needs --no-auth"
+    yield f"policy\n  {facts['policy']}"
+    for key in ("prompts", "plugins"):
+        if facts[key]:
+            yield f"{key}\n  {', '.join(facts[key])}"
+    yield f"state\n  {facts['state']}"

@@ -1,0 +1,122 @@
+"""`octavo ls`, `cat` and `watch`: the same pipeline as any client, with the same policy and audit."""
+
+from __future__ import annotations
+
+import base64
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from octavo.cli._shared import (
+    as_option,
+    config_option,
+    json_option,
+    known_agent,
+    loaded,
+    print_json,
+    say,
+    tell,
+)
+
+if TYPE_CHECKING:
+    from octavo.core.model import Change, Content, Entry
+
+
+@click.command()
+@click.argument("uri", required=False)
+@config_option
+@as_option
+@click.option("--long", "-l", "detailed", is_flag=True, help="Size, media type and name as well.")
+@json_option
+def ls(uri: str | None, config_file: Path | None, as_who: str | None, detailed: bool, as_json: bool) -> None:
+    """List resources: everything, or what stands below URI."""
+    from octavo.cli import _run
+
+    found = loaded(config_file)
+    entries, unavailable = _run.listed(found, known_agent(found, as_who), uri)
+    if as_json:
+        print_json({"resources": [_entry(entry) for entry in entries], "unavailable": unavailable})
+        return
+    for entry in entries:
+        click.echo(
+            f"{entry.size or 0:>10}  {entry.mime_type:<24}  {entry.ref}  {entry.name}" if detailed else str(entry.ref)
+        )
+    for name in unavailable:
+        say("warning", f"{name} could not be asked; the list is without it")
+
+
+@click.command()
+@click.argument("uri")
+@config_option
+@as_option
+@json_option
+def cat(uri: str, config_file: Path | None, as_who: str | None, as_json: bool) -> None:
+    """Print the content of the resource at URI."""
+    from octavo.cli import _run
+
+    found = loaded(config_file)
+    content = _run.read(found, known_agent(found, as_who), uri)
+    if as_json:
+        print_json(_content(content))
+    else:
+        click.echo(content.body if isinstance(content.body, bytes) else content.body.encode("utf-8"), nl=False)
+
+
+@click.command(short_help="Print changes of resources as they happen.")
+@click.argument("pattern", default="**")
+@config_option
+@as_option
+@click.option("--count", type=click.IntRange(min=1), metavar="N", help="End after N changes.")
+@json_option
+def watch(pattern: str, config_file: Path | None, as_who: str | None, count: int | None, as_json: bool) -> None:
+    """Print changes of resources as they happen: all, or those that PATTERN matches. Ends with Ctrl-C.
+
+    With --json each change is one line.
+    """
+    from octavo.cli import _run
+
+    def show(change: Change) -> None:
+        if as_json:
+            click.echo(json.dumps(_change(change), ensure_ascii=False))
+        else:
+            click.echo(f"{change.kind}  {change.ref}")
+
+    found = loaded(config_file)
+    _run.watched(
+        found, known_agent(found, as_who), pattern, show, ready=lambda: tell(f"watching {pattern}"), count=count
+    )
+
+
+def _entry(entry: Entry) -> dict[str, Any]:
+    facts: dict[str, Any] = {
+        "uri": str(entry.ref),
+        "name": entry.name,
+        "title": entry.title,
+        "description": entry.description,
+        "mimeType": entry.mime_type,
+        "size": entry.size,
+        "version": entry.version,
+        "metadata": dict(entry.metadata),
+    }
+    return {key: value for key, value in facts.items() if value not in (None, {})}
+
+
+def _content(content: Content) -> dict[str, Any]:
+    body = content.body
+    if isinstance(body, bytes):
+        return {**_entry(content.entry), "blob": base64.b64encode(body).decode("ascii"), "etag": content.etag}
+    return {**_entry(content.entry), "text": body, "etag": content.etag}
+
+
+def _change(change: Change) -> dict[str, Any]:
+    from octavo.core.clock import iso
+
+    return {
+        "type": f"resource/{change.kind}",
+        "uri": str(change.ref),
+        "timestamp": iso(change.at),
+        "changes": change.changes,
+        "seq": change.seq,
+    }

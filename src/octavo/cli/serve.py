@@ -1,0 +1,101 @@
+"""`octavo serve`: over stdio, or over HTTP."""
+
+from __future__ import annotations
+
+import logging
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from octavo.cli._shared import as_option, config_option, known_agent, loaded, tell
+
+if TYPE_CHECKING:
+    from octavo.config.load import Loaded
+    from octavo.config.units import Bind
+
+CONFIGURED = "configured"  # `--http` without an address
+
+
+@click.command()
+@click.argument("directory", metavar="[DIR]", required=False, type=click.Path(path_type=Path))
+@config_option
+@click.option(
+    "--http",
+    metavar="[HOST:PORT]",
+    is_flag=False,
+    flag_value=CONFIGURED,
+    help="Serve over HTTP instead of stdio, there or where serve.http.bind says.",
+)
+@as_option
+@click.option("--no-auth", is_flag=True, help="HTTP without keys, for programs of this machine only.")
+@click.option("--write", is_flag=True, help="Open the write tools. This release has none yet and serves read-only.")
+@click.option(
+    "--log-level",
+    type=click.Choice(["debug", "info", "warning", "error"]),
+    default="warning",
+    show_default=True,
+    help="How much is logged on stderr.",
+)
+def serve(
+    directory: Path | None,
+    config_file: Path | None,
+    http: str | None,
+    as_who: str | None,
+    no_auth: bool,
+    write: bool,
+    log_level: str,
+) -> None:
+    """Serve a folder (DIR) or a configuration to MCP clients.
+
+    Without --http it talks MCP on stdin and stdout, as clients expect of a command that they start.
+    """
+    from octavo.cli import _run
+
+    logging.basicConfig(
+        stream=sys.stderr, level=log_level.upper(), format="octavo: %(levelname)s: %(name)s: %(message)s"
+    )
+    if http not in (None, CONFIGURED) and directory is None and config_file is None and Path(http).is_dir():
+        http, directory = CONFIGURED, Path(http)  # `octavo serve --http DIR` reads as if DIR were the address
+    found = loaded(config_file, directory)
+    known_agent(found, as_who)
+    if write:
+        tell("this release has no write tools yet; serving read-only")
+    if http is None:
+        if no_auth:
+            raise click.UsageError("--no-auth is about HTTP; on stdio whoever starts the process is in already")
+        _run.serve_stdio(found, as_who=as_who)
+        return
+    bind = _bind(http, found)
+    guard(found, bind, as_who=as_who, no_auth=no_auth)
+    _run.serve_http(found, bind=bind, as_who=as_who, no_auth=no_auth)
+
+
+def _bind(http: str, found: Loaded) -> Bind:
+    from octavo.config.units import parse_bind
+
+    if http == CONFIGURED:
+        return found.config.serve.http.bind
+    try:
+        return parse_bind(f"127.0.0.1:{http}" if http.isdigit() else http)
+    except ValueError as error:
+        raise click.UsageError(f"--http {http}: {error}") from None
+
+
+def guard(found: Loaded, bind: Bind, *, as_who: str | None, no_auth: bool) -> None:
+    """Refuses an HTTP server that strangers could use. Raises UsageError that says what to do."""
+    if no_auth:
+        if not bind.loopback:
+            raise click.UsageError(
+                f"--no-auth on {bind} would let other machines in; "
+                "bind 127.0.0.1, or give agents keys and drop --no-auth"
+            )
+        return
+    if as_who is not None:
+        raise click.UsageError("over HTTP the key says who asks; --as needs --no-auth")
+    if not any(agent.digest for agent in found.config.agents.values()):
+        raise click.UsageError(
+            "HTTP needs agents with keys, and there are none; give an agent a key under agents: in octavo.yaml, "
+            "or add --no-auth to let in every program of this machine"
+        )

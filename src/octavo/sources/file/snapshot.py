@@ -1,0 +1,284 @@
+"""What a listing would show, remembered, and brought up to date where a hint says so.
+
+The kind of an event is never believed: each named place is looked at again and compared with what was
+known, so that an atomic replace is one update and a lost event costs time, not truth. Blocking, and
+used by one thread at a time.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import Final, NamedTuple
+
+from octavo.core.model import Change, ChangeKind, Entry
+from octavo.core.ref import Ref
+from octavo.sources.file.entries import Facts
+from octavo.sources.file.faults import ABSENT, DENIED
+from octavo.sources.file.forest import Forest, Place
+from octavo.sources.file.hints import Batch, Hints
+from octavo.sources.file.names import canonical_name
+from octavo.sources.file.tree import Child, Names
+
+_FILES_A_STEP: Final = 256
+_FEW: Final = 4  # names beyond ASCII that are cheaper to find one by one than by reading their directory
+
+
+class Told(NamedTuple):
+    root: int
+    change: Change
+
+
+@dataclass(slots=True, eq=False)
+class _Folder:
+    place: Place
+    disk: Names
+    identity: tuple[int, int]
+    handle: int | None = None
+    files: dict[str, Facts] = field(default_factory=dict[str, Facts])
+    folders: dict[str, _Folder] = field(default_factory=dict[str, "_Folder"])
+
+
+class Snapshot:
+    def __init__(self, forest: Forest, hints: Hints, wall: Callable[[], float], stop: Callable[[], bool]) -> None:
+        self._forest = forest
+        self._hints = hints
+        self._wall = wall
+        self._stop = stop
+        self._folders: dict[Place, _Folder] = {}
+        self._by_handle: dict[int, _Folder] = {}
+        self._links: dict[Place, set[Place]] = {}  # from a file to the links that lead to it
+        self._loose: set[Place] = set()  # links that lead nowhere yet
+        self._postponed: dict[_Folder, set[str]] = {}  # names in directories that are not where they were
+        self._before: dict[Place, Facts | None] = {}  # of every place that this batch has changed
+        self.unfollowed = False  # a directory exists that gives no hints
+
+    def fill(self) -> Iterator[None]:
+        """The first look, in small steps."""
+        for k in range(len(self._forest.trees)):
+            yield from self._visit(Place((), k), ())
+        self._before.clear()
+
+    def reconcile(self, batch: Batch) -> list[Told]:
+        if batch.everything:
+            self.unfollowed = False
+            self._postponed.clear()
+            for k in range(len(self._forest.trees)):
+                _exhaust(self._visit(Place((), k), (), deep=True))
+        else:
+            self._look_at(batch)
+        for place in list(self._before):
+            for link in list(self._links.get(place, ())):
+                self._look_again(link)
+        if any(facts is None for facts in self._before.values()):
+            for place in list(self._loose):
+                self._look_again(place)
+        return self._told()
+
+    def _look_at(self, batch: Batch) -> None:
+        for handle in batch.folders:
+            folder = self._by_handle.get(handle)
+            if folder is not None:
+                _exhaust(self._visit(folder.place, folder.disk))
+        # Parents first: a directory that was moved away takes what is below it along.
+        dirty, self._postponed = self._postponed, {}
+        for handle, names in batch.names.items():
+            folder = self._by_handle.get(handle)
+            if folder is not None:
+                dirty.setdefault(folder, set()).update(names)
+        for folder, names in sorted(dirty.items(), key=lambda pair: len(pair[0].place.names)):
+            if self._folders.get(folder.place) is folder and not self._stop():
+                self._look_in(folder, names)
+
+    def _look_in(self, folder: _Folder, disk_names: set[str]) -> None:
+        place = folder.place
+        tree = self._forest.trees[place.root]
+        names = {name for disk in disk_names if (name := canonical_name(disk)) is not None}
+        try:
+            fd = tree.open_directory(folder.disk)
+        except OSError as error:
+            if error.errno not in ABSENT and error.errno not in DENIED:
+                raise
+            self._postpone(folder, disk_names)
+            return
+        try:
+            if _identity(fd) != folder.identity:
+                self._postpone(folder, disk_names)
+                return
+            if sum(not name.isascii() for name in names) > _FEW:
+                every = {child.name: child for child in tree.children(fd, place.names)}
+                found = {name: every.get(name) for name in names}
+            else:
+                found = {name: tree.child(fd, place.names, name) for name in names}
+        finally:
+            os.close(fd)
+        for name, child in found.items():
+            self._take_in(folder, name, child)
+
+    def _postpone(self, folder: _Folder, disk_names: set[str]) -> None:
+        """The directory was moved after these hints: its parents' hints come next, and it may be moved back."""
+        self._postponed.setdefault(folder, set()).update(disk_names)
+
+    def _take_in(self, folder: _Folder, name: str, child: Child | None) -> None:
+        place = Place((*folder.place.names, name), folder.place.root)
+        known = folder.folders.get(name)
+        if child is not None and child.kind == "directory":
+            self._set(folder, name, None)
+            _exhaust(self._visit(place, (*folder.disk, child.disk), deep=False))
+            return
+        if known is not None:
+            self._drop(known)
+        self._set(folder, name, None if child is None else self._forest.facts(place))
+        if child is not None and child.kind == "link" and name not in folder.files:
+            self._loose.add(place)
+        else:
+            self._loose.discard(place)
+
+    def _visit(self, place: Place, disk: Names, *, deep: bool | None = None) -> Iterator[None]:
+        """Compares a directory with what is known of it. New ones below are always visited; known ones too if
+        `deep`; and with `deep=False` a known directory that is still the same is not read at all."""
+        stack = [(place, disk)]
+        while stack and not self._stop():
+            place, disk = stack.pop()
+            yield
+            tree = self._forest.trees[place.root]
+            known = self._folders.get(place)
+            try:
+                fd = tree.open_directory(disk)
+            except OSError as error:
+                if error.errno not in ABSENT and error.errno not in DENIED:
+                    raise
+                if known is not None:
+                    self._drop(known)
+                continue
+            try:
+                identity = _identity(fd)
+                if known is not None and known.identity != identity:
+                    self._drop(known)
+                    known = None
+                if known is not None and deep is False:
+                    continue
+                folder = known or self._added(place, disk, identity)
+                folder.disk = disk
+                self._follow(folder, fd)  # before reading: what comes after is told
+                children = tree.children(fd, place.names)
+            finally:
+                os.close(fd)
+            below = {child.name for child in children if child.kind == "directory"}
+            for name in [name for name in folder.folders if name not in below]:
+                self._drop(folder.folders[name])
+            files = {child.name for child in children if child.kind != "directory"}
+            for name in [name for name in folder.files if name not in files]:
+                self._set(folder, name, None)
+            for number, child in enumerate(children):
+                if child.kind == "directory":
+                    if deep or child.name not in folder.folders:
+                        stack.append((Place((*place.names, child.name), place.root), (*disk, child.disk)))
+                else:
+                    self._take_in(folder, child.name, child)
+                    if number % _FILES_A_STEP == _FILES_A_STEP - 1:
+                        yield
+
+    def _added(self, place: Place, disk: Names, identity: tuple[int, int]) -> _Folder:
+        folder = self._folders[place] = _Folder(place, disk, identity)
+        above = self._folders.get(Place(place.names[:-1], place.root)) if place.names else None
+        if above is not None:
+            above.folders[place.names[-1]] = folder
+        return folder
+
+    def _follow(self, folder: _Folder, fd: int) -> None:
+        try:
+            handle = self._hints.follow(fd)
+        except OSError as error:
+            if error.errno not in (errno.ENOSPC, errno.ENOMEM, errno.EACCES, errno.ENOENT):
+                raise
+            self.unfollowed = True
+            return
+        if handle is not None:
+            if folder.handle is not None and folder.handle != handle:
+                self._by_handle.pop(folder.handle, None)  # of a directory that had this name and inode before
+            folder.handle = handle
+            self._by_handle[handle] = folder  # a moved directory keeps its handle: the new place takes it over
+
+    def _drop(self, folder: _Folder) -> None:
+        above = self._folders.get(Place(folder.place.names[:-1], folder.place.root)) if folder.place.names else None
+        if above is not None and above.folders.get(folder.place.names[-1]) is folder:
+            del above.folders[folder.place.names[-1]]
+        stack = [folder]
+        while stack:
+            gone = stack.pop()
+            for name in list(gone.files):
+                self._set(gone, name, None)
+            if gone.handle is not None and self._by_handle.get(gone.handle) is gone:
+                del self._by_handle[gone.handle]
+                self._hints.forget(gone.handle)
+            if self._folders.get(gone.place) is gone:
+                del self._folders[gone.place]
+            stack += gone.folders.values()
+
+    def _set(self, folder: _Folder, name: str, facts: Facts | None) -> None:
+        place = Place((*folder.place.names, name), folder.place.root)
+        old = folder.files.get(name)
+        if old == facts:
+            return
+        self._before.setdefault(place, old)
+        if old is not None and old.own != place.names:
+            self._links.get(Place(old.own, place.root), set()).discard(place)
+        if facts is None:
+            del folder.files[name]
+            return
+        folder.files[name] = facts
+        if facts.own != place.names:
+            self._links.setdefault(Place(facts.own, place.root), set()).add(place)
+
+    def _look_again(self, place: Place) -> None:
+        folder = self._folders.get(Place(place.names[:-1], place.root))
+        if folder is None:
+            self._loose.discard(place)
+        else:
+            self._look_in(folder, {place.names[-1]})
+
+    def _told(self) -> list[Told]:
+        """Changes of what a listing shows: with several roots one file can change the address of another."""
+        before, self._before = self._before, {}
+        told: list[Told] = []
+        at = self._wall()
+        for names in sorted({place.names for place in before}):
+            places = [Place(names, k) for k in range(len(self._forest.trees))]
+            new = self._listed([(place, self._known(place)) for place in places])
+            old = self._listed([(p, before[p] if p in before else self._known(p)) for p in places])
+            for ref in old.keys() | new.keys():
+                was, now = old.get(ref), new.get(ref)
+                if was == now:
+                    continue
+                kind: ChangeKind = "updated" if was and now else "created" if now else "deleted"
+                root, _ = now or was or (0, None)
+                change = Change(kind=kind, ref=ref, at=at, old=was and was[1], new=now and now[1])
+                told.append(Told(root, change))
+        told.sort(key=lambda one: one.change.kind != "deleted")  # a move: first away, then there
+        return told
+
+    def _known(self, place: Place) -> Facts | None:
+        folder = self._folders.get(Place(place.names[:-1], place.root))
+        return None if folder is None else folder.files.get(place.names[-1])
+
+    def _listed(self, places: Iterable[tuple[Place, Facts | None]]) -> dict[Ref, tuple[int, Entry]]:
+        listed: dict[Ref, tuple[int, Entry]] = {}
+        for place, facts in places:
+            if facts is not None:
+                shadowed = bool(listed)
+                entry = self._forest.listed(place, facts, shadowed=shadowed)
+                listed[self._forest.address(place, shadowed=shadowed)] = (place.root, entry)
+        return listed
+
+
+def _identity(fd: int) -> tuple[int, int]:
+    found = os.fstat(fd)
+    return found.st_dev, found.st_ino
+
+
+def _exhaust(steps: Iterator[None]) -> None:
+    for _ in steps:
+        pass
