@@ -9,18 +9,24 @@ hold together leaves the old ones in place.
 from __future__ import annotations
 
 import asyncio
+import gc
 import logging
-from collections.abc import Callable, Sequence
+import signal
+import socket
+import sys
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
 from typing import Any, cast
 
-from octavo.config.load import Loaded, prompt_directories, state_directory
+from octavo.config.load import Loaded, load, prompt_directories, state_directory
 from octavo.config.model import Config, FileOptions, MemoryOptions, ResourceWords
+from octavo.config.problems import ConfigError
+from octavo.config.units import Bind
 from octavo.core.clock import SystemClock
-from octavo.core.errors import OctavoError
+from octavo.core.errors import OctavoError, SourceUnavailable
 from octavo.core.glob import Glob
 from octavo.core.house import Limits
 from octavo.core.model import VERBS, Entry, Template
@@ -349,7 +355,86 @@ def _described(resources: Sequence[ResourceWords]) -> dict[Ref, Entry]:
     }
 
 
-async def follow_file(house: Octavo, file: Path, load: Callable[[Path], Loaded], *, wake: asyncio.Event) -> None:
+def serve_stdio(loaded: Loaded, *, as_who: str | None) -> None:
+    """Serves one client on stdin and stdout until it leaves."""
+
+    async def serve(house: Octavo) -> None:
+        from octavo.transport.mcp import serve as mcp
+
+        who = house.works.identity.launched(as_who)
+        options = loaded.config.serve
+        await mcp.serve_stdio(house, who, lane=options.lane, strict_codes=options.error_codes == "strict")
+
+    _run(loaded, serve)
+
+
+def serve_http(loaded: Loaded, *, bind: Bind, as_who: str | None, no_auth: bool) -> None:
+    """Serves MCP at /mcp until SIGTERM or SIGINT. Port 0 takes a free one; the address is told on stderr."""
+    try:
+        family = socket.AF_INET6 if ":" in bind.host else socket.AF_INET
+        listening = socket.create_server((bind.host, bind.port), family=family, backlog=1024)
+    except OSError as error:
+        raise SourceUnavailable(f"Cannot listen on {bind}: {error.strerror}") from None
+
+    async def serve(house: Octavo) -> None:
+        from octavo.transport.mcp import serve as mcp
+        from octavo.transport.mcp.http import Access
+
+        options = loaded.config.serve
+        access = Access(everybody=as_who or "") if no_auth else Access()
+        if no_auth:
+            house.works.identity.launched(as_who)
+        names = {"127.0.0.1", "localhost", "[::1]", f"[{bind.host}]" if ":" in bind.host else bind.host}
+        app, hub = mcp.http_app(
+            house,
+            access=access,
+            hosts=[*(f"{name}:*" for name in sorted(names)), *options.http.allowed_hosts],
+            origins=[*(f"http://{name}:*" for name in sorted(names)), *options.http.allowed_origins],
+            lane=options.lane,
+            strict_codes=options.error_codes == "strict",
+        )
+        await mcp.serve_http(app, hub, listening, _announce)
+
+    _run(loaded, serve)
+
+
+def _announce(address: str) -> None:
+    sys.stderr.write(f"octavo: serving MCP at {address}\n")
+    sys.stderr.flush()
+
+
+def _run(loaded: Loaded, serve: Callable[[Octavo], Awaitable[None]]) -> None:
+    """One house on one event loop, with the configuration file followed."""
+
+    async def main() -> None:
+        async with Octavo(loaded) as house:
+            following = asyncio.ensure_future(_follow(house, loaded))
+            # What is alive now stays: the collector need not look at it again and again.
+            gc.collect()
+            gc.freeze()
+            try:
+                await serve(house)
+            finally:
+                following.cancel()
+
+    if sys.platform == "win32":
+        asyncio.run(main())
+    else:
+        import uvloop
+
+        uvloop.run(main())
+
+
+async def _follow(house: Octavo, loaded: Loaded) -> None:
+    if loaded.file is None:
+        return
+    hangup = asyncio.Event()
+    if sys.platform != "win32":
+        asyncio.get_running_loop().add_signal_handler(signal.SIGHUP, hangup.set)
+    await follow_file(house, loaded.file, wake=hangup)
+
+
+async def follow_file(house: Octavo, file: Path, *, wake: asyncio.Event) -> None:
     """Reloads when the configuration file changes or `wake` is set. A broken file keeps what runs."""
     seen = _fingerprint(file)
     while True:
@@ -363,7 +448,7 @@ async def follow_file(house: Octavo, file: Path, load: Callable[[Path], Loaded],
         try:
             await house.reload(load(file))
             logger.warning("configuration reloaded from %s", file)
-        except (OctavoError, ValueError, OSError) as problem:
+        except (OctavoError, ConfigError) as problem:
             logger.error("the new configuration is not used, the old one stays:\n%s", problem)
 
 

@@ -15,7 +15,7 @@ from octavo.core.errors import OctavoError, SourceUnavailable, TooLarge
 from octavo.core.model import Content, Entry
 from octavo.core.ref import Ref
 from octavo.sources.file.addresses import Addresses, Where
-from octavo.sources.file.entries import Digests, Facts, contents, identity
+from octavo.sources.file.entries import Digests, Facts, contents, identity, is_settled
 from octavo.sources.file.faults import ABSENT, DENIED, fault, not_found
 from octavo.sources.file.mime import mime_type
 from octavo.sources.file.text import decoded
@@ -71,11 +71,19 @@ class Forest:
         uri = str(ref)
         raise SourceUnavailable(f"The resource changes faster than it can be read: {uri}", retry_after=0.1, uri=uri)
 
-    def stamp(self, where: Where) -> tuple[int, int, int, int, int, int]:
+    def stamp(self, where: Where, now: float) -> tuple[int, tuple[int, int, int, int, int]] | None:
         """Raises OSError wherever a full look would be needed."""
+        k, seen = self._glance(where)
+        return (k, identity(seen.stat)) if is_settled(seen.stat, now) else None
+
+    def root_of(self, where: Where) -> int:
+        """Raises OSError wherever a full look would be needed."""
+        return self._glance(where)[0]
+
+    def _glance(self, where: Where) -> tuple[int, Seen]:
         for k in where.roots:
             try:
-                return (k, *identity(self.trees[k].look(where.names, wait=False).stat))
+                return k, self.trees[k].look(where.names, wait=False)
             except FileNotFoundError:
                 continue
         raise FileNotFoundError

@@ -17,7 +17,7 @@ from octavo.core.errors import InvalidParams, SourceUnavailable
 from octavo.core.model import Change, Content, Entry, Page, Template
 from octavo.core.ref import Ref
 from octavo.sources.file.addresses import Addresses, FileRoot, Where
-from octavo.sources.file.complete import completions
+from octavo.sources.file.complete import Completer
 from octavo.sources.file.confine import Confinement
 from octavo.sources.file.entries import Digests
 from octavo.sources.file.faults import fault, forbidden, not_found
@@ -161,9 +161,9 @@ class FileSource:
     async def complete(self, argument: str, prefix: str, given: Mapping[str, str]) -> Sequence[str]:
         stop = threading.Event()
         templates = [template.uri_template for template in self._templates]
-        work = partial(completions, self._forest, self._addresses, templates, argument, prefix, given, stop.is_set)
+        completer = Completer(self._forest, self._addresses, templates, stop.is_set)
         try:
-            return await self._in_thread(work, Ref(self.scheme))
+            return await self._in_thread(partial(completer.values, argument, prefix, given), Ref(self.scheme))
         finally:
             stop.set()
 
@@ -175,7 +175,7 @@ class FileSource:
         root = where.roots[0]
         if len(where.roots) > 1 and self._open is not None:
             try:
-                root = self._open.stamp(where)[0]
+                root = self._open.root_of(where)
             except OSError:  # nothing there, or not at once: the first root is where it would be made
                 pass
         return self._addresses.absolute(where.names, root) or ref
@@ -185,7 +185,7 @@ class FileSource:
         try:
             if op == "list":
                 return None if self._watcher is None else self._watcher.epoch()
-            return self._forest.stamp(self._served(ref))
+            return self._forest.stamp(self._served(ref), self._clock.wall())
         except Exception:  # a stamp that cannot be had is no stamp
             return None
 
@@ -217,7 +217,7 @@ class FileSource:
             raise fault(error, ref) from error
         except asyncio.CancelledError:
             task = asyncio.current_task()
-            if self._pool is None and task is not None and not task.cancelling():
+            if self._open is None and task is not None and not task.cancelling():
                 raise _closed() from None  # nobody cancelled the caller: the work was, when the source closed
             raise
 
