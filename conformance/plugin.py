@@ -16,8 +16,9 @@ from collections.abc import Mapping
 from typing import Any
 
 import mcp_types as types
-from mcp.shared.exceptions import MCPDeprecationWarning, MCPError
+from mcp.shared.exceptions import MCPDeprecationWarning
 
+from octavo.core.errors import ProtocolError
 from octavo.core.model import Content, Entry
 from octavo.core.ref import Ref
 from octavo.core.surface import (
@@ -300,24 +301,19 @@ NEEDS = {"elicitation/create": ELICITATION, "sampling/createMessage": SAMPLING, 
 def _ask(ctx: ToolContext, questions: dict[str, types.InputRequest], state: str | None = None) -> Any:
     """The questions for the user, or the error -32021: what a client has not declared it must not be asked."""
     for question in questions.values():
-        refusal = _missing(ctx, NEEDS[question.method])
-        if refusal is not None:
-            return refusal
+        _require(ctx, NEEDS[question.method])
     return types.InputRequiredResult(input_requests=questions, request_state=state)
 
 
-def _missing(ctx: ToolContext, capability: types.ClientCapabilities) -> MCPError | None:
-    """An MCPError that a handler returns is what the client gets; one that it raises would be a crash."""
+def _require(ctx: ToolContext, capability: types.ClientCapabilities) -> None:
     if not ctx.wire.modern:
-        return MCPError(types.INVALID_REQUEST, "This fixture needs protocol 2026-07-28")
-    if ctx.wire.context.session.check_client_capability(capability):
-        return None
-    needed = capability.model_dump(by_alias=True, mode="json", exclude_none=True)
-    return MCPError(
-        types.MISSING_REQUIRED_CLIENT_CAPABILITY,
-        "The client has not declared a capability that this needs",
-        {"requiredCapabilities": needed},
-    )
+        raise ProtocolError("This fixture needs protocol 2026-07-28", code=types.INVALID_REQUEST)
+    if not ctx.wire.context.session.check_client_capability(capability):
+        raise ProtocolError(
+            "The client has not declared a capability that this needs",
+            code=types.MISSING_REQUIRED_CLIENT_CAPABILITY,
+            requiredCapabilities=capability.model_dump(by_alias=True, mode="json", exclude_none=True),
+        )
 
 
 def _answer(ctx: ToolContext, key: str, field: str) -> Any:
@@ -345,7 +341,8 @@ def _input_required(octavo: Plugin) -> None:
 
     @octavo.tool("test_missing_capability", description="Needs a client that declares sampling.", hints=HARMLESS)
     async def missing_capability(ctx: ToolContext, arguments: Arguments) -> Any:
-        return _missing(ctx, SAMPLING) or "The client declares sampling."
+        _require(ctx, SAMPLING)
+        return "The client declares sampling."
 
     async def elicitation(ctx: ToolContext, arguments: Arguments) -> Any:
         name = _answer(ctx, "user_name", "name")

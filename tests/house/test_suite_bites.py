@@ -322,7 +322,9 @@ class FormatsNames(Sound):
 @caught_by("test_6_strange_numbers_meet_nothing_but_our_errors")
 class TrustsNumbers(Sound):
     async def list(self, scope: Ref, *, cursor: str | None, limit: int) -> Page[Entry]:
-        return await super().list(scope, cursor=cursor, limit=max(limit, 1))
+        held = [self._held[key] for key in self._order]
+        first = held[limit - 1] if limit < len(held) else held[1 << limit]
+        return Page((first.entry,))
 
 
 @caught_by("test_6_a_foreign_scheme_is_not_found")
@@ -632,5 +634,6 @@ def test_pytest_itself_fails_a_broken_source_and_passes_a_sound_one(tmp_path: Pa
     )
     failed = [line for line in run.stdout.splitlines() if line.startswith("FAILED")]
     assert len(failed) == 2, run.stdout
+    assert " error" not in run.stdout
     assert all("TestBroken::test_4_a_stamp" in line for line in failed)
     assert "no secrets" in run.stdout

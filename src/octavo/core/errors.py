@@ -10,6 +10,7 @@
   x Conflict            the `if_match` version is no longer current
   x Timeout             the work did not end within the deadline
   x SourceUnavailable   the system behind the source did not answer
+  x ProtocolError       a plugin that may speak the raw protocol refuses in the protocol's own words
   x InternalError       a fault of ours; the cause is in the log under `incident`
 
 `str(error)` is always safe to show to a client: no server path, no secret, no foreign text
@@ -88,6 +89,16 @@ class SourceUnavailable(OctavoError):
         self.retry_after = retry_after
 
 
+class ProtocolError(OctavoError):
+    """Goes to the wire with the code and data that the plugin chose."""
+
+    reason = "protocol"
+
+    def __init__(self, message: str, *, code: int, **data: object) -> None:
+        super().__init__(message, **data)
+        self.code = code
+
+
 class InternalError(OctavoError):
     reason = "internal"
 
@@ -102,5 +113,6 @@ ALL: tuple[type[OctavoError], ...] = (
     Conflict,
     Timeout,
     SourceUnavailable,
+    ProtocolError,
     InternalError,
 )

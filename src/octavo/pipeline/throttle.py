@@ -74,7 +74,7 @@ class Throttle:
         sources: Mapping[str, Limits] = MappingProxyType({}),
         clock: Clock | None = None,
         sleep: Callable[[float], Awaitable[object]] = asyncio.sleep,
-        jitter: Callable[[], float] = random.random,
+        jitter: Callable[[], float] = random.random,  # noqa: S311  spreads retries, guards nothing
     ) -> None:
         self._limits, self._sources = limits, sources
         self._now = (clock or SystemClock()).monotonic
@@ -161,7 +161,7 @@ class Throttle:
         except OctavoError:
             gate.failures = 0  # it answered
             raise
-        except Exception as error:  # noqa: BLE001  the door of a source: nothing foreign passes
+        except Exception as error:  # the door of a source: nothing foreign passes
             if isinstance(error, TimeoutError) and scope.expired():
                 if inside and call.timeout >= TELLING_TIMEOUT:
                     self._failed(gate, scheme)

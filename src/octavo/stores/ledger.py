@@ -205,8 +205,12 @@ class FileLedger:
     def _opening(self) -> tuple[bytes, bytes]:
         """The first line of a part, and its mac."""
         text = b'{"chain":"open","version":1,"id":"%b","part":%d,"key":"%b","first":%d,"prev":"%b"' % (
-            self.chain.encode("ascii"), self._part, fingerprint(self._key), self._first, self._mac.hex().encode("ascii"),
-        )  # fmt: skip
+            self.chain.encode("ascii"),
+            self._part,
+            fingerprint(self._key),
+            self._first,
+            self._mac.hex().encode("ascii"),
+        )
         mac = seal(self._key, self._mac, text)
         return b'%b,"mac":"%b"}\n' % (text, mac.hex().encode("ascii")), mac
 
@@ -254,8 +258,11 @@ class FileLedger:
     def _write_head(self) -> None:
         """Outside the file that it vouches for; whole or not at all."""
         text = b'{"chain":"head","id":"%b","part":%d,"number":%d,"last":"%b"' % (
-            self.chain.encode("ascii"), self._part, self._number, self._mac.hex().encode("ascii"),
-        )  # fmt: skip
+            self.chain.encode("ascii"),
+            self._part,
+            self._number,
+            self._mac.hex().encode("ascii"),
+        )
         line = b'%b,"mac":"%b"}\n' % (text, seal(self._key, bytes(32), text).hex().encode("ascii"))
         fresh = self._directory / f"{self.chain}.head.new"
         file = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)

@@ -151,10 +151,9 @@ class _Walk:
         self._following = None
         with file.open("rb") as lines:
             self._open(part, lines.readline(), starts, broken)
-            number, begun, unsealed, torn = 1, 2, 0, False
+            begun, unsealed, torn = 2, 0, False
             running = hmac.new(self._key, self._mac, "sha256")
-            for line in lines:
-                number += 1
+            for number, line in enumerate(lines, start=2):
                 if self._closed or self._following is not None:
                     broken(number, "lines were added behind the end")
                 if not line.endswith(b"\n"):

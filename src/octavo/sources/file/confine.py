@@ -36,10 +36,7 @@ _FLAGS: Final[dict[Purpose, int]] = {
     "directory": os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC,
 }
 _RESOLVE: Final = (
-    syscalls.RESOLVE_BENEATH
-    | syscalls.RESOLVE_NO_MAGICLINKS
-    | syscalls.RESOLVE_NO_SYMLINKS
-    | syscalls.RESOLVE_NO_XDEV
+    syscalls.RESOLVE_BENEATH | syscalls.RESOLVE_NO_MAGICLINKS | syscalls.RESOLVE_NO_SYMLINKS | syscalls.RESOLVE_NO_XDEV
 )
 _WAITING: Final = {purpose: syscalls.OpenHow(flags, 0, _RESOLVE) for purpose, flags in _FLAGS.items()}
 _CACHED: Final = {

@@ -15,9 +15,10 @@ from octavo.core.errors import OctavoError, SourceUnavailable, TooLarge
 from octavo.core.model import Content, Entry
 from octavo.core.ref import Ref
 from octavo.sources.file.addresses import Addresses, Where
-from octavo.sources.file.entries import Digests, Facts, contents, identity, is_settled
+from octavo.sources.file.entries import Digests, Facts, contents
 from octavo.sources.file.faults import ABSENT, DENIED, fault, not_found
 from octavo.sources.file.mime import mime_type
+from octavo.sources.file.stats import identity, is_settled
 from octavo.sources.file.text import decoded
 from octavo.sources.file.tree import Names, Seen, Tree
 

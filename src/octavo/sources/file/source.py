@@ -67,20 +67,20 @@ class FileSource:
         if uris == "absolute" and scheme != "file":
             raise InvalidParams("Only the scheme file has absolute addresses")
         self.scheme = scheme
+        self._clock = clock or SystemClock()
         self._roots = tuple(roots)
         self._addresses = Addresses(scheme, roots)
         self._digests = Digests(secret)
         self._rules = Rules(extensions, hidden)
         self._tree = partial(
             Tree, rules=self._rules, confinement=confinement, symlinks=symlinks, hard_links=hard_links,
-            exclude_dirs=tuple(exclude_dirs),
+            exclude_dirs=tuple(exclude_dirs), wall=self._clock.wall,
         )  # fmt: skip
         self._listed = Ref.of(scheme, [part for part in list_under.split("/") if part]).segments
         self._list_recursive = list_recursive
         self._absolute = uris == "absolute"
         general = Template(uri_template=f"{scheme}://{{+path}}", name="path", description="A file by its path")
         self._templates = (*templates, general)
-        self._clock = clock or SystemClock()
         self._open: Forest | None = None
         self._pool: ThreadPoolExecutor | None = None
         self._watcher: Watcher | None = None

@@ -19,6 +19,7 @@ from octavo.sources.file.confine import MAX_PATH_BYTES, Confinement, Root
 from octavo.sources.file.faults import ABSENT, DENIED
 from octavo.sources.file.names import Rules, canonical_name
 from octavo.sources.file.resolve import on_disk, resolve
+from octavo.sources.file.stats import identity, is_settled
 
 Symlinks = Literal["inside", "refuse"]
 HardLinks = Literal["auto", "refuse", "allow"]
@@ -26,6 +27,8 @@ Names = tuple[str, ...]
 
 _ATTEMPTS: Final = 3  # a link that is replaced while it is followed
 _LINK_IN_THE_WAY: Final = frozenset((errno.ELOOP, errno.ENOTDIR, errno.EMLINK))
+_LARGE: Final = 512
+_LARGE_KEPT: Final = 4
 _name: Final = attrgetter("name")
 
 
@@ -52,9 +55,12 @@ class Tree:
         symlinks: Symlinks,
         hard_links: HardLinks,
         exclude_dirs: Sequence[Path],
+        wall: Callable[[], float],
     ) -> None:
         self.root = Root(path, confinement)
         self.rules = rules
+        self._wall = wall
+        self._large: dict[object, list[Child]] = {}  # sorted directories, by what stat says of them
         self._follow = symlinks == "inside"
         self._hard_links = hard_links == "allow" or (hard_links == "auto" and not _others_write(self.root.stat_of_root))
         real = os.path.realpath(path)
@@ -199,13 +205,27 @@ class Tree:
     def _frame(self, names: Names, disk: Names, begin: Names) -> tuple[Names, Names, Iterator[Child]]:
         fd = self.open_directory(disk)
         try:
-            children = self.children(fd, names)
+            children = self._remembered(fd, names)
         finally:
             os.close(fd)
         depth = len(names)
         if depth < len(begin) and names == begin[:depth]:
             children = children[bisect_left(children, begin[depth], key=_name) :]
         return names, disk, iter(children)
+
+    def _remembered(self, fd: int, names: Names) -> list[Child]:
+        """The children; those of a large directory are kept, or each page of its listing would sort it again."""
+        found = os.fstat(fd)
+        key = (names, identity(found))
+        known = self._large.get(key)
+        if known is not None:
+            return known
+        children = self.children(fd, names)
+        if len(children) >= _LARGE and is_settled(found, self._wall()):
+            if len(self._large) >= _LARGE_KEPT:
+                self._large.clear()
+            self._large[key] = children
+        return children
 
     def _opened(self, disk: Names, own: Names, *, wait: bool = True) -> tuple[int, Seen]:
         fd = self.root.open(disk, "read", wait=wait)

@@ -10,7 +10,7 @@ import math
 from typing import Any, NamedTuple
 
 from octavo.core import errors
-from octavo.core.errors import NotFound, OctavoError, RateLimited, SourceUnavailable
+from octavo.core.errors import NotFound, OctavoError, ProtocolError, RateLimited, SourceUnavailable
 
 
 class WireError(NamedTuple):
@@ -44,6 +44,8 @@ class Codes:
         self._strict = strict
 
     def encode(self, error: OctavoError, *, modern: bool) -> WireError:
+        if isinstance(error, ProtocolError):
+            return WireError(error.code, error.message, dict(error.data))
         row = _TABLE[type(error)]
         code = row.legacy if not modern else row.strict if self._strict else row.modern
         return WireError(code, error.message, _data(error))

@@ -67,6 +67,8 @@ class Front:
         elif scope["path"] == "/healthz":
             await _json(send, 200, {"status": "ok"})
         elif scope["path"] == PATH:
+            # The HTTP parser keeps white space around values, which is not part of them.
+            scope["headers"] = [(name, value.strip(b" \t")) for name, value in scope["headers"]]
             await self._mcp(scope, receive, self._recorded(send))
         else:
             await _json(send, 404, {"error": "not found"})

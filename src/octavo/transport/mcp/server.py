@@ -22,7 +22,7 @@ from mcp.shared.exceptions import MCPDeprecationWarning, MCPError
 from pydantic import ValidationError
 
 import octavo
-from octavo.core.errors import InternalError, InvalidParams, OctavoError
+from octavo.core.errors import InternalError, InvalidParams, OctavoError, ProtocolError
 from octavo.core.model import Principal
 from octavo.core.surface import PromptResult, ToolResult
 from octavo.transport.mcp import eras, keys
@@ -188,6 +188,8 @@ class McpServer:
         call = self.calls.invoke(self._who(ctx), params.name, params.arguments or {}, self._channel(ctx, params))
         try:
             result = await self.calls.ask(call)
+        except ProtocolError:
+            raise
         except OctavoError as error:
             if self._house.works.tools.tool(params.name) is None:
                 raise InvalidParams(f"Unknown tool: {params.name[:80]}", toolName=params.name[:80]) from None

@@ -1,0 +1,108 @@
+"""`octavo check`, `schema`, `--help`, `--version`, and how errors are said."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from octavo import __version__
+from octavo.cli.group import octavo
+
+if TYPE_CHECKING:
+    from conftest import Run
+
+
+def test_the_version(run: Run) -> None:
+    assert run("--version").output == f"octavo {__version__}\n"
+
+
+def test_without_a_command_the_help_is_shown(run: Run) -> None:
+    result = run()
+    assert (result.exit_code, "Commands:" in result.stderr) == (2, True)
+
+
+@pytest.mark.parametrize("command", sorted(octavo.commands))
+def test_every_command_has_help_that_fits_a_line(command: str, run: Run) -> None:
+    assert run(command, "--help").exit_code == 0
+    short = octavo.commands[command].get_short_help_str(limit=65)
+    assert short and not short.endswith("...")
+
+
+def test_a_mistyped_command_is_named_and_the_nearest_offered(run: Run) -> None:
+    result = run("serv")
+    assert result.exit_code == 2
+    assert result.stderr.startswith("octavo: error: No such command 'serv'. Did you mean 'serve'?")
+
+
+def test_check_says_what_is_served_to_whom(run: Run, folder: Path) -> None:
+    result = run("check")
+    assert (result.exit_code, result.stderr) == (0, "")
+    assert f"handbook: file, file://, {folder}/handbook" in result.stdout
+    assert "agent-brand: key, roles: marketing" in result.stdout
+    assert "rules: 4; what none allows is refused" in result.stdout
+
+
+def test_check_for_programs(run: Run, folder: Path) -> None:
+    facts = json.loads(run("check", "--json").stdout)
+    assert (facts["ok"], facts["problems"], facts["warnings"], facts["rules"]) == (True, [], [], 4)
+    assert facts["agents"][0] == {"id": "agent-brand", "roles": ["marketing"], "key": True}
+    assert facts["state"] == str(folder / ".octavo")
+
+
+def test_check_tells_every_problem_and_fails(run: Run, folder: Path) -> None:
+    file = folder / "octavo.yaml"
+    file.write_text("version: 1\nsource: {}\nlimits: {page: 0}\n", encoding="utf-8")
+    result = run("check")
+    assert (result.exit_code, result.stdout) == (1, "")
+    assert result.stderr == (
+        f"octavo: error: {file}:2:1: source: unknown key (did you mean sources?)\n"
+        f"octavo: error: {file}:3:10: limits.page: must be greater than or equal to 1\n"
+    )
+    facts = json.loads(run("check", "--json").stdout)
+    assert [(p["line"], p["key"]) for p in facts["problems"]] == [(2, "source"), (3, "limits.page")]
+
+
+def test_check_says_what_no_policy_means(run: Run, empty: Path) -> None:
+    (empty / "docs").mkdir()
+    (empty / "octavo.toml").write_text('[sources.docs]\nkind = "file"\nroots = ["docs"]\n', encoding="utf-8")
+    result = run("check")
+    assert result.exit_code == 0
+    assert "no policy: whoever reaches the server reads everything exposed" in result.stdout
+    assert "none: HTTP needs --no-auth" in result.stdout
+
+
+def test_check_tells_warnings(run: Run, empty: Path) -> None:
+    (empty / "octavo.yaml").write_text("sources: {}\n", encoding="utf-8")
+    result = run("check")
+    assert (result.exit_code, "octavo: warning:" in result.stderr) == (0, True)
+
+
+def test_check_finds_broken_prompts(run: Run, folder: Path) -> None:
+    """P5: file, line and reason."""
+    (folder / "prompts").mkdir()
+    (folder / "prompts" / "bad.json").write_text('{\n  "id": "bad",\n  "description": 5\n}\n', encoding="utf-8")
+    result = run("check")
+    assert result.exit_code == 1
+    assert f"octavo: error: {folder}/prompts/bad.json:3: " in result.stderr
+
+
+@pytest.mark.parametrize("command", [("check",), ("serve",), ("ls",), ("cat", "file://x"), ("audit", "verify")])
+def test_without_a_configuration_it_says_what_to_do(command: tuple[str, ...], run: Run, empty: Path) -> None:
+    result = run(*command)
+    assert result.exit_code == 2
+    assert "octavo: error: there is no octavo.yaml or octavo.toml here; name one with --config FILE" in result.stderr
+
+
+def test_a_bad_configuration_is_exit_code_2_everywhere_else(run: Run, folder: Path) -> None:
+    (folder / "octavo.yaml").write_text("version: 3\n", encoding="utf-8")
+    result = run("ls")
+    assert result.exit_code == 2
+    assert result.stderr == f"octavo: error: {folder}/octavo.yaml:1:1: version: must be 1\n"
+
+
+def test_schema_prints_the_committed_schema(run: Run) -> None:
+    committed = Path(__file__).parents[2] / "schema" / "octavo.schema.json"
+    assert run("schema").stdout == committed.read_text(encoding="utf-8")

@@ -1,0 +1,50 @@
+"""What a command does not need it does not import."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+PROBE = """
+import json, sys
+from octavo.cli.group import octavo
+try:
+    octavo(sys.argv[1:], prog_name="octavo")
+except SystemExit:
+    pass
+print(json.dumps(sorted({name.partition(".")[0] for name in sys.modules})), file=sys.stderr)
+"""
+
+PROTOCOL = {"mcp", "mcp_types", "starlette", "uvicorn"}
+
+
+def modules(folder: Path, *args: str) -> set[str]:
+    command = [sys.executable, "-c", PROBE, *args]
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, encoding="utf-8", timeout=20, check=True)
+    return set(json.loads(done.stderr.splitlines()[-1]))
+
+
+@pytest.mark.parametrize(
+    "args",
+    [
+        ("--help",),
+        ("check",),
+        ("schema",),
+        ("explain", "agent-brand", "read", "file://README.md"),
+        ("ls",),
+        ("audit", "verify"),
+        ("serve", "--help"),
+    ],
+    ids=" ".join,
+)
+def test_these_do_not_import_the_protocol(args: tuple[str, ...], folder: Path) -> None:
+    assert not modules(folder, *args) & PROTOCOL
+
+
+@pytest.mark.parametrize("args", [("--help",), ("--version",), ("serve", "--help")], ids=" ".join)
+def test_help_imports_next_to_nothing(args: tuple[str, ...], folder: Path) -> None:
+    assert not modules(folder, *args) & {*PROTOCOL, "pydantic", "ruamel", "asyncio"}

@@ -1,0 +1,155 @@
+"""`explain`, `ls`, `cat`, `watch` and `audit verify` go the way of every client."""
+
+from __future__ import annotations
+
+import json
+import os
+import selectors
+import subprocess
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from conftest import Run
+
+SECRET = "file://sops/hr/salary-review.md"
+
+
+def test_explain_names_the_rule_its_line_and_the_reason(run: Run, folder: Path) -> None:
+    result = run("explain", "agent-brand", "read", SECRET)
+    lines = (folder / "octavo.yaml").read_text(encoding="utf-8").splitlines()
+    line = next(number for number, text in enumerate(lines, 1) if text.startswith("  - who: agent-brand"))
+    assert result.exit_code == 1
+    assert result.stdout == (
+        f"agent-brand may not read {SECRET}\n"
+        f"  by policy[3] ({folder}/octavo.yaml:{line}): deny file://sops/hr/*\n"
+        "  why: HR records are not for the brand agent (인사 기록은 브랜드 에이전트가 볼 수 없습니다)\n"
+    )
+
+
+def test_explain_for_programs(run: Run, folder: Path) -> None:
+    allowed = json.loads(run("explain", "agent-orchestrator", "read", SECRET, "--json").stdout)
+    assert (allowed["allowed"], allowed["index"], allowed["pattern"]) == (True, 1, "file://*")
+    refused = run("explain", "agent-brand", "delete", "file://README.md", "--json")
+    facts = json.loads(refused.stdout)
+    assert (refused.exit_code, facts["allowed"], facts["index"], facts["why"]) == (1, False, None, "no rule allows it")
+
+
+def test_explain_leaves_no_traces(run: Run, folder: Path) -> None:
+    run("explain", "agent-brand", "read", SECRET)
+    assert not (folder / ".octavo").exists()
+
+
+def test_explain_refuses_what_it_does_not_know(run: Run, folder: Path) -> None:
+    assert "known agents: agent-brand, agent-orchestrator" in run("explain", "ghost", "read", SECRET).stderr
+    assert run("explain", "local", "devour", SECRET).exit_code == 2
+    assert "No source serves sop://" in run("explain", "local", "read", "sop://x").stderr
+
+
+def test_ls_shows_what_the_agent_may_see(run: Run, folder: Path) -> None:
+    everything = run("ls").stdout.splitlines()
+    mine = run("ls", "--as", "agent-brand").stdout.splitlines()
+    assert set(everything) - set(mine) == {"file://sops/hr/interview.md", SECRET}
+    assert run("ls", "file://sops/brand").stdout == "file://sops/brand/campaign.md\nfile://sops/brand/voice.md\n"
+
+
+def test_ls_walks_over_all_pages(run: Run, folder: Path) -> None:
+    names = [f"file://many/{number:03}.md" for number in range(250)]
+    (folder / "handbook/many").mkdir()
+    for name in names:
+        (folder / "handbook" / name.removeprefix("file://")).write_text("x", encoding="utf-8")
+    assert run("ls", "file://many").stdout.splitlines() == names
+
+
+def test_ls_for_programs(run: Run, folder: Path) -> None:
+    facts = json.loads(run("ls", "file://data", "--json").stdout)
+    assert [(r["uri"], r["mimeType"]) for r in facts["resources"]] == [
+        ("file://data/calendar.yaml", "application/yaml"),
+        ("file://data/shops.yaml", "application/yaml"),
+    ]
+
+
+def test_cat_gives_the_bytes_of_the_file(run: Run, folder: Path) -> None:
+    result = run("cat", "file://sops/brand/voice.md", "--as", "agent-brand")
+    assert result.stdout_bytes == (folder / "handbook/sops/brand/voice.md").read_bytes()
+    facts = json.loads(run("cat", "file://data/shops.yaml", "--json").stdout)
+    assert facts["text"] == (folder / "handbook/data/shops.yaml").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize(
+    ("args", "says"),
+    [
+        ((SECRET, "--as", "agent-brand"), "HR records are not for the brand agent"),
+        (("file://nowhere.md",), "nowhere.md"),
+        (("file://../octavo.yaml",), "octavo.yaml"),
+        (("nonsense",), "Not a resource URI"),
+    ],
+)
+def test_a_refusal_is_an_error_and_a_record(args: tuple[str, ...], says: str, run: Run, folder: Path) -> None:
+    result = run("cat", *args)
+    assert (result.exit_code, result.stdout) == (1, "")
+    assert result.stderr.startswith("octavo: error: ") and says in result.stderr
+    assert json.loads(run("audit", "verify", "--json").stdout)["records"] == 1
+
+
+def test_audit_verify_finds_a_changed_record(run: Run, folder: Path) -> None:
+    assert "There is no audit log" in run("audit", "verify").stderr
+    run("ls", "--as", "agent-brand")
+    good = run("audit", "verify")
+    assert (good.exit_code, "chains 1, records 1" in good.stdout) == (0, True)
+    (chain,) = (folder / ".octavo/audit").glob("*.jsonl")
+    chain.write_bytes(chain.read_bytes().replace(b"agent-brand", b"agent-bland"))
+    bad = run("audit", "verify")
+    assert (bad.exit_code, "BROKEN" in bad.stdout) == (1, True)
+
+
+def test_audit_verify_of_a_folder_without_configuration(run: Run, empty: Path) -> None:
+    (empty / "docs").mkdir()
+    result = run("audit", "verify", "docs")
+    assert (result.exit_code, f"There is no audit log in {empty}/state/octavo/" in result.stderr) == (1, True)
+
+
+def test_watch_refuses_what_is_no_pattern(run: Run, folder: Path) -> None:
+    result = run("watch", "nope*")
+    assert (result.exit_code, "Not a pattern" in result.stderr) == (1, True)
+
+
+def test_watch_prints_changes_that_the_agent_may_see(folder: Path) -> None:
+    command = [
+        sys.executable,
+        "-m",
+        "octavo",
+        "watch",
+        "file://sops/*",
+        "--as",
+        "agent-brand",
+        "--count",
+        "1",
+        "--json",
+    ]
+    with subprocess.Popen(command, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        assert process.stdout is not None and process.stderr is not None
+        assert process.stderr.readline() == b"octavo: watching file://sops/*\n"
+        with selectors.DefaultSelector() as selector:
+            selector.register(process.stdout, selectors.EVENT_READ)
+            for attempt in range(50):  # the first may come before the watch of the folder stands
+                (folder / f"handbook/sops/hr/secret-{attempt}.md").write_text("x", encoding="utf-8")
+                (folder / f"handbook/sops/brand/new-{attempt}.md").write_text("x", encoding="utf-8")
+                if selector.select(timeout=0.2):
+                    break
+        change = json.loads(process.stdout.readline())
+        assert process.wait(timeout=5) == 0
+    assert change["type"] == "resource/created"
+    assert change["uri"].startswith("file://sops/brand/new-")
+
+
+def test_a_reader_that_goes_away_is_no_crash(folder: Path) -> None:
+    read, write = os.pipe()
+    os.close(read)
+    command = [sys.executable, "-m", "octavo", "ls"]
+    done = subprocess.run(command, cwd=folder, stdout=write, stderr=subprocess.PIPE, timeout=20, check=False)
+    os.close(write)
+    assert (done.returncode, done.stderr) == (1, b"")

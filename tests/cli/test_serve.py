@@ -1,0 +1,56 @@
+"""`octavo serve` refuses what would let strangers in, before anything is opened."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from conftest import Run
+
+
+@pytest.mark.parametrize(
+    ("args", "says"),
+    [
+        (("--http", "0.0.0.0:8321", "--no-auth"), "--no-auth on 0.0.0.0:8321 would let other machines in"),
+        (("--http", "[::]:8321", "--no-auth"), "--no-auth on [::]:8321 would let other machines in"),
+        (("--http", "--as", "agent-brand"), "--as needs --no-auth"),
+        (("--http", "nonsense"), "--http nonsense: must be host:port"),
+        (("--no-auth",), "--no-auth is about HTTP"),
+        (("--as", "agent-ghost"), "there is no agent agent-ghost; known agents: agent-brand, agent-orchestrator"),
+        (("handbook", "--config", "octavo.yaml"), "give a folder or --config, not both"),
+        (("--log-level", "loud"), "'loud' is not one of 'debug', 'info', 'warning', 'error'"),
+    ],
+)
+def test_what_is_refused(args: tuple[str, ...], says: str, run: Run, folder: Path) -> None:
+    result = run("serve", *args)
+    assert result.exit_code == 2
+    assert says in result.stderr
+    assert not (folder / ".octavo").exists()
+
+
+@pytest.mark.parametrize("args", [("handbook", "--http"), ("--http", "handbook"), ("handbook", "--http", "9000")])
+def test_http_without_keys_is_refused_and_says_what_to_do(args: tuple[str, ...], run: Run, folder: Path) -> None:
+    """Also shows that `--http DIR` means the folder, not an address."""
+    result = run("serve", *args)
+    assert result.exit_code == 2
+    assert "HTTP needs agents with keys, and there are none" in result.stderr
+    assert "add --no-auth" in result.stderr
+
+
+def test_a_folder_that_has_a_configuration_is_told_that_it_is_not_used(run: Run, folder: Path) -> None:
+    result = run("serve", folder, "--http")
+    assert f"octavo: warning: {folder}/octavo.yaml is not used" in result.stderr
+
+
+def test_a_folder_that_is_not_there(run: Run, empty: Path) -> None:
+    result = run("serve", "nowhere")
+    assert result.exit_code == 2
+    assert result.stderr == f"octavo: error: nowhere: there is no folder {empty}/nowhere\n"
+
+
+def test_write_is_said_to_come_later(run: Run, folder: Path) -> None:
+    result = run("serve", "--write", "--no-auth")
+    assert "octavo: this release has no write tools yet; serving read-only\n" in result.stderr

@@ -1,0 +1,272 @@
+"""The first fold. Requirements F9, A7, T8: every attempt, good or bad, is one record."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+from typing import Any
+
+import pytest
+
+from octavo.core.clock import FrozenClock
+from octavo.core.errors import (
+    ALL,
+    Forbidden,
+    InternalError,
+    InvalidParams,
+    OctavoError,
+    ProtocolError,
+    RateLimited,
+    SourceUnavailable,
+)
+from octavo.core.model import Call, Op, Principal, Trail
+from octavo.core.ref import Ref
+from octavo.pipeline.audit import Audit
+
+BRAND = Principal("agent-brand")
+
+
+class Shelf:
+    """A ledger that shows what was appended. Flushing it is the transport's business."""
+
+    def __init__(self) -> None:
+        self.lines: list[bytes] = []
+
+    def append(self, record: bytes) -> None:
+        self.lines.append(record)
+
+    def flush(self) -> None:
+        raise AssertionError("no fold flushes")
+
+    @property
+    def records(self) -> list[dict[str, Any]]:
+        return [json.loads(line) for line in self.lines]
+
+
+@pytest.fixture
+def shelf() -> Shelf:
+    return Shelf()
+
+
+@pytest.fixture
+def clock() -> FrozenClock:
+    return FrozenClock(1_763_200_000.125)
+
+
+@pytest.fixture
+def audit(shelf: Shelf, clock: FrozenClock) -> Audit:
+    return Audit(shelf, clock=clock)
+
+
+def a_call(uri: str = "sop://brand/guide", op: Op = "read", **more: Any) -> Call:
+    return Call(op, Ref.parse(uri), BRAND, Trail(), uri, **more)
+
+
+def run_without_a_task(coroutine: Any) -> Any:
+    """As the hot lane does it."""
+    try:
+        coroutine.send(None)
+    except StopIteration as done:
+        return done.value
+    raise AssertionError("it suspended")
+
+
+async def answer(call: Call) -> str:
+    return f"the content of {call.ref}"
+
+
+def failing(error: BaseException) -> Any:
+    async def fail(call: Call) -> None:
+        raise error
+
+    return fail
+
+
+@pytest.mark.seed("F9", "A7", "T8")
+def test_a_success_is_one_record_without_content(audit: Audit, shelf: Shelf, clock: FrozenClock) -> None:
+    async def inner(call: Call) -> str:
+        call.trail.rule, call.trail.cache, call.trail.size = "policy[2]", "hit", 2048
+        clock.advance(0.000045)
+        return await answer(call)
+
+    assert run_without_a_task(audit(a_call(), inner)) == "the content of sop://brand/guide"
+    assert shelf.records == [
+        {
+            "time": "2025-11-15T09:46:40.125Z",
+            "id": f"{audit.nonce}-1",
+            "who": "agent-brand",
+            "op": "read",
+            "uri": "sop://brand/guide",
+            "outcome": "ok",
+            "rule": "policy[2]",
+            "cache": "hit",
+            "size": 2048,
+            "us": shelf.records[0]["us"],
+        }
+    ]
+    assert shelf.records[0]["us"] in (44, 45)
+
+
+@pytest.mark.seed("F9", "A7")
+@pytest.mark.parametrize("kind", ALL)
+def test_a_refusal_is_recorded_by_its_reason_and_passes_unchanged(
+    audit: Audit, shelf: Shelf, kind: type[OctavoError]
+) -> None:
+    needed = {RateLimited: {"retry_after": 1.0}, ProtocolError: {"code": -32000}}
+    error = kind("no", **needed.get(kind, {}))
+    with pytest.raises(kind) as caught:
+        run_without_a_task(audit(a_call(), failing(error)))
+    assert caught.value is error
+    assert [record["outcome"] for record in shelf.records] == [kind.reason]
+
+
+def test_a_refusal_that_looks_like_absence_is_recorded_as_what_it_is(audit: Audit, shelf: Shelf) -> None:
+    with pytest.raises(Forbidden):
+        run_without_a_task(audit(a_call(), failing(Forbidden("no", hidden=True))))
+    assert shelf.records[0]["outcome"] == "forbidden"
+
+
+@pytest.mark.seed("A7", "T7")
+def test_a_crash_is_recorded_and_only_the_log_knows_the_cause(
+    audit: Audit, shelf: Shelf, caplog: pytest.LogCaptureFixture
+) -> None:
+    with pytest.raises(InternalError) as caught:
+        run_without_a_task(audit(a_call(), failing(KeyError("/srv/private"))))
+    (record,) = shelf.records
+    assert (record["outcome"], record["incident"]) == ("crash", record["id"])
+    assert (str(caught.value), caught.value.data) == ("Internal error", {"incident": record["id"]})
+    assert caught.value.__suppress_context__
+    (entry,) = caplog.records
+    assert (entry.levelno, record["id"] in entry.getMessage()) == (logging.ERROR, True)
+    assert "/srv/private" in caplog.text
+    assert "private" not in shelf.lines[0].decode()
+
+
+def test_an_incident_of_an_inner_fold_is_named(audit: Audit, shelf: Shelf) -> None:
+    with pytest.raises(SourceUnavailable):
+        run_without_a_task(audit(a_call(), failing(SourceUnavailable("Source unavailable: sop", incident="ab12"))))
+    assert (shelf.records[0]["outcome"], shelf.records[0]["incident"]) == ("source_unavailable", "ab12")
+
+
+@pytest.mark.anyio
+async def test_a_cancelled_call_is_recorded_and_stays_cancelled(audit: Audit, shelf: Shelf) -> None:
+    inside = asyncio.Event()
+
+    async def hang(call: Call) -> None:
+        inside.set()
+        await asyncio.Event().wait()
+
+    async with asyncio.timeout(5):
+        task = asyncio.create_task(audit(a_call(), hang))
+        await inside.wait()
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+    assert [record["outcome"] for record in shelf.records] == ["cancelled"]
+
+
+def test_a_coroutine_that_is_closed_is_recorded_as_cancelled(audit: Audit, shelf: Shelf) -> None:
+    class Wait:
+        def __await__(self) -> Any:
+            yield
+
+    async def hang(call: Call) -> None:
+        await Wait()
+
+    coroutine = audit(a_call(), hang)
+    coroutine.send(None)
+    coroutine.close()
+    assert [record["outcome"] for record in shelf.records] == ["cancelled"]
+
+
+@pytest.mark.seed("A7", "F11")
+def test_children_name_their_parent(audit: Audit, shelf: Shelf) -> None:
+    async def tool(call: Call) -> None:
+        await audit(call.child("read", Ref.parse("sop://brand/a")), answer)
+        await audit(call.child("read", Ref.parse("sop://brand/b")), nested)
+
+    async def nested(call: Call) -> None:
+        await audit(call.child("stat", Ref.parse("sop://brand/c")), answer)
+
+    run_without_a_task(audit(a_call("tool://report", "invoke"), tool))
+    tree = {record["uri"]: (record["id"], record.get("parent")) for record in shelf.records}
+    number = f"{audit.nonce}-%d"
+    assert tree == {
+        "tool://report": (number % 1, None),
+        "sop://brand/a": (number % 2, number % 1),
+        "sop://brand/b": (number % 3, number % 1),
+        "sop://brand/c": (number % 4, number % 3),
+    }
+
+
+def test_the_canonical_address_is_recorded_whatever_the_client_wrote(audit: Audit, shelf: Shelf) -> None:
+    run_without_a_task(audit(a_call("SOP://brand/%EA%B0%80?b=2&a=1"), answer))
+    assert shelf.records[0]["uri"] == "sop://brand/가?a=1&b=2"
+
+
+@pytest.mark.parametrize(
+    ("uri", "recorded"),
+    [
+        ("no uri\n{}", "no uri\n{}"),
+        ('x","outcome":"ok', 'x","outcome":"ok'),
+        ("sop://\u202egnp.exe", "sop://\u202egnp.exe"),
+        ("sop://" + "a" * 9000, "sop://" + "a" * 506 + "…"),
+        ("sop://\udc80", "sop://\udc80"),
+    ],
+)
+def test_what_is_no_address_is_recorded_as_it_came_escaped_and_bounded(
+    audit: Audit, shelf: Shelf, uri: str, recorded: str
+) -> None:
+    call = Call("read", Ref("invalid"), BRAND, Trail(), uri, fault=InvalidParams("Not a resource URI"))
+    with pytest.raises(InvalidParams):
+        run_without_a_task(audit(call, failing(InvalidParams("Not a resource URI"))))
+    (line,) = shelf.lines
+    assert shelf.records[0]["uri"] == recorded
+    assert b"\n" not in line and b"\xe2\x80\xae" not in line
+
+
+def test_addresses_are_scrubbed(shelf: Shelf) -> None:
+    audit = Audit(shelf, scrub=lambda text: text.replace("hunter2", "[redacted]"))
+    for _ in range(2):
+        run_without_a_task(audit(a_call("http://host/x?key=hunter2"), answer))
+    assert {record["uri"] for record in shelf.records} == {"http://host/x?key=[redacted]"}
+
+
+def test_many_different_addresses_are_all_recorded(audit: Audit, shelf: Shelf) -> None:
+    """The memo of addresses is bounded; records are not."""
+    for number in range(5000):
+        run_without_a_task(audit(a_call(f"sop://brand/{number}"), answer))
+    assert [record["uri"] for record in shelf.records] == [f"sop://brand/{number}" for number in range(5000)]
+    assert len({record["id"] for record in shelf.records}) == 5000
+
+
+@pytest.mark.seed("A7")
+def test_requests_that_never_become_a_call_are_noted(audit: Audit, shelf: Shelf) -> None:
+    noted = audit.note("local", "ping", "ok", era="legacy", bytes=12)
+    assert shelf.records == [
+        {
+            "time": "2025-11-15T09:46:40.125Z",
+            "id": noted,
+            "who": "local",
+            "op": "ping",
+            "outcome": "ok",
+            "era": "legacy",
+            "bytes": 12,
+        }
+    ]
+
+
+def test_a_subscription_has_a_begin_and_an_end(audit: Audit, shelf: Shelf) -> None:
+    begun = audit.begin("agent-brand", "subscribe", uri="sop://*")
+    audit.end(begun, "agent-brand", "subscribe", delivered=3)
+    begin, end = shelf.records
+    assert (begin["id"], begin["outcome"], begin["uri"]) == (begun, "begin", "sop://*")
+    assert (end["parent"], end["outcome"], end["delivered"]) == (begun, "end", 3)
+
+
+def test_two_processes_never_share_an_id(shelf: Shelf) -> None:
+    for audit in (Audit(shelf), Audit(shelf)):
+        audit.note("local", "ping", "ok")
+    first, second = shelf.records
+    assert first["id"] != second["id"]

@@ -1,0 +1,171 @@
+"""The third fold. Requirement A5: rate limits."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import pytest
+
+from octavo.core.clock import FrozenClock
+from octavo.core.errors import Forbidden, RateLimited
+from octavo.core.model import Call, Principal, Trail
+from octavo.core.ref import Ref
+from octavo.pipeline.quota import Quota
+
+KEYED = Principal("agent-brand", keyed=True)
+LOCAL = Principal("local")
+REF = Ref.parse("sop://brand/guide")
+
+
+def a_call(principal: Principal = KEYED) -> Call:
+    return Call("read", REF, principal, Trail(), str(REF))
+
+
+async def answer(call: Call) -> str:
+    return "content"
+
+
+async def refuse(call: Call) -> None:
+    raise Forbidden("no")
+
+
+@pytest.fixture
+def clock() -> FrozenClock:
+    return FrozenClock()
+
+
+async def accepted(quota: Quota, times: int, principal: Principal = KEYED) -> int:
+    count = 0
+    for _ in range(times):
+        try:
+            await quota(a_call(principal), answer)
+        except RateLimited:
+            continue
+        count += 1
+    return count
+
+
+@pytest.mark.anyio
+@pytest.mark.seed("A5")
+async def test_a_burst_of_twice_the_rate_passes_and_then_the_rate(clock: FrozenClock) -> None:
+    quota = Quota(clock=clock)
+    assert await accepted(quota, 150) == 100
+    clock.advance(1.0)
+    assert await accepted(quota, 150) == 50
+    clock.advance(3600.0)
+    assert await accepted(quota, 150) == 100
+
+
+@pytest.mark.anyio
+@pytest.mark.seed("A5", "O13")
+async def test_a_refusal_says_when_to_come_back_and_that_is_true(clock: FrozenClock) -> None:
+    quota = Quota(rate=2, burst=1, clock=clock)
+    await quota(a_call(), answer)
+    with pytest.raises(RateLimited, match="Rate limit exceeded") as caught:
+        await quota(a_call(), answer)
+    assert caught.value.retry_after == pytest.approx(0.5)
+    assert caught.value.data == {"limit": "rate", "allowed": 2}
+    clock.advance(caught.value.retry_after)
+    assert await quota(a_call(), answer) == "content"
+
+
+@pytest.mark.anyio
+async def test_the_rate_holds_for_keys_only(clock: FrozenClock) -> None:
+    assert await accepted(Quota(rate=1, burst=1, clock=clock), 500, LOCAL) == 500
+
+
+@pytest.mark.anyio
+async def test_the_rate_can_be_lifted(clock: FrozenClock) -> None:
+    assert await accepted(Quota(rate=None, clock=clock), 500) == 500
+
+
+@pytest.mark.anyio
+async def test_principals_do_not_share_a_bucket(clock: FrozenClock) -> None:
+    quota = Quota(rate=1, burst=1, clock=clock)
+    assert [await accepted(quota, 5, Principal(name, keyed=True)) for name in "abc"] == [1, 1, 1]
+
+
+@pytest.mark.anyio
+async def test_a_call_that_is_refused_further_in_counts_too(clock: FrozenClock) -> None:
+    quota = Quota(rate=1, burst=2, clock=clock)
+    for expected in (Forbidden, Forbidden, RateLimited):
+        with pytest.raises(expected):
+            await quota(a_call(), refuse)
+
+
+@pytest.mark.anyio
+async def test_child_calls_are_free(clock: FrozenClock) -> None:
+    quota = Quota(rate=1, burst=1, in_flight=1, clock=clock)
+
+    async def tool(call: Call) -> list[Any]:
+        return [await quota(call.child("read", REF), answer) for _ in range(20)]
+
+    assert await quota(a_call(), tool) == ["content"] * 20
+
+
+@pytest.mark.anyio
+@pytest.mark.seed("A5")
+async def test_only_so_many_calls_of_one_principal_run_at_once(clock: FrozenClock) -> None:
+    quota = Quota(in_flight=2, clock=clock)
+    inside, leave = asyncio.Semaphore(0), asyncio.Event()
+
+    async def wait(call: Call) -> str:
+        inside.release()
+        await leave.wait()
+        return "content"
+
+    async with asyncio.timeout(5):
+        tasks = [asyncio.create_task(quota(a_call(LOCAL), wait)) for _ in range(2)]
+        for _ in tasks:
+            await inside.acquire()
+        with pytest.raises(RateLimited) as caught:
+            await quota(a_call(LOCAL), answer)
+        assert caught.value.data == {"limit": "in_flight", "allowed": 2}
+        assert await quota(a_call(Principal("other")), answer) == "content"
+        leave.set()
+        assert await asyncio.gather(*tasks) == ["content"] * 2
+        assert await quota(a_call(LOCAL), answer) == "content"
+
+
+@pytest.mark.anyio
+async def test_a_failed_or_cancelled_call_gives_its_place_back(clock: FrozenClock) -> None:
+    quota = Quota(in_flight=1, clock=clock)
+    inside = asyncio.Event()
+
+    async def hang(call: Call) -> None:
+        inside.set()
+        await asyncio.Event().wait()
+
+    with pytest.raises(Forbidden):
+        await quota(a_call(LOCAL), refuse)
+    async with asyncio.timeout(5):
+        task = asyncio.create_task(quota(a_call(LOCAL), hang))
+        await inside.wait()
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+    assert await quota(a_call(LOCAL), answer) == "content"
+
+
+@pytest.mark.anyio
+async def test_accounts_are_bounded_and_the_busy_and_the_indebted_are_kept(clock: FrozenClock) -> None:
+    quota = Quota(rate=1, burst=5, principals=10, clock=clock)
+    debtor = Principal("debtor", keyed=True)
+    assert await accepted(quota, 5, debtor) == 5
+    for number in range(200):
+        await quota(a_call(Principal(f"p{number}")), answer)
+    assert await accepted(quota, 1, debtor) == 0
+
+
+def test_a_rate_of_nothing_is_refused() -> None:
+    with pytest.raises(ValueError, match="positive"):
+        Quota(rate=0)
+
+
+def test_it_needs_no_task() -> None:
+    """The hot lane runs the chain without one."""
+    coroutine = Quota()(a_call(), answer)
+    with pytest.raises(StopIteration) as done:
+        coroutine.send(None)  # type: ignore[attr-defined]
+    assert done.value.value == "content"
