@@ -113,7 +113,10 @@ def test_a_success_is_one_record_without_content(audit: Audit, shelf: Shelf, clo
 def test_a_refusal_is_recorded_by_its_reason_and_passes_unchanged(
     audit: Audit, shelf: Shelf, kind: type[OctavoError]
 ) -> None:
-    needed = {RateLimited: {"retry_after": 1.0}, ProtocolError: {"code": -32000}}
+    needed: dict[type[OctavoError], dict[str, Any]] = {
+        RateLimited: {"retry_after": 1.0},
+        ProtocolError: {"code": -32000},
+    }
     error = kind("no", **needed.get(kind, {}))
     with pytest.raises(kind) as caught:
         run_without_a_task(audit(a_call(), failing(error)))

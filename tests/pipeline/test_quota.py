@@ -167,5 +167,5 @@ def test_it_needs_no_task() -> None:
     """The hot lane runs the chain without one."""
     coroutine = Quota()(a_call(), answer)
     with pytest.raises(StopIteration) as done:
-        coroutine.send(None)  # type: ignore[attr-defined]
+        coroutine.send(None)
     assert done.value.value == "content"

@@ -314,7 +314,7 @@ async def test_tools_and_prompts_keep_their_own_errors_and_time(throttle: Thrott
     error = KeyError("a tool's own")
     for op in ("invoke", "render", "watch"):
         with pytest.raises(KeyError) as caught:
-            await throttle(a_call(op, timeout=0.0), Source(error))  # type: ignore[arg-type]
+            await throttle(a_call(op, timeout=0.0), Source(error))
         assert caught.value is error
 
 

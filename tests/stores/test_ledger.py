@@ -87,7 +87,12 @@ def test_nothing_is_made_before_there_is_a_record(audit: Path) -> None:
 def test_a_batch_is_one_write(audit: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     sizes: list[int] = []
     real = os.write
-    monkeypatch.setattr(os, "write", lambda fd, data: sizes.append(len(data)) or real(fd, data))
+
+    def counted(fd: int, data: bytes) -> int:
+        sizes.append(len(data))
+        return real(fd, data)
+
+    monkeypatch.setattr(os, "write", counted)
     ledger = write(audit, 5, close=False)
     assert len(sizes) == 1
     ledger.flush()
@@ -104,8 +109,8 @@ def test_each_process_has_a_chain_and_all_are_walked(audit: Path) -> None:
     write(audit, 2)
     write(audit, 3)
     report = verify(audit, KEY)
-    assert (report.ok, [chain.records for chain in report.chains].sort(), report.records) == (True, None, 5)
-    assert len(report.chains) == 2
+    assert (report.ok, report.records) == (True, 5)
+    assert sorted(chain.records for chain in report.chains) == [2, 3]
 
 
 def test_a_record_cannot_pass_for_a_line_of_the_chain(audit: Path) -> None:
@@ -357,7 +362,12 @@ def test_a_ledger_that_is_closed_refuses(audit: Path) -> None:
 def test_sync_always_reaches_the_disk_before_flush_returns(audit: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     synced: list[int] = []
     real = os.fdatasync
-    monkeypatch.setattr(os, "fdatasync", lambda fd: synced.append(os.fstat(fd).st_size) or real(fd))
+
+    def noted(fd: int) -> None:
+        synced.append(os.fstat(fd).st_size)
+        real(fd)
+
+    monkeypatch.setattr(os, "fdatasync", noted)
     ledger = FileLedger(audit, KEY, sync="always")
     ledger.append(b'{"n":1}')
     ledger.flush()
@@ -422,6 +432,6 @@ def test_memory_keeps_what_was_flushed(audit: Path) -> None:
     ledger = MemoryLedger(keep=2)
     for number in range(3):
         ledger.append(b"%d" % number)
-    assert ledger.records == ()
+    assert not ledger.records
     ledger.flush()
     assert ledger.records == (b"1", b"2")

@@ -6,13 +6,14 @@ import stat
 import subprocess
 import sys
 from pathlib import Path
+from typing import get_args
 
 import pytest
 
 from octavo.core.clock import FrozenClock
-from octavo.stores.state import StateDirectory
+from octavo.stores.state import Purpose, StateDirectory
 
-PURPOSES = ("cursor", "etag", "mark", "audit")
+PURPOSES = get_args(Purpose)
 
 
 def mode(path: Path) -> int:
@@ -35,7 +36,7 @@ def test_a_new_directory_is_for_its_owner_only(home: Path) -> None:
 def test_keys_survive_a_restart_and_differ_by_purpose(home: Path) -> None:
     first, second = StateDirectory.open(home), StateDirectory.open(home)
     assert [first.key(p) for p in PURPOSES] == [second.key(p) for p in PURPOSES]
-    assert len({first.key(p) for p in PURPOSES} | {(home / "secret").read_bytes()}) == 5
+    assert len({first.key(p) for p in PURPOSES} | {(home / "secret").read_bytes()}) == len(PURPOSES) + 1
     assert first.audit == home / "audit"
 
 

@@ -19,7 +19,9 @@ T = TypeVar("T")
 
 # What a caller can ask for, and what a policy rule can grant. Plain strings rather than an enum:
 # they are part of dictionary keys on the hot path, and an enum hashes in Python.
-Op = Literal["list", "templates", "read", "stat", "search", "watch", "write", "delete", "invoke", "render", "complete"]
+Op = Literal[
+    "list", "templates", "read", "stat", "search", "watch", "write", "delete", "invoke", "render", "complete",
+]  # fmt: skip
 Verb = Literal[
     "list", "read", "search", "watch", "write", "delete", "invoke", "render", "complete", "approve", "admin",
     "read_unredacted",

@@ -67,7 +67,12 @@ class Ref(NamedTuple):
 
     @classmethod
     def of(
-        cls, scheme: str, segments: Iterable[str] = (), params: Iterable[tuple[str, str]] = (), *, absolute: bool = False
+        cls,
+        scheme: str,
+        segments: Iterable[str] = (),
+        params: Iterable[tuple[str, str]] = (),
+        *,
+        absolute: bool = False,
     ) -> Ref:
         """From parts that are already decoded. The same checks as `parse`."""
         if not is_scheme(scheme) or (absolute and scheme.lower() != "file"):
@@ -108,7 +113,7 @@ class Ref(NamedTuple):
         slash = "/" if self.absolute else ""
         path = "/".join(segment.translate(_PATH_ESCAPES) for segment in self.segments)
         text = f"{self.scheme}://{slash}{path}"
-        if not self.absolute and self.scheme == "file" and self.segments[:1] == ("localhost",) and len(self.segments) > 1:
+        if self.scheme == "file" and not self.absolute and path.startswith("localhost/"):
             # `file://localhost/x` is the absolute spelling of `/x`: a folder of that name needs an escape.
             text = f"file://%6Cocalhost{path.removeprefix('localhost')}"
         if not self.params:

@@ -264,7 +264,8 @@ class _Rulebook:
         candidates = [
             found
             for form in forms
-            for head in ((form.scheme, form.segments[0] if form.segments else ""), (form.scheme, ""), ("*", ""))
+            for first in {form.segments[0] if form.segments else "", ""}
+            for head in ((form.scheme, first), ("*", first))
             if (found := self._by_head.get(head)) is not None
         ]
         for kind in (0, 1):  # denies first

@@ -9,14 +9,14 @@ from pathlib import Path
 import pytest
 
 from octavo.core.ports import Source, abilities
-from octavo.core.ref import Ref
 from octavo.sources.file import FileRoot, FileSource
-from octavo.testing import SourceSuite
+from octavo.testing import Fault, FaultSuite, SourceSuite
+from octavo.testing.base import Suite
 
 SECRET = "correct horse battery staple"
 
 
-class OnDisk(SourceSuite):
+class OnDisk(Suite):
     """The tree in a directory, changed behind the source's back."""
 
     secrets = (SECRET,)
@@ -43,20 +43,37 @@ class OnDisk(SourceSuite):
         (self.root / path).unlink()
 
 
-class TestWithOpenat2(OnDisk):
+class TestWithOpenat2(OnDisk, SourceSuite):
     options = {"confinement": "openat2"}
 
 
-class TestWithAWalk(OnDisk):
+class TestWithAWalk(OnDisk, SourceSuite):
     options = {"confinement": "walk"}
 
 
-class TestWithoutLinks(OnDisk):
+class TestWithoutLinks(OnDisk, SourceSuite):
     options = {"symlinks": "refuse"}
 
 
-class TestUnderAnotherScheme(OnDisk):
+class TestUnderAnotherScheme(OnDisk, SourceSuite):
     options = {"scheme": "work"}
+
+
+class TestUnderFaults(OnDisk, FaultSuite):
+    """The disk gives an I/O error, or nothing in time, or a descriptor of something else."""
+
+    options = {"confinement": "openat2"}
+
+    @contextmanager
+    def broken(self, source: Source, fault: Fault) -> Iterator[None]:
+        def open_wrongly(dir_fd: int, path: bytes, how: int) -> int:
+            if fault == "garbage":
+                return os.open("/dev/null", os.O_RDONLY)
+            raise TimeoutError if fault == "hangs" else OSError(errno.EIO, f"{SECRET} on /dev/sda1")
+
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr("octavo.sources.file.syscalls.openat2", open_wrongly)
+            yield
 
 
 def test_it_has_every_ability_but_writing() -> None:

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from octavo.core.errors import InvalidParams, OctavoError
 from octavo.core.ref import Ref
-from octavo.sources.file.faults import forbidden
+from octavo.sources.file.faults import forbidden, not_found
 from octavo.sources.file.tree import Names
 
 
@@ -42,6 +42,8 @@ class Addresses:
 
     def canonical(self, ref: Ref) -> Ref:
         """The relative spelling. InvalidParams for unknown parameters, Forbidden outside every root."""
+        if ref.scheme != self.scheme:
+            raise not_found(ref)
         if ref.params and (ref.absolute or ref.params[0][0] != "root" or len(ref.params) > 1):
             allowed = "none" if ref.absolute else "root"
             raise InvalidParams(f"Unknown query parameter for this resource (allowed: {allowed})", uri=str(ref))
@@ -53,7 +55,7 @@ class Addresses:
         raise forbidden(ref)
 
     def where(self, ref: Ref) -> Where:
-        if not ref.params and not ref.absolute:
+        if not ref.params and not ref.absolute and ref.scheme == self.scheme:
             return Where(ref.segments, self._all)
         ref = self.canonical(ref)
         number = ref.param("root")

@@ -63,7 +63,7 @@ class Forest:
             except OSError as error:
                 if isinstance(error, BlockingIOError) and not wait:
                     raise
-                raise fault(error, ref) from error
+                raise fault(error, ref) from None
             finally:
                 os.close(fd)
             if steady:
@@ -168,7 +168,7 @@ def _next_root(error: OSError, ref: Ref, *, wait: bool) -> None:
     if isinstance(error, BlockingIOError) and not wait:
         raise error
     if error.errno not in ABSENT:
-        raise fault(error, ref) from error
+        raise fault(error, ref) from None
 
 
 def _too_large(ref: Ref, size: int, limit: int) -> OctavoError:

@@ -97,7 +97,7 @@ class FileSource:
                     trees.append(self._tree(root.path))
                 except OSError as error:
                     reason = os.strerror(error.errno or 0)
-                    raise SourceUnavailable(f"Root {number} of {self.scheme}:// cannot be opened: {reason}") from error
+                    raise SourceUnavailable(f"Root {number} of {self.scheme}:// cannot be opened: {reason}") from None
         except BaseException:
             for tree in trees:
                 tree.close()
@@ -214,7 +214,7 @@ class FileSource:
         try:
             return await asyncio.get_running_loop().run_in_executor(self._pool, work)
         except OSError as error:
-            raise fault(error, ref) from error
+            raise fault(error, ref) from None
         except asyncio.CancelledError:
             task = asyncio.current_task()
             if self._open is None and task is not None and not task.cancelling():

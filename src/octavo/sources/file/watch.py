@@ -67,8 +67,8 @@ class Watcher:
                 self._started = self._start()
             try:
                 await asyncio.shield(self._started)
-            except OSError as error:
-                raise SourceUnavailable("The directories cannot be watched now", retry_after=1.0) from error
+            except OSError:
+                raise SourceUnavailable("The directories cannot be watched now", retry_after=1.0) from None
             while not self._stopped.is_set():
                 for change in await consumer.take():
                     yield change

@@ -6,12 +6,14 @@ Both the SDK's handlers and the hot lane come through here, so a request means t
 from __future__ import annotations
 
 import json
+import logging
+import secrets
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any
 
-from octavo.core.errors import InvalidParams, OctavoError
+from octavo.core.errors import InternalError, InvalidParams, OctavoError
 from octavo.core.glob import Glob
 from octavo.core.house import House, Works
 from octavo.core.model import EVERYTHING, NOTHING, Call, Content, Entry, Page, Principal, Template, Trail
@@ -22,7 +24,10 @@ from octavo.transport.mcp import keys, shapes
 from octavo.transport.mcp.codes import Codes, WireError
 from octavo.transport.mcp.cursors import Cursors
 
+logger = logging.getLogger(__name__)
+
 MEMO_SIZE = 20_000  # addresses kept parsed
+MEMO_CHARACTERS = 256  # of an address worth keeping: longer ones are rare, and would fill the memory
 NOWHERE = Ref("invalid")  # stands in a call whose address could not be parsed; `fault` says why
 
 _ALL_RESOURCES = "resources"
@@ -40,6 +45,13 @@ def accounting() -> Iterator[Callable[[], bool]]:
         yield lambda: bool(called)
     finally:
         _called.reset(token)
+
+
+def incident(fault: BaseException) -> InternalError:
+    """For the client a number; the cause stands in the log under it."""
+    number = secrets.token_hex(6)
+    logger.error("Incident %s", number, exc_info=fault)
+    return InternalError("Internal error", incident=number)
 
 
 class Calls:
@@ -62,9 +74,10 @@ class Calls:
             parsed = (Ref.parse(uri), None)
         except OctavoError as fault:
             return NOWHERE, fault
-        if len(self._parsed) >= MEMO_SIZE:
-            self._parsed.clear()
-        self._parsed[uri] = parsed
+        if len(uri) <= MEMO_CHARACTERS:
+            if len(self._parsed) >= MEMO_SIZE:
+                self._parsed.clear()
+            self._parsed[uri] = parsed
         return parsed
 
     async def ask(self, call: Call) -> Reply:
@@ -88,6 +101,8 @@ class Calls:
         scope, fault = EVERYTHING, None
         if under is not None:
             scope, fault = self.parse(under) if isinstance(under, str) else (NOWHERE, InvalidParams("`under` is a URI"))
+            if scope.scheme in ("tool", "prompt"):
+                scope, fault = NOWHERE, InvalidParams("Tools and prompts have lists of their own")
         named = json.dumps([str(under), sorted(asked.items(), key=str)]) if wanted else _ALL_RESOURCES
         return self._listing(who, scope, named, cursor, {"filter": asked} if asked else NOTHING, fault)
 
@@ -126,11 +141,11 @@ class Calls:
     def next_cursor(self, call: Call, page: Page[Entry]) -> str | None:
         if page.cursor is None:
             return None
-        key = ("next", page.cursor, call.principal)
+        # One page of a source can stand in several listings, each with a cursor of its own.
+        named, epoch = call.arguments["named"], self.house.works.policy.epoch
+        key = ("next", page.cursor, named, epoch, call.principal)
         sealed: str | None = page.memo.get(key)
         if sealed is None:
-            epoch = self.house.works.policy.epoch
-            named = call.arguments["named"]
             sealed = self._cursors.seal(page.cursor, scope=named, epoch=epoch, principal=call.principal)
             page.memo[key] = sealed
         return sealed

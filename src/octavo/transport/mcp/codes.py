@@ -36,6 +36,7 @@ _TABLE: dict[type[OctavoError], _Codes] = {
     errors.TooLarge: _Codes(-31006, -31006, -31006),
     errors.Conflict: _Codes(-31007, -31007, -31007),
     errors.InternalError: _Codes(-32603, -32603, -32603),
+    errors.OctavoError: _Codes(-32603, -32603, -32603),
 }
 
 
@@ -46,7 +47,7 @@ class Codes:
     def encode(self, error: OctavoError, *, modern: bool) -> WireError:
         if isinstance(error, ProtocolError):
             return WireError(error.code, error.message, dict(error.data))
-        row = _TABLE[type(error)]
+        row = next(_TABLE[kind] for kind in type(error).__mro__ if kind in _TABLE)
         code = row.legacy if not modern else row.strict if self._strict else row.modern
         return WireError(code, error.message, _data(error))
 

@@ -9,6 +9,13 @@ _STRUCTURED = "2025-06-18"  # structuredContent, outputSchema, resource_link, ti
 _AUDIO = "2025-03-26"  # audio content, tool annotations
 
 
+def untitled(result: dict[str, Any], key: str, version: str) -> dict[str, Any]:
+    """A list of resources, templates or prompts for clients that know no titles."""
+    if version >= _STRUCTURED:
+        return result
+    return {**result, key: [{k: v for k, v in entry.items() if k != "title"} for entry in result[key]]}
+
+
 def tools(result: dict[str, Any], version: str) -> dict[str, Any]:
     if version >= _STRUCTURED:
         return result

@@ -1,31 +1,77 @@
 """What a message must be before anything looks at it. Stands in front of the SDK and of the lane alike.
 
-The SDK accepts NaN, numbers beyond every range and any depth; those bounds are ours.
+The SDK accepts NaN, numbers beyond every range, members that are there twice and any depth; those bounds
+are ours. What the lane takes without calling `check` is narrower still: see `lane.Lane.take`.
 """
 
 from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from typing import Any
 
 import msgspec
 
 from octavo.transport.mcp.codes import WireError
 
 MAX_DEPTH = 64
+MAX_INTEGER = 1 << 64  # integers lie strictly between minus this and this
 
 _PARSE_ERROR = -32700
 _INVALID_REQUEST = -32600
 
 
-def fault(frame: bytes) -> WireError | None:
-    """What is wrong with a frame as JSON; None if nothing is."""
-    if frame.count(b"{") + frame.count(b"[") > MAX_DEPTH and _depth(frame) > MAX_DEPTH:
-        return WireError(_INVALID_REQUEST, f"The message is nested deeper than {MAX_DEPTH}", {"reason": "too_deep"})
-    try:
-        message = msgspec.json.decode(frame)
-    except (ValueError, RecursionError):
-        return WireError(_PARSE_ERROR, "Parse error", {"reason": "parse_error"})
+class Malformed(Exception):
+    """What is wrong with a message; `id` is that of the message, where it has a good one."""
+
+    def __init__(self, error: WireError, request_id: int | str | None = None) -> None:
+        super().__init__(error.message)
+        self.error, self.id = error, request_id
+
+
+def invalid(message: str, reason: str = "invalid_request", request_id: object = None) -> Malformed:
+    good = isinstance(request_id, int | str) and not isinstance(request_id, bool)
+    return Malformed(WireError(_INVALID_REQUEST, message, {"reason": reason}), request_id if good else None)  # type: ignore[arg-type]
+
+
+def too_large(limit: int) -> Malformed:
+    return invalid(f"A message is longer than {limit} bytes", "too_large")
+
+
+def check(frame: bytes) -> dict[str, Any]:
+    """The message. Raises Malformed unless it is one JSON object within the bounds."""
+    message = check_value(frame)
     if not isinstance(message, dict):
-        return WireError(_INVALID_REQUEST, "A message is one JSON-RPC object", {"reason": "invalid_request"})
-    return None
+        raise invalid("A message is one JSON-RPC object")
+    return message
+
+
+def check_value(raw: bytes, *, around: int = 0) -> Any:
+    """Any JSON value that stands `around` levels deep in a message. Raises Malformed."""
+    if raw.count(b"{") + raw.count(b"[") > MAX_DEPTH - around and _depth(raw) > MAX_DEPTH - around:
+        raise invalid(f"The message is nested deeper than {MAX_DEPTH}", "too_deep")
+    try:
+        msgspec.json.decode(raw)  # strict: no NaN, no number out of range, no lone surrogate, UTF-8 only
+        return _DECODER.decode(raw.decode("utf-8"))
+    except (ValueError, RecursionError):
+        raise Malformed(WireError(_PARSE_ERROR, "Parse error", {"reason": "parse_error"})) from None
+
+
+def _members(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
+    members = dict(pairs)
+    if len(members) < len(pairs):
+        raise invalid("The message has a member twice", "duplicate_member")
+    return members
+
+
+def _integer(digits: str) -> int:
+    number = int(digits) if len(digits) <= 20 else MAX_INTEGER
+    if abs(number) >= MAX_INTEGER:
+        raise invalid("The message has an integer of more than 64 bits", "integer_too_large")
+    return number
+
+
+_DECODER = json.JSONDecoder(object_pairs_hook=_members, parse_int=_integer)
 
 
 def _depth(frame: bytes) -> int:
@@ -54,4 +100,6 @@ def _depth(frame: bytes) -> int:
 
 def error_frame(error: WireError, request_id: int | str | None = None) -> bytes:
     body = {"code": error.code, "message": error.message, "data": error.data}
+    if error.data is None:
+        del body["data"]
     return msgspec.json.encode({"jsonrpc": "2.0", "id": request_id, "error": body})

@@ -35,7 +35,10 @@ else:
             waiting_for = context.run(work.send, None)
         except StopIteration as done:
             return done.value, None
-        return None, loop.create_task(_continue(work, waiting_for), context=context)
+        task = loop.create_task(_continue(work, waiting_for), context=context)
+        # A task that is cancelled before its first step never reaches `work`, which must be left all the same.
+        task.add_done_callback(lambda _: context.run(work.close))
+        return None, task
 
     class _Continue:
         """Awaits first the future on which the coroutine already waits, then passes everything through."""

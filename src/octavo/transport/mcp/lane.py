@@ -14,25 +14,21 @@ Rules that keep it honest:
 from __future__ import annotations
 
 import asyncio
-import logging
-import secrets
 from collections import Counter
 from collections.abc import Callable, Mapping
 from typing import Any, Literal, NamedTuple
 
 import msgspec
 
-from octavo.core.errors import InternalError, OctavoError
+from octavo.core.errors import OctavoError
 from octavo.core.model import Call, Content, Page, Principal
 from octavo.core.ports import Reply
 from octavo.core.surface import PromptResult, ToolResult
-from octavo.transport.mcp import keys, shapes
-from octavo.transport.mcp.calls import Calls
+from octavo.transport.mcp import frames, keys, shapes
+from octavo.transport.mcp.calls import Calls, incident
 from octavo.transport.mcp.immediate import start
 
-logger = logging.getLogger(__name__)
-
-KNOWN_META = 256  # envelopes remembered
+KNOWN_META = 256  # envelopes remembered; the oldest makes room
 MAX_META = 4096  # bytes of an envelope worth remembering
 _ENVELOPE = {keys.PROTOCOL_VERSION, keys.CLIENT_CAPABILITIES, keys.CLIENT_INFO}
 
@@ -71,6 +67,14 @@ class Taken(NamedTuple):
     modern: bool
 
 
+class Answer(NamedTuple):
+    frame: bytes
+    code: int | None = None  # of an error; None for a result
+
+
+Answered = Callable[[Answer], None]
+
+
 class Lane:
     def __init__(self, calls: Calls, *, server_info: Mapping[str, Any], on: bool) -> None:
         self._calls = calls
@@ -105,6 +109,8 @@ class Lane:
             meta = bytes(params.meta)
             if meta not in self._known if modern else meta:
                 raise _Declined("meta")
+            if not _within_bounds(frame, request, params):
+                raise _Declined("bounds")
             return Taken(request.id, request.method, self._call(request.method, params, who), modern)
         except _Declined as why:
             self.declined[why.args[0]] += 1
@@ -114,7 +120,7 @@ class Lane:
 
     def envelope(self, frame: bytes) -> bytes | None:
         """The bytes of `_meta` that may be learnt from this frame, once the SDK has accepted it."""
-        if not self._on or len(self._known) >= KNOWN_META:
+        if not self._on:
             return None
         try:
             request = self._decode(frame)
@@ -126,17 +132,19 @@ class Lane:
         return meta if isinstance(said, dict) and set(said) <= _ENVELOPE and meta not in self._known else None
 
     def learn(self, meta: bytes) -> None:
+        if len(self._known) >= KNOWN_META:
+            del self._known[next(iter(self._known))]
         self._known[meta] = None
 
-    def run(self, taken: Taken, answered: Callable[[bytes], None]) -> asyncio.Task[Reply] | None:
+    def run(self, taken: Taken, answered: Answered) -> asyncio.Task[Reply] | None:
         """Answers at once and gives None, or gives the task that will answer.
 
-        A cancelled task never answers.
+        A task that somebody cancelled never answers.
         """
         self.hits += 1
         try:
             reply, task = start(self._calls.house.works.ask(taken.call), asyncio.get_running_loop())  # type: ignore[arg-type]
-        except Exception as error:  # the end of the pipeline: whatever comes out of it is the answer
+        except (Exception, asyncio.CancelledError) as error:  # whatever comes out of the pipeline is the answer
             answered(self._error(taken, error))
             return None
         if task is None:
@@ -145,8 +153,10 @@ class Lane:
         task.add_done_callback(lambda done: self._conclude(taken, done, answered))
         return task
 
-    def _conclude(self, taken: Taken, task: asyncio.Task[Reply], answered: Callable[[bytes], None]) -> None:
+    def _conclude(self, taken: Taken, task: asyncio.Task[Reply], answered: Answered) -> None:
         if task.cancelled():
+            if not task.cancelling():  # nobody asked for it: something inside was cancelled
+                answered(self._error(taken, asyncio.CancelledError()))
             return
         error = task.exception()
         answered(self._answer(taken, task.result()) if error is None else self._error(taken, error))
@@ -181,20 +191,29 @@ class Lane:
         info = works.tools.tool(name) if method == "tools/call" else works.prompts.prompt(name)
         if info is None or not info.lane_safe:
             raise _Declined("tool")
-        try:
-            wanted = dict[str, Any] if method == "tools/call" else dict[str, str]
-            arguments: Any = msgspec.json.decode(bytes(raw), type=wanted) if raw is not _NO_RAW else {}
-        except (ValueError, RecursionError):
-            raise _Declined("params")
+        arguments: Any = {}
+        if raw is not _NO_RAW:
+            try:
+                arguments = frames.check_value(bytes(raw), around=2)
+            except frames.Malformed:
+                raise _Declined("params") from None
+            if not isinstance(arguments, dict):
+                raise _Declined("params")
+            if method == "prompts/get" and not all(isinstance(value, str) for value in arguments.values()):
+                raise _Declined("params")
         if method == "tools/call":
             return self._calls.invoke(who, name, arguments, None)
         return self._calls.render(who, name, arguments, None)
 
     # -- encoding
 
-    def _answer(self, taken: Taken, reply: Reply) -> bytes:
+    def _answer(self, taken: Taken, reply: Reply) -> Answer:
+        try:
+            payload = self._payload(taken, reply)
+        except Exception as error:  # a reply that is no JSON: half a surrogate pair, an object of a plugin's
+            return self._error(taken, error)
         head = b'{"jsonrpc":"2.0","id":%b,"result":{' % _id(taken.id)
-        return head + self._payload(taken, reply) + self._tails[taken.modern, taken.method]
+        return Answer(head + payload + self._tails[taken.modern, taken.method])
 
     def _payload(self, taken: Taken, reply: Reply) -> bytes:
         call = taken.call
@@ -228,18 +247,16 @@ class Lane:
         following = self._calls.next_cursor(taken.call, page)
         return fragment if following is None else fragment + b',"nextCursor":' + _encode(following)
 
-    def _error(self, taken: Taken, error: BaseException) -> bytes:
+    def _error(self, taken: Taken, error: BaseException) -> Answer:
         if not isinstance(error, OctavoError):
-            incident = secrets.token_hex(6)
-            logger.error("incident %s", incident, exc_info=error)
-            error = InternalError("Internal error", incident=incident)
+            error = incident(error)
         wire = self._calls.codes.encode(error, modern=taken.modern)
         if taken.method == "tools/call":
             body = _encode(self._calls.tool_error(taken.call.ref.name, wire))[1:-1]
             tail = self._tails[taken.modern, taken.method]
-            return b'{"jsonrpc":"2.0","id":%b,"result":{' % _id(taken.id) + body + tail
+            return Answer(b'{"jsonrpc":"2.0","id":%b,"result":{' % _id(taken.id) + body + tail)
         fault = _encode({"code": wire.code, "message": wire.message, "data": wire.data})
-        return b'{"jsonrpc":"2.0","id":%b,"error":' % _id(taken.id) + fault + b"}"
+        return Answer(b'{"jsonrpc":"2.0","id":%b,"error":' % _id(taken.id) + fault + b"}", wire.code)
 
     def _tail(self, modern: bool, ttl: int | None) -> bytes:
         if not modern:
@@ -251,6 +268,28 @@ class Lane:
         return b"," + _encode(tail)[1:] + b"}"
 
 
+def _within_bounds(frame: bytes, request: _Frame, params: _Params) -> bool:
+    """Whether `frames.check` would accept a frame that the struct accepted; False where that is not sure.
+
+    Left to see to are integers of more than 64 bits and members that are there twice. The latter shows in
+    the number of colons: one a member, and those inside the texts, none of them written as an escape.
+    """
+    if isinstance(request.id, int):
+        if not -frames.MAX_INTEGER < request.id < frames.MAX_INTEGER:
+            return False
+        colons = 3
+    else:
+        colons = 3 + request.id.count(":")
+    if request.params is not None:
+        colons += 1
+        for text in (params.uri, params.cursor, params.name):
+            if text is not None:
+                colons += 1 + text.count(":")
+        for raw in (params.meta, params.arguments):
+            if raw is not _NO_RAW:
+                colons += 1 + bytes(raw).count(b":")
+    return frame.count(b":") == colons + request.method.count(":") and b"\\u003" not in frame
+
+
 def _id(request_id: int | str) -> bytes:
-    # Not the encoder: integers of any size are legal ids.
     return b"%d" % request_id if isinstance(request_id, int) else _encode(request_id)

@@ -7,12 +7,12 @@ only maps errors, keeps the account of requests that never became a call, and se
 from __future__ import annotations
 
 import logging
-import secrets
 import warnings
 from collections.abc import Awaitable, Callable
 from typing import Any, TypeVar
 
 import mcp_types as types
+import msgspec
 from mcp.server.caching import CacheHint
 from mcp.server.context import CallNext, HandlerResult, ServerRequestContext
 from mcp.server.lowlevel.server import NotificationOptions, Server
@@ -26,7 +26,7 @@ from octavo.core.errors import InternalError, InvalidParams, OctavoError, Protoc
 from octavo.core.model import Principal
 from octavo.core.surface import PromptResult, ToolResult
 from octavo.transport.mcp import eras, keys
-from octavo.transport.mcp.calls import Calls, accounting
+from octavo.transport.mcp.calls import Calls, accounting, incident
 from octavo.transport.mcp.channel import McpChannel
 from octavo.transport.mcp.codes import WireError
 from octavo.transport.mcp.hub import Hub
@@ -47,6 +47,8 @@ _LISTS = CacheHint(ttl_ms=60_000, scope="private")
 _FRESH = CacheHint(ttl_ms=0, scope="private")
 
 Who = Callable[[Context], Principal]
+# Told of each request once it has its audit record, and whether it ended with a result.
+Recorded = Callable[[Context, bool], None]
 
 
 class _Sdk(Server[dict[str, Any]]):
@@ -64,8 +66,7 @@ class _Sdk(Server[dict[str, Any]]):
 class McpServer:
     """Everything one process serves over MCP, whatever the transport."""
 
-    def __init__(self, calls: Calls, hub: Hub, who: Who, recorded: Callable[[Context], None]) -> None:
-        """`recorded` is told of each request once it has its audit record."""
+    def __init__(self, calls: Calls, hub: Hub, who: Who, recorded: Recorded) -> None:
         self.calls, self.hub, self._who, self._recorded = calls, hub, who, recorded
         self._house = calls.house
         self._sessions = Sessions(calls, hub, who)
@@ -120,10 +121,12 @@ class McpServer:
         """Outermost: no internals in an error, and one audit record for every request."""
         if ctx.request_id is None:
             return await call_next(ctx)
-        outcome = "ok"
+        outcome = "cancelled"
         with accounting() as became_a_call:
             try:
-                return await call_next(ctx)
+                result = await call_next(ctx)
+                outcome = "ok"
+                return result
             except MCPError as refused:
                 outcome = f"error {refused.error.code}"
                 raise
@@ -134,7 +137,7 @@ class McpServer:
                 outcome = "crash"
                 raise _mcp(self._incident(fault)) from None
             finally:
-                self._recorded(ctx)
+                self._recorded(ctx, outcome == "ok")
                 if not became_a_call():
                     self._house.note(self._who(ctx).id, ctx.method, outcome)
 
@@ -161,28 +164,40 @@ class McpServer:
         return guarded
 
     def _incident(self, fault: Exception) -> WireError:
-        incident = secrets.token_hex(6)
-        logger.error("incident %s", incident, exc_info=fault)
-        return self.calls.codes.encode(InternalError("Internal error", incident=incident), modern=True)
+        return self.calls.codes.encode(incident(fault), modern=True)
+
+    def _plain(self, shape: dict[str, Any]) -> dict[str, Any]:
+        """The shape as the lane would encode it: a plugin's NaN, set or date is the same on both ways.
+
+        Raises InternalError for what is no JSON.
+        """
+        try:
+            plain: dict[str, Any] = msgspec.json.decode(msgspec.json.encode(shape))
+        except Exception as fault:  # foreign values: whatever is wrong with them is an incident
+            raise incident(fault) from None
+        return plain
 
     # -- handlers
 
     async def _list_resources(self, ctx: Context, params: types.PaginatedRequestParams | None) -> dict[str, Any]:
         wanted = _filter(ctx)
         call = self.calls.list_resources(self._who(ctx), params.cursor if params else None, wanted)
-        return _complete(self.calls.page(call, await self.calls.ask(call)), _FRESH)
+        page = self._plain(self.calls.page(call, await self.calls.ask(call)))
+        return _complete(eras.untitled(page, "resources", ctx.protocol_version), _FRESH)
 
     async def _list_templates(self, ctx: Context, params: types.PaginatedRequestParams | None) -> dict[str, Any]:
         call = self.calls.list_templates(self._who(ctx), params.cursor if params else None)
-        return _complete(self.calls.templates(await self.calls.ask(call)), _LISTS)
+        offered = self._plain(self.calls.templates(await self.calls.ask(call)))
+        return _complete(eras.untitled(offered, "resourceTemplates", ctx.protocol_version), _LISTS)
 
     async def _read(self, ctx: Context, params: types.ReadResourceRequestParams) -> dict[str, Any]:
         call = self.calls.read(self._who(ctx), params.uri, self._channel(ctx, params))
-        return _complete(self.calls.contents(call, await self.calls.ask(call)), _FRESH)
+        return _complete(self._plain(self.calls.contents(call, await self.calls.ask(call))), _FRESH)
 
     async def _list_tools(self, ctx: Context, params: types.PaginatedRequestParams | None) -> dict[str, Any]:
         call = self.calls.list_tools(self._who(ctx), params.cursor if params else None)
-        return _complete(eras.tools(self.calls.page(call, await self.calls.ask(call)), ctx.protocol_version), _LISTS)
+        page = self._plain(self.calls.page(call, await self.calls.ask(call)))
+        return _complete(eras.tools(page, ctx.protocol_version), _LISTS)
 
     async def _call_tool(self, ctx: Context, params: types.CallToolRequestParams) -> Any:
         call = self.calls.invoke(self._who(ctx), params.name, params.arguments or {}, self._channel(ctx, params))
@@ -201,13 +216,15 @@ class McpServer:
 
     async def _list_prompts(self, ctx: Context, params: types.PaginatedRequestParams | None) -> dict[str, Any]:
         call = self.calls.list_prompts(self._who(ctx), params.cursor if params else None)
-        return _complete(self.calls.page(call, await self.calls.ask(call)), _LISTS)
+        page = self._plain(self.calls.page(call, await self.calls.ask(call)))
+        return _complete(eras.untitled(page, "prompts", ctx.protocol_version), _LISTS)
 
     async def _get_prompt(self, ctx: Context, params: types.GetPromptRequestParams) -> Any:
         call = self.calls.render(self._who(ctx), params.name, params.arguments or {}, self._channel(ctx, params))
         result = await self.calls.ask(call)
         if isinstance(result, PromptResult):
-            return _complete(eras.prompt_result(self.calls.prompt_result(result), ctx.protocol_version))
+            shape = self._plain(self.calls.prompt_result(result))
+            return _complete(eras.prompt_result(shape, ctx.protocol_version))
         return result
 
     async def _complete(self, ctx: Context, params: types.CompleteRequestParams) -> dict[str, Any]:

@@ -1,0 +1,222 @@
+"""Writes the parts of the documentation that a program can print.
+
+    python docs/generate.py            bring the pages up to date
+    python docs/generate.py --check    change nothing; exit with 1 and name the pages that are not
+
+A part stands between `<!-- generated: NAME -->` and `<!-- end of NAME -->`. What is outside is written by hand.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import click
+
+from octavo.config.schema import schema
+from octavo.core import errors
+from octavo.core.model import VERB_OF, VERBS
+from octavo.pipeline.redact import DEFAULT_RULES
+from octavo.sources.file.mime import SAFE_EXTENSIONS, SAFE_NAMES
+from octavo.sources.file.names import ALWAYS_HIDDEN, CREDENTIALS
+from octavo.transport.mcp.codes import Codes
+
+DOCS = Path(__file__).resolve().parent
+WIDTH = 100
+_PART = re.compile(r"(<!-- generated: (?P<name>[a-z-]+) -->\n).*?(<!-- end of (?P=name) -->)", re.DOTALL)
+_PLACES = {"sources": "NAME", "agents": "ID", "resources": "PATH", "templates": "PATH", "values": "VARIABLE"}
+
+
+def pages() -> dict[Path, str]:
+    """Every page with generated parts, as it should be."""
+    found = {path: path.read_text(encoding="utf-8") for path in sorted(DOCS.rglob("*.md"))}
+    return {path: _PART.sub(_filled, text) for path, text in found.items() if _PART.search(text)}
+
+
+def stale() -> list[Path]:
+    return [path for path, text in pages().items() if path.read_text(encoding="utf-8") != text]
+
+
+def _filled(part: re.Match[str]) -> str:
+    return f"{part[1]}\n{PARTS[part['name']]().strip()}\n\n{part[3]}"
+
+
+# -- octavo.yaml
+
+
+def configuration() -> str:
+    whole = schema()
+    return "\n\n".join(_section(whole, key, node) for key, node in whole["properties"].items())
+
+
+def _section(whole: Mapping[str, Any], key: str, node: Mapping[str, Any]) -> str:
+    parts = [f"## `{key}`", node["description"]]
+    if kinds := node.get("additionalProperties", {}).get("discriminator", {}).get("mapping"):
+        for kind, reference in kinds.items():
+            shape = _resolved(whole, {"$ref": reference})
+            parts += [f"### `kind: {kind}`", shape["description"], _table(_rows(whole, shape, f"{key}.NAME."))]
+        return "\n\n".join(parts)
+    rows = list(_below(whole, key, node)) or [_row(key, node, required=False)]
+    return "\n\n".join([*parts, _table(rows)])
+
+
+def _below(whole: Mapping[str, Any], path: str, node: Mapping[str, Any]) -> Iterator[tuple[str, ...]]:
+    """The rows of whatever can stand inside the value at `path`."""
+    node = _resolved(whole, node)
+    if "properties" in node:
+        yield from _rows(whole, node, f"{path}.")
+    elif isinstance(node.get("items"), Mapping):
+        yield from _below(whole, f"{path}[]", node["items"])
+    elif isinstance(node.get("additionalProperties"), Mapping):
+        yield from _below(whole, f"{path}.{_PLACES.get(path.rpartition('.')[2], 'NAME')}", node["additionalProperties"])
+    for choice in node.get("anyOf", ()):
+        yield from _below(whole, path, choice)
+
+
+def _rows(whole: Mapping[str, Any], shape: Mapping[str, Any], prefix: str) -> Iterator[tuple[str, ...]]:
+    for key, node in shape["properties"].items():
+        yield _row(prefix + key, node, required=key in shape.get("required", ()), resolved=_resolved(whole, node))
+        yield from _below(whole, prefix + key, node)
+
+
+def _row(
+    path: str, node: Mapping[str, Any], *, required: bool, resolved: Mapping[str, Any] | None = None
+) -> tuple[str, ...]:
+    default = node.get("default")
+    shown = "required" if required else "" if default in (None, "", [], {}) else f"`{_scalar(default)}`"
+    return f"`{path}`", _written(resolved or node), shown, node["description"]
+
+
+def _written(node: Mapping[str, Any]) -> str:
+    """How a value is written in the file."""
+    if "enum" in node:
+        return " or ".join(f"`{value}`" for value in node["enum"])
+    if "const" in node:
+        return f"`{node['const']}`"
+    if pattern := node.get("pattern"):
+        return {"(ms|s|m|h)$": "time", "i?)?B?$": "size", "|off)$": "rate", "|file:.+)$": "reference"}.get(
+            next((end for end in ("(ms|s|m|h)$", "i?)?B?$", "|off)$", "|file:.+)$") if pattern.endswith(end)), ""), "text"
+        )
+    if "anyOf" in node:
+        kinds = [_written(choice) for choice in node["anyOf"] if "$ref" not in choice]
+        units = [kind for kind in kinds if kind in ("size", "time", "rate")]
+        return units[0] if units else " or ".join(dict.fromkeys(kinds)) if len(kinds) < 3 else kinds[0]
+    names = {"boolean": "`true` or `false`", "integer": "number", "number": "number", "string": "text", "array": "list"}
+    return names.get(node.get("type", ""), "mapping")
+
+
+def _scalar(value: object) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def _resolved(whole: Mapping[str, Any], node: Mapping[str, Any]) -> Mapping[str, Any]:
+    reference = node.get("$ref")
+    return node if reference is None else {**whole["$defs"][reference.rpartition("/")[2]], **node}
+
+
+def _table(rows: Any) -> str:
+    lines = ["| key | value | default | meaning |", "|---|---|---|---|"]
+    return "\n".join([*lines, *("| " + " | ".join(cell.replace("|", "\\|") for cell in row) + " |" for row in rows)])
+
+
+# -- the command line
+
+
+def command_line() -> str:
+    from octavo.cli.group import octavo
+
+    return "\n\n".join(_help(path, command, parent) for path, command, parent in _commands("octavo", octavo, None))
+
+
+def _commands(
+    path: str, command: click.Command, parent: click.Context | None
+) -> Iterator[tuple[str, click.Command, click.Context | None]]:
+    yield path, command, parent
+    if isinstance(command, click.Group):
+        here = _context(path.rpartition(" ")[2], command, parent)
+        for name in command.commands:
+            yield from _commands(f"{path} {name}", command.commands[name], here)
+
+
+def _context(name: str, command: click.Command, parent: click.Context | None) -> click.Context:
+    return click.Context(
+        command, parent, info_name=name, terminal_width=WIDTH, max_content_width=WIDTH, **command.context_settings
+    )
+
+
+def _help(path: str, command: click.Command, parent: click.Context | None) -> str:
+    text = command.get_help(_context(path.rpartition(" ")[2], command, parent))
+    return f"## `{path}`\n\n```text\n{text}\n```"
+
+
+# -- tables
+
+
+def error_codes() -> str:
+    lines = [
+        "| class | `data.reason` | handshake era | 2026-07-28 | 2026-07-28, `error_codes: strict` |",
+        "|---|---|---|---|---|",
+    ]
+    for kind in errors.ALL:
+        codes = [_code(kind, modern, strict) for modern, strict in ((False, False), (True, False), (True, True))]
+        reason = f"`{kind.reason}`" if kind is not errors.NotFound else f"`{kind.reason}` (never sent: see below)"
+        lines.append(f"| [`{kind.__name__}`](#{kind.__name__.lower()}) | {reason} | {' | '.join(codes)} |")
+    return "\n".join(lines)
+
+
+def _code(kind: type[errors.OctavoError], modern: bool, strict: bool) -> str:
+    if issubclass(kind, errors.ProtocolError):
+        return "the plugin's"
+    made = kind("", retry_after=1.0) if issubclass(kind, errors.RateLimited) else kind("")
+    return str(Codes(strict=strict).encode(made, modern=modern).code)
+
+
+def redaction_rules() -> str:
+    return ", ".join(f"`{rule.name}`" for rule in DEFAULT_RULES)
+
+
+def hidden_names() -> str:
+    return ", ".join(f"`{pattern}`" for pattern in (*ALWAYS_HIDDEN, *CREDENTIALS))
+
+
+def safe_extensions() -> str:
+    suffixes = ", ".join(f"`.{suffix}`" for suffix in sorted(SAFE_EXTENSIONS))
+    return f"{suffixes}\n\nand, by their whole name, {', '.join(f'`{name}`' for name in sorted(SAFE_NAMES))}"
+
+
+def verbs() -> str:
+    lines = ["| verb | asked for by |", "|---|---|"]
+    for verb in VERBS:
+        ops = [op for op, needs in VERB_OF.items() if needs == verb]
+        lines.append(f"| `{verb}` | {', '.join(ops) or 'nothing in this release'} |")
+    return "\n".join(lines)
+
+
+PARTS: Mapping[str, Callable[[], str]] = {
+    "configuration": configuration,
+    "cli": command_line,
+    "error-codes": error_codes,
+    "redaction-rules": redaction_rules,
+    "hidden-names": hidden_names,
+    "safe-extensions": safe_extensions,
+    "verbs": verbs,
+}
+
+
+def main(arguments: list[str]) -> int:
+    old = stale()
+    for path in old:
+        sys.stdout.write(f"{path.relative_to(DOCS.parent)}\n")
+    if "--check" in arguments:
+        return 1 if old else 0
+    for path, text in pages().items():
+        if path in old:
+            path.write_text(text, encoding="utf-8")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
