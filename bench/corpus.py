@@ -18,9 +18,9 @@ invoice journal keeper ledger letter manager market meeting method monthly notic
 plan policy process product project quality quarter question record release report request review rule sample
 schedule section service sheet source standard step summary supplier system table team template ticket topic training
 update value vendor version weekly window work writer"""
-KOREAN_WORDS = """검토 결재 계약 고객 공급 공지 관리 교육 구매 규정 기록 기준 납품 담당자 문서 발행 배포 변경 보고서 부서 분기
-브랜드 사례 상품 설계 승인 시장 안내 업무 예산 요청 운영 원칙 월간 의견 일정 자료 절차 점검 정책 제안 조직 주간 지침 질문
-책임 초안 캠페인 콘텐츠 편집 품질 프로젝트 협력사 확인 회의"""
+KOREAN_WORDS = """검토 결재 계약 고객 공급 공지 관리 교육 구매 규정 기록 기준 납품 담당자 문서 발행 배포 변경 보고서
+부서 분기 브랜드 사례 상품 설계 승인 시장 안내 업무 예산 요청 운영 원칙 월간 의견 일정 자료 절차
+점검 정책 제안 조직 주간 지침 질문 책임 초안 캠페인 콘텐츠 편집 품질 프로젝트 협력사 확인 회의"""
 
 ENGLISH, KOREAN = ENGLISH_WORDS.split(), KOREAN_WORDS.split()
 

@@ -21,8 +21,9 @@ from typing import Any
 
 import corpus as data
 import report
-import wire
 from candidates import NAMES, OCTAVO, Candidate, Json, candidate
+
+import wire
 
 AT_ONCE_US = 50_000
 NOTICED_US = 5_000  # below this, a slower p99 of the others is the machine

@@ -16,8 +16,9 @@ from pathlib import Path
 
 import corpus as data
 import report
-import wire
 from candidates import HERE, NAMES, OCTAVO, OCTAVO_HTTP, Candidate, Json, candidate
+
+import wire
 
 
 @dataclass(frozen=True)
@@ -89,7 +90,7 @@ def commit() -> str:
 
 
 def machine() -> Json:
-    with open("/proc/cpuinfo") as rows:
+    with open("/proc/cpuinfo", encoding="utf-8") as rows:
         model = next((row.partition(":")[2].strip() for row in rows if row.startswith("model name")), "unknown")
     return {
         "when": dt.datetime.now(dt.UTC).isoformat(timespec="seconds"),

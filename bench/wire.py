@@ -191,7 +191,7 @@ def measure(candidate: Candidate, requests: Sequence[Json], log: Path, *options:
 def client(name: str, words: Sequence[object], log: Path) -> Json:
     done = subprocess.run([str(build()), *map(str, words)], capture_output=True, text=True, check=False)
     if done.returncode:
-        tail = log.read_text(errors="replace")[-600:] if log.exists() else ""
+        tail = log.read_text(encoding="utf-8", errors="replace")[-600:] if log.exists() else ""
         raise Wrong(f"{name}: {done.stderr.strip()}\n{tail}")
     answer: dict[str, Any] = json.loads(done.stdout)
     return answer

@@ -18,7 +18,7 @@ import click
 
 from octavo.config.schema import schema
 from octavo.core import errors
-from octavo.core.model import VERB_OF, VERBS
+from octavo.core.model import VERBS, Verb
 from octavo.pipeline.redact import DEFAULT_RULES
 from octavo.sources.file.mime import SAFE_EXTENSIONS, SAFE_NAMES
 from octavo.sources.file.names import ALWAYS_HIDDEN, CREDENTIALS
@@ -27,6 +27,8 @@ from octavo.transport.mcp.codes import Codes
 DOCS = Path(__file__).resolve().parent
 WIDTH = 100
 _PART = re.compile(r"(<!-- generated: (?P<name>[a-z-]+) -->\n).*?(<!-- end of (?P=name) -->)", re.DOTALL)
+UNSAID = (errors.NotFound, errors.ProtocolError)  # whose data has a shape of its own
+_UNITS = {"(ms|s|m|h)$": "time", "i?)?B?$": "size", "|off)$": "rate", "|file:.+)$": "reference"}
 _PLACES = {"sources": "NAME", "agents": "ID", "resources": "PATH", "templates": "PATH", "values": "VARIABLE"}
 
 
@@ -92,14 +94,14 @@ def _row(
 
 def _written(node: Mapping[str, Any]) -> str:
     """How a value is written in the file."""
+    if len(node.get("enum", ())) > 6:
+        return "[verbs](policy.md#verbs)"
     if "enum" in node:
         return " or ".join(f"`{value}`" for value in node["enum"])
     if "const" in node:
         return f"`{node['const']}`"
     if pattern := node.get("pattern"):
-        return {"(ms|s|m|h)$": "time", "i?)?B?$": "size", "|off)$": "rate", "|file:.+)$": "reference"}.get(
-            next((end for end in ("(ms|s|m|h)$", "i?)?B?$", "|off)$", "|file:.+)$") if pattern.endswith(end)), ""), "text"
-        )
+        return next((name for end, name in _UNITS.items() if pattern.endswith(end)), "text")
     if "anyOf" in node:
         kinds = [_written(choice) for choice in node["anyOf"] if "$ref" not in choice]
         units = [kind for kind in kinds if kind in ("size", "time", "rate")]
@@ -162,7 +164,7 @@ def error_codes() -> str:
     ]
     for kind in errors.ALL:
         codes = [_code(kind, modern, strict) for modern, strict in ((False, False), (True, False), (True, True))]
-        reason = f"`{kind.reason}`" if kind is not errors.NotFound else f"`{kind.reason}` (never sent: see below)"
+        reason = f"`{kind.reason}`" + (" (not on the wire)" if kind in UNSAID else "")
         lines.append(f"| [`{kind.__name__}`](#{kind.__name__.lower()}) | {reason} | {' | '.join(codes)} |")
     return "\n".join(lines)
 
@@ -187,12 +189,18 @@ def safe_extensions() -> str:
     return f"{suffixes}\n\nand, by their whole name, {', '.join(f'`{name}`' for name in sorted(SAFE_NAMES))}"
 
 
+NEEDED_FOR: Mapping[Verb, str] = {
+    "list": "entries of a list, templates, completions, notice of changed lists",
+    "read": "reading a resource, also by a tool or a prompt",
+    "watch": "subscribing, and each notification",
+    "invoke": "seeing and calling a tool",
+    "render": "seeing and getting a prompt",
+}
+
+
 def verbs() -> str:
-    lines = ["| verb | asked for by |", "|---|---|"]
-    for verb in VERBS:
-        ops = [op for op, needs in VERB_OF.items() if needs == verb]
-        lines.append(f"| `{verb}` | {', '.join(ops) or 'nothing in this release'} |")
-    return "\n".join(lines)
+    rows = [f"| `{verb}` | {NEEDED_FOR.get(verb, 'nothing in this release')} |" for verb in VERBS]
+    return "\n".join(["| verb | needed for |", "|---|---|", *rows])
 
 
 PARTS: Mapping[str, Callable[[], str]] = {

@@ -11,6 +11,7 @@ from __future__ import annotations
 import asyncio
 import gc
 import logging
+import os
 import signal
 import socket
 import sys
@@ -23,15 +24,17 @@ from typing import Any, cast
 
 from octavo.config.load import Loaded, load, prompt_directories, state_directory
 from octavo.config.model import Config, FileOptions, MemoryOptions, ResourceWords
+from octavo.config.model import Rule as RuleOptions
 from octavo.config.problems import ConfigError
 from octavo.config.units import Bind
+from octavo.config.words import RESERVED_SCHEMES
 from octavo.core.clock import SystemClock
-from octavo.core.errors import OctavoError, SourceUnavailable
+from octavo.core.errors import InvalidParams, OctavoError, SourceUnavailable
 from octavo.core.glob import Glob
 from octavo.core.house import Limits
-from octavo.core.model import VERBS, Entry, Template
+from octavo.core.model import VERBS, Entry, Template, Verb
 from octavo.core.ports import Ledger, Next, Source
-from octavo.core.ref import Ref
+from octavo.core.ref import Ref, is_scheme
 from octavo.feed import ChangeFeed
 from octavo.pipeline.audit import Audit
 from octavo.pipeline.cache import Cache
@@ -73,7 +76,7 @@ class Works:
     desk: Desk
     cache: Cache
     audit: Audit
-    sources: Sequence[Source]
+    sources: Sequence[Source]  # those with addresses of their own
 
     def templates(self) -> Sequence[Template]:
         return self.desk.templates()
@@ -107,6 +110,8 @@ class Octavo:
         )
         self._works: Works | None = None
         self._open: AsyncExitStack | None = None
+        self._unfollow: Callable[[], Awaitable[None]] | None = None
+        self._swapping = asyncio.Lock()
         self._on_swap: list[Callable[[], None]] = []
         self._retiring: set[asyncio.Task[None]] = set()
 
@@ -126,7 +131,11 @@ class Octavo:
         self._on_swap.append(listener)
 
     async def __aenter__(self) -> Octavo:
-        await self._swap(self._loaded)
+        try:
+            await self._swap(self._loaded)
+        except BaseException:
+            self._close_ledger()
+            raise
         return self
 
     async def __aexit__(
@@ -138,13 +147,17 @@ class Octavo:
         await asyncio.gather(*self._retiring, return_exceptions=True)
         if self._open is not None:
             await self._open.aclose()
-        cast("FileLedger | MemoryLedger", self.ledger).close()
+        self._close_ledger()
 
     async def reload(self, loaded: Loaded) -> None:
         """Swap to another configuration. Raises, and changes nothing, when it cannot be composed."""
-        await self._swap(loaded)
-        for listener in self._on_swap:
-            listener()
+        async with self._swapping:  # of two at once the later one stays
+            await self._swap(loaded)
+            for listener in self._on_swap:
+                listener()
+
+    def _close_ledger(self) -> None:
+        cast("FileLedger | MemoryLedger", self.ledger).close()
 
     async def _swap(self, loaded: Loaded) -> None:
         stack = AsyncExitStack()
@@ -156,17 +169,19 @@ class Octavo:
         old, self._open = self._open, stack
         self._works, self._loaded = works, loaded
         stack.callback(self.feed.subscribe(works.cache.forget))
-        stack.push_async_callback(self.feed.follow(works.sources))
+        unfollow, self._unfollow = self._unfollow, self.feed.follow(works.sources)
         if old is not None:
             task = asyncio.get_running_loop().create_task(_retire(old))
             self._retiring.add(task)
             task.add_done_callback(self._retiring.discard)
+        if unfollow is not None:
+            await unfollow()  # at once: a change that two watches see would be told twice
 
     async def _compose(self, loaded: Loaded, stack: AsyncExitStack) -> Works:
         config, clock = loaded.config, SystemClock()
         tools, prompts = ToolRegistry(), PromptRegistry(compile_schema)
         plugins = [load_plugin(one.path or one.module or "", protocol=one.protocol) for one in config.plugins]
-        sources = {**self._sources(loaded), **_plugin_sources(plugins)}
+        sources = _with_plugins(self._sources(loaded), plugins)
         exposed = [scheme for scheme, (_, shown) in sources.items() if shown]
         for source, _ in sources.values():
             if hasattr(source, "__aenter__"):
@@ -185,8 +200,9 @@ class Octavo:
             prompts=prompts,
             exposed=exposed,
             described=_described(config.resources),
+            templates=_templates(config),
         )
-        policy = Policy(_rules(loaded), desk)
+        policy = Policy(_rules(loaded), desk, page=config.limits.page, clock=clock)
         identity = Identity(Agent(name, frozenset(a.roles), a.digest) for name, a in config.agents.items())
         redact = Redact(
             key=self._state.key("mark"),
@@ -197,7 +213,14 @@ class Octavo:
         limits = config.limits
         audit = Audit(self.ledger, scrub=redact.text)
         ttl = {served_as: _ttl(config, served_as) for served_as in served}
-        cache = Cache(desk, max_bytes=limits.cache, ttl=ttl, redaction=redact.version, clock=clock)
+        cache = Cache(
+            desk,
+            max_bytes=limits.cache,
+            ttl=ttl,
+            redaction=redact.version,
+            clock=clock,
+            flight_time=limits.time,
+        )
         rate = limits.per_principal.per_second if limits.per_principal is not None else None
         ask = fold(
             [
@@ -232,7 +255,8 @@ class Octavo:
             desk=desk,
             cache=cache,
             audit=audit,
-            sources=tuple(served.values()),
+            # A store without addresses is not watched: its changes would go by the addresses of another.
+            sources=tuple(served[scheme] for scheme in exposed),
         )
 
     def _sources(self, loaded: Loaded) -> dict[str, tuple[Source, bool]]:
@@ -248,7 +272,7 @@ class Octavo:
 
     def _file(self, options: FileOptions, loaded: Loaded) -> Source:
         described = [words for words in loaded.config.resources if words.is_template]
-        mine = [words for words in described if words.uri.partition("://")[0] == options.scheme]
+        mine = [words for words in described if words.uri.partition("://")[0].lower() == options.scheme]
         never = [*prompt_directories(loaded), *([self._state.path] if self._state.path else [])]
         return FileSource(
             [FileRoot(root.path, root.public) for root in options.roots],
@@ -315,7 +339,7 @@ def _rules(loaded: Loaded) -> list[Rule]:
     return [
         Rule(
             who=rule.who,
-            may=None if "*" in rule.may else frozenset(verb for verb in VERBS if verb in rule.may),
+            may=_verbs(rule),
             what=tuple(Glob(pattern) for pattern in rule.what),
             allow=rule.effect == "allow",
             why=rule.why,
@@ -326,12 +350,38 @@ def _rules(loaded: Loaded) -> list[Rule]:
     ]
 
 
+def _verbs(rule: RuleOptions) -> frozenset[Verb] | None:
+    if "*" not in rule.may:
+        return frozenset(verb for verb in VERBS if verb in rule.may)
+    # A star refuses everything, but it does not hand out secrets: that right is only ever named.
+    return None if rule.effect == "deny" else frozenset(VERBS) - {"read_unredacted"}
+
+
 def _ttl(config: Config, scheme: str) -> float:
     return next((o.cache.ttl for o in config.sources.values() if o.expose and o.scheme == scheme), 0.0)
 
 
-def _plugin_sources(plugins: Sequence[Plugin]) -> dict[str, tuple[Source, bool]]:
-    return {source.scheme: (source, True) for plugin in plugins for source in plugin.sources}
+def _with_plugins(
+    configured: dict[str, tuple[Source, bool]], plugins: Sequence[Plugin]
+) -> dict[str, tuple[Source, bool]]:
+    sources = dict(configured)
+    for plugin in plugins:
+        for source in plugin.sources:
+            scheme = source.scheme
+            if not is_scheme(scheme) or scheme != scheme.lower() or scheme in (*sources, *RESERVED_SCHEMES):
+                raise InvalidParams(f"The plugin {plugin.name} may not serve {scheme}://: it is taken, or no scheme")
+            sources[scheme] = (source, True)
+    return sources
+
+
+def _templates(config: Config) -> list[Template]:
+    """The operator's templates, but for those of file sources, which complete their variables themselves."""
+    by_files = {source.scheme for source in config.sources.values() if isinstance(source, FileOptions)}
+    return [
+        _template(words)
+        for words in config.resources
+        if words.is_template and words.uri.partition("://")[0].lower() not in by_files
+    ]
 
 
 def _template(words: ResourceWords) -> Template:
@@ -374,7 +424,8 @@ def serve_http(loaded: Loaded, *, bind: Bind, as_who: str | None, no_auth: bool)
         family = socket.AF_INET6 if ":" in bind.host else socket.AF_INET
         listening = socket.create_server((bind.host, bind.port), family=family, backlog=1024)
     except OSError as error:
-        raise SourceUnavailable(f"Cannot listen on {bind}: {error.strerror}") from None
+        reason = os.strerror(error.errno) if error.errno else error  # without Python's own words about the attempt
+        raise SourceUnavailable(f"Cannot listen on {bind}: {reason}") from None
 
     async def serve(house: Octavo) -> None:
         from octavo.transport.mcp import serve as mcp
@@ -410,8 +461,8 @@ def _run(loaded: Loaded, serve: Callable[[Octavo], Awaitable[None]]) -> None:
         async with Octavo(loaded) as house:
             following = asyncio.ensure_future(_follow(house, loaded))
             # What is alive now stays: the collector need not look at it again and again.
-            gc.collect()
             gc.freeze()
+            gc.enable()
             try:
                 await serve(house)
             finally:
@@ -445,11 +496,19 @@ async def follow_file(house: Octavo, file: Path, *, wake: asyncio.Event) -> None
             if _fingerprint(file) == seen:
                 continue
         seen = _fingerprint(file)
-        try:
-            await house.reload(load(file))
+        # In a task, so that whatever a plugin raises there is a problem to tell and not the end of this loop.
+        reloading = asyncio.ensure_future(_reload(house, file))
+        await asyncio.wait({reloading})
+        problem = reloading.exception()
+        if problem is None:
             logger.warning("configuration reloaded from %s", file)
-        except (OctavoError, ConfigError) as problem:
-            logger.error("the new configuration is not used, the old one stays:\n%s", problem)
+        else:
+            foreign = None if isinstance(problem, OctavoError | ConfigError) else problem
+            logger.error("the new configuration is not used, the old one stays:\n%s", problem, exc_info=foreign)
+
+
+async def _reload(house: Octavo, file: Path) -> None:
+    await house.reload(load(file))
 
 
 def _fingerprint(file: Path) -> tuple[int, int, int] | None:

@@ -13,7 +13,7 @@ from octavo.core.model import Call, Principal, Trail
 from octavo.core.ref import Ref
 from octavo.pipeline.quota import Quota
 
-KEYED = Principal("agent-brand", keyed=True)
+KEYED = Principal("agent-brand", key="k")
 LOCAL = Principal("local")
 REF = Ref.parse("sop://brand/guide")
 
@@ -83,7 +83,7 @@ async def test_the_rate_can_be_lifted(clock: FrozenClock) -> None:
 @pytest.mark.anyio
 async def test_principals_do_not_share_a_bucket(clock: FrozenClock) -> None:
     quota = Quota(rate=1, burst=1, clock=clock)
-    assert [await accepted(quota, 5, Principal(name, keyed=True)) for name in "abc"] == [1, 1, 1]
+    assert [await accepted(quota, 5, Principal(name, key="k")) for name in "abc"] == [1, 1, 1]
 
 
 @pytest.mark.anyio
@@ -151,7 +151,7 @@ async def test_a_failed_or_cancelled_call_gives_its_place_back(clock: FrozenCloc
 @pytest.mark.anyio
 async def test_accounts_are_bounded_and_the_busy_and_the_indebted_are_kept(clock: FrozenClock) -> None:
     quota = Quota(rate=1, burst=5, principals=10, clock=clock)
-    debtor = Principal("debtor", keyed=True)
+    debtor = Principal("debtor", key="k")
     assert await accepted(quota, 5, debtor) == 5
     for number in range(200):
         await quota(a_call(Principal(f"p{number}")), answer)

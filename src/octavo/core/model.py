@@ -32,8 +32,8 @@ VERBS: tuple[Verb, ...] = (
 )  # fmt: skip
 VERB_OF: Mapping[Op, Verb] = MappingProxyType(
     {
-        "list": "list", "templates": "list", "read": "read", "stat": "list", "search": "search", "watch": "watch", "write": "write",
-        "delete": "delete", "invoke": "invoke", "render": "render", "complete": "list",
+        "list": "list", "templates": "list", "read": "read", "stat": "list", "search": "search", "watch": "watch",
+        "write": "write", "delete": "delete", "invoke": "invoke", "render": "render", "complete": "list",
     }
 )  # fmt: skip
 
@@ -52,7 +52,7 @@ class Principal(NamedTuple):
 
     id: str
     roles: frozenset[str] = frozenset()
-    keyed: bool = False  # proved by a key: a request rate applies
+    key: str = ""  # of the key that proved it, enough to tell it from the agent's next one; "" where none did
 
 
 class Trail:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from typing import Any, Protocol, TypeAlias, runtime_checkable
 
+from octavo.core.errors import OctavoError
 from octavo.core.model import Call, Change, Content, Entry, Page, Template
 from octavo.core.ref import Ref
 
@@ -45,6 +46,15 @@ class Watches(Protocol):
 
 
 @runtime_checkable
+class Arms(Protocol):
+    """Watching some sources takes a while to begin."""
+
+    async def armed(self) -> None:
+        """Returns once every change from then on will be told to whoever watches already."""
+        ...
+
+
+@runtime_checkable
 class Writes(Protocol):
     async def write(self, ref: Ref, body: str | bytes, *, if_match: str | None) -> Entry: ...
     async def delete(self, ref: Ref, *, if_match: str | None) -> None: ...
@@ -67,6 +77,15 @@ class Spells(Protocol):
 
     def spelled(self, ref: Ref) -> Ref:
         """The other public spelling of a canonical address; itself where there is none."""
+        ...
+
+
+@runtime_checkable
+class Refuses(Protocol):
+    """Some names are refused whatever stands behind them: an extension that is not allowed."""
+
+    def refuses(self, ref: Ref) -> OctavoError | None:
+        """What `read` would raise for the name alone, without a look at what is there."""
         ...
 
 
@@ -94,6 +113,7 @@ ABILITIES: Mapping[str, type] = {
     "write": Writes,
     "complete": Completes,
     "spell": Spells,
+    "refuse": Refuses,
     "stamp": Stamps,
     "template": Offers,
 }

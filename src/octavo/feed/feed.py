@@ -24,12 +24,17 @@ PAUSE = 5.0  # seconds before a broken watch is tried again
 
 
 class ChangeFeed:
-    def __init__(self) -> None:
+    """`recent` is how many changes `since` can give. `sleep` is there for tests."""
+
+    def __init__(self, *, recent: int = RECENT, sleep: Callable[[float], Awaitable[object]] = asyncio.sleep) -> None:
         self._listeners: dict[int, Listener] = {}
         self._next_listener = 0
         self._seq = 0
-        self._recent: deque[Change] = deque(maxlen=RECENT)
+        self._recent: deque[Change] = deque(maxlen=recent)
+        self._untold: deque[Change] = deque()
+        self._telling = False
         self._tasks: set[asyncio.Task[None]] = set()
+        self._sleep = sleep
 
     @property
     def seq(self) -> int:
@@ -40,21 +45,28 @@ class ChangeFeed:
         self._seq += 1
         change = replace(change, seq=self._seq)
         self._recent.append(change)
-        for listener in list(self._listeners.values()):
+        self._untold.append(change)
+        if not self._telling:  # a listener may publish: then the others first hear of the change at hand
+            self._telling = True
             try:
-                listener(change)
-            except Exception:  # one listener's fault must not silence the others
-                logger.exception("A listener of the change feed failed")
+                while self._untold:
+                    self._tell(self._untold.popleft())
+            finally:
+                self._telling = False
         return change
 
     def subscribe(self, listener: Listener) -> Callable[[], None]:
         number = self._next_listener = self._next_listener + 1
         self._listeners[number] = listener
-        return lambda: self._listeners.pop(number, None) and None
+
+        def leave() -> None:
+            self._listeners.pop(number, None)
+
+        return leave
 
     def since(self, seq: int) -> list[Change] | None:
-        """Everything after `seq`, oldest first; None if that reaches further back than is kept."""
-        if seq < self._seq - len(self._recent):
+        """Everything after `seq`, oldest first; None if `seq` is further back than is kept, or not of this feed."""
+        if not self._seq - len(self._recent) <= seq <= self._seq:
             return None
         return [change for change in self._recent if change.seq > seq]
 
@@ -74,15 +86,29 @@ class ChangeFeed:
         await _cancelled(self._tasks)
         self._tasks.clear()
 
+    def _tell(self, change: Change) -> None:
+        for number, listener in list(self._listeners.items()):
+            if number not in self._listeners:
+                continue  # it left while the others were told
+            try:
+                listener(change)
+            except Exception:  # one listener's fault must not silence the others
+                logger.exception("A listener of the change feed failed")
+
     async def _follow(self, source: Watches, scheme: str) -> None:
         while True:
             try:
                 async for change in source.watch(Ref(scheme)):
                     self.publish(change)
                 logger.warning("The watch of %s:// ended; watching again in %g s", scheme, PAUSE)
+            except asyncio.CancelledError:
+                task = asyncio.current_task()
+                if task is None or task.cancelling():
+                    raise
+                logger.warning("The watch of %s:// cancelled itself; watching again in %g s", scheme, PAUSE)
             except Exception:  # a watch must survive whatever its source throws
                 logger.exception("The watch of %s:// failed; watching again in %g s", scheme, PAUSE)
-            await asyncio.sleep(PAUSE)
+            await self._sleep(PAUSE)
 
 
 async def _cancelled(tasks: Iterable[asyncio.Task[None]]) -> None:

@@ -14,17 +14,19 @@ from __future__ import annotations
 
 import asyncio
 from collections import OrderedDict
-from collections.abc import Callable, Hashable, Mapping
-from typing import Any, NamedTuple, Protocol
+from collections.abc import Callable, Coroutine, Mapping
+from typing import Any, NamedTuple, Protocol, TypeAlias, cast
 
 from octavo.core.clock import Clock
-from octavo.core.errors import Timeout
-from octavo.core.model import Call, Change, Content, Page
+from octavo.core.errors import OctavoError, SourceUnavailable, Timeout
+from octavo.core.model import Call, Change, Content, Entry, Page
 from octavo.core.ports import Next, Reply
 from octavo.core.ref import Ref
 
-_OVERHEAD = 512  # bytes that an entry costs beside its body
+_OVERHEAD = 512  # bytes that a reply costs beside its bodies
 _ENTRY_WEIGHT = 700  # bytes of one listed entry, with its encoded form
+
+_Key: TypeAlias = tuple[Any, ...]  # begins with the Ref
 
 
 class StampsFor(Protocol):
@@ -36,6 +38,7 @@ class _Kept(NamedTuple):
     stamp: object
     until: float
     weight: int
+    group: Ref
 
 
 class Cache:
@@ -47,14 +50,17 @@ class Cache:
         ttl: Mapping[str, float],
         redaction: str,
         clock: Clock,
+        flight_time: float = 0.0,
     ) -> None:
+        """`ttl` is by scheme. A flight may take `flight_time` seconds even if who began it wants to wait less."""
         self._stamp = stamps.stamp
         self._ttl, self._redaction = ttl, redaction
         self._now: Callable[[], float] = clock.monotonic
-        self._kept: OrderedDict[Hashable, _Kept] = OrderedDict()
-        self._lists: dict[str, set[Hashable]] = {}  # keys of pages, by scheme
+        self._flight_time = flight_time
+        self._kept: OrderedDict[_Key, _Kept] = OrderedDict()
+        self._groups: dict[Ref, set[_Key]] = {}  # what a change can make invalid at once
         self._room = self._free = max_bytes
-        self._flights: dict[Hashable, _Flight] = {}
+        self._flights: dict[_Key, _Flight] = {}
 
     @property
     def used(self) -> int:
@@ -64,13 +70,13 @@ class Cache:
     async def __call__(self, call: Call, call_next: Next) -> Reply:
         op, ref = call.op, call.ref
         if op == "read":
-            key: Hashable = (ref, self._redaction)
+            key: _Key = (ref, self._redaction)
         elif op == "list":
             key = (ref, call.cursor, call.limit, self._redaction)
         else:
             # Tools and prompts bring their own time limits; everything else has the caller's.
             timeout = None if op in ("invoke", "render") else call.timeout
-            return await _Flight(call_next(call)).join(timeout, call)
+            return await _Flight(call, None).start(cast("Any", call_next(call))).join(timeout, call)
         kept = self._kept.get(key)
         if kept is not None:
             if kept.until > self._now() and kept.stamp == self._stamp(ref, op):
@@ -79,70 +85,99 @@ class Cache:
                 return kept.value
             self._drop(key)
         call.trail.cache = "miss"
-        flight_key = (key, call.max_bytes)
-        flight = self._flights.get(flight_key)
-        if flight is None:
-            flight = self._flights[flight_key] = _Flight(self._fetch(key, call, call_next))
-            flight.on_landing(lambda: self._flights.pop(flight_key, None))
+        flight = self._flights.get((*key, call.max_bytes))
+        # Before the fetch: if the content changes meanwhile, the stamp no longer fits. Then nobody joins the
+        # flight any more, and the next hit fails.
+        stamp = self._stamp(ref, op)
+        if flight is None or flight.stamp != stamp:
+            flight = self._begin(key, call, call_next, stamp)
         return await flight.join(call.timeout, call)
 
     def forget(self, change: Change) -> None:
-        """The change feed says that a resource is not what it was."""
-        self._drop((change.ref, self._redaction))
-        for key in self._lists.pop(change.ref.scheme, ()):
-            self._drop(key)
+        """The change feed says that a resource is not what it was: nor are the folders above it, and lists."""
+        ref = change.ref.bare
+        for key, flight in list(self._flights.items()):
+            if flight.concerns(ref):
+                flight.stale = True
+                del self._flights[key]
+        for depth in range(len(ref.segments) + 1):
+            for key in tuple(self._groups.get(ref._replace(segments=ref.segments[:depth]), ())):
+                self._drop(key)
 
-    async def _fetch(self, key: Hashable, call: Call, call_next: Next) -> Reply:
-        ttl = self._ttl.get(call.ref.scheme, 0.0)
-        # Before the fetch: if the content changes meanwhile, the stamp no longer fits and the next hit fails.
-        stamp = self._stamp(call.ref, call.op) if ttl > 0 else None
+    def _begin(self, key: _Key, call: Call, call_next: Next, stamp: object | None) -> _Flight:
+        place = (*key, call.max_bytes)
+
+        def leave() -> None:
+            if self._flights.get(place) is flight:
+                del self._flights[place]
+
+        flight = self._flights[place] = _Flight(call, stamp, leave)
+        longest = call if call.timeout >= self._flight_time else call._replace(timeout=self._flight_time)
+        return flight.start(self._fetch(flight, key, longest, call_next))
+
+    async def _fetch(self, flight: _Flight, key: _Key, call: Call, call_next: Next) -> Reply:
         value = await call_next(call)
-        if stamp is not None:
-            self._keep(key, call, _Kept(value, stamp, self._now() + ttl, _weight(value)))
+        ttl = self._ttl.get(call.ref.scheme, 0.0)
+        if ttl > 0 and flight.stamp is not None and not flight.stale:
+            group = Ref(call.ref.scheme) if call.op == "list" else call.ref.bare
+            self._keep(key, _Kept(value, flight.stamp, self._now() + ttl, _weight(value), group))
         return value
 
-    def _keep(self, key: Hashable, call: Call, kept: _Kept) -> None:
+    def _keep(self, key: _Key, kept: _Kept) -> None:
         self._drop(key)
         if kept.weight > self._room // 4:
             return  # one giant must not push out everything else
         self._kept[key] = kept
         self._free -= kept.weight
-        if call.op == "list":
-            self._lists.setdefault(call.ref.scheme, set()).add(key)
+        self._groups.setdefault(kept.group, set()).add(key)
         while self._free < 0:
-            oldest = next(iter(self._kept))
-            self._drop(oldest)
+            self._drop(next(iter(self._kept)))
 
-    def _drop(self, key: Hashable) -> None:
+    def _drop(self, key: _Key) -> None:
         kept = self._kept.pop(key, None)
         if kept is not None:
             self._free += kept.weight
-            if isinstance(kept.value, Page):
-                for keys in self._lists.values():
-                    keys.discard(key)
+            group = self._groups[kept.group]
+            group.discard(key)
+            if not group:
+                del self._groups[kept.group]
 
 
 def _weight(value: Reply) -> int:
-    """Encoded forms are kept beside the value, so a body counts twice."""
+    """Encoded forms are kept beside the value: base64 of bytes is a third longer than they are."""
     if isinstance(value, Content):
-        return 2 * value.size + _OVERHEAD
+        return 5 * value.size // 2 + _entry_weight(value.entry)
     if isinstance(value, Page):
-        return _ENTRY_WEIGHT * len(value.items) + _OVERHEAD  # pyright: ignore[reportUnknownArgumentType, reportUnknownMemberType]
+        return sum(map(_entry_weight, cast("Page[Entry]", value).items), _OVERHEAD)
     return _OVERHEAD
+
+
+def _entry_weight(entry: Entry) -> int:
+    said = len(entry.description or "") + (len(repr(entry.metadata)) if entry.metadata else 0)
+    return _ENTRY_WEIGHT + 2 * said
 
 
 class _Flight:
     """One piece of work that any number of callers wait for. Ends early when the last one leaves."""
 
-    def __init__(self, work: Any) -> None:
+    def __init__(self, call: Call, stamp: object | None, leave: Callable[[], None] | None = None) -> None:
+        """`leave` is called once nobody may join any more."""
+        self._op, self._ref = call.op, call.ref
+        self.stamp = stamp
+        self.stale = False  # what is fetched is good for who waits, and for nobody later
+        self._leave = leave
         self._loop = asyncio.get_running_loop()
-        self._task: asyncio.Task[Reply] = self._loop.create_task(work)
         self._waiting: set[asyncio.Future[Reply]] = set()
-        self._task.add_done_callback(self._land)
-        self._landed: Callable[[], object] | None = None
 
-    def on_landing(self, callback: Callable[[], object]) -> None:
-        self._landed = callback
+    def start(self, work: Coroutine[Any, Any, Reply]) -> _Flight:
+        self._task = self._loop.create_task(work)
+        self._task.add_done_callback(self._land)
+        return self
+
+    def concerns(self, changed: Ref) -> bool:
+        if self._op == "list":
+            return changed.scheme == self._ref.scheme
+        return changed.within(self._ref.bare)
 
     async def join(self, timeout: float | None, call: Call) -> Reply:
         waiter: asyncio.Future[Reply] = self._loop.create_future()
@@ -153,23 +188,40 @@ class _Flight:
         finally:
             if timer is not None:
                 timer.cancel()
+            if waiter.done() and not waiter.cancelled():
+                waiter.exception()  # seen, also by who was cancelled in the same moment
             self._waiting.discard(waiter)
-            if not self._waiting:
+            if not self._waiting and not self._task.done():
+                # Whoever comes now must not join: a cancelled task may still take its time.
+                if self._leave is not None:
+                    self._leave()
                 self._task.cancel()
 
     def _land(self, task: asyncio.Task[Reply]) -> None:
-        if self._landed is not None:
-            self._landed()
-        fault = None if task.cancelled() else task.exception()
+        if self._leave is not None:
+            self._leave()
+        if task.cancelled():
+            # Not by us while somebody waits: the source cancelled itself.
+            scheme = self._ref.scheme
+            fault: BaseException | None = SourceUnavailable(f"Source unavailable: {scheme}", source=scheme)
+        else:
+            fault = task.exception()
         for waiter in self._waiting:
             if waiter.done():
                 continue
-            if task.cancelled():
-                waiter.cancel()
-            elif fault is not None:
-                waiter.set_exception(fault)
-            else:
+            if fault is None:
                 waiter.set_result(task.result())
+            else:
+                waiter.set_exception(_twin(fault))
+
+
+def _twin(fault: BaseException) -> BaseException:
+    """One for each waiter: an error that several tasks raise collects the traces of all."""
+    if not isinstance(fault, OctavoError):
+        return fault
+    twin = type(fault).__new__(type(fault), *fault.args)
+    twin.__dict__.update(fault.__dict__)
+    return twin
 
 
 def _expire(waiter: asyncio.Future[Reply], call: Call, timeout: float) -> None:

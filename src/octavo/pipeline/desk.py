@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from octavo.core.errors import InvalidParams
+from octavo.core.errors import InvalidParams, OctavoError
 from octavo.core.model import Call, Content, Entry, Page, Template
-from octavo.core.ports import Completes, Offers, Reply, Source, Spells, Stamps
+from octavo.core.ports import Arms, Completes, Offers, Refuses, Reply, Source, Spells, Stamps
 from octavo.core.ref import Ref
 from octavo.core.surface import Prompts, Tools
-
 
 UNSTAMPED = "unstamped"  # holds as long as the source's TTL and the change feed say so
 
@@ -43,7 +42,11 @@ class Desk:
         if op == "render":
             return await self._prompts.render(call)
         if op == "watch":
-            return None  # nothing to fetch: the feed follows every source, the transport subscribes to it
+            # Nothing to fetch: the feed follows every source. But who subscribes must miss nothing from here on.
+            for scheme in self.exposed if ref.scheme == "*" else (ref.scheme,):
+                if isinstance(one := self._sources.get(scheme), Arms):
+                    await one.armed()
+            return None
         if op == "templates":
             return self.templates()
         source = self.source(ref.scheme)
@@ -84,16 +87,26 @@ class Desk:
         source = self._sources.get(ref.scheme)
         return source.spelled(ref) if isinstance(source, Spells) else ref
 
+    def refuses(self, ref: Ref) -> OctavoError | None:
+        """What the source says of the name alone, whether or not there is anything."""
+        source = self._sources.get(ref.scheme)
+        return source.refuses(ref) if isinstance(source, Refuses) else None
+
     def stamp(self, ref: Ref, op: str) -> object | None:
         stamp = self._stamps.get(ref.scheme)
         return UNSTAMPED if stamp is None else stamp(ref, op)
 
     def templates(self) -> list[Template]:
-        offered = [t for scheme in self.exposed if isinstance(s := self._sources[scheme], Offers) for t in s.templates()]
-        return [*self._templates, *offered]
+        """The operator's, then those of the exposed sources, each once."""
+        offered = {words.uri_template: words for words in self._templates}
+        for source in (self._sources[scheme] for scheme in self.exposed):
+            for told in source.templates() if isinstance(source, Offers) else ():
+                words = offered.get(told.uri_template)
+                offered[told.uri_template] = told if words is None else _over(words, told)
+        return [*offered.values()]
 
     def _describe(self, entry: Entry) -> Entry:
-        words = self._described.get(entry.ref)
+        words = self._described.get(self.canonical(entry.ref) if entry.ref.absolute else entry.ref)
         if words is None:
             return entry
         return replace(
@@ -105,8 +118,18 @@ class Desk:
         )
 
     def _described_page(self, page: Page[Entry]) -> Page[Entry]:
-        return replace(page, items=tuple(self._describe(entry) for entry in page.items))
+        # With a memo of its own: that of the source's page may hold the entries as they were encoded before.
+        return Page(tuple(self._describe(entry) for entry in page.items), page.cursor, page.unavailable)
 
     def _described_content(self, content: Content) -> Content:
         entry = self._describe(content.entry)
-        return content if entry is content.entry else replace(content, entry=entry)
+        return content if entry is content.entry else replace(content, entry=entry, memo={})
+
+
+def _over(words: Template, told: Template) -> Template:
+    return replace(
+        told,
+        name=words.name if words.name != words.uri_template else told.name,
+        description=words.description or told.description,
+        mime_type=words.mime_type or told.mime_type,
+    )

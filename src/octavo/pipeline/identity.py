@@ -31,22 +31,21 @@ class Agent:
 
 def key_hash(key: str) -> str:
     """What is stored of a key. Keys are random and long, so one round of SHA-256 is enough."""
-    return hashlib.sha256(key.encode("utf-8")).hexdigest()
+    return hashlib.sha256(key.encode("utf-8", "surrogatepass")).hexdigest()
 
 
 class Identity:
-    """Issues principals and, on every call, checks that the one in the call is still known.
+    """Issues principals and, on every call, brings the one in the call up to date.
 
-    So an agent that a reload removes is refused on its next request, whatever connection it holds.
+    So an agent that a reload removes, or whose key it replaces, is refused on its next request, whatever
+    connection it holds, and one whose roles changed has the new ones.
     """
 
     def __init__(self, agents: Iterable[Agent]) -> None:
         self._agents: Mapping[str, Agent] = {agent.id: agent for agent in agents}
-        self._by_key = {agent.key_sha256: agent for agent in self._agents.values() if agent.key_sha256}
-        local = Principal(LOCAL)
-        self._known = {local}
-        for agent in self._agents.values():
-            self._known |= {Principal(agent.id, agent.roles, keyed) for keyed in (False, True)}
+        self._by_key = {agent.key_sha256: _keyed(agent) for agent in self._agents.values() if agent.key_sha256}
+        launched = (Principal(agent.id, agent.roles) for agent in self._agents.values())
+        self._current = {Principal(LOCAL), *launched, *self._by_key.values()}
 
     @property
     def has_keys(self) -> bool:
@@ -65,12 +64,28 @@ class Identity:
     def by_key(self, key: str) -> Principal:
         """For HTTP: the agent whose key this is. Compares hashes, in constant time."""
         digest = key_hash(key)
-        for known, agent in self._by_key.items():
+        for known, principal in self._by_key.items():
             if hmac.compare_digest(digest, known):
-                return Principal(agent.id, agent.roles, keyed=True)
+                return principal
         raise Unauthenticated("The key is not known here")
 
+    def current(self, principal: Principal) -> Principal:
+        """The principal as the configuration knows it now. Raises Unauthenticated when it no longer does."""
+        if principal in self._current:
+            return principal
+        agent = self._agents.get(principal.id)
+        if agent is not None:
+            now = Principal(agent.id, agent.roles, principal.key)
+            if now in self._current:
+                return now
+        raise Unauthenticated("This agent, or its key, is no longer known here")
+
     async def __call__(self, call: Call, call_next: Next) -> Reply:
-        if call.principal not in self._known:
-            raise Unauthenticated("This agent is no longer known here")
+        principal = self.current(call.principal)
+        if principal is not call.principal:
+            call = call._replace(principal=principal)
         return await call_next(call)
+
+
+def _keyed(agent: Agent) -> Principal:
+    return Principal(agent.id, agent.roles, (agent.key_sha256 or "")[:16])

@@ -1,136 +1,184 @@
 """Pages of what a caller may see, over one source or all of them.
 
-Pages are filled up from what is visible, so that their size tells nothing of what is not. Source
-cursors are opaque: where a page of a source holds more than still fits, the exact place to continue is
-asked from the source itself, by a page that ends there.
+Pages are filled up from what is visible, and a cursor is given only if something visible follows, so that
+neither tells anything of what is not. Source cursors are opaque: where a page of a source holds more than
+still fits, a smaller one is asked that ends at the right place. One exception: when the caller's time is
+up the page ends where it is, since the time has told as much.
 """
 
 from __future__ import annotations
 
 import json
+import unicodedata
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Protocol
+from typing import Any, Literal, NamedTuple, Protocol, TypeAlias, cast
+from urllib.parse import quote
 
-from octavo.core.errors import InvalidParams, SourceUnavailable, Timeout
+from octavo.core.clock import Clock
+from octavo.core.errors import InvalidParams, OctavoError
 from octavo.core.glob import Glob
 from octavo.core.model import EVERYTHING, Call, Entry, Page, Principal
 from octavo.core.ports import Next
 from octavo.core.ref import Ref
+
+VERDICTS = 64  # kept with one page; a page in the cache is seen by many principals
+
+Sight: TypeAlias = Literal["all", "some", "none"]
+_Test: TypeAlias = Callable[[Entry], bool]
+_Visible: TypeAlias = Callable[[Page[Entry]], tuple[Entry, ...]]
 
 
 class Shows(Protocol):
     epoch: str
 
     def shows(self, principal: Principal, entry: Entry) -> bool: ...
+    def sight(self, principal: Principal, scope: Ref) -> Sight: ...
+
+
+class _Batch(NamedTuple):
+    page: Page[Entry]
+    shown: tuple[Entry, ...]
+    cut: bool  # more of the source is visible than was asked to fit
 
 
 class Listing:
-    def __init__(self, exposed: Sequence[str]) -> None:
-        self._exposed = tuple(exposed)
+    def __init__(self, exposed: Sequence[str], *, page: int, clock: Clock) -> None:
+        self._everywhere = tuple(map(Ref, exposed))
+        self._page = page
+        self._now = clock.monotonic
 
     async def page(self, call: Call, call_next: Next, policy: Shows) -> Page[Entry]:
+        """Raises InvalidParams for a cursor that is not of this listing, and what the source of a scope raises."""
+        if call.limit < 1:
+            raise InvalidParams("A page holds at least one entry")
         everywhere = call.ref == EVERYTHING
-        schemes = self._exposed if everywhere else (call.ref.scheme,)
-        if not everywhere and call.ref.scheme not in (*self._exposed, "tool", "prompt"):
-            raise InvalidParams(f"No source serves {call.ref.scheme}:// here", reason="unknown_scheme")
-        at, inner = _position(call.cursor, schemes)
+        scopes = self._everywhere if everywhere else (call.ref,)
+        sights = [(scope, policy.sight(call.principal, scope)) for scope in scopes]
+        parts = [part for part in sights if part[1] != "none"]
+        at, inner = _position(call.cursor, parts)
+        limit = min(call.limit, self._page)
         wanted = _filter(call.arguments.get("filter"))
-        kept: list[Entry] = []
+        until = self._now() + call.timeout
+        kept: tuple[Entry, ...] = ()
+        memo: dict[Any, Any] = {}
         down: list[str] = []
-        while at < len(schemes):
-            scope = Ref(schemes[at]) if everywhere else call.ref
-            asked = call._replace(ref=scope, cursor=inner)
+        following: str | None = None
+        while at < len(parts):
+            scope, sight = parts[at]
+            room = limit - len(kept)
+            if self._now() > until:
+                following = _cursor(scope.scheme, inner)
+                break
             try:
-                page: Page[Entry] = await call_next(asked)
-            except (SourceUnavailable, Timeout):
-                if not everywhere:
+                asked = call._replace(ref=scope, cursor=inner, limit=limit)
+                batch = await _batch(asked, room, call_next, _visible(call.principal, policy, sight, wanted))
+            except OctavoError as fault:
+                if not everywhere or (isinstance(fault, InvalidParams) and inner is not None):
                     raise
-                down.append(schemes[at])
+                if not room:  # the next page will tell that it is down
+                    following = _cursor(scope.scheme, inner)
+                    break
+                down.append(scope.scheme)
                 at, inner = at + 1, None
                 continue
-            visible = _visible(page, call.principal, policy) if wanted is None else None
-            if visible is page and not kept and (page.cursor is not None or at + 1 == len(schemes)):
-                # The common case: one source page is one answer; its memo carries the encoded bytes.
-                return _answer(page, schemes[at], at + 1 == len(schemes), tuple(down))
-            shown = [
-                (index, entry)
-                for index, entry in enumerate(page.items)
-                if policy.shows(call.principal, entry) and (wanted is None or wanted(entry))
-            ]
-            room = call.limit - len(kept)
-            if len(shown) > room:
-                cut = shown[room - 1][0] if room else -1
-                kept += [entry for _, entry in shown[:room]]
-                if cut >= 0:
-                    exact: Page[Entry] = await call_next(asked._replace(limit=cut + 1))
-                    inner = exact.cursor
-                return Page(tuple(kept), _cursor(schemes[at], inner), tuple(down))
-            kept += [entry for _, entry in shown]
-            inner = page.cursor
+            if not room and batch.shown:
+                following = _cursor(scope.scheme, inner)
+                break
+            if batch.shown:
+                # The memo of the only page carries its encoded bytes from one answer to the next.
+                alone = not kept and batch.shown is batch.page.items
+                memo = batch.page.memo if alone else {}
+                kept += batch.shown
+            inner = batch.page.cursor
             if inner is None:
                 at += 1
-            if len(kept) == call.limit:
+            elif len(kept) == limit and room and (batch.cut or (sight == "all" and wanted is None)):
+                following = _cursor(scope.scheme, inner)
                 break
-        more = at < len(schemes)
-        return Page(tuple(kept), _cursor(schemes[at], inner) if more else None, tuple(down))
+        return Page(kept, following, tuple(down), memo)
 
 
-def _visible(page: Page[Entry], principal: Principal, policy: Shows) -> Page[Entry] | None:
-    """The page itself if the caller may see all of it. The verdict is kept with the page."""
+async def _batch(asked: Call, room: int, call_next: Next, visible: _Visible) -> _Batch:
+    """One page of a source, as much of it as there is room for. With no room: whether there is anything."""
+    page: Page[Entry] = await call_next(asked)
+    shown = visible(page)
+    cut = False
+    while 0 < room < len(shown):
+        # Entries and cursor have to come from one reply: the source may change between two.
+        cut = True
+        last = page.items.index(shown[room - 1])
+        page = await call_next(asked._replace(limit=last + 1))
+        shown = visible(page)
+    return _Batch(page, shown, cut)
+
+
+def _visible(principal: Principal, policy: Shows, sight: Sight, wanted: _Test | None) -> _Visible:
+    """Gives a page's own tuple where all of it is visible. That verdict is kept with the page."""
     key = (policy.epoch, principal)
-    whole = page.memo.get(key)
-    if whole is None:
-        whole = page.memo[key] = all(policy.shows(principal, entry) for entry in page.items)
-    return page if whole else None
 
+    def visible(page: Page[Entry]) -> tuple[Entry, ...]:
+        items = page.items
+        if sight != "all" and not page.memo.get(key):
+            shown = tuple(entry for entry in items if policy.shows(principal, entry))
+            if len(shown) < len(items):
+                items = shown
+            elif len(page.memo) < VERDICTS:
+                page.memo[key] = True
+        return items if wanted is None else tuple(entry for entry in items if wanted(entry))
 
-def _answer(page: Page[Entry], scheme: str, last: bool, down: tuple[str, ...]) -> Page[Entry]:
-    cursor = None if page.cursor is None and last else _cursor(scheme, page.cursor)
-    # The memo is shared: whoever encodes the entries of this page does it once.
-    return Page(page.items, cursor, down, page.memo)
+    return visible
 
 
 def _cursor(scheme: str, inner: str | None) -> str:
     return json.dumps([scheme, inner], ensure_ascii=False, separators=(",", ":"))
 
 
-def _position(cursor: str | None, schemes: Sequence[str]) -> tuple[int, str | None]:
+def _position(cursor: str | None, parts: Sequence[tuple[Ref, Sight]]) -> tuple[int, str | None]:
     if cursor is None:
         return 0, None
     try:
         scheme, inner = json.loads(cursor)
-        return schemes.index(scheme), inner
-    except ValueError:
-        raise InvalidParams("The cursor does not belong to this listing; list again from the start") from None
+        at = [scope.scheme for scope, _ in parts].index(scheme)
+    except (ValueError, TypeError, RecursionError):
+        at, inner = -1, None
+    if at < 0 or not isinstance(inner, str | None):
+        message = "The cursor does not belong to this listing; list again from the start"
+        raise InvalidParams(message, reason="invalid_cursor")
+    return at, inner
 
 
-def _filter(asked: Mapping[str, Any] | None) -> Callable[[Entry], bool] | None:
+def _filter(asked: Mapping[str, Any] | None) -> _Test | None:
     """`{mimeType, name, <metadata key>: value or list of values}`; `*` is allowed in the two text fields."""
     if not asked:
         return None
-    tests: list[Callable[[Entry], bool]] = []
-    for key, value in asked.items():
-        tests.append(_test(key, value))
+    tests = [(_text if key in ("mimeType", "name") else _metadata)(key, value) for key, value in asked.items()]
     return lambda entry: all(test(entry) for test in tests)
 
 
-def _test(key: str, value: Any) -> Callable[[Entry], bool]:
-    if key in ("mimeType", "name"):
-        if not isinstance(value, str):
-            raise InvalidParams(f"The filter {key!r} is text, with * for any characters")
-        glob = Glob("x://" + value.replace("/", "\x01") if value not in ("*", "**") else "**")
+def _text(key: str, value: Any) -> _Test:
+    if not isinstance(value, str) or not value:
+        raise InvalidParams(f"The filter {key!r} is text, with * for any characters")
+    # As one segment of a pattern, in which only the stars mean something.
+    glob = Glob("x://" + quote(_segment(value), safe="*", errors="surrogatepass") if value.strip("*") else "**")
 
-        def text_matches(entry: Entry) -> bool:
-            text = entry.mime_type if key == "mimeType" else entry.name
-            return glob.matches(Ref("x", (text.replace("/", "\x01"),)))
+    def matches(entry: Entry) -> bool:
+        return glob.matches(Ref("x", (_segment(entry.mime_type if key == "mimeType" else entry.name),)))
 
-        return text_matches
+    return matches
 
-    accepted = set(map(str, value)) if isinstance(value, list) else {str(value)}
 
-    def metadata_matches(entry: Entry) -> bool:
-        has = entry.metadata.get(key)
-        values = has if isinstance(has, list) else [has]
-        return has is not None and any(str(item) in accepted for item in values)
+def _segment(text: str) -> str:
+    return unicodedata.normalize("NFC", text).replace("/", "\x01")
 
-    return metadata_matches
+
+def _metadata(key: str, value: Any) -> _Test:
+    accepted = frozenset(_words(value))
+    return lambda entry: not accepted.isdisjoint(_words(entry.metadata.get(key)))
+
+
+def _words(value: Any) -> list[str]:
+    """One or many, as JSON and YAML write them: a filter may come as text."""
+    if value is None:
+        return []
+    values = cast("Sequence[Any]", value) if isinstance(value, list | tuple) else (value,)
+    return [str(one).lower() if isinstance(one, bool) else str(one) for one in values]

@@ -9,48 +9,30 @@ outlives its rules.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Collection, Iterable, Sequence
-from dataclasses import dataclass
-from typing import Any, NamedTuple, Protocol
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Protocol
 
-from octavo.core.errors import Forbidden, InvalidParams, NotFound, OctavoError
+from octavo.core.clock import Clock, SystemClock
+from octavo.core.errors import Forbidden, InvalidParams, OctavoError
 from octavo.core.glob import Glob
 from octavo.core.model import VERB_OF, Call, Content, Entry, Principal, Template, Verb
 from octavo.core.ports import Next, Reply
 from octavo.core.ref import Ref
-from octavo.pipeline.identity import LOCAL
-from octavo.pipeline.listing import Listing
+from octavo.pipeline.listing import Listing, Sight
+from octavo.pipeline.offers import below, expand, variables
+from octavo.pipeline.refusals import absent, forbidden, refusal, told
+from octavo.pipeline.rulebook import CLOSED, OPEN, Decision, Rule, Rulebook
+
+__all__ = ["Decision", "Policy", "Rule"]
 
 MEMO_SIZE = 50_000  # decisions kept; all are dropped when it is full
+MEMO_CHARACTERS = 256  # of an address worth keeping: clients choose how long theirs are
+SIGHTS = 1000
 
 # A tool is seen by whoever may call it, a prompt by whoever may render it.
 _LIST_VERB: dict[str, Verb] = {"tool": "invoke", "prompt": "render"}
-
-
-@dataclass(frozen=True, slots=True)
-class Rule:
-    """One entry of `policy:`. `who` holds agent ids, `role:NAME` or `*`."""
-
-    who: tuple[str, ...]
-    may: frozenset[Verb] | None  # None: everything
-    what: tuple[Glob, ...]
-    allow: bool = True
-    why: str = ""
-    hide: bool = False
-    name: str = ""  # how `explain` and the audit call it: `policy[2]`
-
-    def concerns(self, principal: Principal) -> bool:
-        return any(
-            who in ("*", principal.id) or (who.startswith("role:") and who[5:] in principal.roles) for who in self.who
-        )
-
-
-class Decision(NamedTuple):
-    allowed: bool
-    rule: str
-    why: str = ""
-    hidden: bool = False
-    pattern: str = ""  # what the rule speaks of; the seeds show it to the refused agent
+_BY_EVENT = Decision(True, "by event", "each event is decided when it is delivered")
 
 
 class Addresses(Protocol):
@@ -60,30 +42,39 @@ class Addresses(Protocol):
 
     def canonical(self, ref: Ref) -> Ref: ...
     def spelled(self, ref: Ref) -> Ref: ...
-
-
-_OPEN = Decision(True, "no policy", "no policy is configured")
-_CLOSED = Decision(False, "default", "no rule allows it")
+    def refuses(self, ref: Ref) -> OctavoError | None: ...
+    def templates(self) -> Sequence[Template]: ...
 
 
 class Policy:
-    def __init__(self, rules: Sequence[Rule], addresses: Addresses) -> None:
-        self._rules = tuple(rules)
+    def __init__(
+        self, rules: Sequence[Rule], addresses: Addresses, *, page: int = 100, clock: Clock | None = None
+    ) -> None:
+        """`page` is the most entries that one page of a listing may hold."""
         self._addresses = addresses
+        self._rules = tuple(replace(rule, what=tuple(map(self._usual, rule.what))) for rule in rules)
         self._served = frozenset((*addresses.exposed, *_LIST_VERB))
-        self._listing = Listing(addresses.exposed)
-        self._compiled: dict[tuple[Principal, Verb], _Rulebook] = {}
+        self._listing = Listing(addresses.exposed, page=page, clock=clock or SystemClock())
+        self._compiled: dict[tuple[Principal, Verb], Rulebook] = {}
         self._memo: dict[tuple[Principal, Verb, Ref], Decision] = {}
-        self.epoch = hashlib.blake2b(repr(self._rules).encode(), digest_size=8).hexdigest()
+        self._sights: dict[tuple[Principal, Ref], Sight] = {}
+        self.epoch = _epoch(self._rules)
 
     def decide(self, principal: Principal, verb: Verb, ref: Ref) -> Decision:
         """The verdict on a canonical address, with the rule that gave it."""
+        if not self._rules:
+            return OPEN
         key = (principal, verb, ref)
         decision = self._memo.get(key)
         if decision is None:
-            if len(self._memo) >= MEMO_SIZE:
-                self._memo.clear()
-            decision = self._memo[key] = self._evaluate(principal, verb, ref)
+            spellings = self._spellings(ref)
+            decision = self._rulebook(principal, verb).decide(spellings)
+            # In which root a file stands can change, and its absolute spelling with it. A yes that has grown
+            # old is caught at the entry's target; a no would stay, so it is not kept.
+            if (decision.allowed or len(spellings) == 1) and _length(ref) <= MEMO_CHARACTERS:
+                if len(self._memo) >= MEMO_SIZE:
+                    self._memo.clear()
+                self._memo[key] = decision
         return decision
 
     def allows(self, principal: Principal, verb: Verb, ref: Ref) -> bool:
@@ -93,45 +84,44 @@ class Policy:
         """Whether anything that the pattern covers could be allowed. Exact for an exact pattern."""
         if not self._rules:
             return True
-        book = self._rulebook(principal, verb)
-        inside = glob.literal
-        if inside.absolute:
+        if glob.exact:
             try:
-                inside = self._addresses.canonical(inside)
+                return self.allows(principal, verb, self._addresses.canonical(glob.literal))
             except OctavoError:
                 return False
-        forms = self._forms(inside)
-        if any(rule.covers(forms) for rule in book.denies if rule.glob.subtree):
-            return False
-        return any(rule.glob.may_overlap(Glob(f"{form}/*" if form.segments else f"{form.scheme}://*"))
-                   for rule in book.allows for form in forms)  # fmt: skip
+        return self._rulebook(principal, verb).may_reach(glob, self._addresses.canonical)
 
     async def __call__(self, call: Call, call_next: Next) -> Reply:
-        if call.fault is not None:
-            raise self._faulted(call, call.fault)
+        fault = call.fault
+        if fault is not None:
+            raise forbidden(call, fault) if isinstance(fault, Forbidden) else fault
         op, ref = call.op, call.ref
         if ref.absolute:
             try:
                 ref = self._addresses.canonical(ref)
-            except Forbidden as outside:
-                raise self._faulted(call, outside) from None
+            except OctavoError as outside:
+                # A pattern that begins above the roots too: its events would tell where they are.
+                raise told(call, outside) from None
             call = call._replace(ref=ref)
-        if op == "list":
-            return await self._listing.page(call, call_next, self)
         if op == "templates":
             return [offered for offered in await call_next(call) if self._offers(call.principal, offered)]
         if ref.scheme not in self._served and ref.scheme != "*":
             raise InvalidParams(f"No source serves {ref.scheme}:// here", uri=call.uri, reason="unknown_scheme")
-        if op == "complete":
-            return self._visible_values(call, await call_next(call))
         if op == "watch":
             return await self._watch(call, call_next)
         verb = VERB_OF[op]
-        decision = self.decide(call.principal, verb, ref)
-        call.trail.rule = decision.rule
+        try:
+            if op == "list":
+                return await self._listing.page(call, call_next, self)
+            if op == "complete":
+                return await self._complete(call, call_next)
+            decision = self.decide(call.principal, verb, ref)
+            call.trail.rule = decision.rule
+            reply = await call_next(call) if decision.allowed else None
+        except OctavoError as raised:
+            raise told(call, raised) from None
         if not decision.allowed:
             raise self._refusal(call, verb, decision)
-        reply = await call_next(call)
         entry = reply.entry if isinstance(reply, Content) else reply
         if isinstance(entry, Entry) and entry.target is not None:
             # A link is served only if the address it leads to may be read as well.
@@ -141,6 +131,11 @@ class Policy:
                 raise self._refusal(call, verb, decision)
         return reply
 
+    def _refusal(self, call: Call, verb: Verb, decision: Decision) -> OctavoError:
+        if decision.hidden and (by_name := self._addresses.refuses(call.ref)) is not None:
+            return told(call, by_name)  # as for every other name of that kind
+        return refusal(call, verb, decision)
+
     def shows(self, principal: Principal, entry: Entry) -> bool:
         """Whether a listing may contain the entry."""
         verb = _LIST_VERB.get(entry.ref.scheme, "list")
@@ -149,139 +144,121 @@ class Policy:
             return False
         return entry.target is None or self.decide(principal, verb, entry.target).allowed
 
+    def sight(self, principal: Principal, scope: Ref) -> Sight:
+        """How much of what stands under the scope a listing may show."""
+        if not self._rules:
+            return "all"
+        key = (principal, scope)
+        sight = self._sights.get(key)
+        if sight is None:
+            if len(self._sights) >= SIGHTS:
+                self._sights.clear()
+            sight = self._sights[key] = self._look(principal, scope.bare)
+        return sight
+
+    def _look(self, principal: Principal, scope: Ref) -> Sight:
+        verb = _LIST_VERB.get(scope.scheme, "list")
+        if self._rulebook(principal, verb).allows_all(scope.scheme):
+            return "all"
+        under = Glob(f"{scope}/*" if scope.segments else f"{scope.scheme}://*")
+        return "some" if self.may_reach(principal, verb, under) else "none"
+
     async def _watch(self, call: Call, call_next: Next) -> Reply:
         glob: Glob = call.arguments["glob"]
-        if glob.exact:
+        if glob.exact or not self.may_reach(call.principal, "watch", glob):
             decision = self.decide(call.principal, "watch", call.ref)
-        elif self.may_reach(call.principal, "watch", glob):
-            decision = Decision(True, "by event", "each event is decided when it is delivered")
+            decision = decision if glob.exact or not decision.allowed else CLOSED
         else:
-            decision = _CLOSED
+            decision = _BY_EVENT
         call.trail.rule = decision.rule
-        if not decision.allowed:
-            raise self._refusal(call, "watch", decision)
+        # What does not exist can be watched, and so can what is hidden: no event of it is ever delivered.
+        if not decision.allowed and not decision.hidden:
+            raise refusal(call, "watch", decision)
         return await call_next(call)
 
-    def _visible_values(self, call: Call, values: Iterable[str]) -> list[str]:
+    async def _complete(self, call: Call, call_next: Next) -> list[str]:
         """Completions that name something the caller may list; a name alone is a leak already."""
-        verb = _LIST_VERB.get(call.ref.scheme, "list")
-        if call.ref.scheme == "prompt":
-            return list(values) if self.decide(call.principal, verb, call.ref).allowed else []
-        template: str = call.arguments.get("template") or f"{call.ref.scheme}://{{+path}}"
-        given = dict(call.arguments["given"])
+        who, scheme, asked = call.principal, call.ref.scheme, call.arguments
+        if scheme == "prompt":
+            decision = self.decide(who, "render", call.ref)
+            call.trail.rule = decision.rule
+            if decision.hidden:
+                raise absent(call)
+            return list(await call_next(call)) if decision.allowed else []
+        values: Sequence[str] = await call_next(call)
+        if not self._rules:
+            return list(values)
+        # A source completes a variable for all its templates at once, so a value has to be visible in each
+        # of them; and only in them, or a caller could have hidden names judged by a template of its own.
+        general = f"{scheme}://{{+path}}"
+        known = {general, *(offered.uri_template for offered in self._addresses.templates())}
+        mine = [t for t in known if t.startswith(f"{scheme}://") and asked["argument"] in variables(t)]
+        if (asked.get("template") or general) not in mine:
+            return []
+        given: Mapping[str, str] = asked["given"]
         return [
             value
             for value in values
-            if self._could_list(call.principal, _expand(template, {**given, call.arguments["argument"]: value}))
+            if all(self._could_list(who, expand(t, {**given, asked["argument"]: value})) for t in mine)
         ]
 
     def _offers(self, principal: Principal, template: Template) -> bool:
         """A template is seen by whoever may list something that it could stand for."""
         try:
-            return self.may_reach(principal, "list", _below(template.uri_template))
+            return self.may_reach(principal, "list", below(template.uri_template))
         except OctavoError:
             return False
 
     def _could_list(self, principal: Principal, uri: str) -> bool:
         try:
             if uri.endswith("/") or "{" in uri:
-                return self.may_reach(principal, "list", _below(uri))
-            return self.decide(principal, "list", self._addresses.canonical(Ref.parse(uri))).allowed
+                return self.may_reach(principal, "list", below(uri))
+            return self.allows(principal, "list", self._addresses.canonical(Ref.parse(uri)))
         except OctavoError:
             return False
 
-    def _evaluate(self, principal: Principal, verb: Verb, ref: Ref) -> Decision:
-        if not self._rules:
-            return _OPEN
-        return self._rulebook(principal, verb).decide(self._forms(ref.bare))
-
-    def _rulebook(self, principal: Principal, verb: Verb) -> _Rulebook:
+    def _rulebook(self, principal: Principal, verb: Verb) -> Rulebook:
         book = self._compiled.get((principal, verb))
         if book is None:
             if len(self._compiled) >= MEMO_SIZE:
                 self._compiled.clear()
-            mine = [r for r in self._rules if (r.may is None or verb in r.may) and r.concerns(principal)]
-            book = self._compiled[principal, verb] = _Rulebook(mine)
+            mine = [rule for rule in self._rules if rule.concerns(principal, verb)]
+            book = self._compiled[principal, verb] = Rulebook(mine)
         return book
 
-    def _forms(self, ref: Ref) -> tuple[Ref, ...]:
-        other = self._addresses.spelled(ref) if ref.scheme in self._addresses.exposed else ref
-        return (ref,) if other == ref else (ref, other.bare)
+    def _spellings(self, ref: Ref) -> tuple[Ref, ...]:
+        """Without parameters, but found with them: `?root=2` says which absolute spelling is meant."""
+        if ref.scheme not in self._addresses.exposed:
+            return (ref.bare,)
+        try:
+            other = self._addresses.spelled(ref).bare
+        except OctavoError:  # parameters that the source will refuse
+            other = self._addresses.spelled(ref.bare).bare
+        return (ref.bare,) if other == ref.bare else (ref.bare, other)
 
-    def _refusal(self, call: Call, verb: Verb, decision: Decision) -> OctavoError:
-        if decision.hidden:
-            return NotFound(f"Resource not found: {call.uri}", uri=call.uri)
-        data: dict[str, Any] = {
-            "agent": call.principal.id,
-            "required_permission": verb,
-            "resource": decision.pattern or call.uri,
-        }
-        if decision.why:
-            data["why"] = decision.why
-        if call.principal.id == LOCAL:
-            data["hint"] = "start the server with --as AGENT to act as an agent of the configuration"
-        return Forbidden(f"Access denied to resource: {call.uri}", **data)
-
-    def _faulted(self, call: Call, fault: OctavoError) -> OctavoError:
-        if isinstance(fault, Forbidden):
-            return Forbidden(
-                f"Access denied to resource: {call.uri}",
-                agent=call.principal.id,
-                required_permission=VERB_OF[call.op],
-                resource=call.uri,
-                why=fault.message,
-            )
-        return fault
+    def _usual(self, glob: Glob) -> Glob:
+        """An absolute pattern in the spelling that addresses have here: a root behind a link is known by two."""
+        literal, of = glob.literal, self._addresses
+        if not literal.absolute:
+            return glob
+        try:
+            usual = of.spelled(of.canonical(literal)).bare
+            if usual == literal or of.canonical(usual) != of.canonical(literal):
+                return glob
+        except OctavoError:  # above the roots, or outside
+            return glob
+        rest = glob.text.split("/")[3 + len(literal.segments) :]  # behind `file:///` and the fixed names
+        return Glob("/".join([str(usual).replace("*", "%2A"), *rest]))
 
 
-class _Pattern(NamedTuple):
-    glob: Glob
-    decision: Decision
-
-    def covers(self, forms: Collection[Ref]) -> bool:
-        return any(self.glob.matches(form) for form in forms)
-
-
-class _Rulebook:
-    """The rules of one principal for one verb, found by scheme and first segment.
-
-    A thousand rules on as many folders cost what the two or three on one folder cost.
-    """
-
-    def __init__(self, rules: Iterable[Rule]) -> None:
-        self.denies: list[_Pattern] = []
-        self.allows: list[_Pattern] = []
-        self._by_head: dict[tuple[str, str], tuple[list[_Pattern], list[_Pattern]]] = {}
-        for rule in rules:
-            for glob in rule.what:
-                pattern = _Pattern(glob, Decision(rule.allow, rule.name, rule.why, rule.hide, glob.text))
-                (self.allows if rule.allow else self.denies).append(pattern)
-                literal = glob.literal
-                head = (literal.scheme, literal.segments[0] if literal.segments else "")
-                self._by_head.setdefault(head, ([], []))[rule.allow].append(pattern)
-
-    def decide(self, forms: Collection[Ref]) -> Decision:
-        candidates = [
-            found
-            for form in forms
-            for first in {form.segments[0] if form.segments else "", ""}
-            for head in ((form.scheme, first), ("*", first))
-            if (found := self._by_head.get(head)) is not None
-        ]
-        for kind in (0, 1):  # denies first
-            for found in candidates:
-                for pattern in found[kind]:
-                    if pattern.covers(forms):
-                        return pattern.decision
-        return _CLOSED
+def _epoch(rules: Sequence[Rule]) -> str:
+    """The same for the same rules, in every process."""
+    told = [
+        (rule.who, rule.may and sorted(rule.may), [glob.text for glob in rule.what], rule.allow, rule.hide)
+        for rule in rules
+    ]
+    return hashlib.blake2b(repr(told).encode(), digest_size=8).hexdigest()
 
 
-def _below(template: str) -> Glob:
-    """Everything under the fixed part of a template or of a half-written address."""
-    return Glob(template.partition("{")[0].rpartition("/")[0] + "/*")
-
-
-def _expand(template: str, values: dict[str, str]) -> str:
-    for name, value in values.items():
-        template = template.replace(f"{{{name}}}", value).replace(f"{{+{name}}}", value)
-    return template
+def _length(ref: Ref) -> int:
+    return sum(map(len, ref.segments)) + sum(len(key) + len(value) for key, value in ref.params)

@@ -59,7 +59,7 @@ class Quota:
             account = self._open(principal.id)
         if account.in_flight >= self._in_flight:
             raise RateLimited(retry_after=1.0, limit="in_flight", allowed=self._in_flight)
-        if principal.keyed and self._interval:
+        if principal.key and self._interval:
             now = self._now()
             due = account.due
             if due <= now:

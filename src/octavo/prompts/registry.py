@@ -10,11 +10,11 @@ from typing import Any, TypeAlias
 from octavo.core.errors import Conflict, InternalError, InvalidParams
 from octavo.core.model import Call
 from octavo.core.ports import Next, Reply
+from octavo.core.shelf import Shelf
 from octavo.core.surface import PromptInfo, PromptResult
 from octavo.prompts.arguments import checked, completions, schema_of
 from octavo.prompts.loader import Problem, load
 from octavo.prompts.render import render
-from octavo.core.shelf import Shelf
 from octavo.prompts.template import Check, Compile, Template
 
 # A prompt of a plugin. `call.arguments` are checked values; what it asks with `ask` are child calls.

@@ -12,10 +12,10 @@ from typing import Any, TypeAlias, cast
 from octavo.core.errors import Conflict, InternalError, InvalidParams, Timeout
 from octavo.core.model import Call
 from octavo.core.ports import Next, Reply
+from octavo.core.shelf import Shelf
 from octavo.core.surface import Text, ToolInfo, ToolResult
 from octavo.tools.context import ToolContext
 from octavo.tools.schema import Check, compile_schema, mentions
-from octavo.core.shelf import Shelf
 
 # A str becomes one text block, a mapping structured content with its JSON as text. Anything else but
 # a ToolResult goes to the wire as it is, which only makes sense for a plugin with `protocol: true`.

@@ -132,7 +132,7 @@ class Engine:
     def _stays_hidden(self, rule: Rule, secret: bytes) -> bool:
         if rule.accept is not None and not rule.accept(secret.decode("utf-8", "replace")):
             return False
-        return not any(allowed.search(secret) for allowed in self._allow)
+        return not any(allowed.fullmatch(secret) for allowed in self._allow)
 
     def _replaced(self, raw: bytes, spans: Sequence[tuple[int, int, int]]) -> bytes:
         pieces: list[bytes] = []

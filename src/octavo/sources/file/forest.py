@@ -21,6 +21,7 @@ from octavo.sources.file.mime import mime_type
 from octavo.sources.file.stats import identity, is_settled
 from octavo.sources.file.text import decoded
 from octavo.sources.file.tree import Names, Seen, Tree
+from octavo.sources.file.walk import Walk
 
 _ATTEMPTS: Final = 2  # readings of a file that changes while it is read
 
@@ -31,8 +32,18 @@ class Place(NamedTuple):
 
 
 class Forest:
-    def __init__(self, trees: Sequence[Tree], addresses: Addresses, digests: Digests, *, absolute: bool) -> None:
+    def __init__(
+        self,
+        trees: Sequence[Tree],
+        addresses: Addresses,
+        digests: Digests,
+        wall: Callable[[], float],
+        *,
+        absolute: bool,
+    ) -> None:
         self.trees = trees
+        self._walks = [Walk(tree, wall) for tree in trees]
+        self._wall = wall
         self._addresses = addresses
         self._digests = digests
         self._absolute = absolute
@@ -72,10 +83,10 @@ class Forest:
         uri = str(ref)
         raise SourceUnavailable(f"The resource changes faster than it can be read: {uri}", retry_after=0.1, uri=uri)
 
-    def stamp(self, where: Where, now: float) -> tuple[int, tuple[int, int, int, int, int]] | None:
+    def stamp(self, where: Where) -> tuple[int, tuple[int, int, int, int, int]] | None:
         """Raises OSError wherever a full look would be needed."""
         k, seen = self._glance(where)
-        return (k, identity(seen.stat)) if is_settled(seen.stat, now) else None
+        return (k, identity(seen.stat)) if is_settled(seen.stat, self._wall()) else None
 
     def root_of(self, where: Where) -> int:
         """Raises OSError wherever a full look would be needed."""
@@ -127,7 +138,7 @@ class Forest:
         if tree.rules.verdict(start) == "served" and start >= begin and self.facts(Place(start, k)) is not None:
             yield Place(start, k)
         elif not any(tree.rules.hides(start[: i + 1]) for i in range(len(start))):
-            for names in tree.walk(start, begin=begin, recursive=recursive, stop=stop):
+            for names in self._walks[k].files(start, begin=begin, recursive=recursive, stop=stop):
                 yield Place(names, k)
 
     def _open(self, ref: Ref, where: Where, *, wait: bool) -> tuple[int, int, Seen]:

@@ -16,7 +16,7 @@ from typing import Final
 from octavo.sources.file.confine import Root
 
 MAX_LINKS: Final = 40  # the kernel's own limit
-_MAX_STEPS: Final = 10_000  # links can make one path arbitrarily long
+_MAX_STEPS: Final = 2_500  # as many as an address can have, and some; links could make any number
 
 
 def resolve(root: Root, names: tuple[str, ...], *, follow: bool) -> tuple[str, ...]:
@@ -39,8 +39,7 @@ def resolve(root: Root, names: tuple[str, ...], *, follow: bool) -> tuple[str, .
                 steps += len(real)
                 here = _replace(here, root.open(real, "look"))
                 continue
-            name = on_disk(here, name)
-            found = os.stat(name.encode(), dir_fd=here, follow_symlinks=False)
+            name, found = find(here, name)
             if stat.S_ISLNK(found.st_mode):
                 links += 1
                 if not follow or links > MAX_LINKS:
@@ -55,19 +54,17 @@ def resolve(root: Root, names: tuple[str, ...], *, follow: bool) -> tuple[str, .
     return tuple(real)
 
 
-def on_disk(here: int, name: str) -> str:
+def find(here: int, name: str) -> tuple[str, os.stat_result]:
     """The entry of the directory `here` that the canonical `name` stands for.
 
     The exact name first; else the one entry whose NFC form it is, because disks keep the form in
     which a name was written and addresses are NFC.
     """
     try:
-        os.stat(name.encode(), dir_fd=here, follow_symlinks=False)
+        return name, os.stat(name.encode(), dir_fd=here, follow_symlinks=False)
     except FileNotFoundError:
         if name.isascii():
             raise
-    else:
-        return name
     readable = os.open(b".", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC, dir_fd=here)
     try:
         with os.scandir(readable) as entries:
@@ -78,7 +75,7 @@ def on_disk(here: int, name: str) -> str:
         raise _os_error(errno.EEXIST)
     if not twins:
         raise _os_error(errno.ENOENT)
-    return twins[0]
+    return twins[0], os.stat(twins[0].encode(), dir_fd=here, follow_symlinks=False)
 
 
 def _parts_of_link(here: int, name: str) -> list[str]:

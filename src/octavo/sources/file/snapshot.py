@@ -9,26 +9,20 @@ from __future__ import annotations
 
 import errno
 import os
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from typing import Final, NamedTuple
+from typing import Final
 
-from octavo.core.model import Change, ChangeKind, Entry
-from octavo.core.ref import Ref
 from octavo.sources.file.entries import Facts
 from octavo.sources.file.faults import ABSENT, DENIED
 from octavo.sources.file.forest import Forest, Place
 from octavo.sources.file.hints import Batch, Hints
 from octavo.sources.file.names import canonical_name
+from octavo.sources.file.tell import Told, tell
 from octavo.sources.file.tree import Child, Names
 
 _FILES_A_STEP: Final = 256
 _FEW: Final = 4  # names beyond ASCII that are cheaper to find one by one than by reading their directory
-
-
-class Told(NamedTuple):
-    root: int
-    change: Change
 
 
 @dataclass(slots=True, eq=False)
@@ -52,6 +46,8 @@ class Snapshot:
         self._links: dict[Place, set[Place]] = {}  # from a file to the links that lead to it
         self._loose: set[Place] = set()  # links that lead nowhere yet
         self._postponed: dict[_Folder, set[str]] = {}  # names in directories that are not where they were
+        self._touched: set[Place] = set()  # plain files that this batch has looked at
+        self._rerouted = False  # it has looked at something else, through which links may lead
         self._before: dict[Place, Facts | None] = {}  # of every place that this batch has changed
         self.unfollowed = False  # a directory exists that gives no hints
 
@@ -59,6 +55,7 @@ class Snapshot:
         """The first look, in small steps."""
         for k in range(len(self._forest.trees)):
             yield from self._visit(Place((), k), ())
+        self._follow_links(every=True)
         self._before.clear()
 
     def reconcile(self, batch: Batch) -> list[Told]:
@@ -69,13 +66,9 @@ class Snapshot:
                 _exhaust(self._visit(Place((), k), (), deep=True))
         else:
             self._look_at(batch)
-        for place in list(self._before):
-            for link in list(self._links.get(place, ())):
-                self._look_again(link)
-        if any(facts is None for facts in self._before.values()):
-            for place in list(self._loose):
-                self._look_again(place)
-        return self._told()
+        self._follow_links(every=batch.everything)
+        before, self._before = self._before, {}
+        return tell(self._forest, before, self._known, self._wall())
 
     def _look_at(self, batch: Batch) -> None:
         for handle in batch.folders:
@@ -121,9 +114,26 @@ class Snapshot:
         """The directory was moved after these hints: its parents' hints come next, and it may be moved back."""
         self._postponed.setdefault(folder, set()).update(disk_names)
 
+    def _follow_links(self, *, every: bool) -> None:
+        """Looks again at links whose way or end this batch has looked at: that happens elsewhere than they are."""
+        every = every or self._rerouted
+        again = [links for file, links in self._links.items() if every or file in self._touched or file in self._before]
+        if every or any(facts is None for facts in self._before.values()):
+            again.append(self._loose)
+        for place in [place for links in again for place in links]:
+            self._look_again(place)
+        self._touched.clear()
+        self._rerouted = False
+
     def _take_in(self, folder: _Folder, name: str, child: Child | None) -> None:
         place = Place((*folder.place.names, name), folder.place.root)
         known = folder.folders.get(name)
+        old = folder.files.get(name)
+        if (child is None or child.kind == "file") and (old is None or old.own == place.names) and known is None:
+            self._rerouted |= child is None and old is None  # not for callers to see, but links may lead through it
+            self._touched.add(place)
+        else:
+            self._rerouted = True
         if child is not None and child.kind == "directory":
             self._set(folder, name, None)
             _exhaust(self._visit(place, (*folder.disk, child.disk), deep=False))
@@ -139,9 +149,9 @@ class Snapshot:
     def _visit(self, place: Place, disk: Names, *, deep: bool | None = None) -> Iterator[None]:
         """Compares a directory with what is known of it. New ones below are always visited; known ones too if
         `deep`; and with `deep=False` a known directory that is still the same is not read at all."""
-        stack = [(place, disk)]
+        stack = [(place, disk, deep)]
         while stack and not self._stop():
-            place, disk = stack.pop()
+            place, disk, deep = stack.pop()
             yield
             tree = self._forest.trees[place.root]
             known = self._folders.get(place)
@@ -158,7 +168,9 @@ class Snapshot:
                 if known is not None and known.identity != identity:
                     self._drop(known)
                     known = None
-                if known is not None and deep is False:
+                if known is not None and self._has_lost_its_handle(known):
+                    deep = True
+                elif known is not None and deep is False:
                     continue
                 folder = known or self._added(place, disk, identity)
                 folder.disk = disk
@@ -175,7 +187,7 @@ class Snapshot:
             for number, child in enumerate(children):
                 if child.kind == "directory":
                     if deep or child.name not in folder.folders:
-                        stack.append((Place((*place.names, child.name), place.root), (*disk, child.disk)))
+                        stack.append((Place((*place.names, child.name), place.root), (*disk, child.disk), deep))
                 else:
                     self._take_in(folder, child.name, child)
                     if number % _FILES_A_STEP == _FILES_A_STEP - 1:
@@ -201,6 +213,10 @@ class Snapshot:
                 self._by_handle.pop(folder.handle, None)  # of a directory that had this name and inode before
             folder.handle = handle
             self._by_handle[handle] = folder  # a moved directory keeps its handle: the new place takes it over
+
+    def _has_lost_its_handle(self, folder: _Folder) -> bool:
+        """It was moved away and back, and found in the other place between: that one took its handles over."""
+        return folder.handle is not None and self._by_handle.get(folder.handle) is not folder
 
     def _drop(self, folder: _Folder) -> None:
         above = self._folders.get(Place(folder.place.names[:-1], folder.place.root)) if folder.place.names else None
@@ -240,38 +256,9 @@ class Snapshot:
         else:
             self._look_in(folder, {place.names[-1]})
 
-    def _told(self) -> list[Told]:
-        """Changes of what a listing shows: with several roots one file can change the address of another."""
-        before, self._before = self._before, {}
-        told: list[Told] = []
-        at = self._wall()
-        for names in sorted({place.names for place in before}):
-            places = [Place(names, k) for k in range(len(self._forest.trees))]
-            new = self._listed([(place, self._known(place)) for place in places])
-            old = self._listed([(p, before[p] if p in before else self._known(p)) for p in places])
-            for ref in old.keys() | new.keys():
-                was, now = old.get(ref), new.get(ref)
-                if was == now:
-                    continue
-                kind: ChangeKind = "updated" if was and now else "created" if now else "deleted"
-                root, _ = now or was or (0, None)
-                change = Change(kind=kind, ref=ref, at=at, old=was and was[1], new=now and now[1])
-                told.append(Told(root, change))
-        told.sort(key=lambda one: one.change.kind != "deleted")  # a move: first away, then there
-        return told
-
     def _known(self, place: Place) -> Facts | None:
         folder = self._folders.get(Place(place.names[:-1], place.root))
         return None if folder is None else folder.files.get(place.names[-1])
-
-    def _listed(self, places: Iterable[tuple[Place, Facts | None]]) -> dict[Ref, tuple[int, Entry]]:
-        listed: dict[Ref, tuple[int, Entry]] = {}
-        for place, facts in places:
-            if facts is not None:
-                shadowed = bool(listed)
-                entry = self._forest.listed(place, facts, shadowed=shadowed)
-                listed[self._forest.address(place, shadowed=shadowed)] = (place.root, entry)
-        return listed
 
 
 def _identity(fd: int) -> tuple[int, int]:

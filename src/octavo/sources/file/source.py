@@ -10,10 +10,10 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
 from types import TracebackType
-from typing import Final, Literal, TypeVar
+from typing import Final, Literal, NamedTuple, TypeVar
 
 from octavo.core.clock import Clock, SystemClock
-from octavo.core.errors import InvalidParams, SourceUnavailable
+from octavo.core.errors import InvalidParams, OctavoError, SourceUnavailable
 from octavo.core.model import Change, Content, Entry, Page, Template
 from octavo.core.ref import Ref
 from octavo.sources.file.addresses import Addresses, FileRoot, Where
@@ -32,6 +32,16 @@ T = TypeVar("T")
 
 _THREADS: Final = 8
 _CLOSE_SECONDS: Final = 5.0
+_LOOKS: Final = 20_000  # files whose last look is remembered
+_LOOK_SECONDS: Final = 0.25
+
+
+class _Look(NamedTuple):
+    """What a file was when it was last looked at, and how long that may be believed."""
+
+    epoch: object
+    until: float
+    stamp: object
 
 
 class FileSource:
@@ -74,7 +84,7 @@ class FileSource:
         self._rules = Rules(extensions, hidden)
         self._tree = partial(
             Tree, rules=self._rules, confinement=confinement, symlinks=symlinks, hard_links=hard_links,
-            exclude_dirs=tuple(exclude_dirs), wall=self._clock.wall,
+            exclude_dirs=tuple(exclude_dirs),
         )  # fmt: skip
         self._listed = Ref.of(scheme, [part for part in list_under.split("/") if part]).segments
         self._list_recursive = list_recursive
@@ -84,6 +94,7 @@ class FileSource:
         self._open: Forest | None = None
         self._pool: ThreadPoolExecutor | None = None
         self._watcher: Watcher | None = None
+        self._looks: dict[Ref, _Look] = {}
 
     def __repr__(self) -> str:
         return f"FileSource({self.scheme}://, {len(self._roots)} root(s))"
@@ -102,7 +113,7 @@ class FileSource:
             for tree in trees:
                 tree.close()
             raise
-        self._open = Forest(trees, self._addresses, self._digests, absolute=self._absolute)
+        self._open = Forest(trees, self._addresses, self._digests, self._clock.wall, absolute=self._absolute)
         self._pool = ThreadPoolExecutor(_THREADS, thread_name_prefix=f"octavo-{self.scheme}")
         self._watcher = Watcher(self._open, self._pool, self._clock, hints([root.path for root in self._roots]))
         return self
@@ -136,6 +147,10 @@ class FileSource:
             return await self._in_thread(work, scope)
         finally:
             stop.set()  # a thread whose caller has gone away stops at the next directory
+
+    async def armed(self) -> None:
+        if self._watcher is not None:
+            await self._watcher.armed()
 
     async def stat(self, ref: Ref) -> Entry:
         forest, where = self._forest, self._served(ref)
@@ -180,12 +195,36 @@ class FileSource:
                 pass
         return self._addresses.absolute(where.names, root) or ref
 
-    def stamp(self, ref: Ref, op: str) -> object | None:
-        """For a listing the watch tells; for the rest one look at the file, through the same confinement."""
+    def refuses(self, ref: Ref) -> OctavoError | None:
         try:
+            self._served(ref)
+        except OctavoError as refused:
+            return refused
+        return None
+
+    def stamp(self, ref: Ref, op: str) -> object | None:
+        """For a listing the watch tells; for the rest one look at the file, through the same confinement.
+
+        A look holds as long as the kernel has reported nothing from the whole tree. It reports a change
+        before the call that made it returns, so that is as fresh as looking again. Writes through a mapping
+        or through a hard link elsewhere are not reported: for those a look is repeated after a moment.
+        """
+        try:
+            epoch = None if self._watcher is None else self._watcher.epoch()
             if op == "list":
-                return None if self._watcher is None else self._watcher.epoch()
-            return self._forest.stamp(self._served(ref), self._clock.wall())
+                return epoch
+            if epoch is None:
+                return self._forest.stamp(self._served(ref))
+            now = self._clock.monotonic()
+            look = self._looks.get(ref)
+            if look is not None and look.epoch == epoch and look.until > now:
+                return look.stamp
+            stamp = self._forest.stamp(self._served(ref))
+            if stamp is not None:
+                if len(self._looks) >= _LOOKS:
+                    self._looks.clear()
+                self._looks[ref] = _Look(epoch, now + _LOOK_SECONDS, stamp)
+            return stamp
         except Exception:  # a stamp that cannot be had is no stamp
             return None
 

@@ -9,17 +9,15 @@ import errno
 import os
 import stat
 import unicodedata
-from bisect import bisect_left
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from operator import attrgetter
 from pathlib import Path
 from typing import Final, Literal, NamedTuple
 
 from octavo.sources.file.confine import MAX_PATH_BYTES, Confinement, Root
-from octavo.sources.file.faults import ABSENT, DENIED
+from octavo.sources.file.faults import ABSENT
 from octavo.sources.file.names import Rules, canonical_name
-from octavo.sources.file.resolve import on_disk, resolve
-from octavo.sources.file.stats import identity, is_settled
+from octavo.sources.file.resolve import find, resolve
 
 Symlinks = Literal["inside", "refuse"]
 HardLinks = Literal["auto", "refuse", "allow"]
@@ -27,9 +25,7 @@ Names = tuple[str, ...]
 
 _ATTEMPTS: Final = 3  # a link that is replaced while it is followed
 _LINK_IN_THE_WAY: Final = frozenset((errno.ELOOP, errno.ENOTDIR, errno.EMLINK))
-_LARGE: Final = 512
-_LARGE_KEPT: Final = 4
-_name: Final = attrgetter("name")
+by_name: Final = attrgetter("name")
 
 
 class Seen(NamedTuple):
@@ -55,12 +51,9 @@ class Tree:
         symlinks: Symlinks,
         hard_links: HardLinks,
         exclude_dirs: Sequence[Path],
-        wall: Callable[[], float],
     ) -> None:
         self.root = Root(path, confinement)
         self.rules = rules
-        self._wall = wall
-        self._large: dict[object, list[Child]] = {}  # sorted directories, by what stat says of them
         self._follow = symlinks == "inside"
         self._hard_links = hard_links == "allow" or (hard_links == "auto" and not _others_write(self.root.stat_of_root))
         real = os.path.realpath(path)
@@ -150,82 +143,26 @@ class Tree:
                     continue
                 if len(entry.name.encode()) <= room and not self.rules.hides((*names, name)):
                     children.append(Child(name, entry.name, kind))
-        children.sort(key=_name)
+        children.sort(key=by_name)
         return children
 
     def child(self, fd: int, names: Names, name: str) -> Child | None:
         """One of the children of an open directory, without reading all of it where that can be avoided."""
         try:
-            disk = on_disk(fd, name)
-            mode = os.stat(disk.encode(), dir_fd=fd, follow_symlinks=False).st_mode
+            disk, found = find(fd, name)
         except OSError as error:
             if error.errno in ABSENT or error.errno == errno.EEXIST:
                 return None
             raise
         if len(disk.encode()) > _room(names) or self.rules.hides((*names, name)):
             return None
-        if stat.S_ISDIR(mode):
+        if stat.S_ISDIR(found.st_mode):
             return Child(name, disk, "directory")
-        if stat.S_ISREG(mode) and self.rules.allows(name):
+        if stat.S_ISREG(found.st_mode) and self.rules.allows(name):
             return Child(name, disk, "file")
-        if stat.S_ISLNK(mode) and self._follow and self.rules.allows(name):
+        if stat.S_ISLNK(found.st_mode) and self._follow and self.rules.allows(name):
             return Child(name, disk, "link")
         return None
-
-    def walk(
-        self, start: Names, *, begin: Names = (), recursive: bool = True, stop: Callable[[], bool] = lambda: False
-    ) -> Iterator[Names]:
-        """The files and links below a directory, ordered by names, from `begin` on. Nothing before it is opened.
-
-        One descriptor at a time, no recursion: a tree can be as deep as an address can be long.
-        """
-        try:
-            stack = [self._frame(start, self.on_disk(start), begin)]
-        except OSError as error:
-            if error.errno in ABSENT or error.errno in DENIED:
-                return
-            raise
-        while stack and not stop():
-            names, disk, rest = stack[-1]
-            for child in rest:
-                below = (*names, child.name)
-                if child.kind != "directory":
-                    yield below
-                elif recursive:
-                    try:
-                        stack.append(self._frame(below, (*disk, child.disk), begin))
-                    except OSError as error:
-                        if error.errno in ABSENT or error.errno in DENIED:
-                            continue
-                        raise
-                    break
-            else:
-                stack.pop()
-
-    def _frame(self, names: Names, disk: Names, begin: Names) -> tuple[Names, Names, Iterator[Child]]:
-        fd = self.open_directory(disk)
-        try:
-            children = self._remembered(fd, names)
-        finally:
-            os.close(fd)
-        depth = len(names)
-        if depth < len(begin) and names == begin[:depth]:
-            children = children[bisect_left(children, begin[depth], key=_name) :]
-        return names, disk, iter(children)
-
-    def _remembered(self, fd: int, names: Names) -> list[Child]:
-        """The children; those of a large directory are kept, or each page of its listing would sort it again."""
-        found = os.fstat(fd)
-        key = (names, identity(found))
-        known = self._large.get(key)
-        if known is not None:
-            return known
-        children = self.children(fd, names)
-        if len(children) >= _LARGE and is_settled(found, self._wall()):
-            if len(self._large) >= _LARGE_KEPT:
-                self._large.clear()
-            self._large[key] = children
-        return children
 
     def _opened(self, disk: Names, own: Names, *, wait: bool = True) -> tuple[int, Seen]:
         fd = self.root.open(disk, "read", wait=wait)

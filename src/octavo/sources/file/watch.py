@@ -16,7 +16,8 @@ from octavo.core.model import Change, ChangeKind
 from octavo.sources.file.addresses import Where
 from octavo.sources.file.forest import Forest
 from octavo.sources.file.hints import Batch, Hints
-from octavo.sources.file.snapshot import Snapshot, Told
+from octavo.sources.file.snapshot import Snapshot
+from octavo.sources.file.tell import Told
 
 log = logging.getLogger(__name__)
 
@@ -37,13 +38,11 @@ class Watcher:
         pool: ThreadPoolExecutor,
         clock: Clock,
         make_hints: Callable[[], Hints],
-        poll_seconds: float = POLL_SECONDS,
     ) -> None:
         self._forest = forest
         self._pool = pool
         self._clock = clock
         self._make_hints = make_hints
-        self._poll_seconds = poll_seconds
         self._hints: Hints | None = None
         self._snapshot: Snapshot | None = None
         self._started: asyncio.Future[None] | None = None
@@ -63,17 +62,21 @@ class Watcher:
         consumer = _Consumer(where)
         self._consumers.add(consumer)
         try:
-            if self._started is None:
-                self._started = self._start()
-            try:
-                await asyncio.shield(self._started)
-            except OSError:
-                raise SourceUnavailable("The directories cannot be watched now", retry_after=1.0) from None
+            await self.armed()
             while not self._stopped.is_set():
                 for change in await consumer.take():
                     yield change
         finally:
             self._consumers.discard(consumer)
+
+    async def armed(self) -> None:
+        """Returns when the first look is done. Raises SourceUnavailable when the directories cannot be watched."""
+        if self._started is None:
+            self._started = self._start()
+        try:
+            await asyncio.shield(self._started)
+        except OSError:
+            raise SourceUnavailable("The directories cannot be watched now", retry_after=1.0) from None
 
     def epoch(self) -> tuple[bytes, int] | None:
         """Changes with every told change; None while one may be untold."""
@@ -110,7 +113,9 @@ class Watcher:
             for _ in steps:
                 if loop.time() > end:
                     rest = loop.run_in_executor(self._pool, _finish, steps)
-                    rest.add_done_callback(lambda done: self._begin(started, done.exception()))
+                    rest.add_done_callback(
+                        lambda done: self._begin(started, None if done.cancelled() else done.exception())
+                    )
                     return started
             self._begin(started, None)
         except OSError as error:
@@ -125,6 +130,7 @@ class Watcher:
             hints.close()
             self._hints = self._snapshot = self._started = None  # the next one who watches tries again
             started.set_exception(error)
+            started.exception()  # whoever waited for it may have gone
         else:
             started.set_result(None)
             hints.listen(self._hinted)
@@ -187,7 +193,7 @@ class Watcher:
             log.warning("Not every directory can be followed: changes are found by looking from time to time")
         if self._poll_timer is not None:
             self._poll_timer.cancel()
-        wait = max(self._poll_seconds, 20 * seconds)
+        wait = max(POLL_SECONDS, 20 * seconds)
         self._poll_timer = asyncio.get_running_loop().call_later(wait, self._poll)
 
     def _poll(self) -> None:

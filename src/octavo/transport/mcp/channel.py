@@ -30,7 +30,6 @@ class Wire:
     def modern(self) -> bool:
         return self.context.protocol_version == keys.MODERN
 
-
     async def log(self, level: types.LoggingLevel, data: Any, logger: str | None = None) -> None:
         """A log message to the client, if it wants messages of this level."""
         if self._level is not None and _SEVERITY.index(level) < _SEVERITY.index(self._level):

@@ -8,20 +8,27 @@ from __future__ import annotations
 
 import secrets
 from collections import deque
+from typing import Any
 
 from mcp.server.streamable_http import EventCallback, EventId, EventMessage, EventStore, StreamId
 from mcp_types import JSONRPCMessage
 
 KEPT = 256  # events of one session
+BYTES = 4 << 20  # and what they may weigh, roughly
 
 
 class SessionEvents(EventStore):
     def __init__(self) -> None:
-        self._kept: deque[tuple[EventId, StreamId, JSONRPCMessage | None]] = deque(maxlen=KEPT)
+        self._kept: deque[tuple[EventId, StreamId, JSONRPCMessage | None]] = deque()
+        self._sizes: deque[int] = deque()
 
     async def store_event(self, stream_id: StreamId, message: JSONRPCMessage | None) -> EventId:
         event_id = secrets.token_urlsafe(16)
         self._kept.append((event_id, stream_id, message))
+        self._sizes.append(0 if message is None else _size(message.model_dump()))
+        while len(self._kept) > KEPT or (sum(self._sizes) > BYTES and len(self._kept) > 1):
+            self._kept.popleft()
+            self._sizes.popleft()
         return event_id
 
     async def replay_events_after(self, last_event_id: EventId, send_callback: EventCallback) -> StreamId | None:
@@ -34,3 +41,19 @@ class SessionEvents(EventStore):
             if stream_id == stream and message is not None:
                 await send_callback(EventMessage(message, event_id))
         return stream
+
+
+def _size(value: Any) -> int:
+    size = 0
+    waiting: list[Any] = [value]
+    while waiting:
+        match waiting.pop():
+            case dict() as members:
+                waiting += [*members.keys(), *members.values()]
+            case list() as items:
+                waiting += items
+            case str() as text:
+                size += len(text)
+            case _:
+                size += 8
+    return size

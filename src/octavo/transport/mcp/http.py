@@ -23,8 +23,8 @@ from octavo.core.errors import OctavoError, Unauthenticated
 from octavo.core.house import House
 from octavo.core.model import Principal
 from octavo.transport.mcp import frames, keys
-from octavo.transport.mcp.codes import WireError
-from octavo.transport.mcp.lane import Lane, Taken
+from octavo.transport.mcp.codes import Codes
+from octavo.transport.mcp.lane import Answer, Lane, Taken
 
 Scope = MutableMapping[str, Any]
 Message = MutableMapping[str, Any]
@@ -41,8 +41,11 @@ _HOT = frozenset(
     (b"resources/read", b"resources/list", b"resources/templates/list", b"tools/list", b"prompts/list",
      b"tools/call", b"prompts/get")
 )  # fmt: skip
-_NAMED = {"resources/read": "uri", "tools/call": "name", "prompts/get": "name"}
+_MODERN = keys.MODERN.encode()
+_NAMED = ("resources/read", "tools/call", "prompts/get")
 _ROUTING = (b"mcp-protocol-version", b"mcp-method", b"mcp-name")
+_RECORDED = "octavo.recorded"  # in the scope of an exchange that has its audit record
+_REFUSED = {"too_large": 413, "timeout": 408}  # HTTP status of a malformed message by its reason; else 400
 _IDENTIFYING = (b"host", b"origin", b"content-type", b"accept", b"authorization")
 
 
@@ -54,12 +57,27 @@ class Access(NamedTuple):
 
 class Front:
     def __init__(
-        self, app: App, house: House, lane: Lane, security: TransportSecuritySettings, access: Access
+        self,
+        app: App,
+        house: House,
+        lane: Lane,
+        security: TransportSecuritySettings,
+        access: Access,
+        *,
+        body_seconds: float = BODY_SECONDS,
     ) -> None:
-        self._app, self._house, self._lane, self._access = app, house, lane, access
+        self._app, self._house, self._access = app, house, access
+        self.lane = lane
         self._security = TransportSecurityMiddleware(security)
-        self._good: dict[tuple[bytes, ...], Principal] = {}
+        self._body_seconds = body_seconds
+        self._bodies: set[asyncio.Timeout] = set()  # deadlines of the bodies that are being read
+        self._good: dict[tuple[bytes | None, ...], Principal] = {}
         house.on_swap(self._good.clear)
+
+    def stop(self) -> None:
+        """Waits for no body any longer: one that never comes would hold up the shutdown."""
+        for deadline in self._bodies:
+            deadline.reschedule(0.0)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -90,36 +108,46 @@ class Front:
         # The SDK binds a session to the user of its first request.
         scope["user"] = AuthenticatedUser(AccessToken(token="", client_id=principal.id, scopes=[]))
         if scope["method"] != "POST":
-            await self._app(scope, receive, send)
+            await self._sdk(scope, receive, send, principal)
             return
-        body = await self._body(receive, send, principal)
-        if body is None:
+        try:
+            body = await self._body(scope, receive)
+            if body is None:
+                self._house.note(principal.id, "malformed", "disconnected")
+                return
+            replayed = _replay(body, receive)
+            if identifying is not None and await self._in_lane(scope, body, replayed, send, principal):
+                return
+            frames.check(body)
+        except frames.Malformed as bad:
+            self._house.note(principal.id, "malformed", f"error {bad.error.code}")
+            await _respond(send, _REFUSED.get(bad.error.data["reason"], 400), frames.error_frame(bad.error, bad.id))
             return
-        replayed = _replay(body, receive)
-        if identifying is not None and await self._in_lane(scope, body, replayed, send, principal):
-            return
-        if (fault := frames.fault(body)) is not None:
-            self._house.note(principal.id, "malformed", f"error {fault.code}")
-            await _error(send, 400, fault)
-            return
-        await self._sdk(scope, body, replayed, send, principal)
+        await self._sdk(scope, replayed, send, principal)
+        # `_meta` that the SDK accepted is known from now on.
+        modern = _header(scope, b"mcp-protocol-version") == _MODERN
+        if modern and scope.get(_RECORDED) == "ok" and (envelope := self.lane.envelope(body)) is not None:
+            self.lane.learn(envelope)
 
-    async def _sdk(self, scope: Scope, body: bytes, receive: Receive, send: Send, who: Principal) -> None:
-        modern = _header(scope, b"mcp-protocol-version") == keys.MODERN.encode()
-        envelope = self._lane.envelope(body) if modern else None
-        statuses: list[int] = []
+    async def _sdk(self, scope: Scope, receive: Receive, send: Send, who: Principal) -> None:
+        noted = False
+
+        def note(outcome: str) -> None:
+            nonlocal noted
+            if not noted and _RECORDED not in scope:
+                noted = True
+                self._house.note(who.id, "request" if scope["method"] == "POST" else scope["method"], outcome)
 
         async def watched(message: Message) -> None:
-            if message["type"] == "http.response.start":
-                statuses.append(message["status"])
-                if not scope.get("octavo.recorded"):
-                    # Refused by the SDK before it looked at the method, or a notification.
-                    self._house.note(who.id, "request", f"status {message['status']}")
-            elif envelope is not None and statuses == [200] and b'"result"' in message.get("body", b""):
-                self._lane.learn(envelope)
+            # A POST that begins with 200 may still become a call, which then has its own record.
+            if message["type"] == "http.response.start" and (message["status"] != 200 or scope["method"] != "POST"):
+                note(f"status {message['status']}")
             await send(message)
 
-        await self._app(scope, receive, watched)
+        try:
+            await self._app(scope, receive, watched)
+        finally:
+            note("ended")
 
     async def _admit(self, scope: Scope, receive: Receive, send: Send) -> Principal | None:
         """Who asks, or None after the refusal has been sent."""
@@ -131,7 +159,7 @@ class Front:
             return None
         try:
             return self._authenticate(_header(scope, b"authorization"))
-        except Unauthenticated as why:
+        except OctavoError as why:
             self._house.note("unknown", "http", why.reason)
             body = {"error": why.reason, "message": why.message}
             await _json(send, 401, body, [(b"www-authenticate", b'Bearer realm="octavo"')])
@@ -146,12 +174,18 @@ class Front:
             raise Unauthenticated("Send the agent's key as `Authorization: Bearer KEY`")
         return identity.by_key(key.strip())
 
-    async def _body(self, receive: Receive, send: Send, who: Principal) -> bytes | None:
+    async def _body(self, scope: Scope, receive: Receive) -> bytes | None:
+        """The whole body; None if the client left. Raises Malformed above the limit, or when it takes too long."""
         limit = self._house.works.limits.line
+        announced = _header(scope, b"content-length") or b""
+        if announced.isdigit() and int(announced[:20]) > limit:
+            raise frames.too_large(limit)
         chunks: list[bytes] = []
         size = 0
+        deadline = asyncio.timeout(self._body_seconds)
+        self._bodies.add(deadline)
         try:
-            async with asyncio.timeout(BODY_SECONDS):
+            async with deadline:
                 while True:
                     message = await receive()
                     if message["type"] == "http.disconnect":
@@ -159,46 +193,57 @@ class Front:
                     chunks.append(message.get("body", b""))
                     size += len(chunks[-1])
                     if size > limit:
-                        self._house.note(who.id, "malformed", "too_large")
-                        too_large = WireError(-32600, f"A message is longer than {limit} bytes", {"reason": "too_large"})
-                        await _error(send, 413, too_large)
-                        return None
+                        raise frames.too_large(limit)
                     if not message.get("more_body"):
                         return b"".join(chunks)
         except TimeoutError:
-            self._house.note(who.id, "malformed", "timeout")
-            await _error(send, 408, WireError(-32600, "The request body did not arrive in time", {"reason": "timeout"}))
-            return None
+            raise frames.invalid("The request body did not arrive in time", "timeout") from None
+        finally:
+            self._bodies.discard(deadline)
 
     async def _in_lane(self, scope: Scope, body: bytes, receive: Receive, send: Send, who: Principal) -> bool:
         """Whether the lane took the request."""
         routing = _headers(scope, _ROUTING)
-        if routing is None or len(body) > LANE_BODY or routing[0] != keys.MODERN.encode() or routing[1] not in _HOT:
+        if routing is None or len(body) > LANE_BODY or routing[0] != _MODERN or routing[1] not in _HOT:
             return False
         if any(name.startswith(b"mcp-param-") or name == b"content-encoding" for name, _ in scope["headers"]):
             return False
-        taken = self._lane.take(body, who, modern=True)
+        taken = self.lane.take(body, who, modern=True)
         if taken is None or not _says_the_same(routing, taken):
             return False
-        answers: asyncio.Queue[bytes] = asyncio.Queue()
-        task = self._lane.run(taken, answers.put_nowait)
+        answers: list[Answer] = []
+        task = self.lane.run(taken, answers.append)
         if task is not None:
             gone = asyncio.ensure_future(_disconnected(receive))
             try:
                 await asyncio.wait({task, gone}, return_when=asyncio.FIRST_COMPLETED)
             finally:
                 gone.cancel()
-                if not task.done():
-                    task.cancel()  # the client left: nobody waits for the answer
-            if task.cancelled() or not task.done():
-                return True
-        answer = await answers.get()
-        await _respond(send, _status(answer), answer)
+                task.cancel()  # without effect on one that has ended; else the client left and nobody waits
+                await asyncio.wait({task})
+        if answers:
+            status = 200 if answers[0].code is None else ERROR_CODE_HTTP_STATUS.get(answers[0].code, 200)
+            await _respond(send, status, answers[0].frame)
         return True
 
     def _recorded(self, send: Send) -> Send:
+        """Lets nothing out before its record is stored; where it cannot be, only the news of that."""
+        started = refused = False
+
         async def after_the_record(message: Message) -> None:
-            self._house.ledger.flush()
+            nonlocal started, refused
+            if refused:
+                return
+            try:
+                self._house.ledger.flush()
+            except OctavoError as fault:
+                refused = True
+                if started:
+                    raise  # in the middle of a stream: it breaks off
+                wire = Codes().encode(fault, modern=True)
+                await _respond(send, 503, frames.error_frame(wire))
+                return
+            started = True
             await send(message)
 
         return after_the_record
@@ -209,37 +254,31 @@ def principal_of(request: Any) -> Principal:
     return who
 
 
-def mark_recorded(ctx: Any) -> None:
+def mark_recorded(ctx: Any, succeeded: bool) -> None:
     """Tells the front that this exchange has its audit record."""
-    ctx.request.scope["octavo.recorded"] = True
+    ctx.request.scope[_RECORDED] = "ok" if succeeded else "error"
 
 
-def _says_the_same(routing: tuple[bytes, ...], taken: Taken) -> bool:
+def _says_the_same(routing: tuple[bytes | None, ...], taken: Taken) -> bool:
     """Headers and body must agree; where they do not, the SDK says so."""
-    if routing[1].decode("latin-1") != taken.method:
+    method, name = routing[1], routing[2]
+    if method is None or method.decode("latin-1") != taken.method:
         return False
-    name = routing[2]
     if taken.method not in _NAMED:
-        return name == b""
+        return name is None
     asked = taken.call.uri if taken.method == "resources/read" else taken.call.uri.partition("://")[2]
-    return decode_header_value(name.decode("latin-1")) == asked
+    return name is not None and decode_header_value(name.decode("latin-1")) == asked
 
 
-def _status(answer: bytes) -> int:
-    if b'"error":{"code":' not in answer[:200]:
-        return 200
-    return ERROR_CODE_HTTP_STATUS.get(json.loads(answer)["error"]["code"], 200)
-
-
-def _headers(scope: Scope, names: tuple[bytes, ...]) -> tuple[bytes, ...] | None:
-    """The values of these headers, b"" for a missing one; None if one of them is there twice."""
+def _headers(scope: Scope, names: tuple[bytes, ...]) -> tuple[bytes | None, ...] | None:
+    """The values of these headers, None for a missing one; nothing at all if one of them is there twice."""
     found: dict[bytes, bytes] = {}
     for name, value in scope["headers"]:
         if name in names:
             if name in found:
                 return None
             found[name] = value
-    return tuple(found.get(name, b"") for name in names)
+    return tuple(found.get(name) for name in names)
 
 
 def _header(scope: Scope, wanted: bytes) -> bytes | None:
@@ -269,9 +308,7 @@ async def _disconnected(receive: Receive) -> None:
         pass
 
 
-async def _respond(
-    send: Send, status: int, body: bytes, headers: list[tuple[bytes, bytes]] | None = None
-) -> None:
+async def _respond(send: Send, status: int, body: bytes, headers: list[tuple[bytes, bytes]] | None = None) -> None:
     told = [(b"content-length", b"%d" % len(body)), (b"content-type", b"application/json"), *(headers or ())]
     await send({"type": "http.response.start", "status": status, "headers": told})
     await send({"type": "http.response.body", "body": body})
@@ -281,7 +318,3 @@ async def _json(
     send: Send, status: int, body: Mapping[str, Any], headers: list[tuple[bytes, bytes]] | None = None
 ) -> None:
     await _respond(send, status, json.dumps(body, ensure_ascii=False).encode("utf-8"), headers)
-
-
-async def _error(send: Send, status: int, error: WireError) -> None:
-    await _respond(send, status, frames.error_frame(error))

@@ -13,10 +13,10 @@ from collections import Counter, deque
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, NamedTuple
 
-from octavo.core.errors import RateLimited
+from octavo.core.errors import OctavoError, RateLimited
 from octavo.core.glob import Glob
 from octavo.core.house import House
-from octavo.core.model import Change, Principal
+from octavo.core.model import Change, Principal, Verb
 from octavo.core.ref import Ref
 from octavo.transport.mcp import keys, shapes
 
@@ -77,34 +77,53 @@ class Hub:
     def __init__(self, house: House) -> None:
         self._house = house
         self._subscribers: set[Subscriber] = set()
-        self._count: Counter[str] = Counter()  # patterns by principal
+        self._streams: Counter[str] = Counter()  # subscribers by principal
+        self._count: Counter[str] = Counter()  # patterns by principal, with those that are being asked about
+        self._closed = False
         self._leave_feed = house.feed.subscribe(self._deliver)
         house.on_swap(self._reloaded)
 
-    def join(self, subscriber: Subscriber) -> None:
+    def join(self, subscriber: Subscriber, *, capped: bool = False) -> None:
+        """Raises RateLimited, if `capped`, when the principal has all the streams it may have."""
+        if capped:
+            self._check(self._streams[subscriber.principal.id])
+        self._streams[subscriber.principal.id] += 1
         self._subscribers.add(subscriber)
+        if self._closed:
+            subscriber.close()
 
     def leave(self, subscriber: Subscriber) -> None:
         if subscriber in self._subscribers:
             self._subscribers.discard(subscriber)
+            _less(self._streams, subscriber.principal.id)
             for pattern in list(subscriber.patterns):
                 self.forget(subscriber, pattern)
 
-    def want(self, subscriber: Subscriber, pattern: str, glob: Glob) -> None:
-        """Raises RateLimited when the principal has all the subscriptions it may have."""
+    async def want(self, subscriber: Subscriber, pattern: str, ask: Callable[[], Awaitable[Glob]]) -> None:
+        """`ask` asks the policy. Raises what it raises, and RateLimited when the principal has all it may have."""
         if pattern in subscriber.patterns:
             return
         who = subscriber.principal.id
-        limit = self._house.works.limits.subscriptions
-        if self._count[who] >= limit:
-            raise RateLimited("Subscription limit reached", retry_after=60.0, limit=limit)
+        self._check(self._count[who])
         self._count[who] += 1
-        subscriber.patterns[pattern] = glob
+        try:
+            glob = await ask()
+            if pattern in subscriber.patterns:
+                _less(self._count, who)  # asked for twice at once
+            subscriber.patterns[pattern] = glob
+        except BaseException:
+            _less(self._count, who)
+            raise
+
+    def _check(self, count: int) -> None:
+        limit = self._house.works.limits.subscriptions
+        if count >= limit:
+            raise RateLimited("Subscription limit reached", retry_after=60.0, limit=limit)
 
     def forget(self, subscriber: Subscriber, pattern: str) -> bool:
         if subscriber.patterns.pop(pattern, None) is None:
             return False
-        self._count[subscriber.principal.id] -= 1
+        _less(self._count, subscriber.principal.id)
         self._house.note(subscriber.principal.id, f"watch {pattern}", "end")
         return True
 
@@ -116,11 +135,18 @@ class Hub:
 
     def close(self) -> None:
         """Lets every stream end gracefully; an open one would hold up the shutdown."""
+        self._closed = True
         self._leave_feed()
         for subscriber in list(self._subscribers):
             subscriber.close()
 
     def _reloaded(self) -> None:
+        for subscriber in list(self._subscribers):
+            try:
+                # As the new configuration knows it, not as it was when it once subscribed.
+                subscriber.principal = self._house.works.identity.current(subscriber.principal)
+            except OctavoError:
+                subscriber.close()
         for kind in ("tools", "prompts", "resources"):
             self.list_changed(kind)
 
@@ -135,17 +161,23 @@ class Hub:
         listens = "resources" in subscriber.lists and change.kind != "updated"
         if uri is None and not listens:
             return
-        policy = works.policy
         known = change.new or change.old
-        target = known.target if known is not None else None
-        for ref in (change.ref, target):
-            if ref is not None and not policy.allows(subscriber.principal, "watch", ref):
-                return
-        if listens and policy.allows(subscriber.principal, "list", change.ref):
+        refs = (change.ref, known.target) if known is not None and known.target is not None else (change.ref,)
+
+        def may(verb: Verb) -> bool:
+            return all(works.policy.allows(subscriber.principal, verb, ref) for ref in refs)
+
+        if listens and may("list"):
             meta = {keys.EVENT: shapes.event(change, uri or str(change.ref))}
             subscriber.push(Note(keys.LIST_CHANGED, {"_meta": meta}))
-        if uri is not None:
+        if uri is not None and may("watch"):
             subscriber.push(Note(keys.UPDATED, {"uri": uri, "_meta": {keys.EVENT: shapes.event(change, uri)}}))
+
+
+def _less(count: Counter[str], who: str) -> None:
+    count[who] -= 1
+    if count[who] <= 0:
+        del count[who]
 
 
 def _spelling(pattern: str, glob: Glob, spellings: tuple[Ref, Ref]) -> str | None:

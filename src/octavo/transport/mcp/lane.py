@@ -20,7 +20,7 @@ from typing import Any, Literal, NamedTuple
 
 import msgspec
 
-from octavo.core.errors import OctavoError
+from octavo.core.errors import OctavoError, ProtocolError
 from octavo.core.model import Call, Content, Page, Principal
 from octavo.core.ports import Reply
 from octavo.core.surface import PromptResult, ToolResult
@@ -69,6 +69,7 @@ class Taken(NamedTuple):
 
 class Answer(NamedTuple):
     frame: bytes
+    id: int | str | None  # of the request; None for what answers none
     code: int | None = None  # of an error; None for a result
 
 
@@ -84,20 +85,17 @@ class Lane:
         self.hits = 0
         self.declined: Counter[str] = Counter()
         self._server_info = {keys.SERVER_INFO: server_info}
-        # What follows the payload of a result, by era: built once.
-        self._tails = {
-            (modern, method): self._tail(modern, ttl)
-            for modern in (True, False)
-            for method, ttl in (
-                ("resources/read", 0),
-                ("resources/list", 0),
-                ("resources/templates/list", 60_000),
-                ("tools/list", 60_000),
-                ("prompts/list", 60_000),
-                ("tools/call", None),
-                ("prompts/get", None),
-            )
+        # What a modern result has beside its payload, by method; and the same encoded, to follow the payload.
+        self._rests = {
+            "resources/read": self._rest(0),
+            "resources/list": self._rest(0),
+            "resources/templates/list": self._rest(60_000),
+            "tools/list": self._rest(60_000),
+            "prompts/list": self._rest(60_000),
+            "tools/call": self._rest(None),
+            "prompts/get": self._rest(None),
         }
+        self._tails = {method: b"," + _encode(rest)[1:] + b"}" for method, rest in self._rests.items()}
 
     def take(self, frame: bytes, who: Principal, *, modern: bool) -> Taken | None:
         """All protocol checks. None declines: somebody else must answer."""
@@ -191,6 +189,8 @@ class Lane:
         info = works.tools.tool(name) if method == "tools/call" else works.prompts.prompt(name)
         if info is None or not info.lane_safe:
             raise _Declined("tool")
+        if method == "tools/call" and works.tools.header_schema(name) is not None:
+            raise _Declined("tool")  # takes arguments from headers too, which the SDK compares
         arguments: Any = {}
         if raw is not _NO_RAW:
             try:
@@ -209,35 +209,32 @@ class Lane:
 
     def _answer(self, taken: Taken, reply: Reply) -> Answer:
         try:
-            payload = self._payload(taken, reply)
+            result = self._result(taken, reply)
         except Exception as error:  # a reply that is no JSON: half a surrogate pair, an object of a plugin's
             return self._error(taken, error)
-        head = b'{"jsonrpc":"2.0","id":%b,"result":{' % _id(taken.id)
-        return Answer(head + payload + self._tails[taken.modern, taken.method])
+        return Answer(b'{"jsonrpc":"2.0","id":%b,"result":{' % _id(taken.id) + result, taken.id)
 
-    def _payload(self, taken: Taken, reply: Reply) -> bytes:
-        call = taken.call
+    def _result(self, taken: Taken, reply: Reply) -> bytes:
+        """All that follows the opening brace of the result. Contents and pages are encoded once."""
+        tail = self._tails[taken.method] if taken.modern else b"}}"
         if isinstance(reply, Content):
             fragment: bytes | None = reply.memo.get("wire")
             if fragment is None:
                 shape = shapes.contents(reply, "")
                 del shape["uri"]
                 fragment = reply.memo["wire"] = b"," + _encode(shape)[1:] + b"]"
-            return b'"contents":[{"uri":' + _encode(call.uri) + fragment
+            return b'"contents":[{"uri":' + _encode(taken.call.uri) + fragment + tail
         if isinstance(reply, Page):
-            return self._page(taken, reply)
+            if reply.unavailable:
+                return self._whole(taken, self._calls.page(taken.call, reply))
+            return self._page(taken, reply) + tail
         if isinstance(reply, ToolResult):
-            return _encode(self._calls.tool_result(reply))[1:-1]
+            return self._whole(taken, self._calls.tool_result(reply))
         if isinstance(reply, PromptResult):
-            return _encode(self._calls.prompt_result(reply))[1:-1]
-        return _encode(self._calls.templates(reply))[1:-1]
+            return self._whole(taken, self._calls.prompt_result(reply))
+        return self._whole(taken, self._calls.templates(reply))
 
     def _page(self, taken: Taken, page: Page[Any]) -> bytes:
-        if page.unavailable:
-            result = self._calls.page(taken.call, page)
-            if taken.modern:
-                result["_meta"] = {**result["_meta"], **self._server_info}
-            return _encode(result)[1:-1]
         key = ("wire", taken.method)
         fragment: bytes | None = page.memo.get(key)
         if fragment is None:
@@ -247,25 +244,24 @@ class Lane:
         following = self._calls.next_cursor(taken.call, page)
         return fragment if following is None else fragment + b',"nextCursor":' + _encode(following)
 
+    def _whole(self, taken: Taken, shape: dict[str, Any]) -> bytes:
+        if taken.modern:
+            shape = {**shape, **self._rests[taken.method], "_meta": {**shape.get("_meta", {}), **self._server_info}}
+        return _encode(shape)[1:] + b"}"
+
     def _error(self, taken: Taken, error: BaseException) -> Answer:
         if not isinstance(error, OctavoError):
             error = incident(error)
         wire = self._calls.codes.encode(error, modern=taken.modern)
-        if taken.method == "tools/call":
-            body = _encode(self._calls.tool_error(taken.call.ref.name, wire))[1:-1]
-            tail = self._tails[taken.modern, taken.method]
-            return Answer(b'{"jsonrpc":"2.0","id":%b,"result":{' % _id(taken.id) + body + tail)
+        if taken.method == "tools/call" and not isinstance(error, ProtocolError):
+            result = self._whole(taken, self._calls.tool_error(taken.call.ref.name, wire))
+            return Answer(b'{"jsonrpc":"2.0","id":%b,"result":{' % _id(taken.id) + result, taken.id)
         fault = _encode({"code": wire.code, "message": wire.message, "data": wire.data})
-        return Answer(b'{"jsonrpc":"2.0","id":%b,"error":' % _id(taken.id) + fault + b"}", wire.code)
+        return Answer(b'{"jsonrpc":"2.0","id":%b,"error":' % _id(taken.id) + fault + b"}", taken.id, wire.code)
 
-    def _tail(self, modern: bool, ttl: int | None) -> bytes:
-        if not modern:
-            return b"}}"
-        tail: dict[str, Any] = {"resultType": "complete"}
-        if ttl is not None:
-            tail |= {"ttlMs": ttl, "cacheScope": "private"}
-        tail["_meta"] = self._server_info
-        return b"," + _encode(tail)[1:] + b"}"
+    def _rest(self, ttl: int | None) -> dict[str, Any]:
+        cached = {} if ttl is None else {"ttlMs": ttl, "cacheScope": "private"}
+        return {"resultType": "complete", **cached, "_meta": self._server_info}
 
 
 def _within_bounds(frame: bytes, request: _Frame, params: _Params) -> bool:

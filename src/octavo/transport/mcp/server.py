@@ -22,7 +22,7 @@ from mcp.shared.exceptions import MCPDeprecationWarning, MCPError
 from pydantic import ValidationError
 
 import octavo
-from octavo.core.errors import InternalError, InvalidParams, OctavoError, ProtocolError
+from octavo.core.errors import InvalidParams, OctavoError, ProtocolError
 from octavo.core.model import Principal
 from octavo.core.surface import PromptResult, ToolResult
 from octavo.transport.mcp import eras, keys
@@ -106,9 +106,7 @@ class McpServer:
         sdk.add_notification_handler("notifications/initialized", types.NotificationParams, self._sessions.opened)
         sdk.extensions = {keys.META_EXTENSION: {"keys": list(keys.SERVED)}}
         boundary = RequestStateBoundary(
-            RequestStateSecurity(
-                keys=[self._house.key("request-state")], bind_principal=lambda ctx: self._who(ctx).id
-            ),
+            RequestStateSecurity(keys=[self._house.key("request-state")], bind_principal=lambda ctx: self._who(ctx).id),
             default_audience="octavo",
         )
         # Not OpenTelemetryMiddleware: it costs 57 us a request even where nobody traces.
@@ -203,16 +201,17 @@ class McpServer:
         call = self.calls.invoke(self._who(ctx), params.name, params.arguments or {}, self._channel(ctx, params))
         try:
             result = await self.calls.ask(call)
+            if not isinstance(result, ToolResult):
+                return result
+            shape = self._plain(self.calls.tool_result(result))
         except ProtocolError:
             raise
         except OctavoError as error:
             if self._house.works.tools.tool(params.name) is None:
                 raise InvalidParams(f"Unknown tool: {params.name[:80]}", toolName=params.name[:80]) from None
             wire = self.calls.codes.encode(error, modern=_modern(ctx))
-            return _complete(eras.tool_result(self.calls.tool_error(params.name, wire), ctx.protocol_version))
-        if isinstance(result, ToolResult):
-            return _complete(eras.tool_result(self.calls.tool_result(result), ctx.protocol_version))
-        return result
+            shape = self.calls.tool_error(params.name, wire)
+        return _complete(eras.tool_result(shape, ctx.protocol_version))
 
     async def _list_prompts(self, ctx: Context, params: types.PaginatedRequestParams | None) -> dict[str, Any]:
         call = self.calls.list_prompts(self._who(ctx), params.cursor if params else None)

@@ -2,6 +2,7 @@
 
 The wire is moved to private descriptors first, so that a stray print or a child process cannot damage a
 frame. Every write is preceded by a flush of the audit ledger: nothing leaves before its record is stored.
+Input is read only while what was read can be worked off and its answers can leave.
 """
 
 from __future__ import annotations
@@ -10,200 +11,333 @@ import asyncio
 import os
 import stat
 import sys
-from collections import deque
+from collections.abc import Callable
+from contextlib import suppress
 from types import TracebackType
 from typing import Any, Self
 
-import anyio
 import mcp_types as types
+from mcp.shared.dispatcher import as_request_id, coerce_request_id
 from mcp.shared.message import SessionMessage
 from pydantic import ValidationError
 
+from octavo.core.errors import OctavoError
 from octavo.core.house import House
 from octavo.core.model import Principal
 from octavo.transport.mcp import frames, keys
-from octavo.transport.mcp.codes import WireError
-from octavo.transport.mcp.lane import Lane
+from octavo.transport.mcp.calls import incident
+from octavo.transport.mcp.codes import Codes, WireError
+from octavo.transport.mcp.inbox import Inbox
+from octavo.transport.mcp.lane import Answer, Lane, Taken
 
-WAITING = 1024  # frames that wait for the SDK before the input is paused
+BATCH = 256 * 1024  # bytes of answers that are written at once
+LEARNING = 256  # envelopes that the SDK is being asked about
+RECORDED = 4096  # requests that have their record and wait for their answer
+CLOSE_SECONDS = 2.0  # for the last answers to leave
+
+_CLOSED = WireError(types.CONNECTION_CLOSED, "Connection closed", None)
 _OLDEST_LANE_VERSION = "2025-06-18"  # older clients need other result shapes: the SDK's business
+
+
+class Recorded:
+    """Requests that have their audit record and whose answer has not left yet."""
+
+    def __init__(self) -> None:
+        self._ids: dict[types.RequestId, None] = {}
+        self.done: Callable[[types.RequestId], None] = lambda _: None
+
+    def add(self, request_id: types.RequestId) -> None:
+        if len(self._ids) >= RECORDED:  # those of cancelled requests, which are never answered
+            del self._ids[next(iter(self._ids))]
+        self._ids[request_id] = None
+        self.done(request_id)
+
+    def forget(self, request_id: types.RequestId) -> bool:
+        """Whether it was there."""
+        known = request_id in self._ids
+        self._ids.pop(request_id, None)
+        return known
 
 
 class Pipes:
     """Both directions of one stdio connection."""
 
-    def __init__(self, house: House, lane: Lane, who: Principal, recorded: set[str]) -> None:
+    def __init__(self, house: House, lane: Lane, who: Callable[[], Principal], recorded: Recorded) -> None:
         self._house, self._lane, self._who = house, lane, who
         self._loop = asyncio.get_running_loop()
-        self.inbox = Inbox(self)
+        self.inbox = Inbox(at_once=self._at_once, changed=self.balance)
         self.outbox = Outbox(self)
-        self._recorded = recorded  # ids of requests that have their audit record
+        self._recorded = recorded
+        recorded.done = self.inbox.done
         self._reader: asyncio.ReadTransport | None = None
         self._writer: asyncio.WriteTransport | None = None
         self._buffer = bytearray()
+        self._scanned = 0  # so many bytes of the buffer hold no line end
         self._skipping = False  # inside a line that is too long
-        self._out: list[bytes] = []
+        self._ended = False
+        self._out: list[Answer] = []
+        self._out_bytes = 0
         self._flush_planned = False
+        self._turn = asyncio.Lock()
         self._writable = asyncio.Event()
         self._writable.set()
-        self._era: bool | None = None  # None: not known yet; True: modern
-        self._opening: str | None = None  # id of the first request, which fixes the era
-        self._opening_is_modern = False
-        self._learning: dict[str, bytes] = {}  # envelopes that the SDK is being asked about
-        self._running: dict[str, asyncio.Task[Any]] = {}  # suspended lane calls
+        self._written = asyncio.Event()  # the output is closed, and all that could leave has left
+        self._era = _Era()
+        self._learning: dict[types.RequestId, bytes] = {}  # envelopes that the SDK is being asked about
+        self._running: dict[asyncio.Task[Any], Taken] = {}  # suspended lane calls
+        self._listening: set[types.RequestId] = set()
+        self._quiet = asyncio.Event()  # no listen stream is open
+        self._quiet.set()
 
     async def open(self, stdin: int, stdout: int) -> None:
         self._writer, _ = await self._loop.connect_write_pipe(lambda: _WriteSide(self), _binary(stdout, "wb"))
         self._reader, _ = await self._loop.connect_read_pipe(lambda: _ReadSide(self), _binary(stdin, "rb"))
 
-    def close(self) -> None:
-        for task in self._running.values():
-            task.cancel()
+    async def close(self) -> None:
+        """Waits, within bounds, until the last answers have left."""
+        self.end()
+        await asyncio.sleep(0)  # cancelled lane calls write their records
         self._write_out()
         if self._reader is not None:
             self._reader.close()
         if self._writer is not None:
             self._writer.close()
+            try:
+                async with asyncio.timeout(CLOSE_SECONDS):
+                    await self._written.wait()
+            except TimeoutError:  # nobody reads
+                self._writer.abort()
+
+    async def quiet(self) -> None:
+        """Until no listen stream is open, within bounds. Whoever asks has told the streams to end."""
+        with suppress(TimeoutError):
+            async with asyncio.timeout(CLOSE_SECONDS):
+                await self._quiet.wait()
 
     # -- in
 
     def feed(self, data: bytes) -> None:
         self._buffer += data
+        self._work()
+
+    def _work(self) -> None:
+        """Takes the lines that are there, for as long as their answers can leave."""
         limit = self._house.works.limits.line
-        start = 0
-        while (end := self._buffer.find(b"\n", start)) >= 0:
+        buffer, start = self._buffer, 0
+        while self._writable.is_set():
+            end = buffer.find(b"\n", max(start, self._scanned))
+            if end < 0:
+                self._scanned = len(buffer)
+                if self._skipping or len(buffer) - start > limit:
+                    if not self._skipping:
+                        self._refuse(frames.too_large(limit))
+                    self._skipping = True
+                    start = len(buffer)
+                break
             if self._skipping:
                 self._skipping = False
             elif end - start > limit:
-                self._refuse_long(limit)
-            elif line := bytes(self._buffer[start:end]).strip():
+                self._refuse(frames.too_large(limit))
+            elif line := bytes(memoryview(buffer)[start:end]).strip(b" \t\r"):
                 self._line(line)
             start = end + 1
-        del self._buffer[:start]
-        if len(self._buffer) > limit:
-            if not self._skipping:
-                self._refuse_long(limit)
-            self._skipping = True
-            self._buffer.clear()
+        del buffer[:start]
+        self._scanned = max(0, self._scanned - start)
         self._write_out()
         self.balance()
 
     def end(self) -> None:
-        for task in self._running.values():
-            task.cancel()
+        """Nothing more comes in. What still runs is told to the client as the SDK tells it."""
+        if self._ended:
+            return
+        if self._buffer and not self._skipping and self._writable.is_set():
+            self.feed(b"\n")
+        self._ended = True
+        for task, taken in self._running.items():
+            if task.cancel():
+                self._answered(Answer(frames.error_frame(_CLOSED, taken.id), taken.id))
         self.inbox.finish()
 
     def balance(self) -> None:
         """Reads only while what was read can be worked off and answered."""
         if self._reader is None or self._reader.is_closing():
             return
-        full = len(self.inbox) >= WAITING or not self._writable.is_set()
+        full = self.inbox.full or not self._writable.is_set()
         if full and self._reader.is_reading():
             self._reader.pause_reading()
         elif not full and not self._reader.is_reading():
             self._reader.resume_reading()
 
+    def _at_once(self) -> int:
+        limits = self._house.works.limits
+        return 4 * limits.in_flight + limits.subscriptions
+
     def _line(self, line: bytes) -> None:
-        if self._era is not None:
-            taken = self._lane.take(line, self._who, modern=self._era)
+        if self._era.modern is not None:
+            taken = self._lane.take(line, self._who(), modern=self._era.modern)
             if taken is not None:
-                self._run(taken)
+                task = self._lane.run(taken, self._answered)
+                if task is not None:
+                    self._running[task] = taken
+                    task.add_done_callback(self._running.pop)
                 return
-        if (fault := frames.fault(line)) is not None:
-            self._refuse(fault)
-            return
         try:
-            message = types.jsonrpc_message_adapter.validate_json(line, by_name=False)
-        except ValidationError:
-            self._refuse(WireError(-32600, "Invalid Request", {"reason": "invalid_request"}))
+            message = _message(line)
+        except frames.Malformed as bad:
+            self._refuse(bad)
             return
         if isinstance(message, types.JSONRPCRequest):
             self._notice(message, line)
-        elif isinstance(message, types.JSONRPCNotification) and self._cancelled(message):
-            return
-        self.inbox.put(SessionMessage(message))
-
-    def _run(self, taken: Any) -> None:
-        task = self._lane.run(taken, self._answered)
-        if task is not None:
-            key = str(taken.id)
-            self._running[key] = task
-            task.add_done_callback(lambda _: self._running.pop(key, None))
+        elif isinstance(message, types.JSONRPCNotification) and message.method == "notifications/cancelled":
+            self._cancel(as_request_id((message.params or {}).get("requestId")))
+        self.inbox.put(message, len(line))
 
     def _notice(self, request: types.JSONRPCRequest, line: bytes) -> None:
         meta = (request.params or {}).get("_meta")
         enveloped = isinstance(meta, dict) and keys.PROTOCOL_VERSION in meta
-        if self._opening is None:
-            self._opening = str(request.id)
-            self._opening_is_modern = enveloped and request.method != "initialize"
-        if enveloped and len(self._learning) < WAITING and (envelope := self._lane.envelope(line)) is not None:
-            self._learning[str(request.id)] = envelope
+        self._recorded.forget(request.id)  # of a cancelled request with the same id
+        self._era.asked(request, enveloped)
+        if request.method == "subscriptions/listen":
+            self._listening.add(request.id)
+            self._quiet.clear()
+        if enveloped and (envelope := self._lane.envelope(line)) is not None:
+            if len(self._learning) >= LEARNING:
+                del self._learning[next(iter(self._learning))]
+            self._learning[request.id] = envelope
 
-    def _cancelled(self, message: types.JSONRPCNotification) -> bool:
-        """Whether a notification was the cancellation of a call that the lane runs."""
-        if message.method != "notifications/cancelled":
-            return False
-        task = self._running.get(str((message.params or {}).get("requestId")))
-        return task is not None and task.cancel()
+    def _cancel(self, request_id: types.RequestId | None) -> None:
+        """The SDK hears of every cancellation too, since the request may be one of its own."""
+        if request_id is None:
+            return
+        wanted = coerce_request_id(request_id)
+        for task, taken in self._running.items():
+            if coerce_request_id(taken.id) == wanted:
+                task.cancel()
+        for listening in [one for one in self._listening if coerce_request_id(one) == wanted]:
+            self._unlisten(listening)
+        withdrawn = self.inbox.withdraw(request_id)
+        if withdrawn is not None:
+            self._house.note(self._who().id, withdrawn.method, "cancelled")
 
-    def _refuse_long(self, limit: int) -> None:
-        self._refuse(WireError(-32600, f"A message is longer than {limit} bytes", {"reason": "too_large"}))
+    def _unlisten(self, request_id: types.RequestId) -> None:
+        self._listening.discard(request_id)
+        if not self._listening:
+            self._quiet.set()
 
-    def _refuse(self, error: WireError) -> None:
-        self._house.note(self._who.id, "malformed", f"error {error.code}")
-        self._answered(frames.error_frame(error))
+    def _refuse(self, bad: frames.Malformed) -> None:
+        self._house.note(self._who().id, "malformed", f"error {bad.error.code}")
+        self._answered(Answer(frames.error_frame(bad.error, bad.id), bad.id))
 
     # -- out
 
-    def _answered(self, frame: bytes) -> None:
-        self._out.append(frame)
-        self._out.append(b"\n")
-        if not self._flush_planned:
+    def _answered(self, answer: Answer) -> None:
+        self._out.append(answer)
+        self._out_bytes += len(answer.frame) + 1
+        if self._out_bytes >= BATCH:
+            self._write_out()
+        elif not self._flush_planned:
             self._flush_planned = True
             self._loop.call_soon(self._write_out)
 
     async def send(self, message: types.JSONRPCMessage) -> None:
+        request_id = None
         if isinstance(message, types.JSONRPCResponse | types.JSONRPCError) and message.id is not None:
-            self._settled(str(message.id), message)
-        self._answered(message.model_dump_json(by_alias=True, exclude_unset=True).encode("utf-8"))
-        await self._writable.wait()
+            request_id = message.id
+            self._settled(request_id, message)
+        async with self._turn:  # one after the other, or all who waited would encode at once
+            await self._writable.wait()
+            self._answered(Answer(_encoded(message, request_id), request_id))
 
-    def _settled(self, key: str, answer: types.JSONRPCResponse | types.JSONRPCError) -> None:
+    def _settled(self, request_id: types.RequestId, answer: types.JSONRPCResponse | types.JSONRPCError) -> None:
         succeeded = isinstance(answer, types.JSONRPCResponse)
-        if key in self._recorded:
-            self._recorded.discard(key)
-        else:
+        if not self._recorded.forget(request_id):
             # Refused by the SDK before it looked at the method.
             outcome = "ok" if isinstance(answer, types.JSONRPCResponse) else f"error {answer.error.code}"
-            self._house.note(self._who.id, "request", outcome)
-        envelope = self._learning.pop(key, None)
+            self._house.note(self._who().id, "request", outcome)
+            self.inbox.done(request_id)
+        self._unlisten(request_id)
+        envelope = self._learning.pop(request_id, None)
         if envelope is not None and succeeded:
             self._lane.learn(envelope)
-        if self._era is None and key == self._opening and isinstance(answer, types.JSONRPCResponse):
-            if self._opening_is_modern:
-                self._era = True
-            elif str(answer.result.get("protocolVersion", "")) >= _OLDEST_LANE_VERSION:
-                self._era = False
+        self._era.answered(request_id, answer.result if isinstance(answer, types.JSONRPCResponse) else None)
 
     def _write_out(self) -> None:
         self._flush_planned = False
-        if not self._out or self._writer is None or self._writer.is_closing():
+        if not self._out:
             return
-        data, self._out = b"".join(self._out), []
-        self._house.ledger.flush()
-        self._writer.write(data)
+        batch, self._out, self._out_bytes = self._out, [], 0
+        if self._writer is None or self._writer.is_closing():
+            return
+        try:
+            self._house.ledger.flush()
+        except OctavoError as fault:  # without its record nothing leaves but the news of it
+            refusal = Codes().encode(fault, modern=True)
+            batch = [Answer(frames.error_frame(refusal, a.id), a.id) for a in batch if a.id is not None]
+        self._writer.write(b"".join([answer.frame + b"\n" for answer in batch]))
 
     def writable(self, yes: bool) -> None:
         if yes:
             self._writable.set()
+            self._work()
         else:
             self._writable.clear()
-        self.balance()
+            self.balance()
 
     def broken(self) -> None:
         """Nobody reads any more."""
+        self._written.set()
         self._writable.set()
-        self.inbox.finish()
+        self._buffer.clear()
+        self.end()
+
+
+class _Era:
+    """What the lane may assume of the connection, learnt from the requests that go to the SDK."""
+
+    def __init__(self) -> None:
+        self.modern: bool | None = None  # None: leave everything to the SDK
+        self._opened: bool | None = None  # whether the first request, which fixes the era, was modern
+        self._initializing: list[types.RequestId] = []
+        self._version = ""
+
+    def asked(self, request: types.JSONRPCRequest, enveloped: bool) -> None:
+        initialize = request.method == "initialize"
+        if self._opened is None:
+            self._opened = enveloped and not initialize
+            self.modern = True if self._opened else None
+        if initialize and not self._opened and len(self._initializing) < 16:
+            self._initializing.append(request.id)
+            self.modern = None  # what follows means what the answer will say
+
+    def answered(self, request_id: types.RequestId, result: dict[str, Any] | None) -> None:
+        if request_id in self._initializing:
+            self._initializing.remove(request_id)
+            if result is not None:
+                self._version = str(result.get("protocolVersion", ""))
+            if not self._initializing and self._version >= _OLDEST_LANE_VERSION:
+                self.modern = False
+
+
+def _message(line: bytes) -> types.JSONRPCMessage:
+    decoded = frames.check(line)
+    try:
+        message = types.jsonrpc_message_adapter.validate_python(decoded, by_name=False)
+    except ValidationError:
+        raise frames.invalid("Invalid Request", request_id=decoded.get("id")) from None
+    if isinstance(message, types.JSONRPCNotification) and "id" in decoded:
+        raise frames.invalid("The id of a request is text or an integer")
+    return message
+
+
+def _encoded(message: types.JSONRPCMessage, request_id: types.RequestId | None) -> bytes:
+    try:
+        return message.model_dump_json(by_alias=True, exclude_unset=True).encode("utf-8")
+    except (
+        ValueError,
+        TypeError,
+        RecursionError,
+    ) as fault:  # a plugin that speaks the raw protocol can return anything
+        return frames.error_frame(Codes().encode(incident(fault), modern=True), request_id)
 
 
 class _ReadSide(asyncio.Protocol):
@@ -233,57 +367,6 @@ class _WriteSide(asyncio.Protocol):
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._pipes.broken()
-
-
-class Inbox:
-    """What the SDK reads: the frames that the lane declined, in their order."""
-
-    def __init__(self, pipes: Pipes) -> None:
-        self._pipes = pipes
-        self._frames: deque[SessionMessage] = deque()
-        self._ready = asyncio.Event()
-        self._finished = False
-
-    def __len__(self) -> int:
-        return len(self._frames)
-
-    def put(self, frame: SessionMessage) -> None:
-        self._frames.append(frame)
-        self._ready.set()
-
-    def finish(self) -> None:
-        self._finished = True
-        self._ready.set()
-
-    async def receive(self) -> SessionMessage:
-        while not self._frames:
-            if self._finished:
-                raise anyio.EndOfStream
-            self._ready.clear()
-            await self._ready.wait()
-        frame = self._frames.popleft()
-        self._pipes.balance()
-        return frame
-
-    async def aclose(self) -> None:
-        self.finish()
-
-    def __aiter__(self) -> Self:
-        return self
-
-    async def __anext__(self) -> SessionMessage:
-        try:
-            return await self.receive()
-        except anyio.EndOfStream:
-            raise StopAsyncIteration from None
-
-    async def __aenter__(self) -> Self:
-        return self
-
-    async def __aexit__(
-        self, kind: type[BaseException] | None, raised: BaseException | None, where: TracebackType | None
-    ) -> None:
-        await self.aclose()
 
 
 class Outbox:

@@ -9,7 +9,8 @@ from typing import Any
 import mcp_types as types
 from mcp.server.context import ServerRequestContext
 
-from octavo.core.errors import OctavoError
+from octavo.core.errors import OctavoError, RateLimited
+from octavo.core.glob import Glob
 from octavo.core.model import Principal
 from octavo.transport.mcp import keys
 from octavo.transport.mcp.calls import Calls
@@ -25,16 +26,15 @@ class Sessions:
 
     def __init__(self, calls: Calls, hub: Hub, who: Who) -> None:
         self._calls, self._hub, self._who = calls, hub, who
-        self._open: dict[int, Subscriber] = {}
+        # By the identity of the connection, which is kept with it, so that the number cannot be used again.
+        self._open: dict[int, tuple[object, Subscriber]] = {}
 
     async def opened(self, ctx: Context, _params: types.NotificationParams | None) -> None:
         self._subscriber(ctx)
 
     async def subscribe(self, ctx: Context, params: types.SubscribeRequestParams) -> dict[str, Any]:
-        subscriber = self._subscriber(ctx)
-        call = self._calls.watch(self._who(ctx), params.uri)
-        await self._calls.ask(call)
-        self._hub.want(subscriber, params.uri, call.arguments["glob"])
+        subscriber, who = self._subscriber(ctx), self._who(ctx)
+        await self._hub.want(subscriber, params.uri, lambda: _allowed(self._calls, who, params.uri))
         return {}
 
     async def unsubscribe(self, ctx: Context, params: types.UnsubscribeRequestParams) -> dict[str, Any]:
@@ -46,29 +46,32 @@ class Sessions:
 
     def level(self, ctx: Context) -> str | None:
         """The least severe log message that this connection wants; None where it never said."""
-        subscriber = self._open.get(id(connection_of(ctx)))
-        return subscriber.log_level if subscriber is not None else None
+        known = self._open.get(id(connection_of(ctx)))
+        return known[1].log_level if known is not None else None
 
     def _subscriber(self, ctx: Context) -> Subscriber:
-        key = id(connection_of(ctx))
-        subscriber = self._open.get(key)
-        if subscriber is None:
-            subscriber = self._open[key] = Subscriber(self._who(ctx), ends_on_overflow=False)
-            subscriber.lists |= {"tools", "prompts", "resources"}  # unsolicited in this era
-            self._hub.join(subscriber)
-            session = ctx.session
+        connection = connection_of(ctx)
+        key = id(connection)
+        known = self._open.get(key)
+        if known is not None:
+            return known[1]
+        subscriber = Subscriber(self._who(ctx), ends_on_overflow=False)
+        subscriber.lists |= {"tools", "prompts", "resources"}  # unsolicited in this era
+        self._open[key] = connection, subscriber
+        self._hub.join(subscriber)
+        session = ctx.session
 
-            async def send(note: Note) -> None:
-                await session.send_notification(notification(note))
+        async def send(note: Note) -> None:
+            await session.send_notification(notification(note))
 
-            pump = asyncio.get_running_loop().create_task(subscriber.pump(send))
+        pump = asyncio.get_running_loop().create_task(subscriber.pump(send))
 
-            async def close() -> None:
-                self._hub.leave(subscriber)
-                self._open.pop(key, None)
-                pump.cancel()
+        async def close() -> None:
+            self._hub.leave(subscriber)
+            self._open.pop(key, None)
+            pump.cancel()
 
-            on_disconnect(ctx, close)
+        on_disconnect(ctx, close)
         return subscriber
 
 
@@ -96,10 +99,14 @@ class ListenStreams:
             tagged = Note(note.method, {**note.params, "_meta": meta})
             await ctx.session.send_notification(notification(tagged), related_request_id=ctx.request_id)
 
+        patterns = list(dict.fromkeys(asked.resource_subscriptions or ()))
+        limit = self._calls.works.limits.subscriptions
+        if len(patterns) > limit:
+            raise RateLimited("Subscription limit reached", retry_after=60.0, limit=limit)
         # Joined before the acknowledgement leaves, so that nothing that happens meanwhile is lost.
-        self._hub.join(subscriber)
+        self._hub.join(subscriber, capped=True)
         try:
-            for pattern in asked.resource_subscriptions or ():
+            for pattern in patterns:
                 await self._want(subscriber, pattern)
             honoured = types.SubscriptionFilter(
                 tools_list_changed=asked.tools_list_changed or None,
@@ -120,12 +127,20 @@ class ListenStreams:
 
     async def _want(self, subscriber: Subscriber, pattern: str) -> None:
         """What may not be watched is left out of the acknowledgement."""
-        call = self._calls.watch(subscriber.principal, pattern)
         try:
-            await self._calls.ask(call)
+            await self._hub.want(subscriber, pattern, lambda: _allowed(self._calls, subscriber.principal, pattern))
+        except RateLimited:
+            raise
         except OctavoError:
             return
-        self._hub.want(subscriber, pattern, call.arguments["glob"])
+
+
+async def _allowed(calls: Calls, who: Principal, pattern: str) -> Glob:
+    """What the pattern covers. Raises what the pipeline raises for somebody who may not watch it."""
+    call = calls.watch(who, pattern)
+    await calls.ask(call)
+    glob: Glob = call.arguments["glob"]
+    return glob
 
 
 def notification(note: Note) -> types.ServerNotification:

@@ -1,0 +1,75 @@
+"""What a caller is told when a call fails: the seeds' words, in the caller's own spelling of the address.
+
+A source speaks of canonical addresses. If its NotFound went out as it is, a refusal that should look like
+absence could be told from absence by asking with an unusual spelling.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from octavo.core.errors import Conflict, Forbidden, InvalidParams, NotFound, OctavoError, SourceUnavailable, TooLarge
+from octavo.core.model import VERB_OF, Call, Verb
+from octavo.pipeline.identity import LOCAL
+from octavo.pipeline.rulebook import Decision
+
+_HINT = "start the server with --as AGENT to act as an agent of the configuration"
+
+
+def refusal(call: Call, verb: Verb, decision: Decision) -> OctavoError:
+    """The answer to a call that the policy does not allow."""
+    if decision.hidden:
+        return absent(call)
+    data: dict[str, Any] = {
+        "agent": call.principal.id,
+        "required_permission": verb,
+        "resource": decision.pattern or call.uri,
+    }
+    if decision.why:
+        data["why"] = decision.why
+    if call.principal.id == LOCAL:
+        data["hint"] = _HINT
+    return Forbidden(f"Access denied to resource: {call.uri}", **data)
+
+
+def absent(call: Call) -> OctavoError:
+    """Word for word what is told of something that does not exist, whether or not it does."""
+    name = call.ref.path
+    if call.op == "invoke":
+        return InvalidParams(f"Unknown tool: {name}", toolName=name)
+    if call.ref.scheme == "prompt" and call.op in ("render", "complete"):
+        return InvalidParams(f"Unknown prompt: {name}", promptName=name)
+    return NotFound(f"Resource not found: {call.uri}", uri=call.uri)
+
+
+def told(call: Call, fault: OctavoError) -> OctavoError:
+    """What a source raised, as the caller may read it. What tools and prompts raise is about other things."""
+    if call.op in ("invoke", "render"):
+        return fault
+    if isinstance(fault, NotFound):
+        return absent(call)
+    if isinstance(fault, Forbidden):
+        return forbidden(call, fault)
+    if isinstance(fault, SourceUnavailable):
+        scheme = call.ref.scheme
+        message = f"Source unavailable: {scheme}"
+        why = {} if fault.message == message else {"why": fault.message}
+        return SourceUnavailable(message, retry_after=fault.retry_after, **{**why, **fault.data, "source": scheme})
+    ours = str(call.ref)
+    if isinstance(fault, TooLarge | Conflict | InvalidParams) and fault.data.get("uri") == ours != call.uri:
+        message = fault.message.replace(ours, call.uri)
+        return type(fault)(message, **{**fault.data, "uri": call.uri})
+    return fault
+
+
+def forbidden(call: Call, fault: Forbidden) -> Forbidden:
+    """The shape of the address, or the source, says no."""
+    message = f"Access denied to resource: {call.uri}"
+    data: dict[str, Any] = {
+        "agent": call.principal.id,
+        "required_permission": VERB_OF[call.op],
+        "resource": call.uri,
+    }
+    if not fault.message.startswith("Access denied to resource"):
+        data["why"] = fault.message
+    return Forbidden(message, **data)

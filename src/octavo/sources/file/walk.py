@@ -1,0 +1,75 @@
+"""The files of one root in order, from any point on."""
+
+from __future__ import annotations
+
+import os
+from bisect import bisect_left
+from collections.abc import Callable, Iterator
+from typing import Final
+
+from octavo.sources.file.faults import ABSENT, DENIED
+from octavo.sources.file.stats import identity, is_settled
+from octavo.sources.file.tree import Child, Names, Tree, by_name
+
+_LARGE: Final = 512  # children of a directory that is kept sorted
+_LARGE_KEPT: Final = 4
+
+
+class Walk:
+    def __init__(self, tree: Tree, wall: Callable[[], float]) -> None:
+        self._tree = tree
+        self._wall = wall
+        self._large: dict[object, list[Child]] = {}  # by what stat says of the directory
+
+    def files(self, start: Names, *, begin: Names, recursive: bool, stop: Callable[[], bool]) -> Iterator[Names]:
+        """The files and links below a directory, ordered by names, from `begin` on. Nothing before it is opened.
+
+        One descriptor at a time, no recursion: a tree can be as deep as an address can be long.
+        """
+        try:
+            stack = [self._frame(start, self._tree.on_disk(start), begin)]
+        except OSError as error:
+            if error.errno in ABSENT or error.errno in DENIED:
+                return
+            raise
+        while stack and not stop():
+            names, disk, rest = stack[-1]
+            for child in rest:
+                below = (*names, child.name)
+                if child.kind != "directory":
+                    yield below
+                elif recursive:
+                    try:
+                        stack.append(self._frame(below, (*disk, child.disk), begin))
+                    except OSError as error:
+                        if error.errno in ABSENT or error.errno in DENIED:
+                            continue
+                        raise
+                    break
+            else:
+                stack.pop()
+
+    def _frame(self, names: Names, disk: Names, begin: Names) -> tuple[Names, Names, Iterator[Child]]:
+        fd = self._tree.open_directory(disk)
+        try:
+            children = self._children(fd, names)
+        finally:
+            os.close(fd)
+        depth = len(names)
+        if depth < len(begin) and names == begin[:depth]:
+            children = children[bisect_left(children, begin[depth], key=by_name) :]
+        return names, disk, iter(children)
+
+    def _children(self, fd: int, names: Names) -> list[Child]:
+        """Those of a large directory are kept, or each page of its listing would sort it again."""
+        found = os.fstat(fd)
+        key = (names, identity(found))
+        known = self._large.get(key)
+        if known is not None:
+            return known
+        children = self._tree.children(fd, names)
+        if len(children) >= _LARGE and is_settled(found, self._wall()):
+            if len(self._large) >= _LARGE_KEPT:
+                self._large.clear()
+            self._large[key] = children
+        return children

@@ -1,0 +1,339 @@
+"""A reload composes a new house and swaps it in, or changes nothing (house.md, section 3; security.md section 5)."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from pathlib import Path
+from textwrap import dedent
+from typing import Any
+
+import anyio
+import anyio.lowlevel
+import pytest
+
+from octavo import app
+from octavo.app import Octavo, follow_file
+from octavo.config.load import Loaded, load
+from octavo.config.problems import ConfigError
+from octavo.core.errors import Forbidden, OctavoError, SourceUnavailable, Unauthenticated
+from octavo.core.model import Call, Change, Op, Principal, Trail
+from octavo.core.ports import Reply
+from octavo.core.ref import Ref
+
+pytestmark = pytest.mark.anyio
+
+NOTES = "sources: {notes: {kind: memory, scheme: note, resources: {a: {text: %s}}}}\n"
+
+
+def write(folder: Path, configuration: str) -> Path:
+    file = folder / "octavo.yaml"
+    file.write_text("version: 1\n" + dedent(configuration), encoding="utf-8")
+    return file
+
+
+def loaded(folder: Path, configuration: str) -> Loaded:
+    return load(write(folder, configuration), environ={})
+
+
+async def ask(octavo: Octavo, op: Op, uri: str, who: Principal | None = None) -> Reply:
+    call = Call(op, Ref.parse(uri), who or octavo.works.identity.launched(None), Trail(), uri)
+    with anyio.fail_after(5):
+        return await octavo.works.ask(call)
+
+
+async def text(octavo: Octavo) -> str:
+    body: str = (await ask(octavo, "read", "note://a")).body
+    return body
+
+
+async def settled() -> None:
+    for _ in range(10):
+        await anyio.lowlevel.checkpoint()
+
+
+async def test_a_reload_swaps_everything_at_once_and_tells_who_wants_to_know(tmp_path: Path) -> None:
+    """Sources, policy and limits come together from one configuration."""
+    async with Octavo(loaded(tmp_path, NOTES % "one")) as octavo:
+        told: list[str] = []
+        octavo.on_swap(lambda: told.append(str(octavo.works.limits.page)))
+        before = octavo.works
+        assert await text(octavo) == "one"
+        await octavo.reload(loaded(tmp_path, NOTES % "two" + "limits: {page: 9}\n"))
+        assert await text(octavo) == "two"
+        assert octavo.works is not before
+        assert told == ["9"], "after the swap, once"
+
+
+async def test_nothing_is_open_before_and_after(tmp_path: Path) -> None:
+    """An async context manager: entered once, left once."""
+    octavo = Octavo(loaded(tmp_path, NOTES % "one"))
+    with pytest.raises(RuntimeError, match="not open"):
+        _ = octavo.works
+    async with octavo:
+        assert await text(octavo) == "one"
+
+
+BROKEN = {
+    "a root that is gone": "sources: {gone: {kind: file, roots: [./gone]}}",
+    "a plugin that fails": "plugins: [{path: ./broken.py}]",
+    "a source that does not open": "plugins: [{path: ./unopened.py}]",
+    "words about a file outside": """
+        sources: {work: {kind: file, roots: [./work]}}
+        resources: [{uri: "file:///etc/passwd", name: x}]
+    """,
+}
+
+
+@pytest.mark.parametrize("what", BROKEN)
+async def test_a_configuration_that_cannot_be_composed_leaves_everything_as_it_is(tmp_path: Path, what: str) -> None:
+    """security.md section 5: keeps the last good policy; also in the middle of composing."""
+    (tmp_path / "work").mkdir()
+    (tmp_path / "gone").mkdir()
+    (tmp_path / "broken.py").write_text("def register(octavo):\n    raise RuntimeError('no')\n", encoding="utf-8")
+    (tmp_path / "unopened.py").write_text(UNOPENED, encoding="utf-8")
+    async with Octavo(loaded(tmp_path, NOTES % "one")) as octavo:
+        told: list[int] = []
+        octavo.on_swap(lambda: told.append(1))
+        before = octavo.works
+        other = loaded(tmp_path, BROKEN[what])
+        (tmp_path / "gone").rmdir()
+        with pytest.raises((OctavoError, OSError)):
+            await octavo.reload(other)
+        assert octavo.works is before
+        assert (await text(octavo), told) == ("one", [])
+
+
+UNOPENED = """
+from octavo.sources.memory import MemorySource
+
+class Unopened(MemorySource):
+    async def __aenter__(self):
+        raise OSError("no such service")
+    async def __aexit__(self, *what):
+        pass
+
+def register(octavo):
+    octavo.source(Unopened("own", {}))
+"""
+
+LIFE = """
+from octavo.sources.memory import MemorySource
+
+class Lived(MemorySource):
+    async def __aenter__(self):
+        LIVES.append("open")
+        return self
+    async def __aexit__(self, *what):
+        LIVES.append("closed")
+
+LIVES = __import__("octavo").lives
+
+def register(octavo):
+    octavo.source(Lived("own", {"a": ""}))
+"""
+
+
+@pytest.fixture
+def lives(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """What happened to the source of a plugin."""
+    import octavo
+
+    happened: list[str] = []
+    monkeypatch.setattr(octavo, "lives", happened, raising=False)
+    (tmp_path / "life.py").write_text(LIFE, encoding="utf-8")
+    (tmp_path / "unopened.py").write_text(UNOPENED.replace('"own"', '"other"'), encoding="utf-8")
+    return happened
+
+
+async def test_old_sources_stay_open_for_the_calls_that_still_run_and_are_closed_once(
+    tmp_path: Path, lives: list[str]
+) -> None:
+    """A swap must not pull a source away under a read."""
+    plugin = "plugins: [{path: ./life.py}]\n"
+    async with Octavo(loaded(tmp_path, plugin)) as octavo:
+        await octavo.reload(loaded(tmp_path, NOTES % "x"))
+        await settled()
+        assert lives == ["open"]
+    assert lives == ["open", "closed"]
+
+
+async def test_old_sources_are_closed_after_their_grace(
+    tmp_path: Path, lives: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """And not kept until the end: a server is reloaded often."""
+    monkeypatch.setattr(app, "GRACE", 0.0)
+    async with Octavo(loaded(tmp_path, "plugins: [{path: ./life.py}]\n")) as octavo:
+        await octavo.reload(loaded(tmp_path, NOTES % "x"))
+        with anyio.fail_after(5):
+            while lives != ["open", "closed"]:
+                await anyio.lowlevel.checkpoint()
+
+
+async def test_what_was_opened_is_closed_when_a_later_source_does_not_open(tmp_path: Path, lives: list[str]) -> None:
+    """Half a composition leaves nothing behind, at the start and at a reload."""
+    both = "plugins: [{path: ./life.py}, {path: ./unopened.py}]\n"
+    with pytest.raises(OSError):
+        async with Octavo(loaded(tmp_path, both)):
+            pass
+    assert lives == ["open", "closed"]
+    async with Octavo(loaded(tmp_path, NOTES % "x")) as octavo:
+        with pytest.raises(OSError):
+            await octavo.reload(loaded(tmp_path, both))
+        assert lives == ["open", "closed"] * 2
+
+
+@pytest.mark.seed("O14", "B2")
+async def test_new_rules_and_agents_hold_from_the_next_call_on(tmp_path: Path) -> None:
+    """Whatever connection an agent holds: its principal is checked against the configuration of now."""
+    agents = NOTES % "x" + "agents: {agent-brand: {roles: [old]}, agent-ops: {}}\n"
+    rule = 'policy: [{who: "role:%s", may: "*", what: "**"}]\n'
+    async with Octavo(loaded(tmp_path, agents + rule % "old")) as octavo:
+        brand = octavo.works.identity.launched("agent-brand")
+        epoch = octavo.works.policy.epoch
+        assert await ask(octavo, "read", "note://a", brand)
+        await octavo.reload(loaded(tmp_path, agents + rule % "new"))
+        assert octavo.works.policy.epoch != epoch
+        with pytest.raises(Forbidden):
+            await ask(octavo, "read", "note://a", brand)
+        await octavo.reload(loaded(tmp_path, agents.replace("old", "new") + rule % "new"))
+        assert await ask(octavo, "read", "note://a", brand), "new roles, on the old connection"
+        await octavo.reload(loaded(tmp_path, NOTES % "x" + "agents: {agent-ops: {}}\n"))
+        with pytest.raises(Unauthenticated):
+            await ask(octavo, "read", "note://a", brand)
+
+
+@pytest.mark.seed("O11", "A6")
+async def test_nothing_cached_outlives_the_configuration_it_was_made_under(tmp_path: Path) -> None:
+    """New redaction rules make old entries unreachable."""
+    async with Octavo(loaded(tmp_path, NOTES % "codename-tiger")) as octavo:
+        assert await text(octavo) == "codename-tiger"
+        rules = "redact: {extra: [{name: codename, pattern: 'codename-[a-z]+'}]}\n"
+        await octavo.reload(loaded(tmp_path, NOTES % "codename-tiger" + rules))
+        assert (await text(octavo)).startswith("[redacted:codename:")
+
+
+@pytest.mark.seed("O10", "B3")
+async def test_a_change_after_a_reload_is_told_once_and_numbers_go_on(tmp_path: Path) -> None:
+    """Old sources stay open for a while; their watches must not tell everything a second time."""
+    (tmp_path / "plugin.py").write_text(SHARED, encoding="utf-8")
+    plugin = "plugins: [{path: ./plugin.py}]\n"
+    async with Octavo(loaded(tmp_path, plugin)) as octavo:
+        heard: list[Change] = []
+        octavo.feed.subscribe(heard.append)
+        await settled()
+        source: Any = octavo.works.sources[0]
+        await source.write(Ref.parse("own://a"), "1", if_match=None)
+        await settled()
+        for number in range(3):
+            await octavo.reload(loaded(tmp_path, plugin + f"limits: {{page: {number + 5}}}\n"))
+        await settled()
+        await source.write(Ref.parse("own://a"), "2", if_match=None)
+        await settled()
+        assert [change.seq for change in heard] == [1, 2]
+
+
+SHARED = """
+import sys
+from octavo.sources.memory import MemorySource
+
+# One source behind all reloads, as a disk is.
+keep = sys.modules.setdefault("octavo_test_shared", type(sys)("octavo_test_shared"))
+
+def register(octavo):
+    if not hasattr(keep, __file__):
+        setattr(keep, __file__, MemorySource("own", {"a": ""}))
+    octavo.source(getattr(keep, __file__))
+"""
+
+
+@pytest.mark.seed("O11")
+async def test_the_feed_makes_the_cache_forget(tmp_path: Path) -> None:
+    """Invalidated by the feed, in the works of now."""
+    async with Octavo(loaded(tmp_path, NOTES % "one")) as octavo:
+        await octavo.reload(loaded(tmp_path, NOTES % "two"))
+        await text(octavo)
+        assert octavo.works.cache.used > 0
+        octavo.feed.publish(Change(kind="updated", ref=Ref.parse("note://a"), at=0.0))
+        assert octavo.works.cache.used == 0
+
+
+async def test_of_two_reloads_at_once_the_later_one_stays(tmp_path: Path) -> None:
+    """A signal and a change of the file may come together."""
+    slow = loaded(tmp_path, NOTES % "first")
+    async with Octavo(loaded(tmp_path, NOTES % "zero")) as octavo:
+        compose, inside, go = octavo._compose, asyncio.Event(), asyncio.Event()  # pyright: ignore[reportPrivateUsage]
+
+        async def slowly(what: Loaded, stack: Any) -> Any:
+            if what is slow:
+                inside.set()
+                await go.wait()
+            return await compose(what, stack)
+
+        octavo._compose = slowly  # type: ignore[method-assign]
+        first = asyncio.ensure_future(octavo.reload(slow))
+        with anyio.fail_after(5):
+            await inside.wait()
+            second = asyncio.ensure_future(octavo.reload(loaded(tmp_path, NOTES % "second")))
+            await settled()
+            go.set()
+            await asyncio.gather(first, second)
+        assert await text(octavo) == "second"
+
+
+# -- following the file
+
+
+class Log(logging.Handler):
+    def __init__(self) -> None:
+        super().__init__()
+        self.records: list[str] = []
+        self.news = asyncio.Event()
+
+    def emit(self, record: logging.LogRecord) -> None:
+        self.records.append(record.getMessage())
+        self.news.set()
+
+    async def next(self) -> str:
+        with anyio.fail_after(5):
+            await self.news.wait()
+        self.news.clear()
+        return self.records[-1]
+
+
+async def test_the_file_is_followed_and_a_broken_one_keeps_what_runs(tmp_path: Path) -> None:
+    """Woken by a signal; whatever is wrong with the new file, the loop goes on."""
+    (tmp_path / "unopened.py").write_text(UNOPENED.replace("OSError", "KeyError"), encoding="utf-8")
+    log, wake = Log(), asyncio.Event()
+    app.logger.addHandler(log)
+    file = write(tmp_path, NOTES % "one")
+    try:
+        async with Octavo(load(file)) as octavo:
+            following = asyncio.ensure_future(follow_file(octavo, file, wake=wake))
+            await settled()
+            for broken in ("sauces: {}\n", "sources: [\n", "plugins: [{path: ./unopened.py}]\n"):
+                write(tmp_path, broken)
+                wake.set()
+                assert "the old one stays" in await log.next()
+                assert await text(octavo) == "one"
+            write(tmp_path, NOTES % "two")
+            wake.set()
+            assert "reloaded" in await log.next()
+            assert await text(octavo) == "two"
+            following.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await following
+    finally:
+        app.logger.removeHandler(log)
+
+
+async def test_a_house_that_cannot_be_opened_says_why(tmp_path: Path) -> None:
+    """And leaves no file open behind it: warnings are errors here."""
+    (tmp_path / "gone").mkdir()
+    configuration = loaded(tmp_path, "sources: {gone: {kind: file, roots: [./gone]}}\n")
+    (tmp_path / "gone").rmdir()
+    with pytest.raises(SourceUnavailable, match="Root 1"):
+        async with Octavo(configuration):
+            pass
+    with pytest.raises(ConfigError):
+        loaded(tmp_path, "sources: {gone: {kind: file, roots: [./gone]}}\n")

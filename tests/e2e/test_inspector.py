@@ -1,0 +1,51 @@
+"""The official Inspector, as a command, lists and reads: both transports, both eras."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.e2e.harness import ERAS, LIMIT, Place, conformance, node_command, octavo
+
+pytestmark = [pytest.mark.slow, pytest.mark.seed("A2", "F6", "B10")]
+
+INSPECTOR = Path("node_modules/@modelcontextprotocol/inspector/clients/launcher/build/index.js")
+KOREAN = "file://docs/한국/소개.md"
+
+
+def inspect(place: Place, clients: Path, target: list[str], era: str, *method: str) -> Any:
+    done = subprocess.run(
+        node_command(clients / INSPECTOR, "--cli", *target, "--protocol-era", era, "--method", *method),
+        cwd=place.base,
+        env={**conformance().environment(), **place.environment},
+        capture_output=True,
+        encoding="utf-8",
+        timeout=3 * LIMIT,
+        check=False,
+    )
+    assert done.returncode == 0, f"{done.stdout}\n{done.stderr}"
+    return json.loads(done.stdout)
+
+
+def lists_and_reads(place: Place, clients: Path, target: list[str], era: str) -> None:
+    listed = inspect(place, clients, target, era, "resources/list")
+    assert [one["uri"] for one in listed["resources"]] == ["file://docs/guide.md", KOREAN, "file://notes/plan.txt"]
+    assert [one["name"] for one in listed["resources"]] == ["guide.md", "소개.md", "plan.txt"]
+    (content,) = inspect(place, clients, target, era, "resources/read", "--uri", KOREAN)["contents"]
+    assert (content["uri"], content["mimeType"]) == (KOREAN, "text/markdown")
+    assert content["text"] == "안녕하세요, 옥타보입니다.\n"
+
+
+@pytest.mark.parametrize("era", ERAS)
+def test_inspector_over_stdio(place: Place, clients: Path, era: str) -> None:
+    given = [flag for name, value in place.environment.items() for flag in ("-e", f"{name}={value}")]
+    lists_and_reads(place, clients, [*given, *octavo("serve", place.root)], era)
+
+
+@pytest.mark.parametrize("era", ERAS)
+def test_inspector_over_http(place: Place, clients: Path, era: str) -> None:
+    with place.serve(place.root, "--no-auth") as server:
+        lists_and_reads(place, clients, [server.url, "--transport", "http"], era)

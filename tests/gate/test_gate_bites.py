@@ -1,0 +1,129 @@
+"""A gate that cannot fail is decoration: a lane with one check taken out must not pass it (performance.md §6)."""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from random import Random
+from types import ModuleType
+
+import pytest
+from tests.gate import fuzz, tricky
+from tests.gate.corpus import CASES
+from tests.gate.doors import modern_headers
+from tests.gate.twins import META, Differs, frame, houses, stdio_twins, web_twins
+from tests.gate.world import KEYS
+
+from octavo.transport.mcp import serve
+
+pytestmark = [pytest.mark.anyio, pytest.mark.usefixtures("clock")]
+
+LANE, HTTP, STDIO = "lane", "http", "stdio"
+MUTANTS: dict[str, tuple[str, str, str]] = {
+    # Unknown members are refused twice over, by the structs and by the count of the colons: "the bounds" takes
+    # out the count, and the struct alone then still refuses them.
+    "unknown members of a message": (LANE, "class _Frame(msgspec.Struct, forbid_unknown_fields=True)", "class _Frame(msgspec.Struct)"),
+    "unknown members of params": (LANE, "class _Params(msgspec.Struct, forbid_unknown_fields=True)", "class _Params(msgspec.Struct)"),
+    "the version of JSON-RPC": (LANE, 'jsonrpc: Literal["2.0"]', "jsonrpc: Any"),
+    "the type of the id": (LANE, "    id: int | str\n    method: str\n    params: _Params", "    id: int | str | bool\n    method: str\n    params: _Params"),
+    "_meta of the modern era": (LANE, "if meta not in self._known if modern else meta:", "if False if modern else meta:"),
+    "_meta of the handshake era": (LANE, "if meta not in self._known if modern else meta:", "if meta not in self._known if modern else False:"),
+    "only the envelope is learnt": (LANE, "set(said) <= _ENVELOPE", "True"),
+    "the bounds": (LANE, "if not _within_bounds(frame, request, params):", "if False:"),
+    "integers of 64 bits": (LANE, "if not -frames.MAX_INTEGER < request.id < frames.MAX_INTEGER:", "if False:"),
+    "a colon as an escape": (LANE, ' and b"\\\\u003" not in frame', ""),
+    "tools that are not for the lane": (LANE, "if info is None or not info.lane_safe:", "if info is None:"),
+    "tools that mirror headers": (LANE, "works.tools.header_schema(name) is not None", "False"),
+    "the bounds of arguments": (LANE, "frames.check_value(bytes(raw), around=2)", "msgspec.json.decode(bytes(raw))"),
+    "arguments are an object": (LANE, "if not isinstance(arguments, dict):", "if False:"),
+    "arguments of prompts are text": (LANE, 'if method == "prompts/get" and not all(', "if False and not all("),
+    "one _meta in a result": (LANE, '{**shape.get("_meta", {}), **self._server_info}', "self._server_info"),
+    "the era of an error": (LANE, "encode(error, modern=taken.modern)", "encode(error, modern=not taken.modern)"),
+    "errors of the protocol in tools": (LANE, " and not isinstance(error, ProtocolError)", ""),
+    "the pipeline is asked": (LANE, "self._calls.house.works.ask(taken.call)", "self._calls.house.works.ask(taken.call._replace(parent=taken.call))"),
+    "the version header": (HTTP, "or routing[0] != _MODERN", ""),
+    "headers agree with the body": (HTTP, "if taken is None or not _says_the_same(routing, taken):", "if taken is None:"),
+    "the name header": (HTTP, "return name is not None and decode_header_value(name.decode(\"latin-1\")) == asked", "return True"),
+    "an empty name header is none": (HTTP, "return name is not None and decode_header_value(name.decode(\"latin-1\")) == asked", "return decode_header_value((name or b\"\").decode(\"latin-1\")) == asked"),
+    "headers that are there twice": (HTTP, "                return None\n            found[name]", "                pass\n            found[name]"),
+    "what the client accepts": (HTTP, " and _acceptable(scope)", ""),
+    "the status of an error": (HTTP, "status = 200 if answers[0].code is None else ERROR_CODE_HTTP_STATUS.get(answers[0].code, 200)", "status = 200"),
+    **{
+        f"{name} is part of who asks": (HTTP, '_IDENTIFYING = (b"host", b"origin", b"content-type", b"accept", b"authorization")', "_IDENTIFYING = (" + ", ".join(f'b"{one}"' for one in ("host", "origin", "content-type", "accept", "authorization") if one != name) + ")")
+        for name in ("host", "origin", "content-type", "accept", "authorization")
+    },
+    "old clients": (STDIO, '_OLDEST_LANE_VERSION = "2025-06-18"', '_OLDEST_LANE_VERSION = ""'),
+    "a second handshake": (STDIO, "            self.modern = None  # what follows", "            pass  # what follows"),
+    "only what the SDK accepted is learnt": (STDIO, "if envelope is not None and succeeded:", "if envelope is not None:"),
+    "cancellation by either spelling": (STDIO, "if coerce_request_id(taken.id) == wanted:", "if False:"),
+}  # fmt: skip
+
+
+@contextmanager
+def mutant(module: str, old: str, new: str) -> Iterator[ModuleType]:
+    """The module with one piece of its text replaced."""
+    original = importlib.import_module(f"octavo.transport.mcp.{module}")
+    source = Path(str(original.__file__)).read_text(encoding="utf-8")
+    assert source.count(old) == 1, f"{module} no longer has {old!r} once: say what to take out instead"
+    if "forbid_unknown_fields" in old:
+        source = source.replace(
+            "if not _within_bounds(frame, request, params):",
+            "if b'\"x\"' not in frame and not _within_bounds(frame, request, params):",
+        )
+    name = f"octavo.transport.mcp.{module}_mutant"
+    spec = importlib.util.spec_from_loader(name, loader=None)
+    assert spec is not None
+    changed = importlib.util.module_from_spec(spec)
+    sys.modules[name] = changed  # dataclasses and msgspec look themselves up there
+    try:
+        exec(compile(source.replace(old, new), f"{module}.py with {new!r}", "exec"), changed.__dict__)
+        yield changed
+    finally:
+        del sys.modules[name]
+
+
+async def gate(folder: Path) -> None:
+    """The gate in small: the named cases, the corpus once, and a few hundred fuzzed ones."""
+    random = Random(7)
+    for era in ("modern", "2025-11-25", "2024-11-05"):
+        async with houses(folder) as pair, stdio_twins(pair, "brand") as twins:
+            await twins.open(era)
+            await twins.script(tricky.lines(era))
+            for method, params in CASES.values():
+                await twins.same(frame(method, {**(params or {}), **({"_meta": META} if era == "modern" else {})}))
+            for _ in range(100):
+                await twins.script(fuzz.steps(random, era))
+    async with houses(folder) as pair, web_twins(pair) as web:
+        for body, headers in tricky.exchanges(KEYS["BRAND_KEY"], KEYS["NOBODY_KEY"]):
+            await web.same(body, headers)
+        for method, params in CASES.values():
+            message = {"jsonrpc": "2.0", "id": 1, "method": method, "params": {**(params or {}), "_meta": META}}
+            await web.same(fuzz.json.dumps(message).encode(), modern_headers(message, KEYS["HR_KEY"]))
+
+
+async def test_the_small_gate_passes_as_things_are(folder: Path) -> None:
+    await gate(folder)
+
+
+@pytest.mark.parametrize("name", MUTANTS)
+async def test_without_one_check_the_gate_fails(folder: Path, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    module, old, new = MUTANTS[name]
+    with mutant(module, old, new) as changed:
+        match module:
+            case "lane":
+                monkeypatch.setattr(serve, "Lane", changed.Lane)
+            case "http":
+                sound = serve.Front  # the oracle keeps it
+                monkeypatch.setattr(
+                    serve,
+                    "Front",
+                    lambda app, house, lane, *a, **k: (changed.Front if lane._on else sound)(app, house, lane, *a, **k),
+                )
+            case _:
+                monkeypatch.setattr(serve, "stdio", changed)
+        with pytest.raises((Differs, AssertionError, TimeoutError)):
+            await gate(folder)
