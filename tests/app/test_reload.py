@@ -12,8 +12,9 @@ import anyio
 import anyio.lowlevel
 import pytest
 
-from octavo import app
-from octavo.app import Octavo, follow_file
+from octavo.app import Octavo, follow
+from octavo.app import octavo as running
+from octavo.app.follow import follow_file
 from octavo.config.load import Loaded, load
 from octavo.config.problems import ConfigError
 from octavo.core.errors import Forbidden, OctavoError, SourceUnavailable, Unauthenticated
@@ -162,7 +163,7 @@ async def test_old_sources_are_closed_after_their_grace(
     tmp_path: Path, lives: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """And not kept until the end: a server is reloaded often."""
-    monkeypatch.setattr(app, "GRACE", 0.0)
+    monkeypatch.setattr(running, "GRACE", 0.0)
     async with Octavo(loaded(tmp_path, "plugins: [{path: ./life.py}]\n")) as octavo:
         await octavo.reload(loaded(tmp_path, NOTES % "x"))
         with anyio.fail_after(5):
@@ -258,19 +259,19 @@ async def test_the_feed_makes_the_cache_forget(tmp_path: Path) -> None:
         assert octavo.works.cache.used == 0
 
 
-async def test_of_two_reloads_at_once_the_later_one_stays(tmp_path: Path) -> None:
+async def test_of_two_reloads_at_once_the_later_one_stays(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A signal and a change of the file may come together."""
     slow = loaded(tmp_path, NOTES % "first")
     async with Octavo(loaded(tmp_path, NOTES % "zero")) as octavo:
-        compose, inside, go = octavo._compose, asyncio.Event(), asyncio.Event()  # pyright: ignore[reportPrivateUsage]
+        compose, inside, go = running.compose, asyncio.Event(), asyncio.Event()
 
-        async def slowly(what: Loaded, stack: Any) -> Any:
+        async def slowly(what: Loaded, *rest: Any) -> Any:
             if what is slow:
                 inside.set()
                 await go.wait()
-            return await compose(what, stack)
+            return await compose(what, *rest)
 
-        octavo._compose = slowly  # type: ignore[method-assign]
+        monkeypatch.setattr(running, "compose", slowly)
         first = asyncio.ensure_future(octavo.reload(slow))
         with anyio.fail_after(5):
             await inside.wait()
@@ -305,7 +306,7 @@ async def test_the_file_is_followed_and_a_broken_one_keeps_what_runs(tmp_path: P
     """Woken by a signal; whatever is wrong with the new file, the loop goes on."""
     (tmp_path / "unopened.py").write_text(UNOPENED.replace("OSError", "KeyError"), encoding="utf-8")
     log, wake = Log(), asyncio.Event()
-    app.logger.addHandler(log)
+    follow.logger.addHandler(log)
     file = write(tmp_path, NOTES % "one")
     try:
         async with Octavo(load(file)) as octavo:
@@ -324,7 +325,7 @@ async def test_the_file_is_followed_and_a_broken_one_keeps_what_runs(tmp_path: P
             with pytest.raises(asyncio.CancelledError):
                 await following
     finally:
-        app.logger.removeHandler(log)
+        follow.logger.removeHandler(log)
 
 
 async def test_a_house_that_cannot_be_opened_says_why(tmp_path: Path) -> None:

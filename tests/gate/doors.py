@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 from octavo.app import Octavo
 from octavo.core.model import Principal
-from octavo.transport.mcp import serve
+from octavo.transport.mcp import serve_http, serve_stdio
 from octavo.transport.mcp.http import Access, Front
 from octavo.transport.mcp.lane import Lane
 
@@ -50,7 +50,7 @@ class Pipe:
 
     def __init__(self, house: Octavo, who: Principal, *, lane: bool) -> None:
         self.house = house
-        self.connection = serve.StdioConnection(house, who, lane=lane, strict_codes=False)
+        self.connection = serve_stdio.StdioConnection(house, who, lane=lane, strict_codes=False)
         self._to_server = os.pipe()
         self._from_server = os.pipe()
         self._got = bytearray()
@@ -178,7 +178,7 @@ class Web:
 
     def __init__(self, house: Octavo, *, lane: bool, access: Access | None = None, body_seconds: float = 30.0) -> None:
         self.house = house
-        app, self.hub = serve.http_app(
+        app, self.hub = serve_http.application(
             house, access=access or Access(), hosts=["127.0.0.1:*", "octavo.example"],
             origins=["http://127.0.0.1:*", "https://console.example"], lane=lane, strict_codes=False,
             body_seconds=body_seconds,

@@ -18,7 +18,7 @@ from tests.gate.doors import modern_headers
 from tests.gate.twins import META, Differs, frame, houses, stdio_twins, web_twins
 from tests.gate.world import KEYS
 
-from octavo.transport.mcp import serve
+from octavo.transport.mcp import serve_http, serve_stdio
 
 pytestmark = [pytest.mark.anyio, pytest.mark.usefixtures("clock")]
 
@@ -115,15 +115,16 @@ async def test_without_one_check_the_gate_fails(folder: Path, name: str, monkeyp
     with mutant(module, old, new) as changed:
         match module:
             case "lane":
-                monkeypatch.setattr(serve, "Lane", changed.Lane)
+                for door in (serve_http, serve_stdio):
+                    monkeypatch.setattr(door, "Lane", changed.Lane)
             case "http":
-                sound = serve.Front  # the oracle keeps it
+                sound = serve_http.Front  # the oracle keeps it
                 monkeypatch.setattr(
-                    serve,
+                    serve_http,
                     "Front",
                     lambda app, house, lane, *a, **k: (changed.Front if lane._on else sound)(app, house, lane, *a, **k),
                 )
             case _:
-                monkeypatch.setattr(serve, "stdio", changed)
+                monkeypatch.setattr(serve_stdio, "stdio", changed)
         with pytest.raises((Differs, AssertionError, TimeoutError)):
             await gate(folder)

@@ -1,12 +1,15 @@
 """The command line."""
 
 import gc
+import os
 
 
 def main() -> None:
     # Thousands of objects are made while modules load, and none of them is garbage: collecting in between
     # is a tenth of the time until the first answer. Whoever serves turns it on again.
     gc.disable()
+    # The same for pydantic's search of all installed packages for plugins; and nobody's shall see our messages.
+    os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")
     from octavo.cli.group import octavo  # here, so that importing the package costs nothing
 
     octavo(prog_name="octavo")

@@ -27,15 +27,15 @@ NOWHERE = Ref("invalid")  # stands in a call whose address could not be parsed; 
 
 
 def serve_stdio(loaded: Loaded, *, as_who: str | None) -> None:
-    from octavo import app
+    from octavo.app import serve
 
-    app.serve_stdio(loaded, as_who=as_who)
+    serve.serve_stdio(loaded, as_who=as_who)
 
 
 def serve_http(loaded: Loaded, *, bind: Bind, as_who: str | None, no_auth: bool) -> None:
-    from octavo import app
+    from octavo.app import serve
 
-    app.serve_http(loaded, bind=bind, as_who=as_who, no_auth=no_auth)
+    serve.serve_http(loaded, bind=bind, as_who=as_who, no_auth=no_auth)
 
 
 def decide(loaded: Loaded, who: str, verb: Verb, uri: str) -> Decision:

@@ -9,7 +9,9 @@ from __future__ import annotations
 import json
 import os
 import sys
-from collections.abc import Callable
+from collections import UserDict
+from collections.abc import Callable, Mapping
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -25,6 +27,19 @@ Command = TypeVar("Command", bound=Callable[..., Any])
 
 USAGE, FAILED, INTERRUPTED = 2, 1, 130
 LOCAL = "local"  # whoever started the process, where no agent was selected
+
+
+class Lazily(UserDict[str, Any]):
+    """Commands by `module:attribute`, each imported when it is asked for."""
+
+    def __init__(self, places: Mapping[str, str]) -> None:
+        self._places = places
+        super().__init__(dict.fromkeys(places))
+
+    def __getitem__(self, name: str) -> click.Command:
+        module, _, attribute = self._places[name].partition(":")
+        command: click.Command = getattr(import_module(module), attribute)
+        return command
 
 
 class Group(click.Group):

@@ -50,7 +50,9 @@ from octavo.core.model import Verb
 class Strict(BaseModel):
     """Unknown keys are errors, values do not change, and no error repeats a value."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True, hide_input_in_errors=True, allow_inf_nan=False)
+    model_config = ConfigDict(
+        extra="forbid", frozen=True, hide_input_in_errors=True, allow_inf_nan=False, defer_build=True
+    )
 
 
 def _written(text: str, parse: Callable[[object], Any], description: str) -> Any:

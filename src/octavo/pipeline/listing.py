@@ -22,6 +22,7 @@ from octavo.core.ports import Next
 from octavo.core.ref import Ref
 
 VERDICTS = 64  # kept with one page; a page in the cache is seen by many principals
+STARTS = 4096  # places in listings that are remembered
 
 Sight: TypeAlias = Literal["all", "some", "none"]
 _Test: TypeAlias = Callable[[Entry], bool]
@@ -41,23 +42,34 @@ class _Batch(NamedTuple):
     cut: bool  # more of the source is visible than was asked to fit
 
 
+class _Start(NamedTuple):
+    """Where one page of a listing begins: the scopes that the caller may see anything of, and the place there."""
+
+    parts: tuple[tuple[Ref, Sight], ...]
+    at: int
+    inner: str | None
+
+
 class Listing:
+    """For one policy, as long as it holds."""
+
     def __init__(self, exposed: Sequence[str], *, page: int, clock: Clock) -> None:
         self._everywhere = tuple(map(Ref, exposed))
         self._page = page
         self._now = clock.monotonic
+        self._starts: dict[tuple[Principal, Ref, str | None], _Start] = {}
 
     async def page(self, call: Call, call_next: Next, policy: Shows) -> Page[Entry]:
         """Raises InvalidParams for a cursor that is not of this listing, and what the source of a scope raises."""
         if call.limit < 1:
             raise InvalidParams("A page holds at least one entry")
         everywhere = call.ref == EVERYTHING
-        scopes = self._everywhere if everywhere else (call.ref,)
-        sights = [(scope, policy.sight(call.principal, scope)) for scope in scopes]
-        parts = [part for part in sights if part[1] != "none"]
-        at, inner = _position(call.cursor, parts)
+        parts, at, inner = self._start(call, policy)
         limit = min(call.limit, self._page)
         wanted = _filter(call.arguments.get("filter"))
+        key = ("answer", policy.epoch, call.principal, call.ref, limit)
+        first: Page[Entry] | None = None
+        only = at  # the one scope that was asked
         until = self._now() + call.timeout
         kept: tuple[Entry, ...] = ()
         memo: dict[Any, Any] = {}
@@ -67,14 +79,23 @@ class Listing:
             scope, sight = parts[at]
             room = limit - len(kept)
             if self._now() > until:
-                following = _cursor(scope.scheme, inner)
+                following, first = _cursor(scope.scheme, inner), None
                 break
+            if at != only:
+                only = -1
             try:
                 asked = call._replace(ref=scope, cursor=inner, limit=limit)
-                batch = await _batch(asked, room, call_next, _visible(call.principal, policy, sight, wanted))
+                page: Page[Entry] = await call_next(asked)
+                if first is None:
+                    first = page
+                    if wanted is None and (known := page.memo.get(key)) is not None:
+                        answer: Page[Entry] = known
+                        return answer
+                batch = await _fit(page, asked, room, call_next, _visible(call.principal, policy, sight, wanted))
             except OctavoError as fault:
                 if not everywhere or (isinstance(fault, InvalidParams) and inner is not None):
                     raise
+                only = -1
                 if not room:  # the next page will tell that it is down
                     following = _cursor(scope.scheme, inner)
                     break
@@ -95,12 +116,30 @@ class Listing:
             elif len(kept) == limit and room and (batch.cut or (sight == "all" and wanted is None)):
                 following = _cursor(scope.scheme, inner)
                 break
-        return Page(kept, following, tuple(down), memo)
+        made = Page(kept, following, tuple(down), memo)
+        # While a page of a source is in the cache nothing in that source has changed, so what was made of it and
+        # of the pages behind it holds as well; not so if several sources took part.
+        if first is not None and only >= 0 and wanted is None and len(first.memo) < VERDICTS:
+            first.memo[key] = made
+        return made
+
+    def _start(self, call: Call, policy: Shows) -> _Start:
+        """The same for the same rules, so it is found out once."""
+        key = (call.principal, call.ref, call.cursor)
+        start = self._starts.get(key)
+        if start is None:
+            scopes = self._everywhere if call.ref == EVERYTHING else (call.ref,)
+            sights = ((scope, policy.sight(call.principal, scope)) for scope in scopes)
+            parts = tuple(part for part in sights if part[1] != "none")
+            start = _Start(parts, *_position(call.cursor, parts))
+            if len(self._starts) >= STARTS:
+                self._starts.clear()
+            self._starts[key] = start
+        return start
 
 
-async def _batch(asked: Call, room: int, call_next: Next, visible: _Visible) -> _Batch:
+async def _fit(page: Page[Entry], asked: Call, room: int, call_next: Next, visible: _Visible) -> _Batch:
     """One page of a source, as much of it as there is room for. With no room: whether there is anything."""
-    page: Page[Entry] = await call_next(asked)
     shown = visible(page)
     cut = False
     while 0 < room < len(shown):

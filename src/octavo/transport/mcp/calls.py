@@ -11,6 +11,7 @@ import secrets
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
+from types import MappingProxyType
 from typing import Any
 
 from octavo.core.errors import InternalError, InvalidParams, OctavoError
@@ -31,6 +32,8 @@ MEMO_CHARACTERS = 256  # of an address worth keeping: longer ones are rare, and 
 NOWHERE = Ref("invalid")  # stands in a call whose address could not be parsed; `fault` says why
 
 _ALL_RESOURCES = "resources"
+# What the calls for the whole lists carry: made once.
+_NAMED = {named: MappingProxyType({"named": named}) for named in (_ALL_RESOURCES, "tools", "prompts")}
 
 # Whether the request at hand made a call, and so has its audit record.
 _called: ContextVar[list[bool]] = ContextVar("called")
@@ -103,8 +106,10 @@ class Calls:
             scope, fault = self.parse(under) if isinstance(under, str) else (NOWHERE, InvalidParams("`under` is a URI"))
             if scope.scheme in ("tool", "prompt"):
                 scope, fault = NOWHERE, InvalidParams("Tools and prompts have lists of their own")
-        named = json.dumps([str(under), sorted(asked.items(), key=str)]) if wanted else _ALL_RESOURCES
-        return self._listing(who, scope, named, cursor, {"filter": asked} if asked else NOTHING, fault)
+        if not wanted:
+            return self._listing(who, scope, _ALL_RESOURCES, cursor)
+        named = json.dumps([str(under), sorted(asked.items(), key=str)])
+        return self._listing(who, scope, named, cursor, {"filter": asked}, fault)
 
     def list_templates(self, who: Principal, cursor: str | None) -> Call:
         fault = None if cursor is None else InvalidParams("This list has one page only", reason="invalid_cursor")
@@ -134,7 +139,7 @@ class Calls:
                 fault = bad
         limits = works.limits
         return Call(
-            "list", scope, who, Trail(), str(scope), {**arguments, "named": named} if arguments or named else NOTHING,
+            "list", scope, who, Trail(), str(scope), {**arguments, "named": named} if arguments else _NAMED[named],
             inner, limits.page, limits.max_bytes, limits.timeout, None, None, fault,
         )  # fmt: skip
 

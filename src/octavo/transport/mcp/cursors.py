@@ -17,12 +17,14 @@ from octavo.core.errors import InvalidParams
 from octavo.core.model import Principal
 
 _SIGNATURE = 12
+_OPENED = 4096  # cursors remembered, so that a client that lists again and again is not verified each time
 _BAD = "The cursor is not valid here; list again from the start"
 
 
 class Cursors:
     def __init__(self, key: bytes) -> None:
         self._key = key
+        self._opened: dict[tuple[str, str, str, Principal], str] = {}
 
     def seal(self, inner: str, *, scope: str, epoch: str, principal: Principal) -> str:
         body = msgspec.json.encode((inner, scope, epoch))
@@ -30,6 +32,16 @@ class Cursors:
 
     def open(self, cursor: str, *, scope: str, epoch: str, principal: Principal) -> str:
         """The place in the listing. Raises InvalidParams for any cursor that is not this caller's, now."""
+        key = (cursor, scope, epoch, principal)
+        inner = self._opened.get(key)
+        if inner is None:
+            inner = self._open(cursor, scope, epoch, principal)
+            if len(self._opened) >= _OPENED:
+                self._opened.clear()
+            self._opened[key] = inner
+        return inner
+
+    def _open(self, cursor: str, scope: str, epoch: str, principal: Principal) -> str:
         try:
             raw = base64.b64decode(cursor + "=" * (-len(cursor) % 4), altchars=b"-_", validate=True)
             signature, body = raw[:_SIGNATURE], raw[_SIGNATURE:]

@@ -212,10 +212,10 @@ class Lane:
             result = self._result(taken, reply)
         except Exception as error:  # a reply that is no JSON: half a surrogate pair, an object of a plugin's
             return self._error(taken, error)
-        return Answer(b'{"jsonrpc":"2.0","id":%b,"result":{' % _id(taken.id) + result, taken.id)
+        return Answer(b"".join((b'{"jsonrpc":"2.0","id":', _id(taken.id), b',"result":{', *result)), taken.id)
 
-    def _result(self, taken: Taken, reply: Reply) -> bytes:
-        """All that follows the opening brace of the result. Contents and pages are encoded once."""
+    def _result(self, taken: Taken, reply: Reply) -> tuple[bytes, ...]:
+        """All that follows the opening brace of the result, in pieces. Contents and pages are encoded once."""
         tail = self._tails[taken.method] if taken.modern else b"}}"
         if isinstance(reply, Content):
             fragment: bytes | None = reply.memo.get("wire")
@@ -223,18 +223,19 @@ class Lane:
                 shape = shapes.contents(reply, "")
                 del shape["uri"]
                 fragment = reply.memo["wire"] = b"," + _encode(shape)[1:] + b"]"
-            return b'"contents":[{"uri":' + _encode(taken.call.uri) + fragment + tail
+            return b'"contents":[{"uri":', _encode(taken.call.uri), fragment, tail
         if isinstance(reply, Page):
             if reply.unavailable:
-                return self._whole(taken, self._calls.page(taken.call, reply))
-            return self._page(taken, reply) + tail
+                return (self._whole(taken, self._calls.page(taken.call, reply)),)
+            return self._page(taken, reply, tail)
         if isinstance(reply, ToolResult):
-            return self._whole(taken, self._calls.tool_result(reply))
+            return (self._whole(taken, self._calls.tool_result(reply)),)
         if isinstance(reply, PromptResult):
-            return self._whole(taken, self._calls.prompt_result(reply))
-        return self._whole(taken, self._calls.templates(reply))
+            return (self._whole(taken, self._calls.prompt_result(reply)),)
+        return (self._whole(taken, self._calls.templates(reply)),)
 
-    def _page(self, taken: Taken, page: Page[Any]) -> bytes:
+    def _page(self, taken: Taken, page: Page[Any], tail: bytes) -> tuple[bytes, ...]:
+        """The entries are the same for everybody who sees all of a page; the cursor is one caller's."""
         key = ("wire", taken.method)
         fragment: bytes | None = page.memo.get(key)
         if fragment is None:
@@ -242,7 +243,9 @@ class Lane:
             result.pop("nextCursor", None)
             fragment = page.memo[key] = _encode(result)[1:-1]
         following = self._calls.next_cursor(taken.call, page)
-        return fragment if following is None else fragment + b',"nextCursor":' + _encode(following)
+        if following is None:
+            return fragment, tail
+        return fragment, b',"nextCursor":"', following.encode("ascii"), b'"', tail
 
     def _whole(self, taken: Taken, shape: dict[str, Any]) -> bytes:
         if taken.modern:

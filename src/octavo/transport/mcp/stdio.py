@@ -11,6 +11,7 @@ import asyncio
 import os
 import stat
 import sys
+from collections import deque
 from collections.abc import Callable
 from contextlib import suppress
 from types import TracebackType
@@ -31,6 +32,7 @@ from octavo.transport.mcp.inbox import Inbox
 from octavo.transport.mcp.lane import Answer, Lane, Taken
 
 BATCH = 256 * 1024  # bytes of answers that are written at once
+PIPE = 1 << 20  # what a pipe shall hold, so that a batch fits: Linux gives 64 KiB unless it is asked
 LEARNING = 256  # envelopes that the SDK is being asked about
 RECORDED = 4096  # requests that have their record and wait for their answer
 CLOSE_SECONDS = 2.0  # for the last answers to leave
@@ -71,8 +73,8 @@ class Pipes:
         recorded.done = self.inbox.done
         self._reader: asyncio.ReadTransport | None = None
         self._writer: asyncio.WriteTransport | None = None
-        self._buffer = bytearray()
-        self._scanned = 0  # so many bytes of the buffer hold no line end
+        self._lines: deque[bytes] = deque()  # whole ones that wait
+        self._rest = bytearray()  # the beginning of a line whose end has not come
         self._skipping = False  # inside a line that is too long
         self._ended = False
         self._out: list[Answer] = []
@@ -90,6 +92,7 @@ class Pipes:
         self._quiet.set()
 
     async def open(self, stdin: int, stdout: int) -> None:
+        _widen(stdin, stdout)
         self._writer, _ = await self._loop.connect_write_pipe(lambda: _WriteSide(self), _binary(stdout, "wb"))
         self._reader, _ = await self._loop.connect_read_pipe(lambda: _ReadSide(self), _binary(stdin, "rb"))
 
@@ -117,32 +120,32 @@ class Pipes:
     # -- in
 
     def feed(self, data: bytes) -> None:
-        self._buffer += data
-        self._work()
+        *lines, rest = data.split(b"\n")
+        if lines:
+            lines[0] = bytes(self._rest) + lines[0]
+            self._rest.clear()
+            if self._skipping:
+                self._skipping = False
+                del lines[0]
+            self._lines.extend(lines)
+            self._work()
+        if not self._skipping:
+            self._rest += rest
+            limit = self._house.works.limits.line
+            if len(self._rest) > limit:
+                self._refuse(frames.too_large(limit))
+                self._rest.clear()
+                self._skipping = True
 
     def _work(self) -> None:
         """Takes the lines that are there, for as long as their answers can leave."""
-        limit = self._house.works.limits.line
-        buffer, start = self._buffer, 0
-        while self._writable.is_set():
-            end = buffer.find(b"\n", max(start, self._scanned))
-            if end < 0:
-                self._scanned = len(buffer)
-                if self._skipping or len(buffer) - start > limit:
-                    if not self._skipping:
-                        self._refuse(frames.too_large(limit))
-                    self._skipping = True
-                    start = len(buffer)
-                break
-            if self._skipping:
-                self._skipping = False
-            elif end - start > limit:
+        lines, limit = self._lines, self._house.works.limits.line
+        while lines and self._writable.is_set():
+            line = lines.popleft().strip(b" \t\r")
+            if len(line) > limit:
                 self._refuse(frames.too_large(limit))
-            elif line := bytes(memoryview(buffer)[start:end]).strip(b" \t\r"):
+            elif line:
                 self._line(line)
-            start = end + 1
-        del buffer[:start]
-        self._scanned = max(0, self._scanned - start)
         self._write_out()
         self.balance()
 
@@ -150,7 +153,7 @@ class Pipes:
         """Nothing more comes in. What still runs is told to the client as the SDK tells it."""
         if self._ended:
             return
-        if self._buffer and not self._skipping and self._writable.is_set():
+        if self._rest:
             self.feed(b"\n")
         self._ended = True
         for task, taken in self._running.items():
@@ -273,7 +276,9 @@ class Pipes:
         except OctavoError as fault:  # without its record nothing leaves but the news of it
             refusal = Codes().encode(fault, modern=True)
             batch = [Answer(frames.error_frame(refusal, a.id), a.id) for a in batch if a.id is not None]
-        self._writer.write(b"".join([answer.frame + b"\n" for answer in batch]))
+        lines = [answer.frame for answer in batch]
+        lines.append(b"")
+        self._writer.write(b"\n".join(lines))
 
     def writable(self, yes: bool) -> None:
         if yes:
@@ -287,7 +292,8 @@ class Pipes:
         """Nobody reads any more."""
         self._written.set()
         self._writable.set()
-        self._buffer.clear()
+        self._lines.clear()
+        self._rest.clear()
         self.end()
 
 
@@ -396,6 +402,15 @@ def usable(*descriptors: int) -> bool:
         return False
     kinds = (os.fstat(descriptor).st_mode for descriptor in descriptors)
     return all(stat.S_ISFIFO(kind) or stat.S_ISSOCK(kind) for kind in kinds)
+
+
+def _widen(*pipes: int) -> None:
+    if sys.platform == "linux":
+        import fcntl
+
+        for pipe in pipes:
+            with suppress(OSError):  # a socket, or more than this user may have
+                fcntl.fcntl(pipe, fcntl.F_SETPIPE_SZ, PIPE)
 
 
 def claim() -> tuple[int, int]:

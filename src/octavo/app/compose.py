@@ -1,0 +1,169 @@
+"""One configuration, composed: sources opened, eight steps folded, registries filled."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+from contextlib import AsyncExitStack
+from dataclasses import dataclass
+from typing import Any, cast
+
+from octavo.app.sources import configured, described_in, templates_of, ttl_of, with_plugins
+from octavo.config.load import Loaded, prompt_directories
+from octavo.config.model import Config
+from octavo.config.model import Rule as RuleOptions
+from octavo.core.clock import SystemClock
+from octavo.core.glob import Glob
+from octavo.core.house import Limits
+from octavo.core.model import VERBS, Template, Verb
+from octavo.core.ports import Ledger, Next, Source
+from octavo.core.ref import Ref
+from octavo.pipeline.audit import Audit
+from octavo.pipeline.cache import Cache
+from octavo.pipeline.chain import fold
+from octavo.pipeline.desk import Desk
+from octavo.pipeline.identity import Agent, Identity
+from octavo.pipeline.mask import Mask
+from octavo.pipeline.policy import Policy, Rule
+from octavo.pipeline.quota import Quota
+from octavo.pipeline.redact import Redact
+from octavo.pipeline.throttle import Throttle
+from octavo.prompts.registry import PromptRegistry
+from octavo.stores.state import StateDirectory
+from octavo.tools.plugins import load_plugin
+from octavo.tools.registry import ToolRegistry
+from octavo.tools.schema import compile_schema
+
+logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class Works:
+    """One configuration, composed and open."""
+
+    config: Config
+    ask: Next
+    policy: Policy
+    identity: Identity
+    tools: ToolRegistry
+    prompts: PromptRegistry
+    limits: Limits
+    desk: Desk
+    cache: Cache
+    audit: Audit
+    sources: Sequence[Source]  # those with addresses of their own
+
+    def templates(self) -> Sequence[Template]:
+        return self.desk.templates()
+
+    def canonical(self, ref: Ref) -> Ref:
+        return self.desk.canonical(ref)
+
+    def spelled(self, ref: Ref) -> Ref:
+        return self.desk.spelled(ref)
+
+
+async def compose(loaded: Loaded, state: StateDirectory, ledger: Ledger, stack: AsyncExitStack) -> Works:
+    """Opens the sources on `stack`; whoever calls closes it, also when this raises."""
+    config, clock = loaded.config, SystemClock()
+    tools, prompts = ToolRegistry(), PromptRegistry(compile_schema)
+    plugins = [load_plugin(one.path or one.module or "", protocol=one.protocol) for one in config.plugins]
+    sources = with_plugins(configured(loaded, state), plugins)
+    exposed = [scheme for scheme, (_, shown) in sources.items() if shown]
+    for source, _ in sources.values():
+        if hasattr(source, "__aenter__"):
+            await stack.enter_async_context(cast("Any", source))
+    for plugin in plugins:
+        for tool in plugin.tools:
+            tools.register(tool)
+        for info, rendering in plugin.prompts:
+            prompts.register(info, rendering)
+    for problem in prompts.load(prompt_directories(loaded)):
+        logger.warning("prompt left out: %s", problem)
+    served: dict[str, Source] = {scheme: source for scheme, (source, _) in sources.items()}
+    desk = Desk(
+        {**served, "tool": tools, "prompt": prompts},
+        tools=tools,
+        prompts=prompts,
+        exposed=exposed,
+        described=described_in(config.resources),
+        templates=templates_of(config),
+    )
+    policy = Policy(rules_of(loaded), desk, page=config.limits.page, clock=clock)
+    identity = Identity(Agent(name, frozenset(a.roles), a.digest) for name, a in config.agents.items())
+    redact = Redact(
+        key=state.key("mark"),
+        rules=config.redact.rules,
+        extra=[{"name": rule.name, "pattern": rule.pattern} for rule in config.redact.extra],
+        allow=config.redact.allow,
+    )
+    limits = config.limits
+    audit = Audit(ledger, scrub=redact.text)
+    ttl = {served_as: ttl_of(config, served_as) for served_as in served}
+    cache = Cache(
+        desk,
+        max_bytes=limits.cache,
+        ttl=ttl,
+        redaction=redact.version,
+        clock=clock,
+        flight_time=limits.time,
+    )
+    rate = limits.per_principal.per_second if limits.per_principal is not None else None
+    ask = fold(
+        [
+            audit,
+            identity,
+            Quota(rate=rate, in_flight=limits.in_flight),
+            policy,
+            Mask(max_bytes=limits.read, timeout=limits.time, page=limits.page),
+            cache,
+            redact,
+            Throttle(),
+        ],
+        desk,
+    )
+    tools.bind(ask)
+    prompts.bind(ask)
+    return Works(
+        config=config,
+        ask=ask,
+        policy=policy,
+        identity=identity,
+        tools=tools,
+        prompts=prompts,
+        limits=Limits(
+            max_bytes=limits.read,
+            timeout=limits.time,
+            page=limits.page,
+            in_flight=limits.in_flight,
+            subscriptions=limits.subscriptions,
+            line=limits.line,
+        ),
+        desk=desk,
+        cache=cache,
+        audit=audit,
+        # A store without addresses is not watched: its changes would go by the addresses of another.
+        sources=tuple(served[scheme] for scheme in exposed),
+    )
+
+
+def rules_of(loaded: Loaded) -> list[Rule]:
+    return [
+        Rule(
+            who=rule.who,
+            may=_verbs(rule),
+            what=tuple(Glob(pattern) for pattern in rule.what),
+            allow=rule.effect == "allow",
+            why=rule.why,
+            hide=rule.hide,
+            name=f"policy[{index}]",
+        )
+        for index, rule in enumerate(loaded.config.policy)
+    ]
+
+
+def _verbs(rule: RuleOptions) -> frozenset[Verb] | None:
+    if "*" not in rule.may:
+        return frozenset(verb for verb in VERBS if verb in rule.may)
+    # A star refuses everything, but it does not hand out secrets: that right is only ever named.
+    return None if rule.effect == "deny" else frozenset(VERBS) - {"read_unredacted"}

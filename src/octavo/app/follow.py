@@ -1,0 +1,59 @@
+"""The configuration file, followed: a change is loaded, a broken one leaves what runs."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import signal
+import sys
+from pathlib import Path
+
+from octavo.app.octavo import Octavo
+from octavo.config.load import Loaded, load
+from octavo.config.problems import ConfigError
+from octavo.core.errors import OctavoError
+
+logger = logging.getLogger(__name__)
+
+
+async def follow(house: Octavo, loaded: Loaded) -> None:
+    if loaded.file is None:
+        return
+    hangup = asyncio.Event()
+    if sys.platform != "win32":
+        asyncio.get_running_loop().add_signal_handler(signal.SIGHUP, hangup.set)
+    await follow_file(house, loaded.file, wake=hangup)
+
+
+async def follow_file(house: Octavo, file: Path, *, wake: asyncio.Event) -> None:
+    """Reloads when the configuration file changes or `wake` is set. A broken file keeps what runs."""
+    seen = _fingerprint(file)
+    while True:
+        try:
+            await asyncio.wait_for(wake.wait(), timeout=1.0)
+            wake.clear()
+        except TimeoutError:
+            if _fingerprint(file) == seen:
+                continue
+        seen = _fingerprint(file)
+        # In a task, so that whatever a plugin raises there is a problem to tell and not the end of this loop.
+        reloading = asyncio.ensure_future(_reload(house, file))
+        await asyncio.wait({reloading})
+        problem = reloading.exception()
+        if problem is None:
+            logger.warning("configuration reloaded from %s", file)
+        else:
+            foreign = None if isinstance(problem, OctavoError | ConfigError) else problem
+            logger.error("the new configuration is not used, the old one stays:\n%s", problem, exc_info=foreign)
+
+
+async def _reload(house: Octavo, file: Path) -> None:
+    await house.reload(load(file))
+
+
+def _fingerprint(file: Path) -> tuple[int, int, int] | None:
+    try:
+        facts = file.stat()
+    except OSError:
+        return None
+    return facts.st_ino, facts.st_mtime_ns, facts.st_size

@@ -1,0 +1,87 @@
+"""One house on one event loop, served over stdio or HTTP."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import os
+import socket
+import sys
+from collections.abc import Awaitable, Callable
+
+from octavo.app.follow import follow
+from octavo.app.octavo import Octavo
+from octavo.config.load import Loaded
+from octavo.config.units import Bind
+from octavo.core.errors import SourceUnavailable
+
+
+def serve_stdio(loaded: Loaded, *, as_who: str | None) -> None:
+    """Serves one client on stdin and stdout until it leaves."""
+
+    async def serve(house: Octavo) -> None:
+        from octavo.transport.mcp import serve_stdio as mcp
+
+        who = house.works.identity.launched(as_who)
+        options = loaded.config.serve
+        await mcp.serve(house, who, lane=options.lane, strict_codes=options.error_codes == "strict")
+
+    _run(loaded, serve)
+
+
+def serve_http(loaded: Loaded, *, bind: Bind, as_who: str | None, no_auth: bool) -> None:
+    """Serves MCP at /mcp until SIGTERM or SIGINT. Port 0 takes a free one; the address is told on stderr."""
+    try:
+        family = socket.AF_INET6 if ":" in bind.host else socket.AF_INET
+        listening = socket.create_server((bind.host, bind.port), family=family, backlog=1024)
+    except OSError as error:
+        reason = os.strerror(error.errno) if error.errno else error  # without Python's own words about the attempt
+        raise SourceUnavailable(f"Cannot listen on {bind}: {reason}") from None
+
+    async def serve(house: Octavo) -> None:
+        from octavo.transport.mcp import serve_http as mcp
+        from octavo.transport.mcp.http import Access
+
+        options = loaded.config.serve
+        access = Access(everybody=as_who or "") if no_auth else Access()
+        if no_auth:
+            house.works.identity.launched(as_who)
+        names = {"127.0.0.1", "localhost", "[::1]", f"[{bind.host}]" if ":" in bind.host else bind.host}
+        app, hub = mcp.application(
+            house,
+            access=access,
+            hosts=[*(f"{name}:*" for name in sorted(names)), *options.http.allowed_hosts],
+            origins=[*(f"http://{name}:*" for name in sorted(names)), *options.http.allowed_origins],
+            lane=options.lane,
+            strict_codes=options.error_codes == "strict",
+        )
+        await mcp.serve(app, hub, listening, _announce)
+
+    _run(loaded, serve)
+
+
+def _announce(address: str) -> None:
+    sys.stderr.write(f"octavo: serving MCP at {address}\n")
+    sys.stderr.flush()
+
+
+def _run(loaded: Loaded, serve: Callable[[Octavo], Awaitable[None]]) -> None:
+    """One house on one event loop, with the configuration file followed."""
+
+    async def main() -> None:
+        async with Octavo(loaded) as house:
+            following = asyncio.ensure_future(follow(house, loaded))
+            # What is alive now stays: the collector need not look at it again and again.
+            gc.freeze()
+            gc.enable()
+            try:
+                await serve(house)
+            finally:
+                following.cancel()
+
+    if sys.platform == "win32":
+        asyncio.run(main())
+    else:
+        import uvloop
+
+        uvloop.run(main())

@@ -1,0 +1,135 @@
+"""From the options of the configuration to sources, and the operator's words about them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from octavo.config.load import Loaded, prompt_directories
+from octavo.config.model import Config, FileOptions, MemoryOptions, ResourceWords
+from octavo.config.words import RESERVED_SCHEMES
+from octavo.core.errors import InvalidParams
+from octavo.core.model import Entry, Template
+from octavo.core.ports import Source
+from octavo.core.ref import Ref, is_scheme
+from octavo.sources.file.addresses import FileRoot
+from octavo.sources.file.names import CREDENTIALS
+from octavo.sources.file.source import FileSource
+from octavo.sources.memory import MemoryEntry, MemorySource, TemplateBody
+from octavo.stores.state import StateDirectory
+from octavo.tools.plugins import Plugin
+
+
+def configured(loaded: Loaded, state: StateDirectory) -> dict[str, tuple[Source, bool]]:
+    """The configured sources by scheme, each with whether it has addresses of its own."""
+    made: dict[str, tuple[Source, bool]] = {}
+    for name, options in loaded.config.sources.items():
+        if isinstance(options, FileOptions):
+            source: Source = _file(options, loaded, state)
+        else:
+            source = _memory(options, state)
+        made[options.scheme if options.expose else f"{options.scheme}+{name}"] = (source, options.expose)
+    return made
+
+
+def _file(options: FileOptions, loaded: Loaded, state: StateDirectory) -> Source:
+    described = [words for words in loaded.config.resources if words.is_template]
+    mine = [words for words in described if words.uri.partition("://")[0].lower() == options.scheme]
+    never = [*prompt_directories(loaded), *([state.path] if state.path else [])]
+    return FileSource(
+        [FileRoot(root.path, root.public) for root in options.roots],
+        secret=state.key("etag"),
+        extensions=options.extensions,
+        hidden=(*CREDENTIALS, *options.hide),
+        symlinks=options.symlinks,
+        hard_links=options.hard_links,
+        exclude_dirs=never,
+        list_under=options.listing.under,
+        list_recursive=options.listing.recursive,
+        uris=options.uris,
+        templates=[
+            *(
+                Template(
+                    uri_template=offered.uri,
+                    name=offered.name,
+                    description=offered.description,
+                    mime_type=offered.mime_type,
+                    parameters={"type": "object", "properties": dict(offered.parameters)} if offered.parameters else {},
+                )
+                for offered in options.templates
+            ),
+            *(_template(words) for words in mine),
+        ],
+        scheme=options.scheme,
+    )
+
+
+def _memory(options: MemoryOptions, state: StateDirectory) -> Source:
+    entries = {
+        path: MemoryEntry(
+            body=resource.body,
+            name=resource.name,
+            description=resource.description,
+            mime_type=resource.mime_type,
+            metadata=resource.metadata,
+        )
+        for path, resource in options.resources.items()
+    }
+    templates = {
+        path: TemplateBody(
+            text=offered.text,
+            name=offered.name,
+            description=offered.description,
+            mime_type=offered.mime_type or "text/plain",
+            values=offered.values,
+        )
+        for path, offered in options.templates.items()
+    }
+    return MemorySource(options.scheme, entries, templates=templates, secret=state.key("etag"))
+
+
+def with_plugins(
+    configured: dict[str, tuple[Source, bool]], plugins: Sequence[Plugin]
+) -> dict[str, tuple[Source, bool]]:
+    sources = dict(configured)
+    for plugin in plugins:
+        for source in plugin.sources:
+            scheme = source.scheme
+            if not is_scheme(scheme) or scheme != scheme.lower() or scheme in (*sources, *RESERVED_SCHEMES):
+                raise InvalidParams(f"The plugin {plugin.name} may not serve {scheme}://: it is taken, or no scheme")
+            sources[scheme] = (source, True)
+    return sources
+
+
+def ttl_of(config: Config, scheme: str) -> float:
+    return next((o.cache.ttl for o in config.sources.values() if o.expose and o.scheme == scheme), 0.0)
+
+
+def templates_of(config: Config) -> list[Template]:
+    """The operator's templates, but for those of file sources, which complete their variables themselves."""
+    by_files = {source.scheme for source in config.sources.values() if isinstance(source, FileOptions)}
+    return [
+        _template(words)
+        for words in config.resources
+        if words.is_template and words.uri.partition("://")[0].lower() not in by_files
+    ]
+
+
+def _template(words: ResourceWords) -> Template:
+    return Template(
+        uri_template=words.uri, name=words.name or words.uri, description=words.description, mime_type=words.mime_type
+    )
+
+
+def described_in(resources: Sequence[ResourceWords]) -> dict[Ref, Entry]:
+    """The operator's words about single resources, laid over what a source tells."""
+    return {
+        Ref.parse(words.uri): Entry(
+            ref=Ref.parse(words.uri),
+            name=words.name or "",
+            description=words.description,
+            mime_type=words.mime_type or "",
+            annotations=words.annotations,
+        )
+        for words in resources
+        if not words.is_template
+    }

@@ -1,0 +1,89 @@
+"""Serving one house over HTTP until the operator ends it."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+import socket
+from collections.abc import Callable
+from contextlib import suppress
+from types import FrameType
+
+import uvicorn
+from mcp.server.transport_security import TransportSecuritySettings
+
+from octavo.core.house import House
+from octavo.transport.mcp.calls import Calls
+from octavo.transport.mcp.events import SessionEvents
+from octavo.transport.mcp.http import BODY_SECONDS, PATH, Access, Front, mark_recorded, principal_of
+from octavo.transport.mcp.hub import Hub
+from octavo.transport.mcp.lane import Lane
+from octavo.transport.mcp.sdk_compat import events_per_session
+from octavo.transport.mcp.server import McpServer
+
+SHUTDOWN_SECONDS = 5
+RETRY_MS = 1000  # after which a handshake-era client asks again for a stream that was closed
+
+
+def application(
+    house: House,
+    *,
+    access: Access,
+    hosts: list[str],
+    origins: list[str],
+    lane: bool,
+    strict_codes: bool,
+    body_seconds: float = BODY_SECONDS,
+) -> tuple[Front, Hub]:
+    """The whole HTTP side as one ASGI application, and the hub to close before it stops."""
+    calls = Calls(house, strict_codes=strict_codes)
+    hub = Hub(house)
+    server = McpServer(calls, hub, lambda ctx: principal_of(ctx.request), mark_recorded)
+    hot = Lane(calls, server_info=server.sdk.server_info_stamp, on=lane)
+    # Always explicit: without settings the SDK does not check Host and Origin.
+    security = TransportSecuritySettings(allowed_hosts=hosts, allowed_origins=origins)
+    inner = server.sdk.streamable_http_app(
+        streamable_http_path=PATH,
+        event_store=SessionEvents(),
+        retry_interval=RETRY_MS,
+        transport_security=security,
+        max_request_body_size=house.works.limits.line,
+    )
+    events_per_session(server.sdk.session_manager, SessionEvents)
+    return Front(inner, house, hot, security, access, body_seconds=body_seconds), hub
+
+
+async def serve(app: Front, hub: Hub, listening: socket.socket, ready: Callable[[str], None]) -> None:
+    """Until SIGTERM or SIGINT. `ready` gets the address once connections are accepted."""
+    config = uvicorn.Config(
+        app,
+        log_config=None,
+        access_log=False,
+        server_header=False,
+        lifespan="on",
+        ws="none",
+        timeout_graceful_shutdown=SHUTDOWN_SECONDS,
+    )
+    server = _Uvicorn(config, app, hub)
+    serving = asyncio.ensure_future(server.serve(sockets=[listening]))
+    while not server.started and not serving.done():
+        await asyncio.sleep(0.01)
+    if server.started:
+        host, port = listening.getsockname()[:2]
+        ready(f"http://{f'[{host}]' if ':' in host else host}:{port}{PATH}")
+    with suppress(asyncio.CancelledError):
+        await serving
+
+
+class _Uvicorn(uvicorn.Server):
+    def __init__(self, config: uvicorn.Config, front: Front, hub: Hub) -> None:
+        super().__init__(config)
+        self._front, self._hub = front, hub
+
+    def handle_exit(self, sig: int, frame: FrameType | None) -> None:
+        # First the streams: an open one would hold up the shutdown, and its client is owed a proper end.
+        self._hub.close()
+        self._front.stop()
+        # Not the base's way: it raises the signal once more at the end, before the house has closed its ledger.
+        self.force_exit = self.should_exit and sig == signal.SIGINT
+        self.should_exit = True
