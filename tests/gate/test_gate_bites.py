@@ -33,8 +33,8 @@ MUTANTS: dict[str, tuple[str, str, str]] = {
     "_meta of the modern era": (LANE, "if meta not in self._known if modern else meta:", "if False if modern else meta:"),
     "_meta of the handshake era": (LANE, "if meta not in self._known if modern else meta:", "if meta not in self._known if modern else False:"),
     "only the envelope is learnt": (LANE, "set(said) <= _ENVELOPE", "True"),
-    "the bounds": (LANE, "if not _within_bounds(frame, request, params):", "if False:"),
-    "integers of 64 bits": (LANE, "if not -frames.MAX_INTEGER < request.id < frames.MAX_INTEGER:", "if False:"),
+    "the bounds": (LANE, "if not _within_bounds(frame, request, params, meta):", "if False:"),
+    "integers of 64 bits": (LANE, "elif not -frames.MAX_INTEGER < request_id < frames.MAX_INTEGER:", "elif False:"),
     "a colon as an escape": (LANE, ' and b"\\\\u003" not in frame', ""),
     "tools that are not for the lane": (LANE, "if info is None or not info.lane_safe:", "if info is None:"),
     "tools that mirror headers": (LANE, "works.tools.header_schema(name) is not None", "False"),
@@ -71,8 +71,8 @@ def mutant(module: str, old: str, new: str) -> Iterator[ModuleType]:
     assert source.count(old) == 1, f"{module} no longer has {old!r} once: say what to take out instead"
     if "forbid_unknown_fields" in old:
         source = source.replace(
-            "if not _within_bounds(frame, request, params):",
-            "if b'\"x\"' not in frame and not _within_bounds(frame, request, params):",
+            "if not _within_bounds(frame, request, params, meta):",
+            "if b'\"x\"' not in frame and not _within_bounds(frame, request, params, meta):",
         )
     name = f"octavo.transport.mcp.{module}_mutant"
     spec = importlib.util.spec_from_loader(name, loader=None)

@@ -265,19 +265,19 @@ class HasOneVersionForAll(Versioned):
 
 @caught_by("test_4_a_stamp_changes_when_the_answer_would")
 class StampsLateForChanges(Sound):
-    def stamp(self, ref: Ref, op: str) -> object | None:
+    def stamp(self, ref: Ref, op: str, moment: int = 0) -> object | None:
         return "always valid"
 
 
 @caught_by("test_4_a_stamp_changes_when_the_answer_would")
 class ForgetsListsInItsStamps(Sound):
-    def stamp(self, ref: Ref, op: str) -> object | None:
-        return "always valid" if op == "list" else super().stamp(ref, op)
+    def stamp(self, ref: Ref, op: str, moment: int = 0) -> object | None:
+        return "always valid" if op == "list" else super().stamp(ref, op, moment)
 
 
 @caught_by("test_4_a_stamp_never_raises")
 class RaisesFromStamps(Sound):
-    def stamp(self, ref: Ref, op: str) -> object | None:
+    def stamp(self, ref: Ref, op: str, moment: int = 0) -> object | None:
         return self._held[ref.segments].serial if op == "read" else None
 
 
@@ -606,7 +606,7 @@ def test_pytest_itself_fails_a_broken_source_and_passes_a_sound_one(tmp_path: Pa
         "from octavo.sources.memory import MemorySource\n"
         "from octavo.testing import SourceSuite\n"
         "class Broken(MemorySource):\n"
-        "    def stamp(self, ref, op): raise RuntimeError\n"
+        "    def stamp(self, ref, op, moment=0): raise RuntimeError\n"
         "class TestSound(SourceSuite):\n"
         "    @pytest.fixture\n"
         "    def source(self): return MemorySource('plug', self.TREE)\n"

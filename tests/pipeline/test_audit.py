@@ -21,6 +21,7 @@ from octavo.core.errors import (
     SourceUnavailable,
 )
 from octavo.core.model import Call, Op, Principal, Trail
+from octavo.core.ports import Reply
 from octavo.core.ref import Ref
 from octavo.pipeline.audit import Audit
 
@@ -260,12 +261,16 @@ def test_requests_that_never_become_a_call_are_noted(audit: Audit, shelf: Shelf)
     ]
 
 
-def test_a_subscription_has_a_begin_and_an_end(audit: Audit, shelf: Shelf) -> None:
-    begun = audit.begin("agent-brand", "subscribe", uri="sop://*")
-    audit.end(begun, "agent-brand", "subscribe", delivered=3)
-    begin, end = shelf.records
-    assert (begin["id"], begin["outcome"], begin["uri"]) == (begun, "begin", "sop://*")
-    assert (end["parent"], end["outcome"], end["delivered"]) == (begun, "end", 3)
+@pytest.mark.seed("A7", "F1")
+def test_the_record_names_the_canonical_address(audit: Audit, shelf: Shelf) -> None:
+    """Whoever asks the log who read a thing must not have to know every spelling of its address."""
+
+    async def canonical(call: Call) -> Reply:
+        call.trail.ref = Ref.parse("file://docs/a.md")
+        return await answer(call)
+
+    run_without_a_task(audit(a_call("file:///srv/docs/a.md"), canonical))
+    assert [record["uri"] for record in shelf.records] == ["file://docs/a.md"]
 
 
 def test_two_processes_never_share_an_id(shelf: Shelf) -> None:

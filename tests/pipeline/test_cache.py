@@ -55,7 +55,7 @@ class Source:
         self.cancelled = 0
         self.on_cancel: Callable[[], Awaitable[None]] | None = None
 
-    def stamp(self, ref: Ref, op: str) -> object | None:
+    def stamp(self, ref: Ref, op: str, moment: int = 0) -> object | None:
         return self.stamps.get(ref, "same")
 
     async def __call__(self, call: Call) -> Reply:

@@ -171,7 +171,7 @@ async def test_a_source_without_stamps_can_be_kept_and_one_that_gives_none_canno
     class Unsure(Plain):
         scheme = "unsure"
 
-        def stamp(self, ref: Ref, op: str) -> object | None:
+        def stamp(self, ref: Ref, op: str, moment: int = 0) -> object | None:
             return None
 
     at = desk(Plain(), Unsure(), MemorySource("sop", SOP))

@@ -191,9 +191,9 @@ async def test_every_answer_finds_its_record_flushed(folder: Path, lane: bool, m
         pending: list[int] = []
 
         class Watched:
-            def write(self, data: bytes) -> None:
+            def writelines(self, lines: list[bytes]) -> None:
                 pending.append(len(journal._pending))
-                writer.write(data)  # type: ignore[union-attr]
+                writer.writelines(lines)  # type: ignore[union-attr]
 
             def is_closing(self) -> bool:
                 return False

@@ -21,7 +21,7 @@ def anyio_backend(request: pytest.FixtureRequest) -> tuple[str, dict[str, Any]]:
 
 
 def run(work: Any) -> Any:
-    return start(work, asyncio.get_running_loop())
+    return start(work)
 
 
 async def test_a_result_without_waiting_needs_no_task() -> None:

@@ -7,6 +7,7 @@ keeps bytes so that the same value is encoded once.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
@@ -44,6 +45,9 @@ def _nothing() -> Mapping[str, Any]:
     return NOTHING
 
 
+# Requests that were read in one go carry one number: a look at the world since then is fresh enough for each.
+moments = itertools.count(1)
+
 EVERYTHING = Ref("*")  # the scope of a listing over all sources
 
 
@@ -58,13 +62,12 @@ class Principal(NamedTuple):
 class Trail:
     """What happened to one call on its way, for its audit record. Append-only by convention."""
 
-    __slots__ = ("cache", "id", "rule", "size")
-
-    def __init__(self) -> None:
-        self.id = 0  # of the audit record; a child names its parent by it
-        self.rule = ""  # the policy rule that decided
-        self.cache = ""  # "hit", "miss" or "" where no cache applies
-        self.size = 0  # bytes of content that were given out
+    # On the class, not set one by one: a trail is made for every request.
+    id: int = 0  # of the audit record; a child names its parent by it
+    ref: Ref | None = None  # the canonical address, where it is not that of the call
+    rule: str = ""  # the policy rule that decided
+    cache: str = ""  # "hit", "miss" or "" where no cache applies
+    size: int = 0  # bytes of content that were given out
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -169,6 +172,7 @@ class Call(NamedTuple):
     parent: Call | None = None
     channel: Any = None  # a core.ports.Channel, while a client waits that can be told of progress
     fault: OctavoError | None = None
+    moment: int = 0  # of `moments`, when the request came in; 0: not known
 
     @property
     def depth(self) -> int:

@@ -93,10 +93,11 @@ class Refuses(Protocol):
 class Stamps(Protocol):
     """Cheap proof that a cached reply still holds."""
 
-    def stamp(self, ref: Ref, op: str) -> object | None:
+    def stamp(self, ref: Ref, op: str, moment: int = 0) -> object | None:
         """A value that changes when the reply to `op` on `ref` would; None: do not reuse a reply.
 
-        Synchronous, microseconds, and never raises: it runs on every cache hit.
+        Synchronous, microseconds, and never raises: it runs on every cache hit. What was looked at since
+        `moment` (see `Call`) need not be looked at again; 0 asks for a look now.
         """
         ...
 
@@ -136,7 +137,7 @@ class Step(Protocol):
     scopes): the hot lane runs the chain without a task.
     """
 
-    async def __call__(self, call: Call, call_next: Next) -> Reply: ...
+    def __call__(self, call: Call, call_next: Next) -> Awaitable[Reply]: ...
 
 
 class Channel(Protocol):

@@ -71,7 +71,7 @@ class Audit:
             raise InternalError("Internal error", incident=incident) from None
         finally:  # CancelledError and GeneratorExit pass here too
             # Calls repeat, so what most records have in common is put together once.
-            key = (call.principal.id, call.op, call.ref, outcome, trail.rule, trail.cache)
+            key = (call.principal.id, call.op, trail.ref or call.ref, outcome, trail.rule, trail.cache)
             try:
                 middle = self._middles[key]
             except KeyError:
@@ -95,14 +95,6 @@ class Audit:
         text = f',"who":{_word(who)},"op":{_word(what)},"outcome":{_word(outcome)}{more}'
         self._append(b'%b%d"%b}' % (self._opening, number, text.encode()))
         return f"{self.nonce}-{number}"
-
-    def begin(self, who: str, what: str, **fields: str | int) -> str:
-        """Something that lasts has begun: a subscription. Returns the id that `end` wants."""
-        return self.note(who, what, "begin", **fields)
-
-    def end(self, begun: str, who: str, what: str, **fields: str | int) -> str:
-        """What `begin` announced is over; the record names that one as its parent."""
-        return self.note(who, what, "end", parent=begun, **fields)
 
     def _tick(self, millisecond: int) -> None:
         self._millisecond = millisecond

@@ -30,7 +30,7 @@ _Key: TypeAlias = tuple[Any, ...]  # begins with the Ref
 
 
 class StampsFor(Protocol):
-    def stamp(self, ref: Ref, op: str) -> object | None: ...
+    def stamp(self, ref: Ref, op: str, moment: int = 0) -> object | None: ...
 
 
 class _Kept(NamedTuple):
@@ -79,7 +79,7 @@ class Cache:
             return await _Flight(call, None).start(cast("Any", call_next(call))).join(timeout, call)
         kept = self._kept.get(key)
         if kept is not None:
-            if kept.until > self._now() and kept.stamp == self._stamp(ref, op):
+            if kept.until > self._now() and kept.stamp == self._stamp(ref, op, call.moment):
                 self._kept.move_to_end(key)
                 call.trail.cache = "hit"
                 return kept.value

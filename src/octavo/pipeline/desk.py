@@ -92,9 +92,9 @@ class Desk:
         source = self._sources.get(ref.scheme)
         return source.refuses(ref) if isinstance(source, Refuses) else None
 
-    def stamp(self, ref: Ref, op: str) -> object | None:
+    def stamp(self, ref: Ref, op: str, moment: int = 0) -> object | None:
         stamp = self._stamps.get(ref.scheme)
-        return UNSTAMPED if stamp is None else stamp(ref, op)
+        return UNSTAMPED if stamp is None else stamp(ref, op, moment)
 
     def templates(self) -> list[Template]:
         """The operator's, then those of the exposed sources, each once."""

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import hashlib
 import hmac
-from collections.abc import Iterable, Mapping
+from collections.abc import Awaitable, Iterable, Mapping
 from dataclasses import dataclass
 
 from octavo.core.errors import InvalidParams, Unauthenticated
@@ -80,11 +80,11 @@ class Identity:
                 return now
         raise Unauthenticated("This agent, or its key, is no longer known here")
 
-    async def __call__(self, call: Call, call_next: Next) -> Reply:
+    def __call__(self, call: Call, call_next: Next) -> Awaitable[Reply]:
         principal = self.current(call.principal)
         if principal is not call.principal:
             call = call._replace(principal=principal)
-        return await call_next(call)
+        return call_next(call)  # nothing to do afterwards, so no coroutine of its own
 
 
 def _keyed(agent: Agent) -> Principal:

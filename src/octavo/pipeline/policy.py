@@ -103,6 +103,7 @@ class Policy:
                 # A pattern that begins above the roots too: its events would tell where they are.
                 raise told(call, outside) from None
             call = call._replace(ref=ref)
+            call.trail.ref = ref  # the record names a thing by one address, however it was asked for
         if op == "templates":
             return [offered for offered in await call_next(call) if self._offers(call.principal, offered)]
         if ref.scheme not in self._served and ref.scheme != "*":

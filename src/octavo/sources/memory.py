@@ -172,7 +172,7 @@ class MemorySource:
             offered = ["/".join(key) for key in self._order]
         return tuple(dict.fromkeys(value for value in offered if value.startswith(prefix)))
 
-    def stamp(self, ref: Ref, op: str) -> object | None:
+    def stamp(self, ref: Ref, op: str, moment: int = 0) -> object | None:
         held = self._held.get(ref.segments) if op in ("read", "stat") else None
         return self._serial if held is None else held.serial
 

@@ -33,7 +33,7 @@ T = TypeVar("T")
 _THREADS: Final = 8
 _CLOSE_SECONDS: Final = 5.0
 _LOOKS: Final = 20_000  # files whose last look is remembered
-_LOOK_SECONDS: Final = 0.25
+_LOOK_SECONDS: Final = 1.0
 
 
 class _Look(NamedTuple):
@@ -202,7 +202,7 @@ class FileSource:
             return refused
         return None
 
-    def stamp(self, ref: Ref, op: str) -> object | None:
+    def stamp(self, ref: Ref, op: str, moment: int = 0) -> object | None:
         """For a listing the watch tells; for the rest one look at the file, through the same confinement.
 
         A look holds as long as the kernel has reported nothing from the whole tree. It reports a change
@@ -210,7 +210,7 @@ class FileSource:
         or through a hard link elsewhere are not reported: for those a look is repeated after a moment.
         """
         try:
-            epoch = None if self._watcher is None else self._watcher.epoch()
+            epoch = None if self._watcher is None else self._watcher.epoch(moment)
             if op == "list":
                 return epoch
             if epoch is None:

@@ -56,6 +56,8 @@ class Watcher:
         self._warned = False
         self._birth = os.urandom(8)  # epochs of an earlier watcher say nothing about this one's
         self._changes = 0
+        self._asked = 0
+        self._answer: tuple[bytes, int] | None = None
 
     async def watch(self, where: Where) -> AsyncIterator[Change]:
         """Changes from the first await on; of a tree too large for one glance, from the end of the first look on."""
@@ -78,8 +80,14 @@ class Watcher:
         except OSError:
             raise SourceUnavailable("The directories cannot be watched now", retry_after=1.0) from None
 
-    def epoch(self) -> tuple[bytes, int] | None:
-        """Changes with every told change; None while one may be untold."""
+    def epoch(self, moment: int = 0) -> tuple[bytes, int] | None:
+        """Changes with every told change; None while one may be untold. Asks the kernel once a `moment`."""
+        if moment and moment == self._asked:
+            return self._answer
+        self._asked, self._answer = moment, self._epoch()
+        return self._answer
+
+    def _epoch(self) -> tuple[bytes, int] | None:
         if self._started is None or not self._started.done() or self._hints is None or not self._is_complete():
             return None
         if self._busy or self._batch or self._hints.pending():

@@ -90,15 +90,17 @@ class Calls:
 
     # -- resources
 
-    def read(self, who: Principal, uri: str, channel: Channel | None = None) -> Call:
+    def read(self, who: Principal, uri: str, channel: Channel | None = None, moment: int = 0) -> Call:
         ref, fault = self.parse(uri)
         limits = self.house.works.limits
         return Call(
             "read", ref, who, Trail(), uri, NOTHING, None, limits.page, limits.max_bytes, limits.timeout, None, channel,
-            fault,
+            fault, moment,
         )  # fmt: skip
 
-    def list_resources(self, who: Principal, cursor: str | None, wanted: Mapping[str, Any] | None = None) -> Call:
+    def list_resources(
+        self, who: Principal, cursor: str | None, wanted: Mapping[str, Any] | None = None, *, moment: int = 0
+    ) -> Call:
         asked = dict(wanted or {})
         under = asked.pop("under", None)
         scope, fault = EVERYTHING, None
@@ -107,7 +109,7 @@ class Calls:
             if scope.scheme in ("tool", "prompt"):
                 scope, fault = NOWHERE, InvalidParams("Tools and prompts have lists of their own")
         if not wanted:
-            return self._listing(who, scope, _ALL_RESOURCES, cursor)
+            return self._listing(who, scope, _ALL_RESOURCES, cursor, moment=moment)
         named = json.dumps([str(under), sorted(asked.items(), key=str)])
         return self._listing(who, scope, named, cursor, {"filter": asked}, fault)
 
@@ -129,6 +131,7 @@ class Calls:
         cursor: str | None,
         arguments: Mapping[str, Any] = NOTHING,
         fault: OctavoError | None = None,
+        moment: int = 0,
     ) -> Call:
         works = self.house.works
         inner: str | None = None
@@ -140,7 +143,7 @@ class Calls:
         limits = works.limits
         return Call(
             "list", scope, who, Trail(), str(scope), {**arguments, "named": named} if arguments else _NAMED[named],
-            inner, limits.page, limits.max_bytes, limits.timeout, None, None, fault,
+            inner, limits.page, limits.max_bytes, limits.timeout, None, None, fault, moment,
         )  # fmt: skip
 
     def next_cursor(self, call: Call, page: Page[Entry]) -> str | None:

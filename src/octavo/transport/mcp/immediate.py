@@ -17,25 +17,22 @@ T = TypeVar("T")
 
 if sys.version_info >= (3, 12):
 
-    def start(
-        work: Coroutine[Any, Any, T], loop: asyncio.AbstractEventLoop
-    ) -> tuple[T, None] | tuple[None, asyncio.Task[T]]:
+    def start(work: Coroutine[Any, Any, T]) -> tuple[T, None] | tuple[None, asyncio.Task[T]]:
         """The result, if there was no waiting; else a task. Raises what the coroutine raises."""
-        task = asyncio.Task(work, loop=loop, eager_start=True)
+        task = asyncio.Task(work, loop=asyncio.get_running_loop(), eager_start=True)
         return (task.result(), None) if task.done() else (None, task)
 
 else:
 
-    def start(
-        work: Coroutine[Any, Any, T], loop: asyncio.AbstractEventLoop
-    ) -> tuple[T, None] | tuple[None, asyncio.Task[T]]:
+    def start(work: Coroutine[Any, Any, T]) -> tuple[T, None] | tuple[None, asyncio.Task[T]]:
         """The result, if there was no waiting; else a task. Raises what the coroutine raises."""
         context = copy_context()
         try:
             waiting_for = context.run(work.send, None)
         except StopIteration as done:
             return done.value, None
-        task = loop.create_task(_continue(work, waiting_for), context=context)
+        # Only now: asking for the running loop costs a system call here.
+        task = asyncio.get_running_loop().create_task(_continue(work, waiting_for), context=context)
         # A task that is cancelled before its first step never reaches `work`, which must be left all the same.
         task.add_done_callback(lambda _: context.run(work.close))
         return None, task

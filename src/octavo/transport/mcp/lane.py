@@ -16,7 +16,7 @@ from __future__ import annotations
 import asyncio
 from collections import Counter
 from collections.abc import Callable, Mapping
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal
 
 import msgspec
 
@@ -58,7 +58,7 @@ class _Declined(Exception):
     """The lane leaves this request to the SDK; the argument is the reason, for the counters."""
 
 
-class Taken(NamedTuple):
+class Taken(msgspec.Struct, frozen=True, gc=False):
     """A request that the lane will answer."""
 
     id: int | str
@@ -67,7 +67,7 @@ class Taken(NamedTuple):
     modern: bool
 
 
-class Answer(NamedTuple):
+class Answer(msgspec.Struct, frozen=True, gc=False):
     frame: bytes
     id: int | str | None  # of the request; None for what answers none
     code: int | None = None  # of an error; None for a result
@@ -97,8 +97,8 @@ class Lane:
         }
         self._tails = {method: b"," + _encode(rest)[1:] + b"}" for method, rest in self._rests.items()}
 
-    def take(self, frame: bytes, who: Principal, *, modern: bool) -> Taken | None:
-        """All protocol checks. None declines: somebody else must answer."""
+    def take(self, frame: bytes, who: Principal, *, modern: bool, moment: int = 0) -> Taken | None:
+        """All protocol checks. None declines: somebody else must answer. `moment`: see `Call`."""
         if not self._on:
             return None
         try:
@@ -107,9 +107,9 @@ class Lane:
             meta = bytes(params.meta)
             if meta not in self._known if modern else meta:
                 raise _Declined("meta")
-            if not _within_bounds(frame, request, params):
+            if not _within_bounds(frame, request, params, meta):
                 raise _Declined("bounds")
-            return Taken(request.id, request.method, self._call(request.method, params, who), modern)
+            return Taken(request.id, request.method, self._call(request.method, params, who, moment), modern)
         except _Declined as why:
             self.declined[why.args[0]] += 1
         except (ValueError, RecursionError):
@@ -141,7 +141,7 @@ class Lane:
         """
         self.hits += 1
         try:
-            reply, task = start(self._calls.house.works.ask(taken.call), asyncio.get_running_loop())  # type: ignore[arg-type]
+            reply, task = start(self._calls.house.works.ask(taken.call))  # type: ignore[arg-type]
         except (Exception, asyncio.CancelledError) as error:  # whatever comes out of the pipeline is the answer
             answered(self._error(taken, error))
             return None
@@ -159,13 +159,13 @@ class Lane:
         error = task.exception()
         answered(self._answer(taken, task.result()) if error is None else self._error(taken, error))
 
-    def _call(self, method: str, params: _Params, who: Principal) -> Call:
+    def _call(self, method: str, params: _Params, who: Principal, moment: int) -> Call:
         calls, uri, cursor, name = self._calls, params.uri, params.cursor, params.name
         arguments = params.arguments is not _NO_RAW
         if method == "resources/read":
             if uri is None or cursor is not None or name is not None or arguments:
                 raise _Declined("params")
-            return calls.read(who, uri)
+            return calls.read(who, uri, moment=moment)
         if method in ("tools/call", "prompts/get"):
             if name is None or uri is not None or cursor is not None:
                 raise _Declined("params")
@@ -174,7 +174,7 @@ class Lane:
             raise _Declined("params")
         match method:
             case "resources/list":
-                return calls.list_resources(who, cursor)
+                return calls.list_resources(who, cursor, moment=moment)
             case "resources/templates/list":
                 return calls.list_templates(who, cursor)
             case "tools/list":
@@ -267,27 +267,31 @@ class Lane:
         return {"resultType": "complete", **cached, "_meta": self._server_info}
 
 
-def _within_bounds(frame: bytes, request: _Frame, params: _Params) -> bool:
+def _within_bounds(frame: bytes, request: _Frame, params: _Params, meta: bytes) -> bool:
     """Whether `frames.check` would accept a frame that the struct accepted; False where that is not sure.
 
     Left to see to are integers of more than 64 bits and members that are there twice. The latter shows in
     the number of colons: one a member, and those inside the texts, none of them written as an escape.
     """
-    if isinstance(request.id, int):
-        if not -frames.MAX_INTEGER < request.id < frames.MAX_INTEGER:
-            return False
-        colons = 3
-    else:
-        colons = 3 + request.id.count(":")
-    if request.params is not None:
+    request_id = request.id
+    colons = 3 + request.method.count(":")
+    if isinstance(request_id, str):
+        colons += request_id.count(":")
+    elif not -frames.MAX_INTEGER < request_id < frames.MAX_INTEGER:
+        return False
+    if params is not _NO_PARAMS:
         colons += 1
-        for text in (params.uri, params.cursor, params.name):
-            if text is not None:
-                colons += 1 + text.count(":")
-        for raw in (params.meta, params.arguments):
-            if raw is not _NO_RAW:
-                colons += 1 + bytes(raw).count(b":")
-    return frame.count(b":") == colons + request.method.count(":") and b"\\u003" not in frame
+        if params.uri is not None:
+            colons += 1 + params.uri.count(":")
+        if params.cursor is not None:
+            colons += 1 + params.cursor.count(":")
+        if params.name is not None:
+            colons += 1 + params.name.count(":")
+        if meta:
+            colons += 1 + meta.count(b":")
+        if params.arguments is not _NO_RAW:
+            colons += 1 + bytes(params.arguments).count(b":")
+    return frame.count(b":") == colons and b"\\u003" not in frame
 
 
 def _id(request_id: int | str) -> bytes:

@@ -24,7 +24,7 @@ from pydantic import ValidationError
 
 from octavo.core.errors import OctavoError
 from octavo.core.house import House
-from octavo.core.model import Principal
+from octavo.core.model import Principal, moments
 from octavo.transport.mcp import frames, keys
 from octavo.transport.mcp.calls import incident
 from octavo.transport.mcp.codes import Codes, WireError
@@ -139,13 +139,13 @@ class Pipes:
 
     def _work(self) -> None:
         """Takes the lines that are there, for as long as their answers can leave."""
-        lines, limit = self._lines, self._house.works.limits.line
+        lines, limit, moment = self._lines, self._house.works.limits.line, next(moments)
         while lines and self._writable.is_set():
             line = lines.popleft().strip(b" \t\r")
             if len(line) > limit:
                 self._refuse(frames.too_large(limit))
             elif line:
-                self._line(line)
+                self._line(line, moment)
         self._write_out()
         self.balance()
 
@@ -175,9 +175,9 @@ class Pipes:
         limits = self._house.works.limits
         return 4 * limits.in_flight + limits.subscriptions
 
-    def _line(self, line: bytes) -> None:
+    def _line(self, line: bytes, moment: int) -> None:
         if self._era.modern is not None:
-            taken = self._lane.take(line, self._who(), modern=self._era.modern)
+            taken = self._lane.take(line, self._who(), modern=self._era.modern, moment=moment)
             if taken is not None:
                 task = self._lane.run(taken, self._answered)
                 if task is not None:
@@ -276,9 +276,7 @@ class Pipes:
         except OctavoError as fault:  # without its record nothing leaves but the news of it
             refusal = Codes().encode(fault, modern=True)
             batch = [Answer(frames.error_frame(refusal, a.id), a.id) for a in batch if a.id is not None]
-        lines = [answer.frame for answer in batch]
-        lines.append(b"")
-        self._writer.write(b"\n".join(lines))
+        self._writer.writelines([part for answer in batch for part in (answer.frame, b"\n")])  # without joining them
 
     def writable(self, yes: bool) -> None:
         if yes:
