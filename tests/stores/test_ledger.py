@@ -278,6 +278,25 @@ def test_retention_is_part_of_the_chain_and_other_deletions_are_not(audit: Path)
     assert "is missing" in chain.broken.reason
 
 
+def test_chains_that_ended_are_forgotten_oldest_first_when_all_take_too_much_room(audit: Path) -> None:
+    """A process that still runs keeps its chain, and so does one that was closed while there is room."""
+    clock = FrozenClock()
+
+    def chain(*, close: bool) -> str:
+        clock.advance(60)
+        ledger = FileLedger(audit, KEY, max_bytes=1000, keep=2, clock=clock)
+        ledger.append(b'{"n":%b}' % (b"1" * 500))
+        ledger.flush()
+        if close:
+            ledger.close()
+        return ledger.chain
+
+    running, *closed = chain(close=False), *(chain(close=True) for _ in range(4))
+    assert {report.chain for report in verify(audit, KEY).chains} == {running, *closed[-2:]}
+    assert {file.name.partition(".")[0] for file in audit.glob("*.head")} == set(closed[-2:])
+    assert verify(audit, KEY).ok
+
+
 def test_a_kill_while_a_new_part_is_made_is_forgiven(audit: Path) -> None:
     ledger = write(audit, 1, 1, max_bytes=1, close=False)
     files = parts(audit)

@@ -39,6 +39,7 @@ from typing import Literal
 
 from octavo.core.clock import Clock, SystemClock
 from octavo.core.errors import InternalError
+from octavo.stores.retention import forget_chains
 from octavo.stores.state import write_all
 from octavo.stores.verify import Report, fingerprint, seal, verify
 
@@ -223,6 +224,9 @@ class FileLedger:
         file = os.open(self._directory / self._name(part), flags, 0o600)
         if self._always:
             self._sync_directory()
+        if not part:
+            with contextlib.suppress(OSError):  # the next process will try again
+                forget_chains(self._directory, max_bytes=self._keep * self._max_bytes)
         return file
 
     def _rotate(self) -> None:

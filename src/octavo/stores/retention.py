@@ -1,0 +1,49 @@
+"""Old audit chains: whole ones are forgotten, oldest first, when all together take too much room.
+
+Every process begins a chain of its own, so an editor that is started ten times a day would fill the folder
+for ever. Only chains that have ended are touched: closed in good order, or left by a process that is gone.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+from collections import defaultdict
+from pathlib import Path
+
+logger = logging.getLogger(__name__)
+
+
+def forget_chains(directory: Path, *, max_bytes: int) -> list[str]:
+    """Gives the names of the chains that were forgotten. A chain's name begins with its time."""
+    sizes: defaultdict[str, int] = defaultdict(int)
+    for file in directory.iterdir():
+        chain, _, rest = file.name.partition(".")
+        if rest.endswith("jsonl"):
+            sizes[chain] += file.stat().st_size
+    surplus = sum(sizes.values()) - max_bytes
+    forgotten = []
+    for chain in sorted(sizes):
+        if surplus <= 0:
+            break
+        if _has_ended(directory, chain):
+            # The head first: without it what is left after a kill looks like a chain that never closed.
+            for file in sorted(directory.glob(f"{chain}.*"), key=lambda one: one.suffix != ".head"):
+                file.unlink(missing_ok=True)
+            surplus -= sizes[chain]
+            forgotten.append(chain)
+    if forgotten:
+        logger.warning("audit: %d old chain(s) forgotten, the oldest from %s", len(forgotten), forgotten[0][:16])
+    return forgotten
+
+
+def _has_ended(directory: Path, chain: str) -> bool:
+    if (directory / f"{chain}.head").exists():
+        return True
+    try:
+        os.kill(int(chain.split("-")[1]), 0)
+    except ProcessLookupError:
+        return True
+    except (OSError, ValueError, IndexError):  # somebody else's process, or a file of somebody else's
+        return False
+    return False
