@@ -34,7 +34,7 @@ MUTANTS: dict[str, tuple[str, str, str]] = {
     "_meta of the handshake era": (LANE, "if meta not in self._known if modern else meta:", "if meta not in self._known if modern else False:"),
     "only the envelope is learnt": (LANE, "set(said) <= _ENVELOPE", "True"),
     "the bounds": (LANE, "if not _within_bounds(frame, request, params, meta):", "if False:"),
-    "integers of 64 bits": (LANE, "elif not -frames.MAX_INTEGER < request_id < frames.MAX_INTEGER:", "elif False:"),
+    "integers of 64 bits": (LANE, "elif not _LEAST < request_id < _MOST:", "elif False:"),
     "a colon as an escape": (LANE, ' and b"\\\\u003" not in frame', ""),
     "tools that are not for the lane": (LANE, "if info is None or not info.lane_safe:", "if info is None:"),
     "tools that mirror headers": (LANE, "works.tools.header_schema(name) is not None", "False"),

@@ -174,6 +174,13 @@ class Call(NamedTuple):
     fault: OctavoError | None = None
     moment: int = 0  # of `moments`, when the request came in; 0: not known
 
+    def at(self, ref: Ref, cursor: str | None, limit: int) -> Call:
+        """The same call at another place. What `_replace` does, in half the time."""
+        return Call(
+            self.op, ref, self.principal, self.trail, self.uri, self.arguments, cursor, limit, self.max_bytes,
+            self.timeout, self.parent, self.channel, self.fault, self.moment,
+        )  # fmt: skip
+
     @property
     def depth(self) -> int:
         return 0 if self.parent is None else self.parent.depth + 1

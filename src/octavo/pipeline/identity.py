@@ -46,6 +46,7 @@ class Identity:
         self._by_key = {agent.key_sha256: _keyed(agent) for agent in self._agents.values() if agent.key_sha256}
         launched = (Principal(agent.id, agent.roles) for agent in self._agents.values())
         self._current = {Principal(LOCAL), *launched, *self._by_key.values()}
+        self._last: Principal | None = None  # who asked last, and may
 
     @property
     def has_keys(self) -> bool:
@@ -81,9 +82,12 @@ class Identity:
         raise Unauthenticated("This agent, or its key, is no longer known here")
 
     def __call__(self, call: Call, call_next: Next) -> Awaitable[Reply]:
-        principal = self.current(call.principal)
-        if principal is not call.principal:
-            call = call._replace(principal=principal)
+        asking = call.principal
+        if asking is not self._last:  # one connection asks many times in a row
+            principal = self.current(asking)
+            if principal is not asking:
+                call = call._replace(principal=principal)
+            self._last = principal
         return call_next(call)  # nothing to do afterwards, so no coroutine of its own
 
 

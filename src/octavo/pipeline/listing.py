@@ -84,7 +84,7 @@ class Listing:
             if at != only:
                 only = -1
             try:
-                asked = call._replace(ref=scope, cursor=inner, limit=limit)
+                asked = call.at(scope, inner, limit)
                 page: Page[Entry] = await call_next(asked)
                 if first is None:
                     first = page

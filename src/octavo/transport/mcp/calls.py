@@ -32,6 +32,7 @@ MEMO_CHARACTERS = 256  # of an address worth keeping: longer ones are rare, and 
 NOWHERE = Ref("invalid")  # stands in a call whose address could not be parsed; `fault` says why
 
 _ALL_RESOURCES = "resources"
+_EVERYWHERE = str(EVERYTHING)
 # What the calls for the whole lists carry: made once.
 _NAMED = {named: MappingProxyType({"named": named}) for named in (_ALL_RESOURCES, "tools", "prompts")}
 
@@ -141,9 +142,10 @@ class Calls:
             except InvalidParams as bad:
                 fault = bad
         limits = works.limits
+        uri = _EVERYWHERE if scope is EVERYTHING else str(scope)
         return Call(
-            "list", scope, who, Trail(), str(scope), {**arguments, "named": named} if arguments else _NAMED[named],
-            inner, limits.page, limits.max_bytes, limits.timeout, None, None, fault, moment,
+            "list", scope, who, Trail(), uri, {**arguments, "named": named} if arguments else _NAMED[named], inner,
+            limits.page, limits.max_bytes, limits.timeout, None, None, fault, moment,
         )  # fmt: skip
 
     def next_cursor(self, call: Call, page: Page[Entry]) -> str | None:

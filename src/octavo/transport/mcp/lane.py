@@ -34,6 +34,7 @@ _ENVELOPE = {keys.PROTOCOL_VERSION, keys.CLIENT_CAPABILITIES, keys.CLIENT_INFO}
 
 _encode = msgspec.json.Encoder().encode
 _NO_RAW = msgspec.Raw(b"")
+_LEAST, _MOST = -frames.MAX_INTEGER, frames.MAX_INTEGER
 
 
 class _Params(msgspec.Struct, forbid_unknown_fields=True):
@@ -271,22 +272,24 @@ def _within_bounds(frame: bytes, request: _Frame, params: _Params, meta: bytes) 
     """Whether `frames.check` would accept a frame that the struct accepted; False where that is not sure.
 
     Left to see to are integers of more than 64 bits and members that are there twice. The latter shows in
-    the number of colons: one a member, and those inside the texts, none of them written as an escape.
+    the number of colons: one a member, and those inside the texts, none of them written as an escape. A method
+    with a colon is none of the lane's, and so is declined here or later.
     """
     request_id = request.id
-    colons = 3 + request.method.count(":")
+    colons = 4  # jsonrpc, id, method, params
     if isinstance(request_id, str):
         colons += request_id.count(":")
-    elif not -frames.MAX_INTEGER < request_id < frames.MAX_INTEGER:
+    elif not _LEAST < request_id < _MOST:
         return False
-    if params is not _NO_PARAMS:
-        colons += 1
-        if params.uri is not None:
-            colons += 1 + params.uri.count(":")
-        if params.cursor is not None:
-            colons += 1 + params.cursor.count(":")
-        if params.name is not None:
-            colons += 1 + params.name.count(":")
+    if params is _NO_PARAMS:
+        colons = 3
+    else:
+        if (uri := params.uri) is not None:
+            colons += 1 + uri.count(":")
+        if (cursor := params.cursor) is not None:
+            colons += 1 + cursor.count(":")
+        if (name := params.name) is not None:
+            colons += 1 + name.count(":")
         if meta:
             colons += 1 + meta.count(b":")
         if params.arguments is not _NO_RAW:
