@@ -33,7 +33,8 @@ MUTANTS: dict[str, tuple[str, str, str]] = {
     "_meta of the modern era": (LANE, "if meta not in self._known if modern else meta:", "if False if modern else meta:"),
     "_meta of the handshake era": (LANE, "if meta not in self._known if modern else meta:", "if meta not in self._known if modern else False:"),
     "only the envelope is learnt": (LANE, "set(said) <= _ENVELOPE", "True"),
-    "the bounds": (LANE, "if not _within_bounds(frame, request, params, meta):", "if False:"),
+    "the bounds": (LANE, "if not (_is_shortest(frame, request, params) or _within_bounds(frame, request, params, meta)):", "if False:"),
+    "the shortest frame": (LANE, "        and len(frame) == _SHORTEST_READ + len(uri) + len(str(request_id))\n", ""),
     "integers of 64 bits": (LANE, "elif not _LEAST < request_id < _MOST:", "elif False:"),
     "a colon as an escape": (LANE, ' and b"\\\\u003" not in frame', ""),
     "tools that are not for the lane": (LANE, "if info is None or not info.lane_safe:", "if info is None:"),
@@ -44,7 +45,7 @@ MUTANTS: dict[str, tuple[str, str, str]] = {
     "one _meta in a result": (LANE, '{**shape.get("_meta", {}), **self._server_info}', "self._server_info"),
     "the era of an error": (LANE, "encode(error, modern=taken.modern)", "encode(error, modern=not taken.modern)"),
     "errors of the protocol in tools": (LANE, " and not isinstance(error, ProtocolError)", ""),
-    "the pipeline is asked": (LANE, "self._calls.house.works.ask(taken.call)", "self._calls.house.works.ask(taken.call._replace(parent=taken.call))"),
+    "the pipeline is asked": (LANE, "self._calls.house.works.begin(taken.call)", "self._calls.house.works.begin(taken.call._replace(parent=taken.call))"),
     "the version header": (HTTP, "or routing[0] != _MODERN", ""),
     "headers agree with the body": (HTTP, "if taken is None or not _says_the_same(routing, taken):", "if taken is None:"),
     "the name header": (HTTP, "return name is not None and decode_header_value(name.decode(\"latin-1\")) == asked", "return True"),
@@ -71,8 +72,8 @@ def mutant(module: str, old: str, new: str) -> Iterator[ModuleType]:
     assert source.count(old) == 1, f"{module} no longer has {old!r} once: say what to take out instead"
     if "forbid_unknown_fields" in old:
         source = source.replace(
-            "if not _within_bounds(frame, request, params, meta):",
-            "if b'\"x\"' not in frame and not _within_bounds(frame, request, params, meta):",
+            "or _within_bounds(frame, request, params, meta)):",
+            "or b'\"x\"' in frame or _within_bounds(frame, request, params, meta)):",
         )
     name = f"octavo.transport.mcp.{module}_mutant"
     spec = importlib.util.spec_from_loader(name, loader=None)

@@ -220,7 +220,7 @@ def records(opened: Octavo, since: int = 0) -> list[dict[str, Any]]:
 def accounts(opened: Octavo) -> dict[str, tuple[float, int]]:
     """What the quota holds of each principal."""
     quota: Any = None
-    step: Any = opened.works.ask
+    step: Any = opened.works.begin
     while quota is None:  # the folds are closures: (step, call_next)
         cells = dict(zip(step.__code__.co_freevars, (cell.cell_contents for cell in step.__closure__), strict=True))
         if type(getattr(cells["step"], "__self__", None)).__name__ == "Quota":

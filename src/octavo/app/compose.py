@@ -16,11 +16,11 @@ from octavo.core.clock import SystemClock
 from octavo.core.glob import Glob
 from octavo.core.house import Limits
 from octavo.core.model import VERBS, Template, Verb
-from octavo.core.ports import Ledger, Next, Source
+from octavo.core.ports import Ask, Ledger, Next, Source
 from octavo.core.ref import Ref
 from octavo.pipeline.audit import Audit
 from octavo.pipeline.cache import Cache
-from octavo.pipeline.chain import fold
+from octavo.pipeline.chain import awaitable, fold
 from octavo.pipeline.desk import Desk
 from octavo.pipeline.identity import Agent, Identity
 from octavo.pipeline.mask import Mask
@@ -42,7 +42,8 @@ class Works:
     """One configuration, composed and open."""
 
     config: Config
-    ask: Next
+    ask: Ask
+    begin: Next  # the same, giving at once what is there at once
     policy: Policy
     identity: Identity
     tools: ToolRegistry
@@ -109,7 +110,7 @@ async def compose(loaded: Loaded, state: StateDirectory, ledger: Ledger, stack: 
         flight_time=limits.time,
     )
     rate = limits.per_principal.per_second if limits.per_principal is not None else None
-    ask = fold(
+    begin = fold(
         [
             audit,
             identity,
@@ -122,11 +123,13 @@ async def compose(loaded: Loaded, state: StateDirectory, ledger: Ledger, stack: 
         ],
         desk,
     )
+    ask = awaitable(begin)
     tools.bind(ask)
     prompts.bind(ask)
     return Works(
         config=config,
         ask=ask,
+        begin=begin,
         policy=policy,
         identity=identity,
         tools=tools,

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple, Protocol
 
 from octavo.core.model import Principal, Template, Verb
-from octavo.core.ports import Feed, Ledger, Next
+from octavo.core.ports import Ask, Feed, Ledger, Next
 from octavo.core.ref import Ref
 from octavo.core.surface import Prompts, Tools
 
@@ -38,7 +38,9 @@ class Works(Protocol):
     """One configuration, composed. A reload composes another and swaps it in; nobody keeps one."""
 
     @property
-    def ask(self) -> Next: ...
+    def ask(self) -> Ask: ...
+    @property
+    def begin(self) -> Next: ...
     @property
     def policy(self) -> Decides: ...
     @property

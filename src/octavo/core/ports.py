@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from types import CoroutineType
 from typing import Any, Protocol, TypeAlias, runtime_checkable
 
 from octavo.core.errors import OctavoError
@@ -125,19 +126,28 @@ def abilities(source: Source) -> frozenset[str]:
     return frozenset(name for name, ability in ABILITIES.items() if isinstance(source, ability))
 
 
-# What a step answers: Content for read, Page for list, Entry for stat, and so on by `op`.
+# What a call is answered with: Content for read, Page for list, Entry for stat, and so on by `op`.
 Reply: TypeAlias = Any
-Next: TypeAlias = Callable[[Call], Awaitable[Reply]]
+Ask: TypeAlias = Callable[[Call], Awaitable[Reply]]
+# The rest of the chain: the reply itself where it is there at once, else a coroutine that gives it.
+Next: TypeAlias = Callable[[Call], Reply]
 
 
 class Step(Protocol):
-    """One fold of the pipeline: `(call, call_next) -> reply`.
+    """One fold of the pipeline: `(call, call_next) -> reply`, an `async def` or a plain function.
 
-    On the way to a cache hit no step may suspend or use task-bound helpers (`asyncio.timeout`, cancel
-    scopes): the hot lane runs the chain without a task.
+    A plain function may give a reply at once, and must pass on the coroutine of one that is not there yet; it
+    tells the two apart by `type(reply) is CoroutineType`.
+    That is what makes a cache hit cheap: it needs no coroutine, no task and no turn of the event loop. On the
+    way to one no step may set a context variable: the next request of the connection would see it.
     """
 
-    def __call__(self, call: Call, call_next: Next) -> Awaitable[Reply]: ...
+    def __call__(self, call: Call, call_next: Next) -> Reply: ...
+
+
+async def settled(reply: Reply) -> Reply:
+    """The reply of the rest of the chain, there at once or not."""
+    return await reply if type(reply) is CoroutineType else reply
 
 
 class Channel(Protocol):

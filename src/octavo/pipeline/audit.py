@@ -15,7 +15,8 @@ import itertools
 import json
 import logging
 import os
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
+from types import CoroutineType
 
 from octavo.core.clock import Clock, SystemClock, iso
 from octavo.core.errors import InternalError, OctavoError
@@ -52,37 +53,54 @@ class Audit:
         self._millisecond = -1
         self._opening = b""
 
-    async def __call__(self, call: Call, call_next: Next) -> Reply:
-        trail = call.trail
-        number = trail.id = next(self._ids)
+    def __call__(self, call: Call, call_next: Next) -> Reply:
+        call.trail.id = next(self._ids)
         wall, begun = self._wall(), self._monotonic()
-        outcome, incident = "cancelled", ""
         try:
-            reply = await call_next(call)
-            outcome = "ok"
-            return reply
-        except OctavoError as error:
-            outcome = error.reason
-            incident = str(error.data.get("incident", ""))
+            reply = call_next(call)
+        except BaseException as error:
+            self._failed(call, wall, begun, error)
             raise
-        except Exception as error:
-            outcome, incident = "crash", f"{self.nonce}-{number}"
+        if type(reply) is CoroutineType:
+            return self._later(call, wall, begun, reply)
+        self._record(call, wall, begun, "ok")
+        return reply
+
+    async def _later(self, call: Call, wall: float, begun: float, reply: Awaitable[Reply]) -> Reply:
+        try:
+            given = await reply
+        except BaseException as error:  # CancelledError and GeneratorExit pass here too
+            self._failed(call, wall, begun, error)
+            raise
+        self._record(call, wall, begun, "ok")
+        return given
+
+    def _failed(self, call: Call, wall: float, begun: float, error: BaseException) -> None:
+        """Records it. Raises InternalError for what is no error of ours: its cause is for the log alone."""
+        if isinstance(error, OctavoError):
+            self._record(call, wall, begun, error.reason, str(error.data.get("incident", "")))
+        elif not isinstance(error, Exception):
+            self._record(call, wall, begun, "cancelled")
+        else:
+            incident = f"{self.nonce}-{call.trail.id}"
             logger.error("Incident %s: %s of %s failed", incident, call.op, self._spelled(call), exc_info=error)
+            self._record(call, wall, begun, "crash", incident)
             raise InternalError("Internal error", incident=incident) from None
-        finally:  # CancelledError and GeneratorExit pass here too
-            # Calls repeat, so what most records have in common is put together once.
-            key = (call.principal.id, call.op, trail.ref or call.ref, outcome, trail.rule, trail.cache)
-            try:
-                middle = self._middles[key]
-            except KeyError:
-                middle = self._middle(key)
-            if call.fault is not None or call.parent is not None or incident:
-                middle = self._rare(call, middle, outcome, incident)
-            millisecond = int(wall * 1000)
-            if millisecond != self._millisecond:
-                self._tick(millisecond)
-            microseconds = int((self._monotonic() - begun) * 1e6)
-            self._append(b'%b%d"%b,"size":%d,"us":%d}' % (self._opening, number, middle, trail.size, microseconds))
+
+    def _record(self, call: Call, wall: float, begun: float, outcome: str, incident: str = "") -> None:
+        trail = call.trail
+        # Calls repeat, so what most records have in common is put together once.
+        key = (call.principal.id, call.op, trail.ref or call.ref, outcome, trail.rule, trail.cache)
+        middle = self._middles.get(key)
+        if middle is None:
+            middle = self._middle(key)
+        if call.fault is not None or call.parent is not None or incident:
+            middle = self._rare(call, middle, outcome, incident)
+        millisecond = int(wall * 1000)
+        if millisecond != self._millisecond:
+            self._tick(millisecond)
+        microseconds = int((self._monotonic() - begun) * 1e6)
+        self._append(b'%b%d"%b,"size":%d,"us":%d}' % (self._opening, trail.id, middle, trail.size, microseconds))
 
     def note(self, who: str, what: str, outcome: str, **fields: str | int) -> str:
         """A record for what never becomes a call: ping, initialize, a malformed or unauthenticated request.

@@ -20,7 +20,7 @@ from typing import Any, NamedTuple, Protocol, TypeAlias, cast
 from octavo.core.clock import Clock
 from octavo.core.errors import OctavoError, SourceUnavailable, Timeout
 from octavo.core.model import Call, Change, Content, Entry, Page
-from octavo.core.ports import Next, Reply
+from octavo.core.ports import Next, Reply, settled
 from octavo.core.ref import Ref
 
 _OVERHEAD = 512  # bytes that a reply costs beside its bodies
@@ -67,7 +67,7 @@ class Cache:
         """Bytes that the kept replies weigh."""
         return self._room - self._free
 
-    async def __call__(self, call: Call, call_next: Next) -> Reply:
+    def __call__(self, call: Call, call_next: Next) -> Reply:
         op, ref = call.op, call.ref
         if op == "read":
             key: _Key = (ref, self._redaction)
@@ -76,7 +76,7 @@ class Cache:
         else:
             # Tools and prompts bring their own time limits; everything else has the caller's.
             timeout = None if op in ("invoke", "render") else call.timeout
-            return await _Flight(call, None).start(cast("Any", call_next(call))).join(timeout, call)
+            return _alone(call, call_next, timeout)
         kept = self._kept.get(key)
         if kept is not None:
             if kept.until > self._now() and kept.stamp == self._stamp(ref, op, call.moment):
@@ -85,6 +85,10 @@ class Cache:
                 return kept.value
             self._drop(key)
         call.trail.cache = "miss"
+        return self._miss(key, call, call_next)
+
+    async def _miss(self, key: _Key, call: Call, call_next: Next) -> Reply:
+        op, ref = call.op, call.ref
         flight = self._flights.get((*key, call.max_bytes))
         # Before the fetch: if the content changes meanwhile, the stamp no longer fits. Then nobody joins the
         # flight any more, and the next hit fails.
@@ -116,7 +120,7 @@ class Cache:
         return flight.start(self._fetch(flight, key, longest, call_next))
 
     async def _fetch(self, flight: _Flight, key: _Key, call: Call, call_next: Next) -> Reply:
-        value = await call_next(call)
+        value = await settled(call_next(call))
         ttl = self._ttl.get(call.ref.scheme, 0.0)
         if ttl > 0 and flight.stamp is not None and not flight.stale:
             group = Ref(call.ref.scheme) if call.op == "list" else call.ref.bare
@@ -141,6 +145,10 @@ class Cache:
             group.discard(key)
             if not group:
                 del self._groups[kept.group]
+
+
+async def _alone(call: Call, call_next: Next, timeout: float | None) -> Reply:
+    return await _Flight(call, None).start(settled(call_next(call))).join(timeout, call)
 
 
 def _weight(value: Reply) -> int:

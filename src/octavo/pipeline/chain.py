@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from types import CoroutineType
 
 from octavo.core.model import Call
-from octavo.core.ports import Next, Reply, Step
+from octavo.core.ports import Ask, Next, Reply, Step
 
 # The order is the architecture: configuration tunes the steps and cannot reorder them.
 ORDER = ("audit", "identity", "quota", "policy", "mask", "cache", "redact", "throttle")
 
 
 def fold(steps: Sequence[Step], desk: Next) -> Next:
-    """One callable out of steps (outermost first) and the desk. Refuses another order than ORDER."""
+    """One callable out of steps (outermost first) and the desk. Refuses another order than ORDER.
+
+    It gives a reply at once where it can: see `core.ports.Next`.
+    """
     names = tuple(type(step).__name__.lower() for step in steps)
     if names != ORDER:
         raise ValueError(f"The folds stand in the order {', '.join(ORDER)}, not {', '.join(names)}")
@@ -23,8 +27,18 @@ def fold(steps: Sequence[Step], desk: Next) -> Next:
 
 
 def _bind(step: Callable[[Call, Next], Reply], call_next: Next) -> Next:
-    # A plain function that returns the step's own coroutine: a second `async def` would cost a frame a fold.
+    # A plain function that returns the step's own reply: an `async def` would cost a frame a fold.
     def bound(call: Call) -> Reply:
         return step(call, call_next)
 
     return bound
+
+
+def awaitable(chain: Next) -> Ask:
+    """The same chain for whoever awaits."""
+
+    async def ask(call: Call) -> Reply:
+        reply = chain(call)
+        return await reply if type(reply) is CoroutineType else reply
+
+    return ask

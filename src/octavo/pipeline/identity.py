@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import hashlib
 import hmac
-from collections.abc import Awaitable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from octavo.core.errors import InvalidParams, Unauthenticated
@@ -81,14 +81,14 @@ class Identity:
                 return now
         raise Unauthenticated("This agent, or its key, is no longer known here")
 
-    def __call__(self, call: Call, call_next: Next) -> Awaitable[Reply]:
+    def __call__(self, call: Call, call_next: Next) -> Reply:
         asking = call.principal
         if asking is not self._last:  # one connection asks many times in a row
             principal = self.current(asking)
             if principal is not asking:
                 call = call._replace(principal=principal)
             self._last = principal
-        return call_next(call)  # nothing to do afterwards, so no coroutine of its own
+        return call_next(call)
 
 
 def _keyed(agent: Agent) -> Principal:

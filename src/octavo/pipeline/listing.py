@@ -11,6 +11,7 @@ from __future__ import annotations
 import json
 import unicodedata
 from collections.abc import Callable, Mapping, Sequence
+from types import CoroutineType
 from typing import Any, Literal, NamedTuple, Protocol, TypeAlias, cast
 from urllib.parse import quote
 
@@ -18,7 +19,7 @@ from octavo.core.clock import Clock
 from octavo.core.errors import InvalidParams, OctavoError
 from octavo.core.glob import Glob
 from octavo.core.model import EVERYTHING, Call, Entry, Page, Principal
-from octavo.core.ports import Next
+from octavo.core.ports import Next, Reply, settled
 from octavo.core.ref import Ref
 
 VERDICTS = 64  # kept with one page; a page in the cache is seen by many principals
@@ -26,6 +27,7 @@ STARTS = 4096  # places in listings that are remembered
 
 Sight: TypeAlias = Literal["all", "some", "none"]
 _Test: TypeAlias = Callable[[Entry], bool]
+_Key: TypeAlias = tuple[str, str, Principal, Ref, int]
 _Visible: TypeAlias = Callable[[Page[Entry]], tuple[Entry, ...]]
 
 
@@ -59,15 +61,28 @@ class Listing:
         self._now = clock.monotonic
         self._starts: dict[tuple[Principal, Ref, str | None], _Start] = {}
 
-    async def page(self, call: Call, call_next: Next, policy: Shows) -> Page[Entry]:
-        """Raises InvalidParams for a cursor that is not of this listing, and what the source of a scope raises."""
-        if call.limit < 1:
-            raise InvalidParams("A page holds at least one entry")
-        everywhere = call.ref == EVERYTHING
-        parts, at, inner = self._start(call, policy)
+    def page(self, call: Call, call_next: Next, policy: Shows) -> Reply:
+        """One page, at once where it is known. Raises InvalidParams for a cursor that is not of this listing,
+        and what the source of a scope raises."""
         limit = min(call.limit, self._page)
-        wanted = _filter(call.arguments.get("filter"))
+        if limit < 1:
+            raise InvalidParams("A page holds at least one entry")
+        start = self._start(call, policy)
         key = ("answer", policy.epoch, call.principal, call.ref, limit)
+        first: Reply = None
+        if start.at < len(start.parts) and not call.arguments.get("filter"):
+            first = call_next(call.at(start.parts[start.at][0], start.inner, limit))
+            if type(first) is not CoroutineType and (known := first.memo.get(key)) is not None:
+                return known
+        return self._made(call, call_next, policy, start, limit, key, first)
+
+    async def _made(
+        self, call: Call, call_next: Next, policy: Shows, start: _Start, limit: int, key: _Key, asked_first: Reply
+    ) -> Page[Entry]:
+        """`asked_first` is what the first source that is asked answers, where it was asked already."""
+        everywhere = call.ref == EVERYTHING
+        parts, at, inner = start
+        wanted = _filter(call.arguments.get("filter"))
         first: Page[Entry] | None = None
         only = at  # the one scope that was asked
         until = self._now() + call.timeout
@@ -85,12 +100,9 @@ class Listing:
                 only = -1
             try:
                 asked = call.at(scope, inner, limit)
-                page: Page[Entry] = await call_next(asked)
-                if first is None:
-                    first = page
-                    if wanted is None and (known := page.memo.get(key)) is not None:
-                        answer: Page[Entry] = known
-                        return answer
+                answer, asked_first = call_next(asked) if asked_first is None else asked_first, None
+                page: Page[Entry] = await settled(answer)
+                first = first or page
                 batch = await _fit(page, asked, room, call_next, _visible(call.principal, policy, sight, wanted))
             except OctavoError as fault:
                 if not everywhere or (isinstance(fault, InvalidParams) and inner is not None):
@@ -146,7 +158,7 @@ async def _fit(page: Page[Entry], asked: Call, room: int, call_next: Next, visib
         # Entries and cursor have to come from one reply: the source may change between two.
         cut = True
         last = page.items.index(shown[room - 1])
-        page = await call_next(asked._replace(limit=last + 1))
+        page = await settled(call_next(asked._replace(limit=last + 1)))
         shown = visible(page)
     return _Batch(page, shown, cut)
 

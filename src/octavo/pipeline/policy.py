@@ -9,15 +9,16 @@ outlives its rules.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Mapping, Sequence
 from dataclasses import replace
+from types import CoroutineType
 from typing import Protocol
 
 from octavo.core.clock import Clock, SystemClock
 from octavo.core.errors import Forbidden, InvalidParams, OctavoError
 from octavo.core.glob import Glob
 from octavo.core.model import VERB_OF, Call, Content, Entry, Principal, Template, Verb
-from octavo.core.ports import Next, Reply
+from octavo.core.ports import Next, Reply, settled
 from octavo.core.ref import Ref
 from octavo.pipeline.listing import Listing, Sight
 from octavo.pipeline.offers import below, expand, variables
@@ -91,7 +92,7 @@ class Policy:
                 return False
         return self._rulebook(principal, verb).may_reach(glob, self._addresses.canonical)
 
-    async def __call__(self, call: Call, call_next: Next) -> Reply:
+    def __call__(self, call: Call, call_next: Next) -> Reply:
         fault = call.fault
         if fault is not None:
             raise forbidden(call, fault) if isinstance(fault, Forbidden) else fault
@@ -105,32 +106,48 @@ class Policy:
             call = call._replace(ref=ref)
             call.trail.ref = ref  # the record names a thing by one address, however it was asked for
         if op == "templates":
-            return [offered for offered in await call_next(call) if self._offers(call.principal, offered)]
+            return self._templates(call, call_next)
         if ref.scheme not in self._served and ref.scheme != "*":
             raise InvalidParams(f"No source serves {ref.scheme}:// here", uri=call.uri, reason="unknown_scheme")
         if op == "watch":
-            return await self._watch(call, call_next)
-        verb = VERB_OF[op]
-        try:
-            if op == "list":
-                return await self._listing.page(call, call_next, self)
-            if op == "complete":
-                return await self._complete(call, call_next)
+            return self._watch(call, call_next)
+        if op != "list" and op != "complete":
+            verb = VERB_OF[op]
             decision = self.decide(call.principal, verb, ref)
             call.trail.rule = decision.rule
-            reply = await call_next(call) if decision.allowed else None
+            if not decision.allowed:
+                raise self._refusal(call, verb, decision)
+        try:
+            if op == "list":
+                reply = self._listing.page(call, call_next, self)
+            elif op == "complete":
+                reply = self._complete(call, call_next)
+            else:
+                reply = call_next(call)
         except OctavoError as raised:
             raise told(call, raised) from None
-        if not decision.allowed:
-            raise self._refusal(call, verb, decision)
+        return self._later(call, reply) if type(reply) is CoroutineType else self._led(call, reply)
+
+    async def _later(self, call: Call, reply: Awaitable[Reply]) -> Reply:
+        try:
+            given = await reply
+        except OctavoError as raised:
+            raise told(call, raised) from None
+        return self._led(call, given)
+
+    def _led(self, call: Call, reply: Reply) -> Reply:
+        """A link is served only if the address it leads to may be read as well."""
         entry = reply.entry if isinstance(reply, Content) else reply
         if isinstance(entry, Entry) and entry.target is not None:
-            # A link is served only if the address it leads to may be read as well.
+            verb = VERB_OF[call.op]
             decision = self.decide(call.principal, verb, entry.target)
             if not decision.allowed:
                 call.trail.rule = decision.rule
                 raise self._refusal(call, verb, decision)
         return reply
+
+    async def _templates(self, call: Call, call_next: Next) -> list[Template]:
+        return [offered for offered in await settled(call_next(call)) if self._offers(call.principal, offered)]
 
     def _refusal(self, call: Call, verb: Verb, decision: Decision) -> OctavoError:
         if decision.hidden and (by_name := self._addresses.refuses(call.ref)) is not None:
@@ -175,7 +192,7 @@ class Policy:
         # What does not exist can be watched, and so can what is hidden: no event of it is ever delivered.
         if not decision.allowed and not decision.hidden:
             raise refusal(call, "watch", decision)
-        return await call_next(call)
+        return await settled(call_next(call))
 
     async def _complete(self, call: Call, call_next: Next) -> list[str]:
         """Completions that name something the caller may list; a name alone is a leak already."""
@@ -185,8 +202,8 @@ class Policy:
             call.trail.rule = decision.rule
             if decision.hidden:
                 raise absent(call)
-            return list(await call_next(call)) if decision.allowed else []
-        values: Sequence[str] = await call_next(call)
+            return list(await settled(call_next(call))) if decision.allowed else []
+        values: Sequence[str] = await settled(call_next(call))
         if not self._rules:
             return list(values)
         # A source completes a variable for all its templates at once, so a value has to be visible in each

@@ -6,6 +6,9 @@ tool or a prompt asks on the caller's behalf is free: the call that started it w
 
 from __future__ import annotations
 
+from collections.abc import Awaitable
+from types import CoroutineType
+
 from octavo.core.clock import Clock, SystemClock
 from octavo.core.errors import RateLimited
 from octavo.core.model import Call
@@ -50,9 +53,9 @@ class Quota:
         self._now = (clock or SystemClock()).monotonic
         self._accounts: dict[str, _Account] = {}
 
-    async def __call__(self, call: Call, call_next: Next) -> Reply:
+    def __call__(self, call: Call, call_next: Next) -> Reply:
         if call.parent is not None:
-            return await call_next(call)
+            return call_next(call)
         principal = call.principal
         account = self._accounts.get(principal.id)
         if account is None:
@@ -70,7 +73,11 @@ class Quota:
                 raise RateLimited(retry_after=due - now - self._room, limit="rate", allowed=self._rate)
         account.in_flight += 1
         try:
-            return await call_next(call)
+            reply = call_next(call)
+            if type(reply) is CoroutineType:
+                account.in_flight += 1  # until then
+                return _later(account, reply)
+            return reply
         finally:
             account.in_flight -= 1
 
@@ -82,3 +89,10 @@ class Quota:
                 del self._accounts[known]
         account = self._accounts[principal] = _Account()
         return account
+
+
+async def _later(account: _Account, reply: Awaitable[Reply]) -> Reply:
+    try:
+        return await reply
+    finally:
+        account.in_flight -= 1

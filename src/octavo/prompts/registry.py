@@ -9,7 +9,7 @@ from typing import Any, TypeAlias
 
 from octavo.core.errors import Conflict, InternalError, InvalidParams
 from octavo.core.model import Call
-from octavo.core.ports import Next, Reply
+from octavo.core.ports import Ask, Reply
 from octavo.core.shelf import Shelf
 from octavo.core.surface import PromptInfo, PromptResult
 from octavo.prompts.arguments import checked, completions, schema_of
@@ -19,7 +19,7 @@ from octavo.prompts.template import Check, Compile, Template
 
 # A prompt of a plugin. `call.arguments` are checked values; what it asks with `ask` are child calls.
 # Anything but a PromptResult goes to the wire as it is.
-Rendering: TypeAlias = Callable[[Call, Next], Awaitable[PromptResult | Any]]
+Rendering: TypeAlias = Callable[[Call, Ask], Awaitable[PromptResult | Any]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,9 +38,9 @@ class PromptRegistry(Shelf):
         super().__init__("prompt")
         self._compile = compile_schema
         self._prompts: dict[str, _Registered] = {}
-        self._ask: Next = _unbound
+        self._ask: Ask = _unbound
 
-    def bind(self, ask: Next) -> None:
+    def bind(self, ask: Ask) -> None:
         """`ask` is the folded pipeline: what prompts read on behalf of their callers goes there."""
         self._ask = ask
 
@@ -103,7 +103,7 @@ class PromptRegistry(Shelf):
 
 
 def _of_file(template: Template) -> Rendering:
-    async def rendering(call: Call, ask: Next) -> PromptResult:
+    async def rendering(call: Call, ask: Ask) -> PromptResult:
         return await render(template, call.arguments, call, ask)
 
     return rendering

@@ -8,7 +8,7 @@ from typing import Any
 
 from octavo.core.errors import OctavoError, TooLarge
 from octavo.core.model import Call, Content, Entry, Op
-from octavo.core.ports import Next
+from octavo.core.ports import Ask
 from octavo.core.ref import Ref
 from octavo.core.surface import Block, Embedded, Link, PromptMessage, PromptResult, Text
 from octavo.prompts.template import Part, ResourcePart, Template, TextPart, fill, fill_uri
@@ -16,7 +16,7 @@ from octavo.prompts.template import Part, ResourcePart, Template, TextPart, fill
 _NOWHERE = Ref("invalid")  # stands for an address that could not be parsed; the call carries the fault
 
 
-async def render(template: Template, values: Mapping[str, Any], call: Call, ask: Next) -> PromptResult:
+async def render(template: Template, values: Mapping[str, Any], call: Call, ask: Ask) -> PromptResult:
     """One message a block, in the order of the file. Fails as a whole if one resource cannot be read."""
     messages: list[PromptMessage] = []
     for message in template.messages:
@@ -25,7 +25,7 @@ async def render(template: Template, values: Mapping[str, Any], call: Call, ask:
     return PromptResult(messages=tuple(messages), description=template.info.description)
 
 
-async def _blocks(part: Part, values: Mapping[str, Any], call: Call, ask: Next) -> list[Block]:
+async def _blocks(part: Part, values: Mapping[str, Any], call: Call, ask: Ask) -> list[Block]:
     if isinstance(part, TextPart):
         return [Text(fill(part.text, values))]
     if isinstance(part, ResourcePart):
@@ -33,7 +33,7 @@ async def _blocks(part: Part, values: Mapping[str, Any], call: Call, ask: Next) 
     return [part]
 
 
-async def _resource(uri: str, call: Call, ask: Next) -> Block:
+async def _resource(uri: str, call: Call, ask: Ask) -> Block:
     try:
         content: Content = await ask(_child(call, "read", uri))
     except TooLarge:

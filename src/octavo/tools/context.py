@@ -7,7 +7,7 @@ from typing import Any
 
 from octavo.core.errors import Forbidden, OctavoError
 from octavo.core.model import NOTHING, Call, Content, Entry, Op, Page, Principal
-from octavo.core.ports import Channel, Next
+from octavo.core.ports import Ask, Channel
 from octavo.core.ref import Ref
 from octavo.core.surface import PromptResult
 
@@ -24,7 +24,7 @@ class ToolContext:
 
     __slots__ = ("_ask", "_protocol", "call")
 
-    def __init__(self, call: Call, ask: Next, *, protocol: bool = False) -> None:
+    def __init__(self, call: Call, ask: Ask, *, protocol: bool = False) -> None:
         self.call = call
         self._ask = ask
         self._protocol = protocol

@@ -21,14 +21,14 @@ from typing import Any, TypeAlias, overload
 
 from octavo.core.errors import InternalError, OctavoError
 from octavo.core.model import Call
-from octavo.core.ports import Next, Source
+from octavo.core.ports import Ask, Source
 from octavo.core.surface import Hints, PromptInfo, PromptResult, ToolInfo
 from octavo.tools.context import ToolContext
 from octavo.tools.registry import Handler, Tool
 
 PromptHandler: TypeAlias = Callable[[ToolContext, Mapping[str, Any]], Awaitable[PromptResult | Any]]
 # How a prompt of a plugin reaches the prompts room, which knows calls and no contexts.
-Rendering: TypeAlias = Callable[[Call, Next], Awaitable[PromptResult | Any]]
+Rendering: TypeAlias = Callable[[Call, Ask], Awaitable[PromptResult | Any]]
 
 
 class PluginError(InternalError):
@@ -112,7 +112,7 @@ class Plugin:
         """The handler gets arguments that were checked, and coerced by `info.input_schema` if there is one."""
         protocol = self.protocol
 
-        async def rendering(call: Call, ask: Next) -> PromptResult | Any:
+        async def rendering(call: Call, ask: Ask) -> PromptResult | Any:
             return await handler(ToolContext(call, ask, protocol=protocol), call.arguments)
 
         self.prompts.append((info, rendering))

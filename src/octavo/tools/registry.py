@@ -11,7 +11,7 @@ from typing import Any, TypeAlias, cast
 
 from octavo.core.errors import Conflict, InternalError, InvalidParams, Timeout
 from octavo.core.model import Call
-from octavo.core.ports import Next, Reply
+from octavo.core.ports import Ask, Reply
 from octavo.core.shelf import Shelf
 from octavo.core.surface import Text, ToolInfo, ToolResult
 from octavo.tools.context import ToolContext
@@ -46,9 +46,9 @@ class ToolRegistry(Shelf):
     def __init__(self) -> None:
         super().__init__("tool")
         self._tools: dict[str, _Registered] = {}
-        self._ask: Next = _unbound
+        self._ask: Ask = _unbound
 
-    def bind(self, ask: Next) -> None:
+    def bind(self, ask: Ask) -> None:
         """`ask` is the folded pipeline: what tools ask on behalf of their callers goes there."""
         self._ask = ask
 

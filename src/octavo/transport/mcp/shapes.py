@@ -24,8 +24,6 @@ def resource(entry: Entry) -> dict[str, Any]:
     if entry.size is not None:
         shape["size"] = entry.size
     annotations = {k: v for k, v in entry.annotations.items() if k in _WIRE_ANNOTATIONS}
-    if entry.modified is not None and "lastModified" not in annotations:
-        annotations["lastModified"] = iso(entry.modified)
     if isinstance(annotations.get("priority"), int):
         annotations["priority"] = float(annotations["priority"])  # as the SDK writes it
     if annotations:
