@@ -34,7 +34,7 @@ MUTANTS: dict[str, tuple[str, str, str]] = {
     "_meta of the handshake era": (LANE, "if meta not in self._known if modern else meta:", "if meta not in self._known if modern else False:"),
     "only the envelope is learnt": (LANE, "set(said) <= _ENVELOPE", "True"),
     "the bounds": (LANE, "if not (_is_shortest(frame, request, params) or _within_bounds(frame, request, params, meta)):", "if False:"),
-    "the shortest frame": (LANE, "        and len(frame) == _SHORTEST_READ + len(uri) + len(str(request_id))\n", ""),
+    "the shortest frame": (LANE, "        and len(frame) == _SHORTEST.get(request.method, 0) + len(text) + len(str(request_id))\n", ""),
     "integers of 64 bits": (LANE, "elif not _LEAST < request_id < _MOST:", "elif False:"),
     "a colon as an escape": (LANE, ' and b"\\\\u003" not in frame', ""),
     "tools that are not for the lane": (LANE, "if info is None or not info.lane_safe:", "if info is None:"),

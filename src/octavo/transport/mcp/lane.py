@@ -35,7 +35,11 @@ _ENVELOPE = {keys.PROTOCOL_VERSION, keys.CLIENT_CAPABILITIES, keys.CLIENT_INFO}
 
 _encode = msgspec.json.Encoder().encode
 _NO_RAW = msgspec.Raw(b"")
-_SHORTEST_READ = len('{"jsonrpc":"2.0","id":,"method":"resources/read","params":{"uri":""}}')
+# A request that has one text beside its id, both empty.
+_SHORTEST = {
+    method: len(b'{"jsonrpc":"2.0","id":,"method":"%b","params":{"%b":""}}' % (method.encode(), member))
+    for method, member in (("resources/read", b"uri"), ("resources/list", b"cursor"))
+}
 _LEAST, _MOST = -frames.MAX_INTEGER, frames.MAX_INTEGER
 
 
@@ -242,16 +246,14 @@ class Lane:
 
     def _page(self, taken: Taken, page: Page[Any], tail: bytes) -> tuple[bytes, ...]:
         """The entries are the same for everybody who sees all of a page; the cursor is one caller's."""
-        key = ("wire", taken.method)
-        fragment: bytes | None = page.memo.get(key)
-        if fragment is None:
+        memo, method, who = page.memo, taken.method, taken.call.principal
+        rest: bytes | None = memo.get((method, who))
+        if rest is None:
             result = self._calls.page(taken.call, page)
-            result.pop("nextCursor", None)
-            fragment = page.memo[key] = _encode(result)[1:-1]
-        following = self._calls.next_cursor(taken.call, page)
-        if following is None:
-            return fragment, tail
-        return fragment, b',"nextCursor":"', following.encode("ascii"), b'"', tail
+            following = result.pop("nextCursor", None)
+            rest = memo[method, who] = b"" if following is None else b',"nextCursor":' + _encode(following)
+            memo.setdefault(("wire", method), _encode(result)[1:-1])
+        return memo["wire", method], rest, tail
 
     def _whole(self, taken: Taken, shape: dict[str, Any]) -> bytes:
         if taken.modern:
@@ -276,15 +278,14 @@ class Lane:
 def _is_shortest(frame: bytes, request: _Frame, params: _Params) -> bool:
     """Whether the frame is as short as what was read from it can be written: then there is nothing else in it.
 
-    For the commonest request only. What cannot be shorter has no member twice and no escape.
+    For the commonest requests only. What cannot be shorter has no member twice and no escape.
     """
-    request_id, uri = request.id, params.uri
+    request_id, text = request.id, params.uri or params.cursor
     return (
-        uri is not None
+        text is not None
         and type(request_id) is int
         and _LEAST < request_id < _MOST
-        and len(frame) == _SHORTEST_READ + len(uri) + len(str(request_id))
-        and request.method == "resources/read"
+        and len(frame) == _SHORTEST.get(request.method, 0) + len(text) + len(str(request_id))
     )
 
 
