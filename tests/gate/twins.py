@@ -20,7 +20,7 @@ META: dict[str, Any] = {
     "io.modelcontextprotocol/clientCapabilities": {},
 }
 _CANCELS = re.compile(rb'"requestId": ?("?[123]"?|"None")}')  # as the fuzzer and the named cases write it
-_INCIDENT = re.compile(r'(incident\\*": ?\\*")[0-9a-f]{12}')
+_INCIDENT = re.compile(r'(incident\\*": ?\\*")(?:[0-9a-f]{12}|run-\d+)')
 
 
 def frame(method: str, params: Any = None, request_id: Any = 1) -> bytes:

@@ -73,6 +73,7 @@ def _run(loaded: Loaded, serve: Callable[[Octavo], Awaitable[None]]) -> None:
             following = asyncio.ensure_future(follow(house, loaded))
             # What is alive now stays: the collector need not look at it again and again.
             gc.freeze()
+            gc.set_threshold(10_000, 10, 10)  # requests leave no cycles: look for them rarely
             gc.enable()
             try:
                 await serve(house)

@@ -13,9 +13,8 @@ flight, as long as somebody else still waits for it.
 from __future__ import annotations
 
 import asyncio
-from collections import OrderedDict
 from collections.abc import Callable, Coroutine, Mapping
-from typing import Any, NamedTuple, Protocol, TypeAlias, cast
+from typing import Any, Protocol, TypeAlias, cast
 
 from octavo.core.clock import Clock
 from octavo.core.errors import OctavoError, SourceUnavailable, Timeout
@@ -33,12 +32,14 @@ class StampsFor(Protocol):
     def stamp(self, ref: Ref, op: str, moment: int = 0) -> object | None: ...
 
 
-class _Kept(NamedTuple):
-    value: Reply
-    stamp: object
-    until: float
-    weight: int
-    group: Ref
+class _Kept:
+    """`used` since it was last passed over: who is gets a second chance before it is dropped for room."""
+
+    __slots__ = ("group", "stamp", "until", "used", "value", "weight")
+
+    def __init__(self, value: Reply, stamp: object, until: float, weight: int, group: Ref) -> None:
+        self.value, self.stamp, self.until, self.weight, self.group = value, stamp, until, weight, group
+        self.used = False
 
 
 class Cache:
@@ -57,7 +58,7 @@ class Cache:
         self._ttl, self._redaction = ttl, redaction
         self._now: Callable[[], float] = clock.monotonic
         self._flight_time = flight_time
-        self._kept: OrderedDict[_Key, _Kept] = OrderedDict()
+        self._kept: dict[_Key, _Kept] = {}  # the oldest first
         self._groups: dict[Ref, set[_Key]] = {}  # what a change can make invalid at once
         self._room = self._free = max_bytes
         self._flights: dict[_Key, _Flight] = {}
@@ -80,7 +81,7 @@ class Cache:
         kept = self._kept.get(key)
         if kept is not None:
             if kept.until > self._now() and kept.stamp == self._stamp(ref, op, call.moment):
-                self._kept.move_to_end(key)
+                kept.used = True
                 call.trail.cache = "hit"
                 return kept.value
             self._drop(key)
@@ -135,7 +136,13 @@ class Cache:
         self._free -= kept.weight
         self._groups.setdefault(kept.group, set()).add(key)
         while self._free < 0:
-            self._drop(next(iter(self._kept)))
+            oldest = next(iter(self._kept))
+            passed = self._kept[oldest]
+            if passed.used:
+                passed.used = False
+                self._kept[oldest] = self._kept.pop(oldest)
+            else:
+                self._drop(oldest)
 
     def _drop(self, key: _Key) -> None:
         kept = self._kept.pop(key, None)

@@ -40,6 +40,7 @@ _SHORTEST = {
     method: len(b'{"jsonrpc":"2.0","id":,"method":"%b","params":{"%b":""}}' % (method.encode(), member))
     for method, member in (("resources/read", b"uri"), ("resources/list", b"cursor"))
 }
+_META = len(',"_meta":')
 _LEAST, _MOST = -frames.MAX_INTEGER, frames.MAX_INTEGER
 
 
@@ -114,7 +115,7 @@ class Lane:
             meta = bytes(params.meta)
             if meta not in self._known if modern else meta:
                 raise _Declined("meta")
-            if not (_is_shortest(frame, request, params) or _within_bounds(frame, request, params, meta)):
+            if not (_is_shortest(frame, request, params, meta) or _within_bounds(frame, request, params, meta)):
                 raise _Declined("bounds")
             return Taken(request.id, request.method, self._call(request.method, params, who, moment), modern)
         except _Declined as why:
@@ -275,7 +276,7 @@ class Lane:
         return {"resultType": "complete", **cached, "_meta": self._server_info}
 
 
-def _is_shortest(frame: bytes, request: _Frame, params: _Params) -> bool:
+def _is_shortest(frame: bytes, request: _Frame, params: _Params, meta: bytes) -> bool:
     """Whether the frame is as short as what was read from it can be written: then there is nothing else in it.
 
     For the commonest requests only. What cannot be shorter has no member twice and no escape.
@@ -285,7 +286,8 @@ def _is_shortest(frame: bytes, request: _Frame, params: _Params) -> bool:
         text is not None
         and type(request_id) is int
         and _LEAST < request_id < _MOST
-        and len(frame) == _SHORTEST.get(request.method, 0) + len(text) + len(str(request_id))
+        and len(frame)
+        == _SHORTEST.get(request.method, 0) + len(text) + len(str(request_id)) + (len(meta) + _META if meta else 0)
     )
 
 
