@@ -25,7 +25,9 @@ class Mask:
                 limit=min(call.limit, self._page),
             )
         reply = call_next(call)
-        return _later(call, reply) if type(reply) is CoroutineType else _bounded(call, reply)
+        if type(reply) is CoroutineType:
+            return _later(call, reply)
+        return _bounded(call, reply) if type(reply) is Content else reply
 
 
 async def _later(call: Call, reply: Awaitable[Reply]) -> Reply:

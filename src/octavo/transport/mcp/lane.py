@@ -85,8 +85,9 @@ Answered = Callable[[Answer], None]
 
 
 class Lane:
-    def __init__(self, calls: Calls, *, server_info: Mapping[str, Any], on: bool) -> None:
-        self._calls = calls
+    def __init__(self, calls: Calls, *, server_info: Mapping[str, Any], on: bool, end: bytes = b"") -> None:
+        """`end` closes every frame: on stdio the line end, which costs nothing here and a copy later."""
+        self._calls, self._end = calls, end
         self._on = on
         self._decode = msgspec.json.Decoder(_Frame).decode
         self._known: dict[bytes, None] = {}
@@ -103,7 +104,8 @@ class Lane:
             "tools/call": self._rest(None),
             "prompts/get": self._rest(None),
         }
-        self._tails = {method: b"," + _encode(rest)[1:] + b"}" for method, rest in self._rests.items()}
+        self._tails = {method: b"," + _encode(rest)[1:] + b"}" + end for method, rest in self._rests.items()}
+        self._plain_tail = b"}}" + end
 
     def take(self, frame: bytes, who: Principal, *, modern: bool, moment: int = 0) -> Taken | None:
         """All protocol checks. None declines: somebody else must answer. `moment`: see `Call`."""
@@ -227,7 +229,7 @@ class Lane:
 
     def _result(self, taken: Taken, reply: Reply) -> tuple[bytes, ...]:
         """All that follows the opening brace of the result, in pieces. Contents and pages are encoded once."""
-        tail = self._tails[taken.method] if taken.modern else b"}}"
+        tail = self._tails[taken.method] if taken.modern else self._plain_tail
         if isinstance(reply, Content):
             fragment: bytes | None = reply.memo.get("wire")
             if fragment is None:
@@ -259,7 +261,7 @@ class Lane:
     def _whole(self, taken: Taken, shape: dict[str, Any]) -> bytes:
         if taken.modern:
             shape = {**shape, **self._rests[taken.method], "_meta": {**shape.get("_meta", {}), **self._server_info}}
-        return _encode(shape)[1:] + b"}"
+        return _encode(shape)[1:] + b"}" + self._end
 
     def _error(self, taken: Taken, error: BaseException) -> Answer:
         if not isinstance(error, OctavoError):
@@ -269,7 +271,9 @@ class Lane:
             result = self._whole(taken, self._calls.tool_error(taken.call.ref.name, wire))
             return Answer(b'{"jsonrpc":"2.0","id":%b,"result":{' % _id(taken.id) + result, taken.id)
         fault = _encode({"code": wire.code, "message": wire.message, "data": wire.data})
-        return Answer(b'{"jsonrpc":"2.0","id":%b,"error":' % _id(taken.id) + fault + b"}", taken.id, wire.code)
+        return Answer(
+            b'{"jsonrpc":"2.0","id":%b,"error":' % _id(taken.id) + fault + b"}" + self._end, taken.id, wire.code
+        )
 
     def _rest(self, ttl: int | None) -> dict[str, Any]:
         cached = {} if ttl is None else {"ttlMs": ttl, "cacheScope": "private"}

@@ -49,7 +49,7 @@ class StdioConnection:
                 recorded.add(ctx.request_id)
 
         self._server = McpServer(calls, self.hub, lambda _ctx: caller(), has_its_record)
-        self.lane = Lane(calls, server_info=self._server.sdk.server_info_stamp, on=lane)
+        self.lane = Lane(calls, server_info=self._server.sdk.server_info_stamp, on=lane, end=b"\n")
         self.pipes = stdio.Pipes(house, self.lane, caller, recorded)
         self._stopping: asyncio.Task[None] | None = None
 

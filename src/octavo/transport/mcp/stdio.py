@@ -158,7 +158,7 @@ class Pipes:
         self._ended = True
         for task, taken in self._running.items():
             if task.cancel():
-                self._answered(Answer(frames.error_frame(_CLOSED, taken.id), taken.id))
+                self._answered(Answer(frames.error_frame(_CLOSED, taken.id) + b"\n", taken.id))
         self.inbox.finish()
 
     def balance(self) -> None:
@@ -229,13 +229,13 @@ class Pipes:
 
     def _refuse(self, bad: frames.Malformed) -> None:
         self._house.note(self._who().id, "malformed", f"error {bad.error.code}")
-        self._answered(Answer(frames.error_frame(bad.error, bad.id), bad.id))
+        self._answered(Answer(frames.error_frame(bad.error, bad.id) + b"\n", bad.id))
 
     # -- out
 
     def _answered(self, answer: Answer) -> None:
         self._out.append(answer)
-        self._out_bytes += len(answer.frame) + 1
+        self._out_bytes += len(answer.frame)
         if self._out_bytes >= BATCH:
             self._write_out()
         elif not self._flush_planned:
@@ -249,7 +249,7 @@ class Pipes:
             self._settled(request_id, message)
         async with self._turn:  # one after the other, or all who waited would encode at once
             await self._writable.wait()
-            self._answered(Answer(_encoded(message, request_id), request_id))
+            self._answered(Answer(_encoded(message, request_id) + b"\n", request_id))
 
     def _settled(self, request_id: types.RequestId, answer: types.JSONRPCResponse | types.JSONRPCError) -> None:
         succeeded = isinstance(answer, types.JSONRPCResponse)
@@ -275,8 +275,8 @@ class Pipes:
             self._house.ledger.flush()
         except OctavoError as fault:  # without its record nothing leaves but the news of it
             refusal = Codes().encode(fault, modern=True)
-            batch = [Answer(frames.error_frame(refusal, a.id), a.id) for a in batch if a.id is not None]
-        self._writer.writelines([part for answer in batch for part in (answer.frame, b"\n")])  # without joining them
+            batch = [Answer(frames.error_frame(refusal, a.id) + b"\n", a.id) for a in batch if a.id is not None]
+        self._writer.writelines([answer.frame for answer in batch])
 
     def writable(self, yes: bool) -> None:
         if yes:
