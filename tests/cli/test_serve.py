@@ -51,6 +51,14 @@ def test_a_folder_that_is_not_there(run: Run, empty: Path) -> None:
     assert result.stderr == f"octavo: error: nowhere: there is no folder {empty}/nowhere\n"
 
 
-def test_write_is_said_to_come_later(run: Run, folder: Path) -> None:
-    result = run("serve", "--write", "--no-auth")
-    assert "octavo: this release has no write tools yet; serving read-only\n" in result.stderr
+def test_write_is_for_a_folder(run: Run, folder: Path) -> None:
+    """In a configuration each source says for itself whether it may be changed."""
+    result = run("serve", "--write")
+    assert result.exit_code == 2
+    assert "say write: true on the source" in result.stderr
+
+
+def test_an_unknown_toolset_is_refused_with_those_there_are(run: Run, folder: Path) -> None:
+    result = run("serve", "--toolsets", "files,everything")
+    assert result.exit_code == 2
+    assert "there is no toolset everything; there are: files, filesystem, seed" in result.stderr

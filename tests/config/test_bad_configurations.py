@@ -149,7 +149,7 @@ YAML: dict[str, Bad] = {
         "prefix of its own",
     ),
     "an unknown option": files("extension: [.md]", "extension", "did you mean extensions?"),
-    "an option of a later release": files("write: true", "write", "unknown key"),
+    "write as a word": files("write: 'yes'", "write", "must be true or false"),
     "extensions as text": files("extensions: .md", "extensions", "must be a list"),
     "an empty extension": files("extensions: ['.']", "extensions[0]", "must be a suffix"),
     "an extension with a slash": files("extensions: [docs/*.md]", "extensions[0]", "must be a suffix"),

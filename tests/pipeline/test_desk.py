@@ -56,11 +56,19 @@ async def test_a_scheme_that_nobody_serves_is_a_wrong_parameter(op: Op) -> None:
         await ask(desk(), op, "nosuch://x", arguments={"argument": "", "prefix": "", "given": {}})
 
 
-@pytest.mark.parametrize("op", ["search", "write", "delete"])
+@pytest.mark.parametrize("op", ["search", "edit", "move", "undo"])
 async def test_what_a_source_cannot_do_is_said(op: Op) -> None:
     """An operation that is not there is no crash."""
     with pytest.raises(InvalidParams, match=f"cannot {op}"):
-        await ask(desk(MemorySource("sop", SOP)), op, "sop://a")
+        await ask(desk(MemorySource("sop", SOP), writable=["sop"]), op, "sop://a")
+
+
+@pytest.mark.seed("A8")
+@pytest.mark.parametrize("op", ["write", "edit", "delete", "move", "copy", "make", "undo"])
+async def test_nothing_is_changed_that_the_operator_did_not_open(op: Op) -> None:
+    """What a source is able to do is not what it may do."""
+    with pytest.raises(Forbidden, match="read-only"):
+        await ask(desk(MemorySource("sop", SOP)), op, "sop://a", arguments={"body": "x"})
 
 
 WORDS = Entry(

@@ -8,7 +8,8 @@ from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from typing import Any, cast
 
-from octavo.app.sources import configured, described_in, templates_of, ttl_of, with_plugins
+from octavo.app.built_in import aliases, built_in_tools, general_tools
+from octavo.app.sources import configured, described_in, templates_of, ttl_of, with_plugins, writable_schemes
 from octavo.config.load import Loaded, prompt_directories
 from octavo.config.model import Config
 from octavo.config.model import Rule as RuleOptions
@@ -79,6 +80,9 @@ async def compose(loaded: Loaded, state: StateDirectory, ledger: Ledger, stack: 
             tools.register(tool)
         for info, rendering in plugin.prompts:
             prompts.register(info, rendering)
+    built_in = built_in_tools(config)
+    for tool in built_in:
+        tools.register(tool)
     for problem in prompts.load(prompt_directories(loaded)):
         logger.warning("prompt left out: %s", problem)
     served: dict[str, Source] = {scheme: source for scheme, (source, _) in sources.items()}
@@ -89,8 +93,16 @@ async def compose(loaded: Loaded, state: StateDirectory, ledger: Ledger, stack: 
         exposed=exposed,
         described=described_in(config.resources),
         templates=templates_of(config),
+        writable=writable_schemes(config, plugins),
     )
-    policy = Policy(rules_of(loaded), desk, page=config.limits.page, clock=clock)
+    policy = Policy(
+        rules_of(loaded),
+        desk,
+        page=config.limits.page,
+        general=general_tools(built_in),
+        aliases=aliases(built_in),
+        clock=clock,
+    )
     identity = Identity(Agent(name, frozenset(a.roles), a.digest) for name, a in config.agents.items())
     redact = Redact(
         key=state.key("mark"),

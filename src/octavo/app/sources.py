@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 
 from octavo.config.load import Loaded, prompt_directories
 from octavo.config.model import Config, FileOptions, MemoryOptions, ResourceWords
@@ -24,18 +25,23 @@ def configured(loaded: Loaded, state: StateDirectory) -> dict[str, tuple[Source,
     made: dict[str, tuple[Source, bool]] = {}
     for name, options in loaded.config.sources.items():
         if isinstance(options, FileOptions):
-            source: Source = _file(options, loaded, state)
+            source: Source = _file(name, options, loaded, state)
         else:
             source = _memory(options, state)
         made[options.scheme if options.expose else f"{options.scheme}+{name}"] = (source, options.expose)
     return made
 
 
-def _file(options: FileOptions, loaded: Loaded, state: StateDirectory) -> Source:
+def _file(name: str, options: FileOptions, loaded: Loaded, state: StateDirectory) -> Source:
     described = [words for words in loaded.config.resources if words.is_template]
     mine = [words for words in described if words.uri.partition("://")[0].lower() == options.scheme]
     never = [*prompt_directories(loaded), *([state.path] if state.path else [])]
-    return FileSource(
+    make: Callable[..., Source] = FileSource
+    if options.write:
+        from octavo.sources.file.writable import WritableFileSource  # here: a read-only server starts sooner
+
+        make = partial(WritableFileSource, journal=state.path / "journal" / name if state.path else None)
+    return make(
         [FileRoot(root.path, root.public) for root in options.roots],
         secret=state.key("etag"),
         extensions=options.extensions,
@@ -133,3 +139,9 @@ def described_in(resources: Sequence[ResourceWords]) -> dict[Ref, Entry]:
         for words in resources
         if not words.is_template
     }
+
+
+def writable_schemes(config: Config, plugins: Sequence[Plugin]) -> set[str]:
+    """What the configuration opens; a plugin decides for its own sources."""
+    files = {one.scheme for one in config.sources.values() if isinstance(one, FileOptions) and one.expose and one.write}
+    return files | {source.scheme for plugin in plugins for source in plugin.sources}

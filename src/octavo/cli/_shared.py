@@ -109,7 +109,7 @@ def as_option(command: Command) -> Command:
     )(command)
 
 
-def loaded(config_file: Path | None, directory: Path | None = None) -> Loaded:
+def loaded(config_file: Path | None, directory: Path | None = None, *, write: bool = False) -> Loaded:
     """The configuration that was asked for, or found here. Its warnings are said. Raises ConfigError."""
     from octavo.config.load import find, load, zero
 
@@ -119,7 +119,9 @@ def loaded(config_file: Path | None, directory: Path | None = None) -> Loaded:
         beside = find(directory)
         if beside is not None:
             say("warning", f"{beside} is not used; to use it: octavo serve --config {beside}")
-        return zero(directory)
+        return zero(directory, write=write)
+    if write:
+        raise click.UsageError("--write is for a folder; in a configuration say write: true on the source")
     path = config_file or find(Path.cwd())
     if path is None:
         raise click.UsageError(

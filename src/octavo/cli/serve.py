@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from octavo.cli._shared import as_option, config_option, known_agent, loaded, tell
+from octavo.cli._shared import as_option, config_option, known_agent, loaded
 
 if TYPE_CHECKING:
     from octavo.config.load import Loaded
@@ -30,7 +30,12 @@ CONFIGURED = "configured"  # `--http` without an address
 )
 @as_option
 @click.option("--no-auth", is_flag=True, help="HTTP without keys, for programs of this machine only.")
-@click.option("--write", is_flag=True, help="Open the write tools. This release has none yet and serves read-only.")
+@click.option("--write", is_flag=True, help="Let clients create, change, move and delete files of DIR.")
+@click.option(
+    "--toolsets",
+    metavar="NAMES",
+    help="Groups of built-in tools, with commas: files, filesystem, seed. Default: what the configuration says.",
+)
 @click.option(
     "--log-level",
     type=click.Choice(["debug", "info", "warning", "error"]),
@@ -45,6 +50,7 @@ def serve(
     as_who: str | None,
     no_auth: bool,
     write: bool,
+    toolsets: str | None,
     log_level: str,
 ) -> None:
     """Serve a folder (DIR) or a configuration to MCP clients.
@@ -58,10 +64,8 @@ def serve(
     )
     if http not in (None, CONFIGURED) and directory is None and config_file is None and Path(http).is_dir():
         http, directory = CONFIGURED, Path(http)  # `octavo serve --http DIR` reads as if DIR were the address
-    found = loaded(config_file, directory)
+    found = _with_toolsets(loaded(config_file, directory, write=write), toolsets)
     known_agent(found, as_who)
-    if write:
-        tell("this release has no write tools yet; serving read-only")
     if http is None:
         if no_auth:
             raise click.UsageError("--no-auth is about HTTP; on stdio whoever starts the process is in already")
@@ -70,6 +74,17 @@ def serve(
     bind = _bind(http, found)
     guard(found, bind, as_who=as_who, no_auth=no_auth)
     _run.serve_http(found, bind=bind, as_who=as_who, no_auth=no_auth)
+
+
+def _with_toolsets(found: Loaded, names: str | None) -> Loaded:
+    from octavo.config.load import with_toolsets
+
+    if names is None:
+        return found
+    try:
+        return with_toolsets(found, tuple(name.strip() for name in names.split(",") if name.strip()))
+    except ValueError as error:
+        raise click.UsageError(str(error)) from None
 
 
 def _bind(http: str, found: Loaded) -> Bind:

@@ -5,15 +5,15 @@ from __future__ import annotations
 import hashlib
 import os
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, cast, get_args
 
 from pydantic import ValidationError
 
 from octavo.config.checks import WHOLE, Kept, Site, check
 from octavo.config.document import Document
-from octavo.config.model import Config, FileOptions, Root
+from octavo.config.model import Config, FileOptions, Root, Toolset
 from octavo.config.problems import ConfigError, KeyPath, Place, Problem, dotted
 from octavo.config.reference import Context
 from octavo.config.schema import known_keys, nearest
@@ -61,13 +61,13 @@ def load_text(text: str, *, file: Path, environ: Mapping[str, str] | None = None
     return reader.load()
 
 
-def zero(directory: Path, *, environ: Mapping[str, str] | None = None) -> Loaded:
+def zero(directory: Path, *, write: bool = False, environ: Mapping[str, str] | None = None) -> Loaded:
     """Without a configuration: one folder, everything in it but what is always hidden, no policy.
 
     Raises ConfigError when the folder cannot be served.
     """
     root = directory.absolute()
-    options = FileOptions(kind="file", roots=(Root(path=root),), extensions=("*",))
+    options = FileOptions(kind="file", roots=(Root(path=root),), extensions=("*",), write=write)
     home = _state_home(os.environ if environ is None else environ)
     loaded = Loaded(Config(sources={"files": options}), root, state_home=home)
     findings = check(Site(loaded.config, state_directory(loaded)))
@@ -75,6 +75,15 @@ def zero(directory: Path, *, environ: Mapping[str, str] | None = None) -> Loaded
     if problems:
         raise ConfigError(problems)
     return loaded
+
+
+def with_toolsets(loaded: Loaded, names: tuple[str, ...]) -> Loaded:
+    """The same with other groups of built-in tools. Raises ValueError for one that does not exist."""
+    known = get_args(Toolset)
+    wrong = [name for name in names if name not in known]
+    if wrong:
+        raise ValueError(f"there is no toolset {wrong[0]}; there are: {', '.join(known)}")
+    return replace(loaded, config=loaded.config.model_copy(update={"toolsets": names}))
 
 
 def state_directory(loaded: Loaded) -> Path:

@@ -144,6 +144,7 @@ class FileOptions(Strict):
     hide: tuple[NamePattern, ...] = Field(
         default=(), description="Names that are never served, with * for any part, beside the built-in ones."
     )
+    write: Flag = Field(default=False, description="Whether files may be created, changed, moved and deleted.")
     cache: Cache = Field(default_factory=Cache, description="How long copies are kept.")
 
 
@@ -392,6 +393,9 @@ class Serve(Strict):
     lane: Flag = Field(default=True, description="Answer repeated reads on a short way. Off only to find faults.")
 
 
+Toolset: TypeAlias = Literal["files", "filesystem", "seed"]
+
+
 class Config(Strict):
     """The configuration of Octavo."""
 
@@ -411,6 +415,11 @@ class Config(Strict):
     prompts: Prompts = Field(default_factory=Prompts, description="Where prompts come from.")
     plugins: tuple[Plugin, ...] = Field(
         default=(), description="Python code with tools of your own. It runs with all rights of the server."
+    )
+    toolsets: tuple[Toolset, ...] = Field(
+        default=("files",),
+        description="Groups of built-in tools, offered if a file source is exposed: files; filesystem, with the names "
+        "and arguments of the official file server; seed, further names for the same.",
     )
     limits: Limits = Field(default_factory=Limits, description="How much, how long, how often.")
     redact: Redact = Field(default_factory=Redact, description="Secrets and personal data in what is served.")

@@ -21,7 +21,8 @@ T = TypeVar("T")
 # What a caller can ask for, and what a policy rule can grant. Plain strings rather than an enum:
 # they are part of dictionary keys on the hot path, and an enum hashes in Python.
 Op = Literal[
-    "list", "templates", "read", "stat", "search", "watch", "write", "delete", "invoke", "render", "complete",
+    "list", "templates", "read", "stat", "search", "watch", "write", "edit", "delete", "move", "copy", "make", "undo",
+    "invoke", "render", "complete",
 ]  # fmt: skip
 Verb = Literal[
     "list", "read", "search", "watch", "write", "delete", "invoke", "render", "complete", "approve", "admin",
@@ -34,9 +35,12 @@ VERBS: tuple[Verb, ...] = (
 VERB_OF: Mapping[Op, Verb] = MappingProxyType(
     {
         "list": "list", "templates": "list", "read": "read", "stat": "list", "search": "search", "watch": "watch",
-        "write": "write", "delete": "delete", "invoke": "invoke", "render": "render", "complete": "list",
+        "write": "write", "edit": "write", "delete": "delete", "move": "delete", "copy": "read", "make": "write",
+        "undo": "write", "invoke": "invoke", "render": "render", "complete": "list",
     }
 )  # fmt: skip
+# What changes something. The policy looks at the other end of a move or copy as well: it is written.
+CHANGING: frozenset[Op] = frozenset(("write", "edit", "delete", "move", "copy", "make", "undo"))
 
 NOTHING: Mapping[str, Any] = MappingProxyType({})
 
@@ -102,6 +106,34 @@ class Content:
             body = self.body
             size = self.memo["size"] = len(body) if isinstance(body, bytes) else len(body.encode("utf-8"))
         return size
+
+
+@dataclass(frozen=True, slots=True)
+class Edited:
+    """What became of an edit: the resource as it is now, and a report for who asked, such as a diff."""
+
+    entry: Entry
+    report: str
+
+
+@dataclass(frozen=True, slots=True)
+class Past:
+    """One thing that a principal changed, as far as it is remembered."""
+
+    op: str
+    ref: Ref  # where something is since then, or was before
+    source: Ref | None  # where it came from, of a move
+    at: float  # seconds since 1970
+    undone: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Undone:
+    """One change that was taken back, and in which way."""
+
+    op: str
+    ref: Ref
+    effect: str
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from types import CoroutineType
-from typing import Any, Protocol, TypeAlias, runtime_checkable
+from typing import Any, Literal, Protocol, TypeAlias, runtime_checkable
 
 from octavo.core.errors import OctavoError
-from octavo.core.model import Call, Change, Content, Entry, Page, Template
+from octavo.core.model import Call, Change, Content, Edited, Entry, Page, Past, Template, Undone
+from octavo.core.query import Query
 from octavo.core.ref import Ref
 
 
@@ -56,9 +57,60 @@ class Arms(Protocol):
 
 
 @runtime_checkable
+class Searches(Protocol):
+    async def search(self, scope: Ref, query: Query, *, cursor: str | None, limit: int) -> Page[Entry]:
+        """Candidates under the scope, ordered as a listing. Whoever asks looks at their contents himself: what is
+        found in a text must be found in the text that may be shown."""
+        ...
+
+
+Mode = Literal["create", "overwrite", "append", "upsert"]
+
+
+@runtime_checkable
 class Writes(Protocol):
-    async def write(self, ref: Ref, body: str | bytes, *, if_match: str | None) -> Entry: ...
-    async def delete(self, ref: Ref, *, if_match: str | None) -> None: ...
+    """`by` is the id of the principal: what it changed, it can undo."""
+
+    async def write(
+        self,
+        ref: Ref,
+        body: str | bytes,
+        *,
+        if_match: str | None,
+        mode: Mode = "upsert",
+        encoding: str | None = None,
+        by: str = "",
+    ) -> Entry: ...
+    async def delete(self, ref: Ref, *, if_match: str | None, by: str = "") -> None: ...
+
+
+@runtime_checkable
+class Edits(Protocol):
+    async def edit(
+        self,
+        ref: Ref,
+        change: Callable[[str], tuple[str, str]],
+        *,
+        if_match: str | None,
+        dry_run: bool = False,
+        by: str = "",
+    ) -> Edited:
+        """Replaces the text by what `change` makes of it; `change` also gives the report. All or nothing: what
+        it raises leaves everything as it was, and so does somebody else's change in between (Conflict)."""
+        ...
+
+
+@runtime_checkable
+class Arranges(Protocol):
+    """Resources that have places: they can be moved and copied, and what was done can be undone."""
+
+    async def move(
+        self, ref: Ref, to: Ref, *, if_match: str | None, overwrite: bool = False, by: str = ""
+    ) -> Entry: ...
+    async def copy(self, ref: Ref, to: Ref, *, overwrite: bool = False, by: str = "") -> Entry: ...
+    async def make_directory(self, ref: Ref, by: str = "") -> None: ...
+    async def undo(self, by: str, *, count: int = 1) -> Sequence[Undone]: ...
+    async def history(self, by: str, limit: int = 20) -> Sequence[Past]: ...
 
 
 @runtime_checkable
@@ -112,7 +164,10 @@ class Offers(Protocol):
 
 ABILITIES: Mapping[str, type] = {
     "watch": Watches,
+    "search": Searches,
     "write": Writes,
+    "edit": Edits,
+    "arrange": Arranges,
     "complete": Completes,
     "spell": Spells,
     "refuse": Refuses,

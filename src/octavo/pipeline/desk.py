@@ -2,12 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
-from octavo.core.errors import InvalidParams, OctavoError
-from octavo.core.model import Call, Content, Entry, Page, Template
-from octavo.core.ports import Arms, Completes, Offers, Refuses, Reply, Source, Spells, Stamps
+from octavo.core.errors import Forbidden, InvalidParams, OctavoError
+from octavo.core.model import CHANGING, Call, Content, Entry, Page, Template
+from octavo.core.ports import (
+    Arms,
+    Arranges,
+    Completes,
+    Edits,
+    Offers,
+    Refuses,
+    Reply,
+    Searches,
+    Source,
+    Spells,
+    Stamps,
+    Writes,
+)
 from octavo.core.ref import Ref
 from octavo.core.surface import Prompts, Tools
 
@@ -26,7 +39,9 @@ class Desk:
         exposed: Sequence[str],
         described: Mapping[Ref, Entry] | None = None,
         templates: Sequence[Template] = (),
+        writable: Iterable[str] = (),
     ) -> None:
+        """`writable` are the schemes that may be changed: what a source can do is not what the operator wants."""
         self._sources = sources
         # Looked up once: telling abilities from methods is too slow for every hit.
         self._stamps = {scheme: source.stamp for scheme, source in sources.items() if isinstance(source, Stamps)}
@@ -34,6 +49,7 @@ class Desk:
         self.exposed = tuple(exposed)  # schemes in the order of the configuration
         self._described = {self.canonical(ref): entry for ref, entry in (described or {}).items()}
         self._templates = tuple(templates)
+        self._writable = frozenset(writable)
 
     async def __call__(self, call: Call) -> Reply:
         op, ref = call.op, call.ref
@@ -67,7 +83,46 @@ class Desk:
                 return ()
             asked = call.arguments
             return await completes.complete(asked["argument"], asked["prefix"], asked["given"])
-        raise InvalidParams(f"{ref.scheme}:// cannot {op}")
+        return await self._changed(call, source) if op in CHANGING else await self._found(call, source)
+
+    async def _found(self, call: Call, source: Source) -> Page[Entry]:
+        if call.op != "search" or not isinstance(source, Searches):
+            raise _cannot(call)
+        page = await source.search(call.ref, call.arguments["query"], cursor=call.cursor, limit=call.limit)
+        return self._described_page(page) if self._described else page
+
+    async def _changed(self, call: Call, source: Source) -> Reply:
+        op, ref, asked, by = call.op, call.ref, call.arguments, call.principal.id
+        if ref.scheme not in self._writable:
+            raise Forbidden("This source is read-only: serve with --write, or set write: true on it", uri=call.uri)
+        if isinstance(source, Writes):
+            if op == "write":
+                return await source.write(
+                    ref,
+                    asked["body"],
+                    if_match=asked.get("if_match"),
+                    mode=asked.get("mode", "upsert"),
+                    encoding=asked.get("encoding"),
+                    by=by,
+                )
+            if op == "delete":
+                return await source.delete(ref, if_match=asked.get("if_match"), by=by)
+        if op == "edit" and isinstance(source, Edits):
+            return await source.edit(
+                ref, asked["change"], if_match=asked.get("if_match"), dry_run=asked.get("dry_run", False), by=by
+            )
+        if isinstance(source, Arranges):
+            overwrite = asked.get("overwrite", False)
+            if op == "move":
+                return await source.move(ref, asked["to"], if_match=asked.get("if_match"), overwrite=overwrite, by=by)
+            if op == "copy":
+                return await source.copy(ref, asked["to"], overwrite=overwrite, by=by)
+            if op == "make":
+                return await source.make_directory(ref, by=by)
+            if op == "undo":
+                count = asked.get("count", 1)
+                return await (source.history(by, count) if asked.get("look") else source.undo(by, count=count))
+        raise _cannot(call)
 
     def source(self, scheme: str) -> Source:
         try:
@@ -124,6 +179,10 @@ class Desk:
     def _described_content(self, content: Content) -> Content:
         entry = self._describe(content.entry)
         return content if entry is content.entry else replace(content, entry=entry, memo={})
+
+
+def _cannot(call: Call) -> InvalidParams:
+    return InvalidParams(f"{call.ref.scheme}:// cannot {call.op}", uri=call.uri)
 
 
 def _over(words: Template, told: Template) -> Template:

@@ -9,15 +9,27 @@ outlives its rules.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Awaitable, Mapping, Sequence
+from collections.abc import Awaitable, Iterable, Mapping, Sequence
 from dataclasses import replace
-from types import CoroutineType
+from types import CoroutineType, MappingProxyType
 from typing import Protocol
 
 from octavo.core.clock import Clock, SystemClock
 from octavo.core.errors import Forbidden, InvalidParams, OctavoError
 from octavo.core.glob import Glob
-from octavo.core.model import VERB_OF, Call, Content, Entry, Principal, Template, Verb
+from octavo.core.model import (
+    NOTHING,
+    VERB_OF,
+    Call,
+    Content,
+    Entry,
+    Op,
+    Page,
+    Past,
+    Principal,
+    Template,
+    Verb,
+)
 from octavo.core.ports import Next, Reply, settled
 from octavo.core.ref import Ref
 from octavo.pipeline.listing import Listing, Sight
@@ -27,13 +39,23 @@ from octavo.pipeline.rulebook import CLOSED, OPEN, Decision, Rule, Rulebook
 
 __all__ = ["Decision", "Policy", "Rule"]
 
+_ARRANGING: frozenset[Op] = frozenset(("delete", "move", "copy", "undo"))
+_FINDING: tuple[Verb, ...] = ("search", "read")
 MEMO_SIZE = 50_000  # decisions kept; all are dropped when it is full
 MEMO_CHARACTERS = 256  # of an address worth keeping: clients choose how long theirs are
 SIGHTS = 1000
 
 # A tool is seen by whoever may call it, a prompt by whoever may render it.
 _LIST_VERB: dict[str, Verb] = {"tool": "invoke", "prompt": "render"}
+_GENERAL = Decision(True, "general", "a general tool: what it does is decided call by call")
 _BY_EVENT = Decision(True, "by event", "each event is decided when it is delivered")
+
+
+class _Refused(Exception):
+    """Carries a refusal of the policy past the place where a source's errors are put into the caller's words."""
+
+    def __init__(self, refusal: OctavoError) -> None:
+        self.refusal = refusal
 
 
 class Addresses(Protocol):
@@ -49,10 +71,22 @@ class Addresses(Protocol):
 
 class Policy:
     def __init__(
-        self, rules: Sequence[Rule], addresses: Addresses, *, page: int = 100, clock: Clock | None = None
+        self,
+        rules: Sequence[Rule],
+        addresses: Addresses,
+        *,
+        page: int = 100,
+        general: Iterable[Ref] = (),
+        aliases: Mapping[Ref, Ref] = MappingProxyType({}),
+        clock: Clock | None = None,
     ) -> None:
-        """`page` is the most entries that one page of a listing may hold."""
+        """`page` is the most entries that one page of a listing may hold. `general` tools may be called by whoever
+        is not denied them: what they do is asked in calls of its own. `aliases` are further names of tools."""
         self._addresses = addresses
+        self._general = frozenset(general)
+        self._aliases = aliases
+        self._page = page
+        self._now = (clock or SystemClock()).monotonic
         self._rules = tuple(replace(rule, what=tuple(map(self._usual, rule.what))) for rule in rules)
         self._served = frozenset((*addresses.exposed, *_LIST_VERB))
         self._listing = Listing(addresses.exposed, page=page, clock=clock or SystemClock())
@@ -70,6 +104,8 @@ class Policy:
         if decision is None:
             spellings = self._spellings(ref)
             decision = self._rulebook(principal, verb).decide(spellings)
+            if decision is CLOSED and verb == "invoke" and ref in self._general:
+                decision = _GENERAL
             # In which root a file stands can change, and its absolute spelling with it. A yes that has grown
             # old is caught at the entry's target; a no would stay, so it is not kept.
             if (decision.allowed or len(spellings) == 1) and _length(ref) <= MEMO_CHARACTERS:
@@ -111,6 +147,10 @@ class Policy:
             raise InvalidParams(f"No source serves {ref.scheme}:// here", uri=call.uri, reason="unknown_scheme")
         if op == "watch":
             return self._watch(call, call_next)
+        if op == "search":
+            return self._later(call, self._search(call, call_next))
+        if op in _ARRANGING:
+            return self._later(call, self._arrange(call, call_next))
         if op != "list" and op != "complete":
             verb = VERB_OF[op]
             decision = self.decide(call.principal, verb, ref)
@@ -131,6 +171,8 @@ class Policy:
     async def _later(self, call: Call, reply: Awaitable[Reply]) -> Reply:
         try:
             given = await reply
+        except _Refused as refused:
+            raise refused.refusal from None
         except OctavoError as raised:
             raise told(call, raised) from None
         return self._led(call, given)
@@ -145,6 +187,70 @@ class Policy:
                 call.trail.rule = decision.rule
                 raise self._refusal(call, verb, decision)
         return reply
+
+    async def _search(self, call: Call, call_next: Next) -> Page[Entry]:
+        """Candidates that the caller may both search and read; pages are filled up from them."""
+        who, scope = call.principal, call.ref
+        under = Glob(f"{scope.bare}/*" if scope.segments else f"{scope.scheme}://*")
+        if not self.may_reach(who, "search", under):
+            raise _Refused(refusal(call, "search", CLOSED))
+        limit, until = min(call.limit, self._page), self._now() + call.timeout / 2
+        kept: list[Entry] = []
+        cursor = call.cursor
+        while True:
+            page: Page[Entry] = await settled(call_next(call.at(scope, cursor, limit - len(kept))))
+            kept += [entry for entry in page.items if self._finds(who, entry)]
+            cursor = page.cursor
+            if cursor is None or len(kept) >= limit or self._now() > until:
+                return Page(tuple(kept), cursor, page.unavailable)
+
+    def _finds(self, who: Principal, entry: Entry) -> bool:
+        refs = (entry.ref,) if entry.target is None else (entry.ref, entry.target)
+        return all(self.allows(who, verb, self._canonical(ref)) for verb in _FINDING for ref in refs)
+
+    async def _arrange(self, call: Call, call_next: Next) -> Reply:
+        """Deleting, moving, copying and undoing: what lies below goes along, so all of it must be allowed."""
+        if call.op == "undo":
+            look = call._replace(arguments={**call.arguments, "look": True})
+            past: Sequence[Past] = await settled(call_next(look))
+            for one in past:
+                for ref in (one.ref, one.source):
+                    if ref is not None and not one.undone:
+                        self._demand(call, "write", ref)
+            return await settled(call_next(call))
+        verb, to = VERB_OF[call.op], call.arguments.get("to")
+        self._demand(call, verb, call.ref)
+        if to is not None:
+            to = self._canonical(to)
+            if to.scheme != call.ref.scheme:
+                raise InvalidParams("Both ends of a move or a copy are in one source", uri=call.uri)
+            self._demand(call, "write", to)
+            call = call._replace(arguments={**call.arguments, "to": to})
+        cursor: str | None = None
+        while self._rules:
+            below = call.at(call.ref, cursor, self._page)._replace(op="list", arguments=NOTHING)
+            page: Page[Entry] = await settled(call_next(below))
+            for entry in page.items:
+                ref = self._canonical(entry.ref)
+                self._demand(call, verb, ref)
+                if to is not None:
+                    self._demand(
+                        call, "write", to._replace(segments=to.segments + ref.segments[len(call.ref.segments) :])
+                    )
+            cursor = page.cursor
+            if cursor is None:
+                break
+        return await settled(call_next(call))
+
+    def _demand(self, call: Call, verb: Verb, ref: Ref) -> None:
+        """Raises the refusal unless it is allowed. It names what was asked for, not what lies below it."""
+        decision = self.decide(call.principal, verb, ref)
+        call.trail.rule = decision.rule
+        if not decision.allowed:
+            raise _Refused(refusal(call, verb, decision))
+
+    def _canonical(self, ref: Ref) -> Ref:
+        return self._addresses.canonical(ref) if ref.absolute else ref
 
     async def _templates(self, call: Call, call_next: Next) -> list[Template]:
         return [offered for offered in await settled(call_next(call)) if self._offers(call.principal, offered)]
@@ -178,6 +284,8 @@ class Policy:
         verb = _LIST_VERB.get(scope.scheme, "list")
         if self._rulebook(principal, verb).allows_all(scope.scheme):
             return "all"
+        if self._general and scope.scheme == "tool":
+            return "some"
         under = Glob(f"{scope}/*" if scope.segments else f"{scope.scheme}://*")
         return "some" if self.may_reach(principal, verb, under) else "none"
 
@@ -247,7 +355,8 @@ class Policy:
     def _spellings(self, ref: Ref) -> tuple[Ref, ...]:
         """Without parameters, but found with them: `?root=2` says which absolute spelling is meant."""
         if ref.scheme not in self._addresses.exposed:
-            return (ref.bare,)
+            stands_for = self._aliases.get(ref)
+            return (ref.bare,) if stands_for is None else (ref.bare, stands_for)
         try:
             other = self._addresses.spelled(ref).bare
         except OctavoError:  # parameters that the source will refuse

@@ -13,7 +13,8 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Literal, TypeGuard
 
-from octavo.core.model import Call, Content, Entry, Page
+from octavo.core.errors import InvalidParams, OctavoError
+from octavo.core.model import Call, Content, Edited, Entry, Page
 from octavo.core.ports import Next, Reply
 from octavo.pipeline.rules.checks import is_password
 from octavo.pipeline.rules.engine import Engine, Rule
@@ -27,6 +28,7 @@ OFF_LOOP = 32 << 10
 MAX_DEPTH = 16
 
 _SENSITIVE = re.compile(SENSITIVE_NAME)
+_MARK = re.compile(r"\[redacted:[a-z0-9_-]+:[0-9a-f]{8}\]")
 
 
 class Redact:
@@ -57,9 +59,13 @@ class Redact:
         self.version = self._engine.version if self._engine is not None else "off"
 
     async def __call__(self, call: Call, call_next: Next) -> Reply:
-        reply = await call_next(call)
         if self._engine is None:
-            return reply
+            return await call_next(call)
+        if call.op == "write":
+            _refuse_marks(call.arguments["body"])
+        if call.op == "edit":
+            return await self._edit(call, call_next)
+        reply = await call_next(call)
         if isinstance(reply, Content):
             if isinstance(reply.body, str) and len(reply.body) > OFF_LOOP:
                 return await asyncio.to_thread(self.content, reply)
@@ -70,12 +76,27 @@ class Redact:
             return self._page(reply)
         return reply
 
+    async def _edit(self, call: Call, call_next: Next) -> Edited:
+        """An edit sees the text as it is. What it reports of it, also in an error, is for the caller to read."""
+        try:
+            edited: Edited = await call_next(call)
+        except OctavoError as raised:
+            message = self.text(raised.message)
+            raise raised if message is raised.message else type(raised)(message, **raised.data) from None
+        return dataclasses.replace(edited, report=self.text(edited.report))
+
     def text(self, text: str) -> str:
         """The same object where there is nothing to hide."""
         return text if self._engine is None else self._engine.redact(text)
 
     def content(self, content: Content) -> Content:
         entry = self.entry(content.entry)
+        if "around" in content.memo and isinstance(content.body, str) and self._engine is not None:
+            # A part of a text: a secret that its border cuts in two must not pass in halves.
+            before, after = content.memo["around"]
+            return dataclasses.replace(
+                content, entry=entry, body=self._engine.redact_part(before, content.body, after), memo={}
+            )
         body = self.text(content.body) if isinstance(content.body, str) else content.body
         if entry is content.entry and body is content.body:
             return content
@@ -143,3 +164,13 @@ def _is_mapping(value: object) -> TypeGuard[Mapping[Any, Any]]:
 
 def _is_sequence(value: object) -> TypeGuard[Sequence[Any]]:
     return isinstance(value, list | tuple)
+
+
+def _refuse_marks(body: str | bytes) -> None:
+    """Whoever writes back what it read would put the mark where the secret was, and lose the secret."""
+    mark = _MARK.search(body) if isinstance(body, str) else None
+    if mark is not None:
+        raise InvalidParams(
+            f"The text contains {mark.group()}, which stands for a secret that you cannot see. Writing it would "
+            "lose the secret: change only other parts of the file, with the tool edit"
+        )

@@ -20,13 +20,13 @@ from typing import NamedTuple, NoReturn
 
 from octavo.core.clock import Clock, SystemClock
 from octavo.core.errors import OctavoError, SourceUnavailable, Timeout
-from octavo.core.model import Call
+from octavo.core.model import CHANGING, Call
 from octavo.core.ports import Next, Reply
 
 logger = logging.getLogger(__name__)
 
 IDEMPOTENT = frozenset({"list", "read", "stat", "search", "complete"})
-GUARDED = IDEMPOTENT | {"write", "delete"}
+GUARDED = IDEMPOTENT | CHANGING
 MAX_GATES = 256
 # A caller may ask for a very short deadline. Missing one below this many seconds is no sign of an outage,
 # or any caller could open the breaker for all.

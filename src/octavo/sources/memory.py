@@ -23,6 +23,7 @@ from typing import Any
 from octavo.core.clock import Clock, SystemClock
 from octavo.core.errors import Conflict, Forbidden, InvalidParams, NotFound, TooLarge
 from octavo.core.model import NOTHING, Change, ChangeKind, Content, Entry, Page, Template
+from octavo.core.ports import Mode
 from octavo.core.ref import Ref
 
 _VARIABLE = re.compile(r"\{([A-Za-z_][A-Za-z0-9_]*)\}")
@@ -133,18 +134,33 @@ class MemorySource:
             )  # fmt: skip
         return Content(entry=entry, body=body, etag=self._digest(b"etag", _raw(body)))
 
-    async def write(self, ref: Ref, body: str | bytes, *, if_match: str | None) -> Entry:
-        """Creates or replaces an entry; what was declared of an entry beside its body stays."""
+    async def write(
+        self,
+        ref: Ref,
+        body: str | bytes,
+        *,
+        if_match: str | None,
+        mode: Mode = "upsert",
+        encoding: str | None = None,
+        by: str = "",
+    ) -> Entry:
+        """Creates or replaces an entry, or adds to it; what was declared of an entry beside its body stays."""
         self._check_write(ref)
         held = self._held.get(ref.segments)
         self._check_match(ref, held, if_match)
+        if held is None and mode == "overwrite":
+            raise _not_found(ref)
+        if held is not None and mode == "create":
+            raise Conflict(f"There is something at {ref} already", uri=str(ref))
+        if held is not None and mode == "append":
+            body = _joined(ref, held.declared.body, body)
         self._serial += 1
         declared = MemoryEntry(body=body) if held is None else replace(held.declared, body=body)
         entry = self._hold(ref, declared, self._clock.wall())
         self._tell("created" if held is None else "updated", ref, held.entry if held else None, entry)
         return entry
 
-    async def delete(self, ref: Ref, *, if_match: str | None) -> None:
+    async def delete(self, ref: Ref, *, if_match: str | None, by: str = "") -> None:
         self._check_write(ref)
         held = self._held.get(ref.segments)
         if held is None:
@@ -332,3 +348,11 @@ def _position(cursor: str) -> tuple[str, ...]:
         return tuple(base64.b64decode(cursor, altchars=b"-_", validate=True).decode("utf-8").split("/"))
     except (binascii.Error, ValueError):  # ValueError: not ASCII, or not UTF-8
         raise InvalidParams("The cursor is not one of this source") from None
+
+
+def _joined(ref: Ref, before: str | bytes, more: str | bytes) -> str | bytes:
+    if isinstance(before, str) and isinstance(more, str):
+        return before + more
+    if isinstance(before, bytes) and isinstance(more, bytes):
+        return before + more
+    raise InvalidParams("Text is added to text, and bytes to bytes", uri=str(ref))

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from octavo.core.errors import Forbidden, OctavoError
-from octavo.core.model import NOTHING, Call, Content, Entry, Op, Page, Principal
-from octavo.core.ports import Ask, Channel
+from octavo.core.model import NOTHING, Call, Content, Edited, Entry, Op, Page, Principal, Undone
+from octavo.core.ports import Ask, Channel, Mode
+from octavo.core.query import Query
 from octavo.core.ref import Ref
 from octavo.core.surface import PromptResult
 
@@ -43,6 +44,61 @@ class ToolContext:
         page: Page[Entry] = await self._ask(self._child("list", uri)._replace(cursor=cursor, limit=limit))
         return page
 
+    async def stat(self, uri: str) -> Entry:
+        entry: Entry = await self._ask(self._child("stat", uri))
+        return entry
+
+    async def search(self, uri: str, query: Query, *, cursor: str | None = None, limit: int = 100) -> Page[Entry]:
+        """Candidates that the caller may search and read. What stands in them is found by reading them: a secret
+        that nobody is shown must not be found either."""
+        call = self._child("search", uri)._replace(cursor=cursor, limit=limit, arguments={"query": query})
+        page: Page[Entry] = await self._ask(call)
+        return page
+
+    async def write(
+        self,
+        uri: str,
+        body: str | bytes,
+        *,
+        if_match: str | None = None,
+        mode: Mode = "upsert",
+        encoding: str | None = None,
+    ) -> Entry:
+        entry: Entry = await self._change("write", uri, body=body, if_match=if_match, mode=mode, encoding=encoding)
+        return entry
+
+    async def edit(
+        self,
+        uri: str,
+        change: Callable[[str], tuple[str, str]],
+        *,
+        if_match: str | None = None,
+        dry_run: bool = False,
+    ) -> Edited:
+        """`change` gets the text as it is on disk, and gives the new one and a report. The report, and the
+        messages of what it raises, are redacted before the tool sees them."""
+        edited: Edited = await self._change("edit", uri, change=change, if_match=if_match, dry_run=dry_run)
+        return edited
+
+    async def delete(self, uri: str, *, if_match: str | None = None) -> None:
+        await self._change("delete", uri, if_match=if_match)
+
+    async def move(self, uri: str, to: str, *, if_match: str | None = None, overwrite: bool = False) -> Entry:
+        entry: Entry = await self._change("move", uri, to=to, if_match=if_match, overwrite=overwrite)
+        return entry
+
+    async def copy(self, uri: str, to: str, *, overwrite: bool = False) -> Entry:
+        entry: Entry = await self._change("copy", uri, to=to, overwrite=overwrite)
+        return entry
+
+    async def make_directory(self, uri: str) -> None:
+        await self._change("make", uri)
+
+    async def undo(self, uri: str = "file://", *, count: int = 1) -> Sequence[Undone]:
+        """Takes back what the caller changed last in the source of an address."""
+        undone: Sequence[Undone] = await self._change("undo", uri, count=count)
+        return undone
+
     async def render(self, name: str, arguments: Mapping[str, Any] = NOTHING) -> PromptResult:
         """The messages of a prompt. Raises InvalidParams for an unknown one or for wrong arguments."""
         ref = Ref.of("prompt", (name,))
@@ -64,6 +120,15 @@ class ToolContext:
         if channel is None:
             raise NoWire("No client waits for this call, so there is no wire")
         return channel.wire
+
+    async def _change(self, op: Op, uri: str, *, to: str | None = None, **arguments: Any) -> Any:
+        call = self._child(op, uri)
+        if to is not None:
+            try:
+                arguments["to"] = Ref.parse(to)
+            except OctavoError as fault:
+                call = call._replace(fault=call.fault or fault)
+        return await self._ask(call._replace(arguments=arguments))
 
     def _child(self, op: Op, uri: str) -> Call:
         try:

@@ -90,6 +90,21 @@ class Engine:
             raw = self._replaced(raw, spans)
         return text if raw is first else raw.decode("utf-8", "surrogatepass")
 
+    def redact_part(self, before: str, part: str, after: str) -> str:
+        """A part of a longer text: what is to be hidden is found in the whole, and a mark that reaches over a
+        border belongs to the part."""
+        raw = _bytes(before) + _bytes(part) + _bytes(after)
+        left = len(_bytes(before))
+        right = left + len(_bytes(part))
+        for _ in range(MAX_PASSES):
+            spans = self._find(raw)
+            if not spans:
+                break
+            marked = [(start, end, self._mark(self._rules[k][0].name, raw[start:end])) for start, end, k in spans]
+            left, right = _moved(left, marked, behind=False), _moved(right, marked, behind=True)
+            raw = self._replaced(raw, spans)
+        return raw[left:right].decode("utf-8", "surrogatepass")
+
     def mark(self, rule: str, secret: str) -> str:
         return self._mark(rule, _bytes(secret)).decode("ascii")
 
@@ -142,6 +157,17 @@ class Engine:
             at = end
         pieces.append(raw[at:])
         return b"".join(pieces)
+
+
+def _moved(border: int, marked: Sequence[tuple[int, int, bytes]], *, behind: bool) -> int:
+    """Where a border is once the spans are replaced; one inside a span is before its mark, or behind it."""
+    grown = 0
+    for start, end, mark in marked:
+        if start < border < end:
+            return start + grown + (len(mark) if behind else 0)
+        if end <= border:
+            grown += len(mark) - (end - start)
+    return border + grown
 
 
 def _bytes(text: str) -> bytes:

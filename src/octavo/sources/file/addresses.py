@@ -9,7 +9,7 @@ import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from octavo.core.errors import InvalidParams, OctavoError
 from octavo.core.ref import Ref
@@ -32,6 +32,9 @@ class Where(NamedTuple):
     roots: Sequence[int]
 
 
+PARAMETERS: Final = ("root", "range", "as", "pages", "sheet")  # the first has no place in an absolute address
+
+
 class Addresses:
     def __init__(self, scheme: str, roots: Sequence[FileRoot]) -> None:
         self.scheme = scheme
@@ -44,14 +47,16 @@ class Addresses:
         """The relative spelling. InvalidParams for unknown parameters, Forbidden outside every root."""
         if ref.scheme != self.scheme:
             raise not_found(ref)
-        if ref.params and (ref.absolute or ref.params[0][0] != "root" or len(ref.params) > 1):
-            allowed = "none" if ref.absolute else "root"
-            raise InvalidParams(f"Unknown query parameter for this resource (allowed: {allowed})", uri=str(ref))
+        allowed = PARAMETERS[1:] if ref.absolute else PARAMETERS
+        if any(key not in allowed for key, _ in ref.params):
+            known = ", ".join(allowed)
+            raise InvalidParams(f"Unknown query parameter for this resource (allowed: {known})", uri=str(ref))
         if not ref.absolute:
             return ref
         for prefix, k in self._accepted:
             if ref.segments[: len(prefix)] == prefix:
-                return self.of(ref.segments[len(prefix) :], k)
+                found = self.of(ref.segments[len(prefix) :], k)
+                return found._replace(params=tuple(sorted((*found.params, *ref.params)))) if ref.params else found
         raise forbidden(ref)
 
     def where(self, ref: Ref) -> Where:

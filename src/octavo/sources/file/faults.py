@@ -5,7 +5,7 @@ from __future__ import annotations
 import errno
 from typing import Final
 
-from octavo.core.errors import Conflict, Forbidden, NotFound, OctavoError, SourceUnavailable
+from octavo.core.errors import Conflict, Forbidden, InvalidParams, NotFound, OctavoError, SourceUnavailable, TooLarge
 from octavo.core.ref import Ref
 
 # A link that leads nowhere, in circles or out of the root is absent, and so is what stands below a file.
@@ -36,3 +36,25 @@ def fault(error: OSError, ref: Ref) -> OctavoError:
         return Conflict(f"Ambiguous name: several files differ only in Unicode form: {uri}", uri=uri)
     code = errno.errorcode.get(error.errno or 0, type(error).__name__)  # for the log: the cause is not carried on
     return SourceUnavailable(f"The file system did not answer for {uri} ({code})", retry_after=1.0, uri=uri)
+
+
+def fault_of_change(error: OSError, ref: Ref) -> OctavoError:
+    """For something that should have been written, moved or deleted. Nothing is half done by then."""
+    uri = str(ref)
+    if error.errno in (errno.ENOSPC, errno.EDQUOT):
+        return SourceUnavailable(f"No space is left for {uri}; nothing was changed. Free some and try again", uri=uri)
+    if error.errno == errno.EFBIG:
+        return TooLarge(f"The file system does not take a file this large; nothing was changed: {uri}", uri=uri)
+    if error.errno == errno.EROFS:
+        return Forbidden(f"The file system is read-only: {uri}", uri=uri)
+    if error.errno == errno.ELOOP:
+        return Forbidden(f"{uri} leads through a symbolic link; use the address of its target", uri=uri)
+    if error.errno == errno.ENOTDIR:
+        return Conflict(f"A file stands where {uri} needs a directory; choose another place", uri=uri)
+    if error.errno == errno.ESTALE:
+        return Conflict(f"Changed by somebody else meanwhile: {uri}; read it again", uri=uri)
+    if error.errno == errno.EEXIST:
+        return Conflict(f"Something else has this name, or one that looks the same: {uri}; choose another", uri=uri)
+    if error.errno in (errno.ENAMETOOLONG, errno.EINVAL):
+        return InvalidParams(f"The file system does not take this name: {uri}", uri=uri)
+    return fault(error, ref)

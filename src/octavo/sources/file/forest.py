@@ -19,10 +19,11 @@ from octavo.sources.file.entries import Digests, Facts, contents
 from octavo.sources.file.faults import ABSENT, DENIED, fault, not_found
 from octavo.sources.file.mime import mime_type
 from octavo.sources.file.stats import identity, is_settled
-from octavo.sources.file.text import decoded
+from octavo.sources.file.text import cut_at_characters, decoded
 from octavo.sources.file.tree import Names, Seen, Tree
 from octavo.sources.file.walk import Walk
 
+_AROUND: Final = 8192  # bytes beside a range, more than any secret is long
 _ATTEMPTS: Final = 2  # readings of a file that changes while it is read
 
 
@@ -63,6 +64,30 @@ class Forest:
         raise not_found(ref)
 
     def read(self, ref: Ref, where: Where, max_bytes: int, *, wait: bool) -> Content:
+        entry, raw = self.raw(ref, where, max_bytes, wait=wait)
+        return Content(entry=entry, body=decoded(raw, entry.mime_type), etag=self._digests.etag(raw))
+
+    def part(self, ref: Ref, where: Where, begin: int, length: int) -> Content:
+        """Some bytes of a file of any size, with what stands around them in the memo, for the redaction.
+
+        Text is cut at the borders of characters, so that ranges that follow each other meet.
+        """
+        k, fd, seen = self._open(ref, where, wait=True)
+        start = max(0, begin - _AROUND)
+        try:
+            raw = os.pread(fd, begin - start + length + _AROUND, start)
+        except OSError as error:
+            raise fault(error, ref) from None
+        finally:
+            os.close(fd)
+        entry = self._asked(where, k, self._digests.facts(seen))
+        before, body, after = cut_at_characters(raw, begin - start, length, entry.mime_type)
+        return Content(entry=entry, body=body, memo={"around": (before, after)})
+
+    def etag(self, raw: bytes | bytearray) -> str:
+        return self._digests.etag(raw)
+
+    def raw(self, ref: Ref, where: Where, max_bytes: int, *, wait: bool) -> tuple[Entry, bytes | bytearray]:
         for _ in range(_ATTEMPTS):
             k, fd, seen = self._open(ref, where, wait=wait)
             try:
@@ -78,8 +103,7 @@ class Forest:
             finally:
                 os.close(fd)
             if steady:
-                entry = self._asked(where, k, self._digests.facts(seen))
-                return Content(entry=entry, body=decoded(raw, entry.mime_type), etag=self._digests.etag(raw))
+                return self._asked(where, k, self._digests.facts(seen)), raw
         uri = str(ref)
         raise SourceUnavailable(f"The resource changes faster than it can be read: {uri}", retry_after=0.1, uri=uri)
 
@@ -120,6 +144,24 @@ class Forest:
             if error.errno in _LOCAL:
                 return None
             raise
+
+    def sample(self, place: Place, max_bytes: int) -> tuple[bytes | None, Facts] | None:
+        """The bytes of a file for an index, with what would be told of it. No bytes of a larger file, or of one
+        that has other names: nobody says when it is changed through them. None when it is absent or changing."""
+        try:
+            fd, seen = self.trees[place.root].open(place.names)
+        except OSError as error:
+            if error.errno in _LOCAL:
+                return None
+            raise
+        try:
+            size = seen.stat.st_size
+            raw = bytes(contents(fd, size, wait=True)) if size <= max_bytes and seen.stat.st_nlink == 1 else None
+            after = os.fstat(fd)
+        finally:
+            os.close(fd)
+        steady = identity(after) == identity(seen.stat) and is_settled(after, self._wall())
+        return (raw, self._digests.facts(seen)) if steady and (raw is None or len(raw) == size) else None
 
     def address(self, place: Place, *, shadowed: bool) -> Ref:
         """As a listing names it: without a root, unless an earlier root has the same names."""
@@ -185,7 +227,7 @@ def _next_root(error: OSError, ref: Ref, *, wait: bool) -> None:
 def _too_large(ref: Ref, size: int, limit: int) -> OctavoError:
     uri = str(ref)
     return TooLarge(
-        f"Resource too large: {uri} has {size} bytes, the limit is {limit}; the tool read can give a part",
+        f"Resource too large: {uri} has {size} bytes, the limit is {limit}; read a part of it: {uri}?range=0-65535",
         uri=uri,
         size=size,
         limit=limit,

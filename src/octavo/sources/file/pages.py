@@ -18,7 +18,7 @@ def page(
     forest: Forest, where: Where, *, cursor: str | None, limit: int, recursive: bool, stop: Callable[[], bool]
 ) -> Page[Entry]:
     """Looks only at what is on the page, and at one more to know whether it is the last."""
-    last = None if cursor is None else _opened(cursor, where)
+    last = None if cursor is None else opened(cursor, where)
     items: list[Entry] = []
     given = last
     begin = () if last is None else last.names
@@ -26,17 +26,22 @@ def page(
         if last is not None and place <= last:
             continue
         if len(items) == limit and given is not None:
-            return Page(tuple(items), _sealed(given))
+            return Page(tuple(items), sealed(given))
         items.append(forest.listed(place, facts, shadowed=forest.is_shadowed(place)))
         given = place
     return Page(tuple(items))
 
 
-def _sealed(place: Place) -> str:
+def beginning(where: Where) -> str:
+    """The cursor before everything under a scope."""
+    return sealed(Place(where.names, -1))
+
+
+def sealed(place: Place) -> str:
     return base64.urlsafe_b64encode(json.dumps([place.root, *place.names]).encode()).decode("ascii")
 
 
-def _opened(cursor: str, where: Where) -> Place:
+def opened(cursor: str, where: Where) -> Place:
     try:
         value: Any = json.loads(base64.urlsafe_b64decode(cursor.encode("ascii")))
         root, *names = value

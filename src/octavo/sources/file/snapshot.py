@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import errno
 import os
+import threading
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Final
@@ -18,6 +19,7 @@ from octavo.sources.file.faults import ABSENT, DENIED
 from octavo.sources.file.forest import Forest, Place
 from octavo.sources.file.hints import Batch, Hints
 from octavo.sources.file.names import canonical_name
+from octavo.sources.file.search.index import Index
 from octavo.sources.file.tell import Told, tell
 from octavo.sources.file.tree import Child, Names
 
@@ -50,6 +52,8 @@ class Snapshot:
         self._rerouted = False  # it has looked at something else, through which links may lead
         self._before: dict[Place, Facts | None] = {}  # of every place that this batch has changed
         self.unfollowed = False  # a directory exists that gives no hints
+        self._index: Index | None = None
+        self._lock = threading.Lock()  # between the one thread and whoever asks for an index
 
     def fill(self) -> Iterator[None]:
         """The first look, in small steps."""
@@ -58,7 +62,27 @@ class Snapshot:
         self._follow_links(every=True)
         self._before.clear()
 
+    def feed(self, index: Index) -> None:
+        """Fills the index with what is known, and from now on with what changes."""
+        with self._lock:
+            index.fill(
+                Place((*at.names, name), at.root) for at, folder in self._folders.items() for name in folder.files
+            )
+            self._index = index
+
     def reconcile(self, batch: Batch) -> list[Told]:
+        with self._lock:
+            before = self._reconciled(batch)
+            if self._index is not None:
+                self._index.update((place, self.known(place) is not None) for place in before)
+            return tell(self._forest, before, self.known, self._wall())
+
+    def known(self, place: Place) -> Facts | None:
+        folder = self._folders.get(Place(place.names[:-1], place.root))
+        return None if folder is None else folder.files.get(place.names[-1])
+
+    def _reconciled(self, batch: Batch) -> dict[Place, Facts | None]:
+        """What was known before of every place that has changed."""
         if batch.everything:
             self.unfollowed = False
             self._postponed.clear()
@@ -68,7 +92,7 @@ class Snapshot:
             self._look_at(batch)
         self._follow_links(every=batch.everything)
         before, self._before = self._before, {}
-        return tell(self._forest, before, self._known, self._wall())
+        return before
 
     def _look_at(self, batch: Batch) -> None:
         for handle in batch.folders:
@@ -255,10 +279,6 @@ class Snapshot:
             self._loose.discard(place)
         else:
             self._look_in(folder, {place.names[-1]})
-
-    def _known(self, place: Place) -> Facts | None:
-        folder = self._folders.get(Place(place.names[:-1], place.root))
-        return None if folder is None else folder.files.get(place.names[-1])
 
 
 def _identity(fd: int) -> tuple[int, int]:

@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import os
 import threading
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from types import TracebackType
-from typing import Final, Literal, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Final, Literal, NamedTuple, TypeVar
 
 from octavo.core.clock import Clock, SystemClock
 from octavo.core.errors import InvalidParams, OctavoError, SourceUnavailable
 from octavo.core.model import Change, Content, Entry, Page, Template
+from octavo.core.query import ContentQuery, NameQuery
 from octavo.core.ref import Ref
 from octavo.sources.file.addresses import Addresses, FileRoot, Where
 from octavo.sources.file.complete import Completer
@@ -24,16 +27,25 @@ from octavo.sources.file.faults import fault, forbidden, not_found
 from octavo.sources.file.forest import Forest
 from octavo.sources.file.hints import hints
 from octavo.sources.file.names import CREDENTIALS, Rules
-from octavo.sources.file.pages import page
+from octavo.sources.file.pages import beginning, page
+from octavo.sources.file.parts import DOCUMENT_BYTES, document_mime, parse_range
+from octavo.sources.file.snapshot import Snapshot
 from octavo.sources.file.tree import HardLinks, Symlinks, Tree
 from octavo.sources.file.watch import Watcher
 
+if TYPE_CHECKING:
+    from octavo.sources._shared.documents.converter import Converter
+    from octavo.sources.file.search.searcher import Searcher
+
 T = TypeVar("T")
+log = logging.getLogger(__name__)
 
 _THREADS: Final = 8
 _CLOSE_SECONDS: Final = 5.0
 _LOOKS: Final = 20_000  # files whose last look is remembered
 _LOOK_SECONDS: Final = 1.0
+_INDEX_BYTES: Final = 64 << 20
+_LEISURE: Final = 3  # times as long as it works, learning what files contain leaves the machine to others
 
 
 class _Look(NamedTuple):
@@ -51,7 +63,8 @@ class FileSource:
     is in the same root and may itself be served; the entry's `target` says where it led. Hard links are
     served, except (`auto`) in roots that other users can write. `list_under` and `list_recursive` bound
     what the listing of the whole source shows, not what can be read. `exclude_dirs` are never served and
-    never watched. `secret` keys versions and etags.
+    never watched. `secret` keys versions and etags. `index_bytes` bounds what is remembered of contents, so
+    that most files need not be opened to search for a word.
     """
 
     def __init__(
@@ -71,6 +84,7 @@ class FileSource:
         scheme: str = "file",
         confinement: Confinement = "auto",
         clock: Clock | None = None,
+        index_bytes: int = _INDEX_BYTES,
     ) -> None:
         if not roots:
             raise InvalidParams("A file source needs at least one root")
@@ -94,7 +108,11 @@ class FileSource:
         self._open: Forest | None = None
         self._pool: ThreadPoolExecutor | None = None
         self._watcher: Watcher | None = None
+        self._index_bytes = index_bytes
+        self._searcher: Searcher | None = None
+        self._learning: asyncio.Task[None] | None = None
         self._looks: dict[Ref, _Look] = {}
+        self._documents: Converter | None = None
 
     def __repr__(self) -> str:
         return f"FileSource({self.scheme}://, {len(self._roots)} root(s))"
@@ -121,14 +139,20 @@ class FileSource:
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        forest, pool, watcher = self._open, self._pool, self._watcher
-        self._open = self._pool = self._watcher = None
+        forest, pool, watcher, searcher = self._open, self._pool, self._watcher, self._searcher
+        self._open = self._pool = self._watcher = self._searcher = None
         if forest is None or pool is None or watcher is None:
             return
         watcher.stop()
+        if searcher is not None:
+            searcher.stop()
+        if self._documents is not None:
+            await self._documents.close()
+        if self._learning is not None:
+            self._learning.cancel()
         # A thread that still works holds numbers of descriptors: closing them under it could make it open
         # names below somebody else's directory. One that hangs keeps them, for ever if need be.
-        ended = asyncio.ensure_future(asyncio.to_thread(pool.shutdown, cancel_futures=True))
+        ended = asyncio.ensure_future(asyncio.to_thread(_shut_down, pool, searcher))
         done, _ = await asyncio.wait({ended}, timeout=_CLOSE_SECONDS)
         if done:
             watcher.close()
@@ -148,6 +172,68 @@ class FileSource:
         finally:
             stop.set()  # a thread whose caller has gone away stops at the next directory
 
+    async def search(
+        self,
+        scope: Ref,
+        query: NameQuery | ContentQuery,
+        *,
+        cursor: str | None,
+        limit: int,
+        deadline: float = 5.0,
+    ) -> Page[Entry]:
+        """Files under the scope whose name, or text as it is on disk, matches; ordered as a listing.
+
+        After `deadline` seconds the page holds what was found so far, and a cursor to go on. Links are found by
+        name only: what they lead to is searched under its own address. What was changed before the call is seen,
+        except where a directory cannot be followed, or for a text that is remembered and was changed through a
+        memory mapping: then when the watch has looked again.
+        """
+        if self._watcher is None:
+            raise _closed()
+        searcher, where = self._searching(), self._addresses.where(scope)
+        begun = self._clock.monotonic()
+        snapshot = await self._watcher.settled(deadline)
+        if snapshot is None:
+            return Page((), cursor or beginning(where))
+        stop = threading.Event()
+        left = deadline - (self._clock.monotonic() - begun)
+        work = partial(
+            searcher.page, snapshot, where, query, cursor=cursor, limit=max(1, limit), seconds=left, stop=stop.is_set
+        )
+        try:
+            return await self._in_thread(work, scope)
+        finally:
+            stop.set()
+            if isinstance(query, ContentQuery) and (self._learning is None or self._learning.done()):
+                self._learning = asyncio.get_running_loop().create_task(self._learn(searcher, snapshot))
+
+    async def learned(self) -> None:
+        """Returns when as much is remembered of contents as can be; searches begin that by themselves, at leisure."""
+        if self._watcher is None:
+            raise _closed()
+        searcher, watcher = self._searching(), self._watcher
+        await watcher.armed()
+        snapshot = await watcher.settled(_CLOSE_SECONDS)
+        if snapshot is not None:
+            await self._learn(searcher, snapshot, leisure=0)
+
+    def _searching(self) -> Searcher:
+        if self._searcher is None:
+            from octavo.sources.file.search.searcher import (
+                Searcher,  # here: most servers answer their first call sooner
+            )
+
+            self._searcher = Searcher(self._forest, self._clock, self._index_bytes)
+        return self._searcher
+
+    async def _learn(self, searcher: Searcher, snapshot: Snapshot, leisure: float = _LEISURE) -> None:
+        steps = searcher.learn(snapshot)
+        try:
+            while (spent := await self._in_thread(partial(next, steps, None), Ref(self.scheme))) is not None:
+                await asyncio.sleep(leisure * spent)
+        except OctavoError as error:
+            log.info("Contents are not remembered further for now: %s", error)
+
     async def armed(self) -> None:
         if self._watcher is not None:
             await self._watcher.armed()
@@ -160,8 +246,13 @@ class FileSource:
             return await self._in_thread(partial(forest.stat, ref, where, wait=True), ref)
 
     async def read(self, ref: Ref, *, max_bytes: int) -> Content:
-        """Small files that are in memory are read without leaving the loop, or needing a task."""
+        """Small files that are in memory are read without leaving the loop, or needing a task.
+
+        `?range=0-65535` gives those bytes of a file of any size, `?as=text` the text of a document.
+        """
         forest, where = self._forest, self._served(ref)
+        if ref.params and (found := await self._read_otherwise(ref, where, max_bytes)) is not None:
+            return found
         try:
             return forest.read(ref, where, max_bytes, wait=False)
         except BlockingIOError:
@@ -231,6 +322,24 @@ class FileSource:
     def templates(self) -> Sequence[Template]:
         return self._templates
 
+    async def _read_otherwise(self, ref: Ref, where: Where, max_bytes: int) -> Content | None:
+        forest, part, form = self._forest, ref.param("range"), ref.param("as")
+        if part is not None:
+            begin, length = parse_range(ref, part, max_bytes)
+            return await self._in_thread(partial(forest.part, ref, where, begin, length), ref)
+        if form is None:
+            return None
+        if form != "text":
+            raise InvalidParams("The parameter as is text: a document as Markdown", uri=str(ref))
+        entry, raw = await self._in_thread(partial(forest.raw, ref, where, DOCUMENT_BYTES, wait=True), ref)
+        if self._documents is None:
+            from octavo.sources._shared.documents.converter import Converter  # here: it is rarely asked for
+
+            self._documents = Converter()
+        pages, sheet = ref.param("pages"), ref.param("sheet")
+        document = await self._documents.convert(bytes(raw), document_mime(entry), pages=pages, sheet=sheet)
+        return Content(entry=replace(entry, mime_type="text/markdown"), body=document.markdown, etag=forest.etag(raw))
+
     @property
     def _forest(self) -> Forest:
         if self._open is None:
@@ -259,6 +368,12 @@ class FileSource:
             if self._open is None and task is not None and not task.cancelling():
                 raise _closed() from None  # nobody cancelled the caller: the work was, when the source closed
             raise
+
+
+def _shut_down(pool: ThreadPoolExecutor, searcher: Searcher | None) -> None:
+    pool.shutdown(cancel_futures=True)
+    if searcher is not None:
+        searcher.close()
 
 
 def _closed() -> SourceUnavailable:

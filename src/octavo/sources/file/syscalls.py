@@ -1,4 +1,4 @@
-"""System calls that Python does not offer: openat2 and inotify, by ctypes.
+"""System calls that Python does not offer: openat2, renameat2 and inotify, by ctypes.
 
 Every function raises OSError like its siblings in `os`. Nothing here decides anything.
 """
@@ -15,6 +15,9 @@ RESOLVE_NO_MAGICLINKS: Final = 0x02
 RESOLVE_NO_SYMLINKS: Final = 0x04
 RESOLVE_BENEATH: Final = 0x08
 RESOLVE_CACHED: Final = 0x20  # answer from the kernel's name cache or EAGAIN: never waits for a disk
+
+RENAME_NOREPLACE: Final = 0x01
+RENAME_EXCHANGE: Final = 0x02
 
 IN_MODIFY: Final = 0x0002
 IN_ATTRIB: Final = 0x0004
@@ -46,6 +49,7 @@ _syscall = _libc.syscall
 _syscall.restype = ctypes.c_long
 _syscall.argtypes = (ctypes.c_long, ctypes.c_int, ctypes.c_char_p, ctypes.c_void_p, ctypes.c_size_t)
 _HOW_SIZE: Final = ctypes.sizeof(OpenHow)
+_renameat2 = getattr(_libc, "renameat2", None)
 
 
 def openat2(dir_fd: int, path: bytes, how: int) -> int:
@@ -59,6 +63,15 @@ def openat2(dir_fd: int, path: bytes, how: int) -> int:
         code = ctypes.get_errno()
         if code != errno.EINTR:
             raise OSError(code, os.strerror(code))
+
+
+def renameat2(old_dir: int, old: bytes, new_dir: int, new: bytes, flags: int) -> None:
+    """ENOSYS where the C library has none, EINVAL where the file system does not know the flags."""
+    if b"\0" in old or b"\0" in new:
+        raise OSError(errno.EINVAL, os.strerror(errno.EINVAL))
+    if _renameat2 is None:
+        raise OSError(errno.ENOSYS, os.strerror(errno.ENOSYS))
+    _checked(_renameat2(old_dir, old, new_dir, new, ctypes.c_uint(flags)))
 
 
 def inotify_init() -> int:

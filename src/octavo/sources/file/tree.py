@@ -110,6 +110,12 @@ class Tree:
             raise
         return fd
 
+    def open_above(self, disk: Names) -> int:
+        """The directory in which the entry with these names on disk stands, or could stand, to change it."""
+        if self._excluded and any(self._is_excluded(self.root.stat(disk[:i])) for i in range(len(disk))):
+            raise _absent()
+        return self.open_directory(disk[:-1])
+
     def children(self, fd: int, names: Names) -> list[Child]:
         """What may be served or walked into of an open directory, in order. Links may yet lead nowhere."""
         room = _room(names)

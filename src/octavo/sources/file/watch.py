@@ -25,6 +25,7 @@ QUIET_SECONDS: Final = 0.005  # a burst is over when nothing came for this long,
 BURST_SECONDS: Final = 0.020  # and is told in parts when it does not end
 POLL_SECONDS: Final = 2.0  # between two looks at everything, where hints are incomplete
 _RETRY_SECONDS: Final = 1.0
+_NEWS_SECONDS: Final = 1.0  # that somebody waits for what has just changed
 _ON_LOOP_SECONDS: Final = 0.020  # of the first look; the rest of a large tree is for a thread
 BUFFER: Final = 4096  # changes that wait for one consumer; above it only the net change of each file
 
@@ -58,6 +59,7 @@ class Watcher:
         self._changes = 0
         self._asked = 0
         self._answer: tuple[bytes, int] | None = None
+        self._waiting: list[asyncio.Future[None]] = []  # for the end of a reconciliation
 
     async def watch(self, where: Where) -> AsyncIterator[Change]:
         """Changes from the first await on; of a tree too large for one glance, from the end of the first look on."""
@@ -79,6 +81,27 @@ class Watcher:
             await asyncio.shield(self._started)
         except OSError:
             raise SourceUnavailable("The directories cannot be watched now", retry_after=1.0) from None
+
+    async def settled(self, patience: float) -> Snapshot | None:
+        """What is served, with what the kernel has reported by now, unless changes come without end. None when the
+        first look is not done after so many seconds."""
+        loop = asyncio.get_running_loop()
+        if self._started is None:
+            self._started = self._start()
+        started = self._started
+        await asyncio.wait((started,), timeout=patience)
+        if not started.done():
+            return None
+        await self.armed()
+        end = loop.time() + min(patience, _NEWS_SECONDS)
+        while self._is_complete() and self.epoch() is None and (left := end - loop.time()) > 0:
+            self._hinted()
+            if self._stopped.is_set():
+                break
+            if self._busy or self._batch:
+                self._waiting.append(loop.create_future())
+                await asyncio.wait(self._waiting[-1:], timeout=left)
+        return self._snapshot
 
     def epoch(self, moment: int = 0) -> tuple[bytes, int] | None:
         """Changes with every told change; None while one may be untold. Asks the kernel once a `moment`."""
@@ -103,6 +126,7 @@ class Watcher:
             self._hints.stop()
         for consumer in self._consumers:
             consumer.put(())
+        self._wake()
 
     def close(self) -> None:
         """After the last thread has ended: none may use a descriptor that is somebody else's by then."""
@@ -172,8 +196,14 @@ class Watcher:
         work = loop.run_in_executor(self._pool, self._snapshot.reconcile, batch)
         work.add_done_callback(lambda done: self._reconciled(done, loop.time() - begun))
 
+    def _wake(self) -> None:
+        waiting, self._waiting = self._waiting, []
+        for waiter in waiting:
+            waiter.set_result(None)
+
     def _reconciled(self, work: asyncio.Future[list[Told]], seconds: float) -> None:
         self._busy = False
+        self._wake()
         if self._stopped.is_set() or work.cancelled():
             return
         loop = asyncio.get_running_loop()

@@ -1,0 +1,64 @@
+"""What can be asked."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from octavo.core.errors import InvalidParams
+
+MAX_QUERY_CHARACTERS = 1024
+
+
+@dataclass(frozen=True, slots=True)
+class NameQuery:
+    """With a `*` a pattern as in `core.glob`, otherwise a part of the path in any case. Unicode forms do not matter.
+
+    A pattern without a slash is one of the last name, at any depth: `*.md` finds what `**/*.md` finds. One that
+    begins with a slash begins at the root.
+    """
+
+    text: str
+
+    def __post_init__(self) -> None:
+        _refuse_odd(self.text)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ContentQuery:
+    """A text that stands on one line.
+
+    `case="smart"` tells letters apart when the query has a capital one. `word` wants no letter, digit or
+    underscore of any script beside the match. `include` and `exclude` are patterns as in NameQuery.
+    `gitignore` leaves out what .gitignore files name. Larger files than `max_file_bytes` are left out.
+    """
+
+    text: str
+    regex: bool = False
+    case: bool | Literal["smart"] = "smart"
+    word: bool = False
+    include: tuple[str, ...] = ()
+    exclude: tuple[str, ...] = ()
+    gitignore: bool = True
+    max_file_bytes: int = 1 << 20
+
+    def __post_init__(self) -> None:
+        _refuse_odd(self.text)
+        for pattern in (*self.include, *self.exclude):
+            _refuse_odd(pattern)
+
+
+Query = NameQuery | ContentQuery
+
+
+def _refuse_odd(text: str) -> None:
+    if not text:
+        raise InvalidParams("The text to search for is empty")
+    if len(text) > MAX_QUERY_CHARACTERS:
+        raise InvalidParams(f"The text to search for is longer than {MAX_QUERY_CHARACTERS} characters")
+    if any(c in text for c in "\n\r\0"):
+        raise InvalidParams("The text to search for must be one line: lines are searched one by one")
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        raise InvalidParams("The text to search for is not valid Unicode") from None

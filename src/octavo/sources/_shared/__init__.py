@@ -1,0 +1,1 @@
+"""What several kinds of sources need, and nothing that knows one of them."""

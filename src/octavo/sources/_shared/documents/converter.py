@@ -1,0 +1,160 @@
+"""The door: documents and images of strangers, read by processes that may be killed."""
+
+from __future__ import annotations
+
+import asyncio
+from types import TracebackType
+from typing import Final, Self
+
+from octavo.core.errors import InternalError, InvalidParams, OctavoError, SourceUnavailable, Timeout, TooLarge
+from octavo.sources._shared.documents.child import Child, Gone, Reply
+from octavo.sources._shared.documents.convert import format_of
+from octavo.sources._shared.documents.model import Document, Limits
+
+_WORKERS: Final = 2
+_IDLE_SECONDS: Final = 60.0
+_SLACK: Final = 64  # of an output, for the last line's end
+_TOLD: Final[dict[str, type[OctavoError]]] = {kind.reason: kind for kind in (InvalidParams, TooLarge)}
+_MAX_MESSAGE: Final = 2_000
+
+
+class Converter:
+    """Up to `workers` processes, started when they are first needed, ended when they idle.
+
+    Every fault of a document is a typed error: InvalidParams (not readable, protected, or chosen wrongly;
+    its reader crashed), TooLarge, Timeout. After a time-out, a crash or a cancellation the process is killed,
+    and the next request gets a new one. Closing kills whatever runs.
+    """
+
+    def __init__(
+        self, limits: Limits | None = None, *, workers: int = _WORKERS, idle_seconds: float = _IDLE_SECONDS
+    ) -> None:
+        self._limits = limits or Limits()
+        self._workers, self._slots = workers, asyncio.Semaphore(workers)
+        self._idle_seconds = idle_seconds
+        self._idle: list[tuple[Child, asyncio.TimerHandle]] = []
+        self._children: dict[Child, asyncio.Task[None]] = {}
+        self._closed = False
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.close()
+
+    async def close(self) -> None:
+        """Nothing runs any more when this returns."""
+        self._closed = True
+        for _, timer in self._idle:
+            timer.cancel()
+        self._idle.clear()
+        for child in self._children:
+            child.kill()
+        for _ in range(self._workers):  # whoever is inside leaves, with a killed process or none
+            await self._slots.acquire()
+        for _ in range(self._workers):
+            self._slots.release()
+        await asyncio.gather(*self._children.values())
+
+    async def convert(
+        self, raw: bytes, mime: str, *, pages: str | None = None, sheet: str | None = None, range: str | None = None
+    ) -> Document:
+        """See `convert.convert`; in a process of its own, and with all limits."""
+        format_of(mime)
+        asked: dict[str, object] = {"do": "convert", "mime": mime, "choice": (pages, sheet, range)}
+        reply, body = await self._ask(asked, raw, self._limits.output_bytes + _SLACK)
+        try:
+            return Document(body.decode("utf-8"), tuple(reply.parts), reply.truncated)
+        except UnicodeDecodeError:
+            raise _crashed() from None
+
+    async def shrink(self, raw: bytes, mime: str, *, max_pixels: int, max_bytes: int) -> tuple[bytes, str]:
+        """See `images.shrink`."""
+        if max_pixels < 1 or max_bytes < 1:
+            raise InvalidParams("An image has at least one pixel and one byte")
+        asked: dict[str, object] = {"do": "shrink", "mime": mime, "max_pixels": max_pixels, "max_bytes": max_bytes}
+        reply, body = await self._ask(asked, raw, max_bytes)
+        return body, reply.mime
+
+    async def _ask(self, asked: dict[str, object], raw: bytes, max_bytes: int) -> tuple[Reply, bytes]:
+        if len(raw) > self._limits.input_bytes:
+            raise TooLarge(f"The document has {len(raw)} bytes; at most {self._limits.input_bytes} are read")
+        async with self._slots:
+            reply, body = await self._answered(asked, raw, max_bytes)
+        if reply.error is not None:
+            raise _TOLD.get(reply.error, InternalError)(reply.message[:_MAX_MESSAGE])
+        return reply, body
+
+    async def _answered(self, asked: dict[str, object], raw: bytes, max_bytes: int) -> tuple[Reply, bytes]:
+        used = self._waiting()
+        if used is not None:
+            try:
+                return await self._work(used, asked, raw, max_bytes)
+            except Gone as gone:  # it may have died before, which is no fault of this document
+                if gone.out_of_time:
+                    raise self._late() from None
+        try:
+            return await self._work(await self._started(), asked, raw, max_bytes)
+        except Gone as gone:
+            raise self._late() if gone.out_of_time else self._ended() from None
+
+    async def _work(self, child: Child, asked: dict[str, object], raw: bytes, max_bytes: int) -> tuple[Reply, bytes]:
+        kept = False
+        try:
+            async with asyncio.timeout(self._limits.seconds):
+                reply, body = await child.ask(asked, raw, max_bytes=max_bytes)
+            kept = not (reply.spent or self._closed)
+        except TimeoutError:
+            raise self._late() from None
+        finally:
+            if kept:
+                self._keep(child)
+            else:
+                child.kill()
+        return reply, body
+
+    async def _started(self) -> Child:
+        if self._closed:
+            raise self._ended()
+        child = await Child.start(self._limits)
+        reaper = self._children[child] = asyncio.create_task(child.gone())
+        reaper.add_done_callback(lambda _: self._children.pop(child))
+        try:
+            if self._closed:
+                raise self._ended()
+            await child.ready()
+        except BaseException:
+            child.kill()
+            raise
+        return child
+
+    def _waiting(self) -> Child | None:
+        while self._idle:
+            child, timer = self._idle.pop()
+            timer.cancel()
+            if child.alive:
+                return child
+        return None
+
+    def _keep(self, child: Child) -> None:
+        timer = asyncio.get_running_loop().call_later(self._idle_seconds, self._retire, child)
+        self._idle.append((child, timer))
+
+    def _retire(self, child: Child) -> None:
+        self._idle = [each for each in self._idle if each[0] is not child]
+        child.kill()
+
+    def _late(self) -> Timeout:
+        return Timeout(f"The document could not be read within {self._limits.seconds:g} s; ask for a part of it")
+
+    def _ended(self) -> OctavoError:
+        return SourceUnavailable("The converter is closed") if self._closed else _crashed()
+
+
+def _crashed() -> InvalidParams:
+    return InvalidParams(
+        "The document cannot be read: its reader gave up, as it does on damaged documents and on those that "
+        "need too much memory; ask for a part of it, or save it anew"
+    )

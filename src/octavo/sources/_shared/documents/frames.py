@@ -1,0 +1,17 @@
+"""What passes through the pipes: the lengths of a JSON header and of the bytes behind it, then both."""
+
+from __future__ import annotations
+
+import json
+import struct
+from collections.abc import Mapping
+from typing import Final
+
+LENGTHS: Final = struct.Struct(">II")
+MAX_HEADER: Final = 4 << 20
+
+
+def pack(header: Mapping[str, object], body: bytes = b"") -> tuple[bytes, bytes]:
+    """The beginning of the frame, and the body: joining them would copy it."""
+    encoded = json.dumps(header).encode("ascii")
+    return LENGTHS.pack(len(encoded), len(body)) + encoded, body

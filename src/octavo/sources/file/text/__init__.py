@@ -1,0 +1,8 @@
+"""From bytes to text and back: a wrong guess is worse than bytes, and nothing is written that was not read."""
+
+from __future__ import annotations
+
+from octavo.sources.file.text.decoding import ORDER, Decoded, cut_at_characters, decode, decoded
+from octavo.sources.file.text.encoding import encode
+
+__all__ = ["ORDER", "Decoded", "cut_at_characters", "decode", "decoded", "encode"]

@@ -1,0 +1,107 @@
+"""From bytes to text, or not.
+
+In this order: a byte order mark; strict UTF-8; and, only under a name that promises text, UTF-16 and UTF-32 without a
+mark where the statistics leave no doubt, the configured encodings, each strictly and only if the result looks like
+its language, and last a statistical guess. What is left is binary.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final, NamedTuple
+
+from octavo.core.errors import InvalidParams
+from octavo.sources.file.mime import known_binary, known_text
+from octavo.sources.file.text.guess import guessed
+from octavo.sources.file.text.names import MARKS, canonical
+from octavo.sources.file.text.plausible import ranked
+from octavo.sources.file.text.wide import wide
+
+ORDER: Final = ("cp949", "cp932", "euc_jp", "gb18030", "big5", "cp950", "cp1252")
+
+
+class Decoded(NamedTuple):
+    """A text and how it was written. `encode(text, encoding, bom=bom)` gives the bytes back if `exact`; if not
+    (a few characters have two codes in some encodings), writing the text would change bytes that nobody touched."""
+
+    text: str
+    encoding: str
+    bom: bool
+    exact: bool
+
+
+def decoded(raw: bytes | bytearray, mime: str) -> str | bytes:
+    """Text where the bytes are surely text, else the bytes."""
+    found = decode(raw, mime)
+    return bytes(raw) if found is None else found.text
+
+
+def decode(
+    raw: bytes | bytearray, mime: str, *, order: Sequence[str] = ORDER, chosen: str | None = None
+) -> Decoded | None:
+    """None when it is not text. With `chosen`, that encoding or InvalidParams: the caller knows better."""
+    if chosen is not None:
+        return _chosen(raw, canonical(chosen))
+    if known_binary(mime):
+        return None
+    for name, mark in MARKS.items():
+        if raw.startswith(mark):
+            return _strict(raw, name)
+    promised = known_text(mime)
+    if 0 in raw:
+        return _strict(raw, wide(raw)) if promised else None
+    plain = _strict(raw, "utf-8")
+    if plain is not None or not promised:
+        return plain
+    for name in ranked(raw, [canonical(one) for one in order]):
+        found = _strict(raw, name)
+        if found is not None:
+            return found
+    return _strict(raw, guessed(raw))
+
+
+def _chosen(raw: bytes | bytearray, name: str) -> Decoded:
+    for marked, mark in MARKS.items():
+        if marked[:6] == name[:6] and raw.startswith(mark):  # the mark knows which half comes first
+            name = marked
+            break
+    found = _strict(raw, name)
+    if found is None:
+        raise InvalidParams(f"The file is not in {name}. Leave the encoding out, or choose another", encoding=name)
+    return found
+
+
+def _strict(raw: bytes | bytearray, name: str | None) -> Decoded | None:
+    if name is None:
+        return None
+    mark = MARKS.get(name, b"")
+    bom = bool(mark) and raw.startswith(mark)
+    try:
+        text = (raw[len(mark) :] if bom else raw).decode(name)
+    except UnicodeDecodeError:
+        return None
+    return Decoded(text, name, bom, exact=name in MARKS or text.encode(name) == raw)
+
+
+def cut_at_characters(raw: bytes, begin: int, length: int, mime: str) -> tuple[str, str | bytes, str]:
+    """A piece of a file as text, and what stands before and behind it. Bytes where it is no text.
+
+    A character that the end of the piece cuts in two belongs to it, one at its beginning to the piece before.
+    """
+    begin, end = min(begin, len(raw)), min(begin + length, len(raw))
+    if known_binary(mime) or 0 in raw:
+        return "", raw[begin:end], ""
+    while begin < end and raw[begin] & 0xC0 == 0x80:
+        begin += 1
+    while end < len(raw) and raw[end] & 0xC0 == 0x80:
+        end += 1
+    pieces = raw[:begin], raw[begin:end], raw[end:]
+    before, _, after = (piece.decode("utf-8", "replace") for piece in pieces)
+    try:
+        return before, pieces[1].decode("utf-8"), after
+    except UnicodeDecodeError:
+        found = decode(raw, mime)
+    if found is not None:
+        return before, pieces[1].decode(found.encoding, "replace"), after
+    # Under a name that promises text bytes would pass the redaction unseen.
+    return before, pieces[1].decode("utf-8", "replace") if known_text(mime) else pieces[1], after

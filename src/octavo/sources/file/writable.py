@@ -1,0 +1,177 @@
+"""Files that can be changed too.
+
+A writable source creates, replaces, moves and deletes: in one step each, never through a link, and with the old
+version in the journal, from which it can be undone.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
+from pathlib import Path
+from types import TracebackType
+from typing import Any, TypeVar
+
+from octavo.core.errors import SourceUnavailable
+from octavo.core.model import Edited, Entry, Past, Undone
+from octavo.core.ports import Mode
+from octavo.core.ref import Ref
+from octavo.sources.file.addresses import FileRoot
+from octavo.sources.file.faults import fault_of_change
+from octavo.sources.file.forest import Forest
+from octavo.sources.file.names import CREDENTIALS
+from octavo.sources.file.source import FileSource
+from octavo.sources.file.writing import Engine, Journal
+from octavo.sources.file.writing.drafts import STRAYS
+from octavo.sources.file.writing.edit import edited
+from octavo.sources.file.writing.transfers import Transfer
+from octavo.sources.file.writing.undo import Undo
+
+T = TypeVar("T")
+log = logging.getLogger(__name__)
+
+
+class WritableFileSource(FileSource):
+    """`journal` is a private directory that is never served. Without one, or with one that cannot be used, only
+    what destroys nothing is done. Read-only files and files with several hard links are not replaced."""
+
+    def __init__(
+        self,
+        roots: Sequence[FileRoot],
+        *,
+        journal: Path | None,
+        hidden: Iterable[str] = CREDENTIALS,
+        exclude_dirs: Sequence[Path] = (),
+        **options: Any,
+    ) -> None:
+        never = (*exclude_dirs, *([] if journal is None else [journal]))
+        super().__init__(roots, hidden=(*hidden, STRAYS), exclude_dirs=never, **options)
+        self._journal_path = journal
+        self._journal: Journal | None = None
+        self._engine: Engine | None = None
+
+    async def __aenter__(self) -> WritableFileSource:
+        await super().__aenter__()
+        try:
+            await self._in_thread(partial(self._open_engine, self._forest), Ref(self.scheme))
+        except BaseException:
+            await self.__aexit__(None, None, None)
+            raise
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await super().__aexit__(kind, error, trace)
+        if self._journal is not None:
+            self._journal.close()
+        self._journal = self._engine = None
+
+    async def write(
+        self,
+        ref: Ref,
+        body: str | bytes,
+        *,
+        if_match: str | None,
+        mode: Mode = "upsert",
+        encoding: str | None = None,
+        by: str = "",
+    ) -> Entry:
+        """Makes the file, or replaces it, or adds to it; missing directories are made. New files are in the first
+        root. Text is written in the given encoding, else in that of the file, else in UTF-8.
+
+        Raises Conflict when `if_match` is neither the version nor the etag of what is there, or for `create` on
+        something that is there; Forbidden for what may not be written; InvalidParams for text that cannot be.
+        """
+        engine, where = self._writing, self._served(ref)
+        return await self._change(
+            partial(engine.write, ref, where, body, if_match=if_match, mode=mode, encoding=encoding, by=by), ref
+        )
+
+    async def edit(
+        self,
+        ref: Ref,
+        change: Callable[[str], tuple[str, str]],
+        *,
+        if_match: str | None,
+        dry_run: bool = False,
+        by: str = "",
+    ) -> Edited:
+        """In the encoding of the file. Conflict when it is not what `if_match` says, or changes meanwhile."""
+        engine, where = self._writing, self._served(ref)
+        work = partial(edited, engine, self._forest, ref, where, change, if_match=if_match, dry_run=dry_run, by=by)
+        return await self._change(work, ref)
+
+    async def delete(self, ref: Ref, *, if_match: str | None, by: str = "") -> None:
+        """Into the journal: a file, or a directory with all that is in it, if that is not too much and all of it
+        is served."""
+        engine, where = self._writing, self._addresses.where(ref)
+        await self._change(partial(engine.delete, ref, where, if_match=if_match, by=by), ref)
+
+    async def move(self, ref: Ref, to: Ref, *, if_match: str | None, overwrite: bool = False, by: str = "") -> Entry:
+        """A file or a directory. Conflict when something is at `to`, unless a file may `overwrite` a file."""
+        return await self._change(partial(self._transfer(ref, to, overwrite=overwrite, by=by).move, if_match), ref)
+
+    async def copy(self, ref: Ref, to: Ref, *, overwrite: bool = False, by: str = "") -> Entry:
+        """A file or a directory. Conflict when something is at `to`, unless a file may `overwrite` a file."""
+        return await self._change(self._transfer(ref, to, overwrite=overwrite, by=by).copy, ref)
+
+    async def make_directory(self, ref: Ref, by: str = "") -> None:
+        """And those above it. One that is there already is fine; a file is a Conflict."""
+        engine, where = self._writing, self._addresses.where(ref)
+        engine.refuse_hidden(ref, where)
+        await self._change(partial(engine.make_directory, ref, where, by=by), ref)
+
+    async def undo(self, by: str, *, count: int = 1) -> Sequence[Undone]:
+        """Takes back the newest operations of a principal; fewer, when one of them cannot be any more. Conflict
+        when the newest cannot."""
+        ref = Ref(self.scheme)
+        undo = Undo(self._writing, self._writing.required_journal(ref))
+        return await self._change(partial(undo.newest, by, count), ref)
+
+    async def history(self, by: str, limit: int = 20) -> Sequence[Past]:
+        """What a principal did, the newest first, as far as it is kept."""
+        ref = Ref(self.scheme)
+        undo = Undo(self._writing, self._writing.required_journal(ref))
+        return await self._change(partial(undo.history, by, limit), ref)
+
+    @property
+    def _writing(self) -> Engine:
+        if self._engine is None:
+            raise SourceUnavailable("The source is not open")
+        return self._engine
+
+    def _open_engine(self, forest: Forest) -> None:
+        """A journal that cannot be used is said, and is no reason not to read."""
+        paths = [os.path.realpath(root.path) for root in self._roots]
+        make_engine = partial(Engine, forest, self._addresses, self._digests, roots=paths, wall=self._clock.wall)
+        try:
+            if self._journal_path is not None:
+                self._journal = Journal(self._journal_path, self._clock.wall)
+            self._engine = make_engine(journal=self._journal)
+            self._engine.recover()
+        except OSError as error:
+            reason = os.strerror(error.errno or 0)
+            log.warning("Nothing in %s:// is replaced or deleted: no journal (%s)", self.scheme, reason)
+            if self._journal is not None:
+                self._journal.close()
+            self._journal = None
+            self._engine = make_engine(journal=None)
+
+    def _transfer(self, ref: Ref, to: Ref, *, overwrite: bool, by: str) -> Transfer:
+        engine, where, to_where = self._writing, self._addresses.where(ref), self._addresses.where(to)
+        return Transfer(engine, ref, where, to, to_where, overwrite=overwrite, by=by)
+
+    async def _change(self, work: Callable[[], T], ref: Ref) -> T:
+        def changing() -> T:
+            try:
+                return work()
+            except OSError as error:
+                raise fault_of_change(error, ref) from None
+
+        try:
+            return await self._in_thread(changing, ref)
+        finally:
+            self._looks.clear()  # what was seen before says nothing about now

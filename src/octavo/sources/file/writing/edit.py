@@ -1,0 +1,47 @@
+"""Changing a part of a text file: read, change, write, and nothing if anybody else was faster."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final
+
+from octavo.core.errors import Conflict, InvalidParams
+from octavo.core.model import Edited
+from octavo.core.ref import Ref
+from octavo.sources.file.addresses import Where
+from octavo.sources.file.forest import Forest
+from octavo.sources.file.text import decode, encode
+from octavo.sources.file.writing.engine import Engine
+
+MAX_BYTES: Final = 16 << 20  # of a file that is edited in memory
+
+
+def edited(
+    engine: Engine,
+    forest: Forest,
+    ref: Ref,
+    where: Where,
+    change: Callable[[str], tuple[str, str]],
+    *,
+    if_match: str | None,
+    dry_run: bool,
+    by: str,
+) -> Edited:
+    entry, raw = forest.raw(ref, where, MAX_BYTES, wait=True)
+    etag, uri = forest.etag(raw), str(ref)
+    if if_match is not None and if_match not in (entry.version, etag):
+        raise Conflict(f"{uri} is not what it was when you read it; read it again", uri=uri)
+    found = decode(raw, entry.mime_type)
+    if found is None:
+        raise InvalidParams(f"{uri} is not text, so no part of it can be edited; write it whole", uri=uri)
+    if not found.exact:
+        raise InvalidParams(
+            f"{uri} has characters with two codes in {found.encoding}: an edit would change bytes that nobody "
+            "touched. Write it whole, with the encoding you want",
+            uri=uri,
+        )
+    text, report = change(found.text)
+    if dry_run or text == found.text:
+        return Edited(entry, report)
+    body = encode(text, found.encoding, bom=found.bom)
+    return Edited(engine.write(ref, where, body, if_match=etag, mode="overwrite", encoding=None, by=by), report)

@@ -1,0 +1,320 @@
+"""The blocking half of writing: every change of a file, under a lock, with its old version in the journal.
+
+What is never done: following a link, touching a name that is not served, changing a read-only file, parting
+hard links, or destroying anything that the journal does not hold.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+import unicodedata
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from typing import Final, Literal
+
+from octavo.core.errors import Conflict, Forbidden, TooLarge
+from octavo.core.model import Entry
+from octavo.core.ref import Ref
+from octavo.sources.file.addresses import Addresses, Where
+from octavo.sources.file.entries import Digests, contents
+from octavo.sources.file.faults import ABSENT, forbidden, not_found
+from octavo.sources.file.forest import Forest
+from octavo.sources.file.stats import identity
+from octavo.sources.file.tree import Seen
+from octavo.sources.file.writing.attributes import Attributes
+from octavo.sources.file.writing.drafts import Draft, changed, stray_of
+from octavo.sources.file.writing.journal import Journal
+from octavo.sources.file.writing.keeping import Old, hidden_scan, keep_directory, keep_file
+from octavo.sources.file.writing.locks import locked
+from octavo.sources.file.writing.records import UNKNOWN, Kept, Op, Record, Spelled, Version
+from octavo.sources.file.writing.recovery import recover, settle, sweep
+from octavo.sources.file.writing.removal import take_away
+from octavo.sources.file.writing.spots import Spot, made_spot, mark_of_file, refuse_linked, refuse_unwritable, spot_of
+from octavo.sources.file.writing.text import appended, encoded
+from octavo.sources.file.writing.trees import Scan
+
+Mode = Literal["create", "overwrite", "append", "upsert"]
+
+_IN_MEMORY: Final = 64 << 20  # bytes of a file that is read to compare it or to add to it
+_NEW_FILE: Final = 0o666  # less the mask of the process
+_PRIVATE: Final = 0o600
+DIRECTORY: Final = "inode/directory"
+
+
+class Engine:
+    """Over opened roots. Without a journal only what destroys nothing is done: new files, new directories,
+    moves and copies to where nothing is. OSErrors that leave say that nothing has changed."""
+
+    def __init__(
+        self,
+        forest: Forest,
+        addresses: Addresses,
+        digests: Digests,
+        journal: Journal | None,
+        roots: Sequence[str],
+        wall: Callable[[], float],
+    ) -> None:
+        self.trees = forest.trees
+        self._addresses = addresses
+        self.journal = journal
+        self._forest = forest
+        self._digests = digests
+        self._roots = roots
+        self._wall = wall
+
+    def recover(self) -> None:
+        """Ends what an earlier process left half done."""
+        if self.journal is not None:
+            recover(self.journal, self.spot_at)
+            self.journal.tidy()
+        for tree in self.trees:
+            sweep(tree)
+
+    def write(
+        self, ref: Ref, where: Where, body: str | bytes, *, if_match: str | None, mode: Mode, encoding: str | None,
+        by: str,
+    ) -> Entry:  # fmt: skip
+        spot = spot_of(self.trees, where)
+        if spot is None:
+            self._refuse_absent(ref, if_match, mode)
+            _new_body(body, None, mode, encoding)  # refused before any directory is made
+            spot = self.made_spot(where)
+        with spot, locked(spot.here):
+            spot.confirm()
+            with self.existing(ref, spot) as old:
+                if old is None:
+                    self._refuse_absent(ref, if_match, mode)
+                else:
+                    self._refuse_existing(ref, spot, old, if_match, mode)
+                known = None if old is None or (isinstance(body, bytes) and mode != "append") else _read(ref, old)
+                raw = _new_body(body, known, mode, encoding)
+                number = new_number()
+                with Draft(spot.here, stray_of(number), _NEW_FILE if old is None else _PRIVATE) as draft:
+                    draft.fill(raw)
+                    self.publish(ref, spot, draft, old, number, op="write", by=by)
+                    return self.entry(where, spot, os.fstat(draft.fd))
+
+    def delete(self, ref: Ref, where: Where, *, if_match: str | None, by: str) -> None:
+        journal = self.required_journal(ref)
+        with self.found_spot(ref, where) as spot, locked(spot.here):
+            spot.confirm()
+            number = new_number()
+            if self.is_directory(ref, spot):
+                self.refuse_version(ref, if_match)
+                scan = Scan(spot.tree, spot.disk, spot.place.names, ref, going=True)
+                what = scan.contents()
+                hidden = hidden_scan(spot, number, ref)
+                with self.acting(
+                    Record(id=number, at=0, by=by, op="delete", place=self.spelled(spot)),
+                    [spot],
+                    lambda: keep_directory(journal, number, scan, what, ref),
+                ):
+                    take_away(spot, stray_of(number), what.prints[0], lambda: hidden.contents().mark == what.mark)
+                return
+            with self.existing(ref, spot) as old:
+                if old is None:
+                    raise not_found(ref)
+                self.refuse_stale(ref, spot, old, if_match)
+                refuse_unwritable(ref, old.fd, old.stat)
+                with self.acting(
+                    Record(id=number, at=0, by=by, op="delete", place=self.spelled(spot)),
+                    [spot],
+                    lambda: keep_file(journal, number, old, ref),
+                ):
+                    take_away(spot, stray_of(number), old.print)
+
+    def make_directory(self, ref: Ref, where: Where, *, by: str) -> None:
+        spot = spot_of(self.trees, where) or self.made_spot(where)
+        with spot, locked(spot.here):
+            spot.confirm()
+            found = spot.look()
+            if found is not None:
+                if stat.S_ISDIR(found.st_mode):
+                    return
+                raise Conflict(f"A file stands at {ref}; a directory cannot be made there", uri=str(ref))
+            record = Record(
+                id=new_number(), at=0, by=by, op="make_directory", place=self.spelled(spot),
+                new=Version(UNKNOWN, ""), made=spot.made,
+            )  # fmt: skip
+            with self.acting(record, [spot]):
+                os.mkdir(spot.name, dir_fd=spot.here)
+                os.fsync(spot.here)
+
+    def publish(
+        self, ref: Ref, spot: Spot, draft: Draft, old: Old | None, number: str, *, op: Op, by: str,
+        attributes: Attributes | None = None,
+    ) -> None:  # fmt: skip
+        """A filled draft under the name of the spot, which has the attributes of the file it replaces."""
+        if old is not None:
+            attributes = Attributes.of(old.fd).of_new_content
+        new = Version(draft.seal(attributes, after=old and old.stat), mark_of_file(draft.fd))
+        journal = self.journal if old is None else self.required_journal(ref)
+        keep = None if old is None or journal is None else lambda: keep_file(journal, number, old, ref)
+        record = Record(id=number, at=0, by=by, op=op, place=self.spelled(spot), new=new, made=spot.made)
+        with self.acting(record, [spot], keep):
+            spot.confirm()
+            if old is None:
+                draft.appear(spot.name)
+            else:
+                draft.replace(spot.name, old.print)
+
+    @contextmanager
+    def acting(
+        self, record: Record, spots: list[Spot], keep: Callable[[], Kept] | None = None
+    ) -> Iterator[Record | None]:
+        """Around the change itself: before it, on disk, what was and what will be; after it, that it is so."""
+        journal = self.journal
+        if journal is None:
+            yield None
+            return
+        with journal.adding():
+            try:
+                record = replace(record, at=self._wall(), old=None if keep is None else keep())
+                journal.begin(record)
+            except BaseException:
+                journal.forget(record.id)
+                raise
+        try:
+            yield record
+        except BaseException:
+            settle(journal, record, spots)
+            raise
+        journal.note(record, "done")
+
+    def found_spot(self, ref: Ref, where: Where) -> Spot:
+        """Whatever stands there: a name of no allowed extension may yet be a directory."""
+        self.refuse_hidden(ref, where)
+        spot = spot_of(self.trees, where)
+        if spot is None:
+            raise forbidden(ref) if self.trees[0].rules.verdict(where.names) == "extension" else not_found(ref)
+        return spot
+
+    def made_spot(self, where: Where, root: int | None = None) -> Spot:
+        """For something new: in the first root, unless the address or the caller says which."""
+        k = root if root is not None and root in where.roots else where.roots[0]
+        return made_spot(self.trees[k], k, where.names)
+
+    def spot_at(self, spelled: Spelled, *, make: bool = False) -> Spot | None:
+        """Where a record happened; None when that is no more, unless its directories are to be made again."""
+        if spelled.root not in self._roots:
+            ref = self.ref_of(spelled)
+            raise Conflict(f"{ref} was in a root that is no longer served", uri=str(ref))
+        k = self._roots.index(spelled.root)
+        try:
+            return Spot(self.trees[k], k, spelled.disk)
+        except OSError as error:
+            if error.errno not in ABSENT:
+                raise
+        return made_spot(self.trees[k], k, spelled.disk) if make else None
+
+    def ref_of(self, spelled: Spelled) -> Ref:
+        names = tuple(unicodedata.normalize("NFC", name) for name in spelled.disk)
+        return self._addresses.of(names, self._roots.index(spelled.root) if spelled.root in self._roots else 0)
+
+    def spelled(self, spot: Spot) -> Spelled:
+        return Spelled(self._roots[spot.place.root], spot.disk)
+
+    def entry(self, where: Where, spot: Spot, found: os.stat_result) -> Entry:
+        """As `stat` would tell it."""
+        shadowed = len(where.roots) == 1
+        if stat.S_ISDIR(found.st_mode):
+            ref = self._forest.address(spot.place, shadowed=shadowed)
+            return Entry(ref=ref, name=spot.place.names[-1], mime_type=DIRECTORY, modified=found.st_mtime)
+        return self._forest.listed(spot.place, self._digests.facts(Seen(spot.place.names, found)), shadowed=shadowed)
+
+    @contextmanager
+    def existing(self, ref: Ref, spot: Spot) -> Iterator[Old | None]:
+        """The file that stands there and may be served. Conflict for a directory, ELOOP for a link."""
+        found = spot.look()
+        if found is None:
+            yield None
+            return
+        uri = str(ref)
+        if stat.S_ISDIR(found.st_mode):
+            raise Conflict(f"A directory stands at {uri}; choose another name", uri=uri)
+        fd = spot.open()
+        try:
+            old = Old(fd, os.fstat(fd))
+            if not stat.S_ISREG(old.stat.st_mode) or spot.tree.rules.verdict(spot.place.names) != "served":
+                raise forbidden(ref)
+            if identity(spot.tree.look(spot.place.names).stat) != identity(old.stat):
+                raise changed()
+            yield old
+        finally:
+            os.close(fd)
+
+    def is_directory(self, ref: Ref, spot: Spot) -> bool:
+        found = spot.look()
+        if found is None:
+            raise not_found(ref)
+        return stat.S_ISDIR(found.st_mode)
+
+    def refuse_stale(self, ref: Ref, spot: Spot, old: Old, if_match: str | None) -> None:
+        if if_match is None or if_match == self._digests.facts(Seen(spot.place.names, old.stat)).version:
+            return
+        if old.stat.st_size <= _IN_MEMORY and if_match == self._digests.etag(_read(ref, old)):
+            return
+        uri = str(ref)
+        raise Conflict(f"{uri} has changed since that version; read it again", uri=uri)
+
+    def refuse_version(self, ref: Ref, if_match: str | None) -> None:
+        if if_match is not None:
+            raise Conflict(f"{ref} is a directory and has no version; leave if_match out", uri=str(ref))
+
+    def refuse_hidden(self, ref: Ref, where: Where) -> None:
+        """By name alone, before the disk is asked."""
+        if not where.names:
+            raise forbidden(ref)
+        rules = self.trees[0].rules
+        if any(rules.hides(where.names[: i + 1]) for i in range(len(where.names))):
+            raise not_found(ref)
+
+    def required_journal(self, ref: Ref) -> Journal:
+        if self.journal is None:
+            uri = str(ref)
+            raise Forbidden(
+                f"Nothing that exists is replaced or deleted without a journal to undo it from: {uri}; "
+                "give the server a state directory that it can write",
+                uri=uri,
+            )
+        return self.journal
+
+    def _refuse_absent(self, ref: Ref, if_match: str | None, mode: Mode) -> None:
+        uri = str(ref)
+        if if_match is not None:
+            raise Conflict(f"{uri} does not exist, so it has no version to match", uri=uri)
+        if mode == "overwrite":
+            raise not_found(ref)
+
+    def _refuse_existing(self, ref: Ref, spot: Spot, old: Old, if_match: str | None, mode: Mode) -> None:
+        self.refuse_stale(ref, spot, old, if_match)
+        if mode == "create":
+            raise Conflict(f"{ref} exists already; use the mode overwrite to replace it", uri=str(ref))
+        self.refuse_replaced(ref, old)
+
+    def refuse_replaced(self, ref: Ref, old: Old) -> None:
+        self.required_journal(ref)
+        refuse_unwritable(ref, old.fd, old.stat)
+        refuse_linked(ref, old.stat)
+
+
+def new_number() -> str:
+    return os.urandom(8).hex()
+
+
+def _new_body(body: str | bytes, known: bytes | None, mode: Mode, encoding: str | None) -> bytes:
+    if mode == "append" and known is not None:
+        return known + body if isinstance(body, bytes) else appended(body, known, encoding)
+    return body if isinstance(body, bytes) else encoded(body, known, encoding)
+
+
+def _read(ref: Ref, old: Old) -> bytes:
+    size = old.stat.st_size
+    if size > _IN_MEMORY:
+        raise TooLarge(f"{ref} has {size} bytes, too many to be changed by a text", uri=str(ref), size=size)
+    raw = bytes(contents(old.fd, size, wait=True))
+    if identity(os.fstat(old.fd)) != identity(old.stat):
+        raise changed()
+    return raw

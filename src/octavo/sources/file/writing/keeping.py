@@ -1,0 +1,106 @@
+"""Old versions into the journal, and out of it again."""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import NamedTuple
+
+from octavo.core.ref import Ref
+from octavo.sources.file.stats import identity
+from octavo.sources.file.writing.attributes import Attributes
+from octavo.sources.file.writing.drafts import Draft, Print, changed, copy_all, rename_new, stray_of
+from octavo.sources.file.writing.journal import Journal
+from octavo.sources.file.writing.records import Kept, Leaf, Record, Version
+from octavo.sources.file.writing.spots import Spot, mark_of_file
+from octavo.sources.file.writing.trees import Contents, Scan, below, plant
+
+
+class Old(NamedTuple):
+    """A regular file that stands where something is to change."""
+
+    fd: int
+    stat: os.stat_result
+
+    @property
+    def print(self) -> Print:
+        return Print.of(self.stat)
+
+
+def keep_file(journal: Journal, number: str, old: Old, ref: Ref) -> Kept:
+    journal.refuse_over(old.stat.st_size, str(ref))
+    fd = journal.create(number)
+    try:
+        copy_all(old.fd, fd, old.stat.st_size)
+        if identity(os.fstat(old.fd)) != identity(old.stat):
+            raise changed()
+        os.fsync(fd)
+        mark = mark_of_file(fd)
+    finally:
+        os.close(fd)
+    return Kept(Version(old.print, mark), (Leaf((), Attributes.of(old.fd)),), old.stat.st_size)
+
+
+def keep_directory(journal: Journal, number: str, scan: Scan, contents: Contents, ref: Ref) -> Kept:
+    journal.refuse_over(contents.size, str(ref))
+    fd = journal.create_directory(number)
+    try:
+        plant(fd, contents.leaves, scan.open_file, contents.prints, private=True)
+    finally:
+        os.close(fd)
+    return Kept(Version(contents.prints[0], contents.mark), contents.leaves, contents.size)
+
+
+def put_back(journal: Journal, record: Record, kept: Kept, spot: Spot, instead: Print | None) -> None:
+    """The kept version where it was, in place of nothing or of the file `instead`, with its attributes and time."""
+    fd = journal.open_kept(record)
+    try:
+        attributes = kept.leaves[0].attributes
+        if attributes.is_directory:
+            with planted(spot, stray_of(record.id)) as made:
+                plant(made, kept.leaves, below(fd), private=False)
+            return
+        with Draft(spot.here, stray_of(record.id)) as draft:
+            copy_all(fd, draft.fd, os.fstat(fd).st_size)
+            draft.seal(attributes, after=None, times=True)
+            if instead is None:
+                draft.appear(spot.name)
+            else:
+                draft.replace(spot.name, instead)
+    finally:
+        os.close(fd)
+
+
+@contextmanager
+def planted(spot: Spot, stray: bytes) -> Iterator[int]:
+    """A directory to be filled out of sight; then it appears, where nothing may be."""
+    os.mkdir(stray, 0o700, dir_fd=spot.here)
+    fd = os.open(stray, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=spot.here)
+    try:
+        yield fd
+    finally:
+        os.close(fd)
+    spot.confirm()
+    rename_new(spot.here, stray, spot.here, spot.name)
+    os.fsync(spot.here)
+
+
+def hidden_scan(spot: Spot, number: str, ref: Ref) -> Scan:
+    """Of a directory that has lost its name for the moment."""
+    return Scan(spot.tree, (*spot.disk[:-1], stray_of(number).decode()), spot.place.names, ref)
+
+
+def mark_at(spot: Spot, ref: Ref) -> Version | None:
+    """What stands there now; None for nothing. ELOOP for a link."""
+    found = spot.look()
+    if found is None:
+        return None
+    if stat.S_ISDIR(found.st_mode):
+        return Version(Print.of(found), Scan(spot.tree, spot.disk, spot.place.names, ref).contents().mark)
+    fd = spot.open()
+    try:
+        return Version(Print.of(os.fstat(fd)), mark_of_file(fd))
+    finally:
+        os.close(fd)

@@ -1,0 +1,98 @@
+"""What the journal knows of one operation: enough to tell whether it was done, and to undo it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Final, Literal, NamedTuple
+
+from octavo.sources.file.tree import Names
+from octavo.sources.file.writing.attributes import Attributes
+from octavo.sources.file.writing.drafts import Print
+
+Op = Literal["write", "delete", "move", "copy", "make_directory"]
+Status = Literal["pending", "done", "void", "undoing", "undone"]
+
+
+UNKNOWN: Final = Print(0, 0, 0, 0)  # of a directory that is made after its record
+
+
+class Spelled(NamedTuple):
+    """A place by what stays when the configuration changes: the path of its root, and names as on disk."""
+
+    root: str
+    disk: Names
+
+
+class Leaf(NamedTuple):
+    """A file or a directory below one that is kept or copied; `()` is that one itself."""
+
+    path: Names
+    attributes: Attributes
+
+
+class Version(NamedTuple):
+    """`mark` is equal for equal content: a version that was put back is not the same file as before."""
+
+    print: Print
+    mark: str
+
+
+class Kept(NamedTuple):
+    """A version whose content is in the journal."""
+
+    version: Version
+    leaves: tuple[Leaf, ...]
+    size: int  # bytes in the journal
+
+    @property
+    def is_directory(self) -> bool:
+        return self.leaves[0].attributes.is_directory
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Record:
+    """After the operation, `new` stands at `place` instead of `old`; a move takes it from `source`, where it
+    was `moved`: another version when the two places are on two file systems."""
+
+    id: str
+    at: float
+    by: str
+    op: Op
+    place: Spelled
+    old: Kept | None = None
+    new: Version | None = None
+    source: Spelled | None = None
+    moved: Print | None = None
+    made: int = 0  # directories that had to be made above the place
+
+    def as_json(self) -> dict[str, Any]:
+        old = self.old and [
+            *_version(self.old.version), self.old.size,
+            [["/".join(leaf.path), leaf.attributes.as_json()] for leaf in self.old.leaves],
+        ]  # fmt: skip
+        return {
+            "id": self.id, "at": self.at, "by": self.by, "op": self.op, "place": self.place, "old": old,
+            "new": self.new and _version(self.new), "source": self.source, "moved": self.moved, "made": self.made,
+        }  # fmt: skip
+
+    @classmethod
+    def from_json(cls, value: dict[str, Any]) -> Record:
+        old, new, source, moved = value["old"], value["new"], value["source"], value["moved"]
+        return cls(
+            id=value["id"], at=value["at"], by=value["by"], op=value["op"], place=_spelled(value["place"]),
+            old=Kept(Version(Print(*old[0]), old[1]), tuple(_leaf(*leaf) for leaf in old[3]), old[2]) if old else None,
+            new=Version(Print(*new[0]), new[1]) if new else None, source=_spelled(source) if source else None,
+            moved=Print(*moved) if moved else None, made=value["made"],
+        )  # fmt: skip
+
+
+def _version(version: Version) -> list[Any]:
+    return [version.print, version.mark]
+
+
+def _spelled(value: list[Any]) -> Spelled:
+    return Spelled(value[0], tuple(value[1]))
+
+
+def _leaf(path: str, attributes: list[Any]) -> Leaf:
+    return Leaf(tuple(path.split("/")) if path else (), Attributes.from_json(attributes))

@@ -1,0 +1,171 @@
+"""Where something is to change: the open directory and a name in it. Links are never followed on the way."""
+
+from __future__ import annotations
+
+import errno
+import hashlib
+import os
+import stat
+import unicodedata
+from collections.abc import Sequence
+from typing import Final
+
+from octavo.core.errors import Conflict, Forbidden
+from octavo.core.ref import Ref
+from octavo.sources.file.addresses import Where
+from octavo.sources.file.faults import ABSENT
+from octavo.sources.file.forest import Place
+from octavo.sources.file.resolve import find, resolve
+from octavo.sources.file.tree import Names, Tree
+from octavo.sources.file.writing.drafts import changed
+
+_MARKED_BY_CONTENT: Final = 16 << 20  # bytes; larger files are told apart by size and time
+_CHUNK: Final = 1 << 20
+_NAMED_DESCRIPTORS: Final = os.path.isdir("/proc/self/fd")
+
+
+class Spot:
+    """To be closed. Everything is done with `here` and `name`; `disk` leads there from the root. When an error
+    closes it, the directories that were `made` for it go again."""
+
+    def __init__(self, tree: Tree, root: int, disk: Names, made: int = 0) -> None:
+        self.tree = tree
+        self.disk = disk
+        self.place = Place(tuple(unicodedata.normalize("NFC", name) for name in disk), root)
+        self.name = disk[-1].encode()
+        self.made = made
+        self.here = tree.open_above(disk)
+
+    def __enter__(self) -> Spot:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        os.close(self.here)
+        if kind is not None:
+            self.remove_made(self.made)
+
+    def remove_made(self, count: int) -> None:
+        """The directories above it, as far as they are empty."""
+        for depth in range(1, count + 1):
+            try:
+                with Spot(self.tree, self.place.root, self.disk[:-depth]) as above:
+                    os.rmdir(above.name, dir_fd=above.here)
+            except OSError:
+                return
+
+    def confirm(self) -> None:
+        """ESTALE when the directory is no longer where it was opened: what is done in it would be done elsewhere."""
+        try:
+            there = self.tree.root.stat(self.disk[:-1])
+        except OSError:
+            raise changed() from None
+        if not os.path.samestat(there, os.fstat(self.here)):
+            raise changed()
+
+    def look(self) -> os.stat_result | None:
+        try:
+            return os.stat(self.name, dir_fd=self.here, follow_symlinks=False)
+        except FileNotFoundError:
+            return None
+
+    def open(self) -> int:
+        """For reading: a regular file or a directory. ELOOP for a link, ESTALE for one that is not in `here`."""
+        found = self.look()
+        if found is None:
+            raise changed()
+        if stat.S_ISLNK(found.st_mode):
+            raise OSError(errno.ELOOP, os.strerror(errno.ELOOP))
+        fd = self.tree.root.open(self.disk, "read")
+        try:
+            if not os.path.samestat(found, os.fstat(fd)):
+                raise changed()
+        except BaseException:
+            os.close(fd)
+            raise
+        return fd
+
+
+def spot_of(trees: Sequence[Tree], where: Where) -> Spot | None:
+    """Where the first root has something under these names, whatever it is."""
+    for k in where.roots:
+        try:
+            disk = resolve(trees[k].root, where.names[:-1], follow=False)
+            parent = trees[k].root.open(disk, "look")
+            try:
+                name, _ = find(parent, where.names[-1])
+            finally:
+                os.close(parent)
+            return Spot(trees[k], k, (*disk, name))
+        except OSError as error:
+            if error.errno not in ABSENT - {errno.ELOOP}:
+                raise
+    return None
+
+
+def made_spot(tree: Tree, k: int, names: Names) -> Spot:
+    """Where something new is to stand; the directories above it are made where they are missing."""
+    disk: Names = ()
+    made = 0
+    here = tree.root.step(tree.root.fd, ".")
+    try:
+        for name in names[:-1]:
+            try:
+                name, found = find(here, name)
+                if stat.S_ISLNK(found.st_mode):
+                    raise OSError(errno.ELOOP, os.strerror(errno.ELOOP))
+            except FileNotFoundError:
+                made += _make(tree, (*disk, name))
+            below = tree.root.step(here, name)
+            os.close(here)
+            here = below
+            disk = (*disk, name)
+    finally:
+        os.close(here)
+    return Spot(tree, k, (*disk, names[-1]), made)
+
+
+def _make(tree: Tree, disk: Names) -> bool:
+    above = tree.open_above(disk)
+    try:
+        os.mkdir(disk[-1].encode(), dir_fd=above)
+        os.fsync(above)
+    except FileExistsError:  # somebody else made it, or something else: the next step tells
+        return False
+    finally:
+        os.close(above)
+    return True
+
+
+def refuse_unwritable(ref: Ref, fd: int, found: os.stat_result) -> None:
+    """Somebody took the right to write away on purpose; that we could rename over it does not matter."""
+    uri = str(ref)
+    if not found.st_mode & 0o222 or not _may_write(fd):
+        raise Forbidden(f"The file is read-only: {uri}", uri=uri)
+
+
+def refuse_linked(ref: Ref, found: os.stat_result) -> None:
+    uri = str(ref)
+    if found.st_nlink > 1:
+        raise Conflict(
+            f"{uri} has {found.st_nlink} hard links, and replacing it would part them; write a copy instead", uri=uri
+        )
+
+
+def _may_write(fd: int) -> bool:
+    """Access control lists included. Where descriptors have no names, the bits of the owner decide."""
+    if not _NAMED_DESCRIPTORS:
+        return bool(os.fstat(fd).st_mode & stat.S_IWUSR)
+    return os.access(f"/proc/self/fd/{fd}", os.W_OK, effective_ids=os.access in os.supports_effective_ids)
+
+
+def mark_of_file(fd: int) -> str:
+    """Equal for equal content."""
+    found = os.fstat(fd)
+    if found.st_size > _MARKED_BY_CONTENT:
+        return f"{found.st_size}:{found.st_mtime_ns}"
+    digest = hashlib.sha256()
+    at = 0
+    while piece := os.pread(fd, _CHUNK, at):
+        digest.update(piece)
+        at += len(piece)
+    return digest.hexdigest()

@@ -1,0 +1,66 @@
+"""Cursors of the tools: where a walk over the files of a scope goes on."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import json
+from collections.abc import AsyncIterator, Awaitable, Callable
+from typing import Any, NamedTuple
+
+from octavo.core.errors import InvalidParams
+from octavo.core.model import Entry, Page
+
+# Gives one page: (cursor, limit).
+Ask = Callable[[str | None, int], Awaitable[Page[Entry]]]
+
+
+class Step(NamedTuple):
+    """One file of a walk, with what is needed to stop before or after it."""
+
+    entry: Entry
+    page: Page[Entry]
+    cursor: str | None  # of the page
+    number: int  # on the page, from 0
+
+
+class Walk:
+    """Files page by page, from a cursor on. Only pages that are needed are asked."""
+
+    def __init__(self, ask: Ask, cursor: str | None, *, page: int) -> None:
+        self._ask, self._cursor, self._limit = ask, cursor, page
+
+    async def __aiter__(self) -> AsyncIterator[Step]:
+        cursor = self._cursor
+        while True:
+            page = await self._ask(cursor, self._limit)
+            for number, entry in enumerate(page.items):
+                yield Step(entry, page, cursor, number)
+            if page.cursor is None:
+                return
+            cursor = page.cursor
+
+    async def before(self, step: Step) -> str | None:
+        """The cursor with which a walk begins at this file; None is the beginning."""
+        if not step.number:
+            return step.cursor
+        page = await self._ask(step.cursor, step.number)
+        last = step.page.items[step.number - 1].ref
+        if page.cursor is not None and page.items and page.items[-1].ref == last:
+            return page.cursor
+        return step.cursor  # it has changed meanwhile: rather tell something twice than leave it out
+
+
+def sealed(*parts: Any) -> str:
+    return base64.urlsafe_b64encode(json.dumps(parts, ensure_ascii=False).encode()).decode("ascii").rstrip("=")
+
+
+def opened(cursor: str, *kinds: type | tuple[type, ...]) -> list[Any]:
+    """Raises InvalidParams for what `sealed` did not make of parts of these kinds."""
+    try:
+        parts: Any = json.loads(base64.urlsafe_b64decode(cursor.encode("ascii") + b"=="))
+    except (binascii.Error, ValueError, RecursionError):
+        parts = None
+    if isinstance(parts, list) and len(parts) == len(kinds) and all(map(isinstance, parts, kinds)):
+        return parts
+    raise InvalidParams("The cursor does not belong to this tool; begin again without one", reason="invalid_cursor")

@@ -1,0 +1,168 @@
+"""The tool `search`: files by name, or lines by what stands in them.
+
+A source finds candidates in the text as it is; what counts are hits in the text that the caller may see, so that a
+secret cannot be found by guessing it.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from functools import partial
+from typing import Any, Final
+
+from octavo.core.errors import OctavoError, RateLimited
+from octavo.core.model import Entry
+from octavo.core.query import ContentQuery, NameQuery
+from octavo.core.surface import ToolResult
+from octavo.text.hits import Hit, matches
+from octavo.tools.builtin import defining as d
+from octavo.tools.builtin.addresses import address
+from octavo.tools.builtin.places import Step, Walk, opened, sealed
+from octavo.tools.builtin.room import Budget, Room
+from octavo.tools.context import ToolContext
+from octavo.tools.registry import Tool
+
+READS: Final = 500  # candidates that one call reads
+_NAMES_PAGE: Final = 100
+_READ_PAGE: Final = 20
+
+
+class Answer:
+    """What was found, by file, as far as there is room for it. `limit` counts hits, or files where names are asked."""
+
+    def __init__(self, limit: int, budget: Budget) -> None:
+        self._limit, self._room = limit, Room(budget)
+        self.files: list[dict[str, Any]] = []
+        self.lines: list[str] = []
+        self.count = 0
+
+    @property
+    def left(self) -> int:
+        return self._limit - self.count
+
+    def takes(self, told: dict[str, Any], lines: Sequence[str], count: int) -> bool:
+        fits = self.count < self._limit and self._room.take(json.dumps(told, ensure_ascii=False), *lines)
+        if fits:
+            self.files.append(told)
+            self.lines += lines
+            self.count += count
+        return fits
+
+    def result(self, cursor: str | None) -> ToolResult:
+        structured: dict[str, Any] = {"files": self.files}
+        lines = self.lines or ["Nothing was found" + (" so far" if cursor is not None else "")]
+        if cursor is not None:
+            structured["cursor"] = cursor
+            lines = [*lines, f"[more: call again with cursor: {cursor}]"]
+        return d.result("\n".join(lines), structured)
+
+
+async def _search(budget: Budget, ctx: ToolContext, asked: Mapping[str, Any]) -> ToolResult:
+    uri, text = address(asked.get("target", "")), asked["query"]
+    inner: str | None = opened(asked["cursor"], (str, type(None)))[0] if "cursor" in asked else None
+    answer = Answer(asked.get("limit", 100), budget)
+    if asked.get("kind") == "names":
+        names = NameQuery(text)
+        walk = Walk(lambda at, n: ctx.search(uri, names, cursor=at, limit=n), inner, page=_NAMES_PAGE)
+        async for step in walk:
+            if not answer.takes(d.facts(step.entry), [_spelled(step.entry)], 1):
+                return answer.result(sealed(await walk.before(step)))
+        return answer.result(None)
+    query = ContentQuery(
+        text=text,
+        regex=asked.get("regex", False),
+        case=asked.get("case", "smart"),
+        word=asked.get("word", False),
+        include=tuple(asked.get("include", ())),
+        exclude=tuple(asked.get("exclude", ())),
+    )
+    walk = Walk(lambda at, n: ctx.search(uri, query, cursor=at, limit=n), inner, page=_READ_PAGE)
+    return await _in_contents(ctx, walk, query, asked.get("context", 0), answer)
+
+
+async def _in_contents(ctx: ToolContext, walk: Walk, query: ContentQuery, context: int, answer: Answer) -> ToolResult:
+    reads = 0
+    async for step in walk:
+        if answer.left <= 0 or reads == READS:
+            return answer.result(sealed(await walk.before(step)))
+        reads += 1
+        if not await _takes(ctx, step, query, context, answer):
+            return answer.result(sealed(await walk.before(step)))
+        if step.number == len(step.page.items) - 1 and step.page.cursor is not None:
+            await ctx.progress(reads, message=f"{answer.count} hits in {len(answer.files)} files")
+    return answer.result(None)
+
+
+async def _takes(ctx: ToolContext, step: Step, query: ContentQuery, context: int, answer: Answer) -> bool:
+    """False when the hits of this file are left to the next answer."""
+    hits, more = await _hits(ctx, step.entry, query, context, answer.left)
+    while hits:
+        told: dict[str, Any] = {"uri": str(step.entry.ref), "hits": [_told(hit) for hit in hits]}
+        lines = [_spelled(step.entry), *(line for hit in hits for line in _lines(hit))]
+        if more:
+            told["more"] = True
+            lines.append("  [more hits in this file]")
+        if answer.takes(told, lines, len(hits)):
+            return True
+        if answer.files:
+            return False
+        hits, more = hits[: len(hits) // 2], True  # one file alone is too much: the first of its hits
+    return True
+
+
+async def _hits(
+    ctx: ToolContext, entry: Entry, query: ContentQuery, context: int, limit: int
+) -> tuple[list[Hit], bool]:
+    try:
+        body = (await ctx.read(str(entry.ref))).body
+    except RateLimited:
+        raise
+    except OctavoError:  # gone, too large, or no longer to be read: then it has no hits either
+        return [], False
+    found = matches(body, query, context, limit=limit + 1) if isinstance(body, str) else []
+    return found[:limit], len(found) > limit
+
+
+def _told(hit: Hit) -> dict[str, Any]:
+    told: dict[str, Any] = {"line": hit.line, "column": hit.column, "text": hit.text}
+    around = {"before": list(hit.before), "after": list(hit.after)}
+    return told | {key: lines for key, lines in around.items() if lines}
+
+
+def _lines(hit: Hit) -> list[str]:
+    """As grep writes them: `:` after the number of a hit, `-` after that of a neighbour."""
+    first = hit.line - len(hit.before)
+    before = [f"  {number}- {line}" for number, line in enumerate(hit.before, first)]
+    after = [f"  {number}- {line}" for number, line in enumerate(hit.after, hit.line + 1)]
+    return [*before, f"  {hit.line}: {hit.text}", *after]
+
+
+def _spelled(entry: Entry) -> str:
+    return entry.ref.path if entry.ref.scheme == "file" and not entry.ref.absolute else str(entry.ref)
+
+
+def search_tool(budget: Budget) -> Tool:
+    return d.tool(
+        "search",
+        "Search files",
+        "Lines that contain query (text, or an RE2 regex), or files by name (kind: names; part of a path, or a glob), "
+        "below target. Leaves out what .gitignore names.",
+        partial(_search, budget),
+        d.READS,
+        {
+            "query": d.TEXT,
+            "target": d.TEXT,
+            "kind": d.one_of("content", "names"),
+            "regex": d.FLAG,
+            "case": d.said(d.FLAG, "default: if query has capitals"),
+            "word": d.FLAG,
+            "context": d.said(d.at_least(0, 20), "lines around"),
+            "include": d.said(d.TEXTS, "globs"),
+            "exclude": d.TEXTS,
+            "limit": d.at_least(1, 1000),
+            "cursor": d.TEXT,
+        },
+        required=["query"],
+        gives=d.an_object({"files": d.a_list(), "cursor": d.TEXT}, ["files"]),
+    )

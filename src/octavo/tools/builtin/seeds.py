@@ -1,0 +1,75 @@
+"""The toolset `seed`: further names for reading and writing, with one argument `path` and one block of text.
+
+They are names only: what they ask for is decided like a call of the tool that CANONICAL says.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from octavo.core.errors import InvalidParams
+from octavo.core.surface import Text, ToolResult
+from octavo.tools.builtin import defining as d
+from octavo.tools.builtin.addresses import address
+from octavo.tools.context import ToolContext
+from octavo.tools.registry import Tool
+
+CANONICAL: Final[Mapping[str, str]] = {
+    "file-reader": "read",
+    "readFile": "read",
+    "writeFile": "write",
+    "createDirectory": "create_directory",
+    "deleteFile": "delete",
+}
+
+
+async def _read(ctx: ToolContext, asked: Mapping[str, Any]) -> ToolResult:
+    content = await ctx.read(address(asked["path"]))
+    if isinstance(content.body, bytes):
+        raise InvalidParams(f"{asked['path']} is no text, but {content.entry.mime_type}: use the tool read")
+    return _said(content.body)
+
+
+async def _write(ctx: ToolContext, asked: Mapping[str, Any]) -> ToolResult:
+    entry = await ctx.write(address(asked["path"]), asked["content"])
+    return _said(f"Wrote {entry.ref}")
+
+
+async def _create_directory(ctx: ToolContext, asked: Mapping[str, Any]) -> ToolResult:
+    uri = address(asked["path"])
+    await ctx.make_directory(uri)
+    return _said(f"{uri} is a folder")
+
+
+async def _delete(ctx: ToolContext, asked: Mapping[str, Any]) -> ToolResult:
+    uri = address(asked["path"])
+    await ctx.delete(uri)
+    return _said(f"Deleted {uri}")
+
+
+def _said(text: str) -> ToolResult:
+    return ToolResult(content=(Text(text),))
+
+
+def seed_tools(*, write: bool) -> list[Tool]:
+    path = {"path": d.said(d.TEXT, "a path or a URI")}
+    with_content = {**path, "content": d.TEXT}
+    reading = [
+        d.tool(name, "Read a file", "The text of a file.", _read, d.READS, path, required=["path"], lane_safe=True)
+        for name in ("file-reader", "readFile")
+    ]
+    if not write:
+        return reading
+    return [
+        *reading,
+        d.tool(
+            "writeFile", "Write a file", "Makes or replaces a file.", _write, d.REPLACES, with_content,
+            required=["path", "content"],
+        ),
+        d.tool(
+            "createDirectory", "Create a folder", "Makes a folder, and those above it.", _create_directory, d.ADDS,
+            path, required=["path"],
+        ),
+        d.tool("deleteFile", "Delete a file", "Deletes a file or folder.", _delete, d.REMOVES, path, required=["path"]),
+    ]  # fmt: skip

@@ -1,0 +1,101 @@
+"""The tools that make, take away and bring back: `write`, `create_directory`, `delete`, `undo`."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+from collections.abc import Mapping
+from typing import Any
+
+from octavo.core.errors import InvalidParams
+from octavo.core.model import Entry
+from octavo.core.surface import ToolResult
+from octavo.tools.builtin import defining as d
+from octavo.tools.builtin.addresses import address
+from octavo.tools.context import ToolContext
+from octavo.tools.registry import Tool
+
+IF_MATCH = d.said(d.TEXT, "version or etag")
+STATED = d.an_object({"uri": d.TEXT}, ["uri"])
+
+
+def stated(entry: Entry, sentence: str) -> ToolResult:
+    """What a change answers: where the file is now, and its version for the next change."""
+    return d.result(sentence, {**d.facts(entry), "version": entry.version})
+
+
+async def _write(ctx: ToolContext, asked: Mapping[str, Any]) -> ToolResult:
+    mode = asked.get("mode", "upsert")
+    entry = await ctx.write(
+        address(asked["target"]),
+        _body(asked),
+        if_match=asked.get("if_match"),
+        mode=mode,
+        encoding=asked.get("encoding"),
+    )
+    done = "Appended to" if mode == "append" else "Wrote"
+    return stated(entry, f"{done} {entry.ref}, which has {d.sized(entry.size)} (version {entry.version})")
+
+
+def _body(asked: Mapping[str, Any]) -> str | bytes:
+    if ("content" in asked) is ("base64" in asked):
+        raise InvalidParams("Give the text as content, or bytes as base64: one of the two")
+    if "content" in asked:
+        text: str = asked["content"]
+        return text
+    if "encoding" in asked:
+        raise InvalidParams("Bytes have no encoding: leave it out, or give the text as content")
+    try:
+        return base64.b64decode(asked["base64"], validate=True)
+    except (binascii.Error, ValueError):
+        raise InvalidParams("base64 is not valid base64") from None
+
+
+async def _delete(ctx: ToolContext, asked: Mapping[str, Any]) -> ToolResult:
+    uri = address(asked["target"])
+    await ctx.delete(uri, if_match=asked.get("if_match"))
+    return d.result(f"Deleted {uri}; undo brings it back", {"uri": uri})
+
+
+async def _create_directory(ctx: ToolContext, asked: Mapping[str, Any]) -> ToolResult:
+    uri = address(asked["target"])
+    await ctx.make_directory(uri)
+    return d.result(f"{uri} is a folder", {"uri": uri})
+
+
+async def _undo(ctx: ToolContext, asked: Mapping[str, Any]) -> ToolResult:
+    undone = [
+        {"op": str(one.op), "uri": str(one.ref), "effect": str(one.effect)}
+        for one in await ctx.undo(count=asked.get("count", 1))
+    ]
+    lines = [f"{one['op']} {one['uri']}: {one['effect']}" for one in undone]
+    return d.result("\n".join(lines) or "Nothing is there to undo", {"undone": undone})
+
+
+def writing_tools() -> list[Tool]:
+    target = {"target": d.TEXT}
+    return [
+        d.tool(
+            "write", "Write a file", "Creates, replaces or appends to a file; makes its folders.",
+            _write, d.REPLACES,
+            {
+                **target, "content": d.TEXT, "base64": d.TEXT,
+                "mode": d.one_of("upsert", "create", "overwrite", "append"),
+                "encoding": d.said(d.TEXT, "default: that of the file, or UTF-8"),
+                "if_match": IF_MATCH,
+            },
+            required=["target"], gives=STATED,
+        ),
+        d.tool(
+            "delete", "Delete", "Deletes a file or folder; undo brings it back.",
+            _delete, d.REMOVES, {**target, "if_match": IF_MATCH}, required=["target"], gives=STATED,
+        ),
+        d.tool(
+            "create_directory", "Create a folder", "Makes a folder, and those above it.",
+            _create_directory, d.ADDS, target, required=["target"], gives=STATED,
+        ),
+        d.tool(
+            "undo", "Undo", "Takes back your newest changes.",
+            _undo, d.REPLACES, {"count": d.at_least(1, 100)}, gives=d.an_object({"undone": d.a_list()}, ["undone"]),
+        ),
+    ]  # fmt: skip

@@ -1,0 +1,199 @@
+"""`list` and `search`: what is shown, in which form, page by page, and to whom."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from octavo.core.errors import InvalidParams
+
+pytestmark = [pytest.mark.anyio, pytest.mark.seed("T4", "F6")]
+
+TREE: dict[str, str | bytes] = {
+    "readme.md": "hello",
+    "docs/a.md": "alpha beta\nsecond\n",
+    "docs/deep/b.md": "Beta\n",
+    "docs/deep/er/c.txt": "x" * 100,
+    "src/main.py": "def beta():\n    return 1\n",
+    "한글/문서.md": "안녕하세요\n",
+}
+
+
+async def names(tools: Any, **asked: Any) -> list[str]:
+    return [entry["uri"].removeprefix("file://") for entry in (await tools.data("list", **asked))["entries"]]
+
+
+async def test_one_level_is_listed_with_folders_and_sizes(serve: Any) -> None:
+    tools = await serve(files=TREE)
+    result = await tools("list")
+    entries = result.structured["entries"]
+    assert [(one["uri"], one["name"], one["type"], one.get("size")) for one in entries] == [
+        ("file://docs", "docs", "directory", None),
+        ("file://readme.md", "readme.md", "file", 5),
+        ("file://src", "src", "directory", None),
+        ("file://한글", "한글", "directory", None),
+    ]
+    assert entries[1]["modified"].endswith("Z")
+    assert result.content[0].text.splitlines() == ["docs/", "readme.md  5 bytes", "src/", "한글/"]
+
+
+@pytest.mark.parametrize("target", ["docs", "/docs/", "file://docs", "file://docs/"])
+async def test_a_folder_is_listed_to_a_depth(serve: Any, target: str) -> None:
+    tools = await serve(files=TREE)
+    assert await names(tools, target=target) == ["docs/a.md", "docs/deep"]
+    assert await names(tools, target=target, depth=2) == ["docs/a.md", "docs/deep", "docs/deep/b.md", "docs/deep/er"]
+    assert len(await names(tools, target=target, depth=0)) == 5
+
+
+async def test_an_absolute_address_is_listed_like_a_relative_one(serve: Any) -> None:
+    tools = await serve(files=TREE)
+    assert await names(tools, target=f"file://{tools.root}/docs") == ["docs/a.md", "docs/deep"]
+
+
+async def test_a_tree_is_indented(serve: Any) -> None:
+    tools = await serve(files=TREE)
+    said = await tools.text("list", target="docs", depth=0, form="tree")
+    assert said.splitlines() == [
+        "a.md  18 bytes", "deep/", "  b.md  5 bytes", "  er/", "    c.txt  100 bytes",
+    ]  # fmt: skip
+
+
+async def test_a_pattern_chooses_and_sizes_sort(serve: Any) -> None:
+    tools = await serve(files=TREE)
+    assert await names(tools, depth=0, pattern="*.md") == ["docs/a.md", "docs/deep/b.md", "readme.md", "한글/문서.md"]
+    assert await names(tools, depth=0, pattern="docs/**/*.txt") == ["docs/deep/er/c.txt"]
+    by_size = await tools.data("list", depth=0, sort="size", limit=2)
+    assert [one["name"] for one in by_size["entries"]] == ["c.txt", "main.py"]
+    more = await tools.data("list", depth=0, sort="size", limit=2, cursor=by_size["cursor"])
+    assert [one["name"] for one in more["entries"]] == ["a.md", "문서.md"]
+    with pytest.raises(InvalidParams, match="tree"):
+        await tools("list", form="tree", sort="size")
+
+
+@pytest.mark.parametrize("depth", [0, 1, 2])
+@pytest.mark.parametrize("limit", [1, 2, 5])
+async def test_pages_give_everything_once(serve: Any, depth: int, limit: int) -> None:
+    files = {f"{a}/{b}/{c}.txt": "x" for a in "abc" for b in "de" for c in "fgh"} | {"z.txt": ""}
+    tools = await serve(files=files)
+    whole = await names(tools, depth=depth, limit=1000)
+    got, asked = list[str](), dict[str, Any]()
+    for _ in range(60):
+        page = await tools.data("list", depth=depth, limit=limit, **asked)
+        got += [one["uri"].removeprefix("file://") for one in page["entries"]]
+        if "cursor" not in page:
+            break
+        asked = {"cursor": page["cursor"]}
+    assert got == whole
+    assert len(set(got)) == len(got)
+
+
+async def test_a_long_listing_stays_inside_of_the_budget(serve: Any) -> None:
+    tools = await serve(files={f"{n:04d}-{'name' * 30}.txt": "" for n in range(400)})
+    result = await tools("list", limit=1000)
+    assert "cursor" in result.structured
+    assert len(result.content[0].text) + len(str(result.structured)) < 64_000
+
+
+async def test_nothing_is_an_empty_list(serve: Any) -> None:
+    tools = await serve()
+    assert await tools.data("list", target="missing") == {"entries": []}
+    with pytest.raises(InvalidParams):
+        await tools("list", cursor="nonsense")
+
+
+async def test_names_are_found_by_part_or_pattern(serve: Any) -> None:
+    tools = await serve(files=TREE)
+
+    async def found(query: str, **asked: Any) -> list[str]:
+        files = (await tools.data("search", query=query, kind="names", **asked))["files"]
+        return [one["uri"].removeprefix("file://") for one in files]
+
+    assert await found("DEEP") == ["docs/deep/b.md", "docs/deep/er/c.txt"]
+    assert await found("*.md", target="docs") == ["docs/a.md", "docs/deep/b.md"]
+    assert await found("문서") == ["한글/문서.md"]
+
+
+async def test_lines_are_found_and_grouped_by_file(serve: Any) -> None:
+    tools = await serve(files=TREE)
+    result = await tools("search", query="beta", context=1)
+    assert result.structured["files"] == [
+        {"uri": "file://docs/a.md", "hits": [{"line": 1, "column": 7, "text": "alpha beta", "after": ["second"]}]},
+        {"uri": "file://docs/deep/b.md", "hits": [{"line": 1, "column": 1, "text": "Beta"}]},
+        {
+            "uri": "file://src/main.py",
+            "hits": [{"line": 1, "column": 5, "text": "def beta():", "after": ["    return 1"]}],
+        },
+    ]
+    assert result.content[0].text.splitlines()[:3] == ["docs/a.md", "  1: alpha beta", "  2- second"]
+
+
+@pytest.mark.parametrize(
+    ("asked", "found"),
+    [
+        ({"query": "Beta"}, ["b.md"]),
+        ({"query": "Beta", "case": False}, ["a.md", "b.md", "main.py"]),
+        ({"query": "bet"}, ["a.md", "b.md", "main.py"]),
+        ({"query": "bet", "word": True}, []),
+        ({"query": r"^def \w+", "regex": True}, ["main.py"]),
+        ({"query": "beta", "include": ["*.md"]}, ["a.md", "b.md"]),
+        ({"query": "beta", "exclude": ["docs/*"]}, ["main.py"]),
+        ({"query": "beta", "target": "docs/deep"}, ["b.md"]),
+        ({"query": "안녕"}, ["문서.md"]),
+    ],
+)
+async def test_a_query_can_be_narrowed(serve: Any, asked: dict[str, Any], found: list[str]) -> None:
+    tools = await serve(files=TREE)
+    files = (await tools.data("search", **asked))["files"]
+    assert [one["uri"].rpartition("/")[2] for one in files] == found
+
+
+async def test_hits_come_page_by_page(serve: Any) -> None:
+    tools = await serve(files={f"{n:02d}.txt": "needle\nneedle\n" for n in range(30)})
+    got, asked = list[str](), dict[str, Any]()
+    for _ in range(40):
+        page = await tools.data("search", query="needle", limit=7, **asked)
+        got += [one["uri"] for one in page["files"]]
+        if "cursor" not in page:
+            break
+        asked = {"cursor": page["cursor"]}
+    assert got == sorted(set(got))
+    assert len(got) == 30
+
+
+async def test_hits_stay_inside_of_the_budget(serve: Any) -> None:
+    line = "needle " + "word " * 60 + "\n"
+    tools = await serve(files={"a.txt": line * 900, "b.txt": line})
+    result = await tools("search", query="needle", limit=1000)
+    assert len(result.content[0].text) + len(str(result.structured)) < 64_000
+    assert [(one["uri"], one.get("more")) for one in result.structured["files"]] == [
+        ("file://a.txt", True), ("file://b.txt", None),
+    ]  # fmt: skip
+    assert "[more hits in this file]" in result.content[0].text
+
+
+async def test_a_secret_is_not_found_by_guessing(serve: Any) -> None:
+    tools = await serve(files={"a.txt": "key = AKIAQ3EGRJ5KLMNOPQR7\n"})
+    for guess in ("AKIAQ3EGRJ5KLMNOPQR7", "AKIA"):
+        assert await tools.data("search", query=guess) == {"files": []}
+
+
+POLICY = """
+    sources: {work: {kind: file, roots: [./work], extensions: ["*"], write: true}}
+    agents: {brand: {}}
+    policy:
+      - {who: brand, may: [list, read, search], what: "file://*"}
+      - {who: brand, may: "*", what: "file://hr/*", effect: deny, why: "HR is not for agents", hide: true}
+"""
+
+
+async def test_who_may_not_read_a_folder_sees_nothing_of_it(serve: Any) -> None:
+    tools = await serve(POLICY, {"docs/a.md": "pay day", "hr/pay.md": "pay day"})
+    for form in ("flat", "tree"):
+        said = await tools("list", who="brand", depth=0, form=form)
+        assert "hr" not in said.content[0].text + str(said.structured)
+    assert (await tools.data("list", who="brand", target="hr"))["entries"] == []
+    assert len((await tools.data("search", who="brand", query="pay"))["files"]) == 1
+    assert (await tools.data("search", who="brand", query="pay", kind="names"))["files"] == []
+    result = await tools("read", who="brand", targets=["docs/a.md", "hr/pay.md"])
+    assert "pay day" not in result.content[1].text
