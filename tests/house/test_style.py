@@ -15,7 +15,7 @@ TESTS = ROOT / "tests"
 OWNERS: dict[str, tuple[str, ...]] = {
     "opens files": ("stores", "config", "sources/file", "cli", "prompts/loader.py", "transport/mcp/stdio.py"),
     "sees the environment": ("cli", "config"),
-    "starts programs": ("tools/builtin/process", "gateway"),
+    "starts programs": ("tools/builtin/process", "gateway", "sources/_shared/documents/child.py"),
     "opens connections": ("sources/_shared/http", "cli"),
     "tells the time": ("core/clock.py",),
     "runs text as code": (),
@@ -97,11 +97,11 @@ def _of_call(node: ast.AST) -> str | None:
     if not isinstance(node, ast.Call):
         return None
     name = dotted(node.func)
-    if name in PROGRAMS:
+    method = node.func.attr if isinstance(node.func, ast.Attribute) else ""
+    if name in PROGRAMS or method in ("subprocess_exec", "subprocess_shell"):
         return "starts programs"
     if name in CODE:
         return "runs text as code"
-    method = node.func.attr if isinstance(node.func, ast.Attribute) else ""
     if name in OPENERS or method in PATH_METHODS or (method == "open" and _mode(node) is not None):
         return "opens files"
     return None
