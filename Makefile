@@ -49,6 +49,7 @@ conformance: $(VENV)/dev
 
 bench: $(VENV)/dev
 	@$(BIN)/python bench/run.py
+	@$(BIN)/python bench/hostile.py
 
 race: $(VENV)/dev
 	@$(BIN)/python -m tests.security.race --reads 1000000 --mode openat2
