@@ -34,6 +34,8 @@ MUTANTS: dict[str, tuple[str, str, str]] = {
     "_meta of the handshake era": (LANE, "if meta not in self._known if modern else meta:", "if meta not in self._known if modern else False:"),
     "only the envelope is learnt": (LANE, "set(said) <= _ENVELOPE", "True"),
     "the bounds": (LANE, "if not (_is_shortest(frame, request, params, meta) or _within_bounds(frame, request, params, meta)):", "if False:"),
+    "zeros before a number": (LANE, "if digits[0] != _ZERO or len(digits) == 1 else (0, b\"\")", ""),
+    "the digits of a number": (LANE, "or not digits.isdigit() ", ""),
     "the shortest frame": (LANE, "        and len(frame)\n        == _SHORTEST", "        and 0 < _SHORTEST"),
     "integers of 64 bits": (LANE, "elif not _LEAST < request_id < _MOST:", "elif False:"),
     "a colon as an escape": (LANE, ' and b"\\\\u003" not in frame', ""),

@@ -37,6 +37,14 @@ def lines(era: str) -> list[list[bytes]]:
         *(
             _line(uri, head=f'"jsonrpc":"2.0","id":{request_id},')
             for request_id in (
+                "7",
+                "007",
+                "0",
+                "00",
+                "-0",
+                "+7",
+                " 8",
+                "8 ",
                 "null",
                 "true",
                 "1.0",

@@ -39,7 +39,8 @@ from octavo.pipeline.rulebook import CLOSED, OPEN, Decision, Rule, Rulebook
 
 __all__ = ["Decision", "Policy", "Rule"]
 
-_ARRANGING: frozenset[Op] = frozenset(("delete", "move", "copy", "undo"))
+# What is decided in a way of its own; for the rest one look at the address is enough.
+_SPECIAL: frozenset[Op] = frozenset(("templates", "watch", "search", "delete", "move", "copy", "undo"))
 _FINDING: tuple[Verb, ...] = ("search", "read")
 MEMO_SIZE = 50_000  # decisions kept; all are dropped when it is full
 MEMO_CHARACTERS = 256  # of an address worth keeping: clients choose how long theirs are
@@ -141,16 +142,10 @@ class Policy:
                 raise told(call, outside) from None
             call = call._replace(ref=ref)
             call.trail.ref = ref  # the record names a thing by one address, however it was asked for
-        if op == "templates":
-            return self._templates(call, call_next)
         if ref.scheme not in self._served and ref.scheme != "*":
             raise InvalidParams(f"No source serves {ref.scheme}:// here", uri=call.uri, reason="unknown_scheme")
-        if op == "watch":
-            return self._watch(call, call_next)
-        if op == "search":
-            return self._later(call, self._search(call, call_next))
-        if op in _ARRANGING:
-            return self._later(call, self._arrange(call, call_next))
+        if op in _SPECIAL:
+            return self._special(call, call_next)
         if op != "list" and op != "complete":
             verb = VERB_OF[op]
             decision = self.decide(call.principal, verb, ref)
@@ -167,6 +162,14 @@ class Policy:
         except OctavoError as raised:
             raise told(call, raised) from None
         return self._later(call, reply) if type(reply) is CoroutineType else self._led(call, reply)
+
+    def _special(self, call: Call, call_next: Next) -> Reply:
+        if call.op == "templates":
+            return self._templates(call, call_next)
+        if call.op == "watch":
+            return self._watch(call, call_next)
+        work = self._search(call, call_next) if call.op == "search" else self._arrange(call, call_next)
+        return self._later(call, work)
 
     async def _later(self, call: Call, reply: Awaitable[Reply]) -> Reply:
         try:

@@ -31,6 +31,8 @@ MEMO_SIZE = 20_000  # addresses kept parsed
 MEMO_CHARACTERS = 256  # of an address worth keeping: longer ones are rare, and would fill the memory
 NOWHERE = Ref("invalid")  # stands in a call whose address could not be parsed; `fault` says why
 
+# A named tuple without the call in Python that its class makes: for the two commonest requests only.
+_new = tuple.__new__
 _ALL_RESOURCES = "resources"
 _EVERYWHERE = str(EVERYTHING)
 # What the calls for the whole lists carry: made once.
@@ -94,10 +96,10 @@ class Calls:
     def read(self, who: Principal, uri: str, channel: Channel | None = None, moment: int = 0) -> Call:
         ref, fault = self.parse(uri)
         limits = self.house.works.limits
-        return Call(
+        return _new(Call, (
             "read", ref, who, Trail(), uri, NOTHING, None, limits.page, limits.max_bytes, limits.timeout, None, channel,
             fault, moment,
-        )  # fmt: skip
+        ))  # fmt: skip
 
     def list_resources(
         self, who: Principal, cursor: str | None, wanted: Mapping[str, Any] | None = None, *, moment: int = 0

@@ -30,6 +30,8 @@ from octavo.transport.mcp.calls import Calls, incident
 from octavo.transport.mcp.immediate import start
 
 KNOWN_META = 256  # envelopes remembered; the oldest makes room
+SEEN = 4096  # frames remembered but for their id
+MAX_SEEN = 1024  # bytes of one worth remembering
 MAX_META = 4096  # bytes of an envelope worth remembering
 _ENVELOPE = {keys.PROTOCOL_VERSION, keys.CLIENT_CAPABILITIES, keys.CLIENT_INFO}
 
@@ -41,6 +43,8 @@ _SHORTEST = {
     for method, member in (("resources/read", b"uri"), ("resources/list", b"cursor"))
 }
 _META = len(',"_meta":')
+_OPENING = b'{"jsonrpc":"2.0","id":'
+_ID_AT, _DIGITS, _ZERO = len(_OPENING), 18, ord("0")
 _LEAST, _MOST = -frames.MAX_INTEGER, frames.MAX_INTEGER
 
 
@@ -91,6 +95,7 @@ class Lane:
         self._on = on
         self._decode = msgspec.json.Decoder(_Frame).decode
         self._known: dict[bytes, None] = {}
+        self._seen: tuple[dict[bytes, tuple[str, _Params]], ...] = ({}, {})  # by era
         self.hits = 0
         self.declined: Counter[str] = Counter()
         self._server_info = {keys.SERVER_INFO: server_info}
@@ -111,6 +116,15 @@ class Lane:
         """All protocol checks. None declines: somebody else must answer. `moment`: see `Call`."""
         if not self._on:
             return None
+        request_id, rest = _split(frame)
+        known = self._seen[modern].get(rest)
+        if known is not None:
+            method, params = known
+            try:
+                return Taken(request_id, method, self._call(method, params, who, moment), modern)
+            except _Declined as why:
+                self.declined[why.args[0]] += 1
+                return None
         try:
             request = self._decode(frame)
             params = request.params or _NO_PARAMS
@@ -119,12 +133,22 @@ class Lane:
                 raise _Declined("meta")
             if not (_is_shortest(frame, request, params, meta) or _within_bounds(frame, request, params, meta)):
                 raise _Declined("bounds")
-            return Taken(request.id, request.method, self._call(request.method, params, who, moment), modern)
+            taken = Taken(request.id, request.method, self._call(request.method, params, who, moment), modern)
+            if rest:
+                self._remember(rest, request.method, params, modern)
+            return taken
         except _Declined as why:
             self.declined[why.args[0]] += 1
         except (ValueError, RecursionError):
             self.declined["shape"] += 1
         return None
+
+    def _remember(self, rest: bytes, method: str, params: _Params, modern: bool) -> None:
+        """What was checked once, for frames that differ from it in the number of their id only."""
+        seen = self._seen[modern]
+        if len(seen) >= SEEN:
+            seen.clear()
+        seen[rest] = method, params
 
     def envelope(self, frame: bytes) -> bytes | None:
         """The bytes of `_meta` that may be learnt from this frame, once the SDK has accepted it."""
@@ -278,6 +302,19 @@ class Lane:
     def _rest(self, ttl: int | None) -> dict[str, Any]:
         cached = {} if ttl is None else {"ttlMs": ttl, "cacheScope": "private"}
         return {"resultType": "complete", **cached, "_meta": self._server_info}
+
+
+def _split(frame: bytes) -> tuple[int, bytes]:
+    """The id, and all that follows it, of a frame that begins as most clients begin it; else nothing to follow.
+
+    Frames that are equal but for the digits of a good id mean the same, so one that was checked vouches for the
+    others.
+    """
+    end = frame.find(b",", _ID_AT)
+    digits = frame[_ID_AT:end]
+    if not frame.startswith(_OPENING) or not digits.isdigit() or len(digits) > _DIGITS or len(frame) - end > MAX_SEEN:
+        return 0, b""
+    return (int(digits), frame[end:]) if digits[0] != _ZERO or len(digits) == 1 else (0, b"")
 
 
 def _is_shortest(frame: bytes, request: _Frame, params: _Params, meta: bytes) -> bool:
