@@ -14,24 +14,28 @@ def built_in_tools(config: Config) -> list[Tool]:
     files = [one for one in config.sources.values() if isinstance(one, FileOptions) and one.expose]
     if not files:
         return []
-    from octavo.tools.builtin import file_tools, filesystem_tools, seed_tools
-
     write = any(one.write for one in files)
     tools: list[Tool] = []
     for name in dict.fromkeys(config.toolsets):
         if name == "files":
+            from octavo.tools.builtin import file_tools
+
             tools += file_tools(write=write)
         elif name == "filesystem":
+            from octavo.tools.builtin.filesystem import filesystem_tools
+
             roots = [root.public or str(root.path) for one in files for root in one.roots]
             tools += filesystem_tools(write=write, roots=roots)
         else:
+            from octavo.tools.builtin.seeds import seed_tools
+
             tools += seed_tools(write=write)
     return list({tool.info.name: tool for tool in reversed(tools)}.values())[::-1]  # of two with one name the first
 
 
-def aliases(tools: Sequence[Tool]) -> dict[Ref, Ref]:
+def aliases(config: Config, tools: Sequence[Tool]) -> dict[Ref, Ref]:
     """Further names, and the tools that they stand for: a rule on one of those holds for them too."""
-    if not tools:
+    if set(config.toolsets) <= {"files"}:
         return {}
     from octavo.tools.builtin import filesystem, seeds
 

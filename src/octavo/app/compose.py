@@ -100,7 +100,7 @@ async def compose(loaded: Loaded, state: StateDirectory, ledger: Ledger, stack: 
         desk,
         page=config.limits.page,
         general=general_tools(built_in),
-        aliases=aliases(built_in),
+        aliases=aliases(config, built_in),
         clock=clock,
     )
     identity = Identity(Agent(name, frozenset(a.roles), a.digest) for name, a in config.agents.items())

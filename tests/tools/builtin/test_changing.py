@@ -8,7 +8,9 @@ from typing import Any
 import pytest
 
 from octavo.core.errors import Conflict, Forbidden, InvalidParams, OctavoError
-from octavo.tools.builtin import file_tools, filesystem_tools, seed_tools
+from octavo.tools.builtin import file_tools
+from octavo.tools.builtin.filesystem import filesystem_tools
+from octavo.tools.builtin.seeds import seed_tools
 from octavo.transport.mcp import shapes
 
 pytestmark = [pytest.mark.anyio, pytest.mark.seed("T4", "F5", "B4")]

@@ -9,7 +9,8 @@ import pytest
 
 from octavo.core.errors import Conflict, Forbidden, InvalidParams, NotFound
 from octavo.core.surface import Image, Text
-from octavo.tools.builtin import filesystem_tools, seed_tools
+from octavo.tools.builtin.filesystem import filesystem_tools
+from octavo.tools.builtin.seeds import seed_tools
 
 pytestmark = pytest.mark.anyio
 

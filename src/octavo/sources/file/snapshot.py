@@ -12,16 +12,18 @@ import os
 import threading
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from octavo.sources.file.entries import Facts
 from octavo.sources.file.faults import ABSENT, DENIED
 from octavo.sources.file.forest import Forest, Place
 from octavo.sources.file.hints import Batch, Hints
 from octavo.sources.file.names import canonical_name
-from octavo.sources.file.search.index import Index
 from octavo.sources.file.tell import Told, tell
 from octavo.sources.file.tree import Child, Names
+
+if TYPE_CHECKING:
+    from octavo.sources.file.search.index import Index
 
 _FILES_A_STEP: Final = 256
 _FEW: Final = 4  # names beyond ASCII that are cheaper to find one by one than by reading their directory

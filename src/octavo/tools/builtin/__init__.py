@@ -4,17 +4,15 @@ from __future__ import annotations
 
 from octavo.tools.builtin.editing import edit_tool
 from octavo.tools.builtin.facts import info_tool
-from octavo.tools.builtin.filesystem import filesystem_tools
 from octavo.tools.builtin.listing import list_tool
 from octavo.tools.builtin.moving import moving_tools
 from octavo.tools.builtin.reading import read_tool
 from octavo.tools.builtin.room import Budget
 from octavo.tools.builtin.searching import search_tool
-from octavo.tools.builtin.seeds import seed_tools
 from octavo.tools.builtin.writing import writing_tools
 from octavo.tools.registry import Tool
 
-__all__ = ["file_tools", "filesystem_tools", "seed_tools"]
+__all__ = ["file_tools"]
 
 
 def file_tools(*, write: bool, answer_bytes: int = 64_000, answer_tokens: int = 20_000) -> list[Tool]:

@@ -12,10 +12,7 @@ from typing import Final, NamedTuple
 
 from octavo.core.errors import InvalidParams
 from octavo.sources.file.mime import known_binary, known_text
-from octavo.sources.file.text.guess import guessed
 from octavo.sources.file.text.names import MARKS, canonical
-from octavo.sources.file.text.plausible import ranked
-from octavo.sources.file.text.wide import wide
 
 ORDER: Final = ("cp949", "cp932", "euc_jp", "gb18030", "big5", "cp950", "cp1252")
 
@@ -49,15 +46,24 @@ def decode(
             return _strict(raw, name)
     promised = known_text(mime)
     if 0 in raw:
-        return _strict(raw, wide(raw)) if promised else None
+        return _wide(raw) if promised else None
     plain = _strict(raw, "utf-8")
     if plain is not None or not promised:
         return plain
+    from octavo.sources.file.text.guess import guessed  # here: most files are in UTF-8
+    from octavo.sources.file.text.plausible import ranked
+
     for name in ranked(raw, [canonical(one) for one in order]):
         found = _strict(raw, name)
         if found is not None:
             return found
     return _strict(raw, guessed(raw))
+
+
+def _wide(raw: bytes | bytearray) -> Decoded | None:
+    from octavo.sources.file.text.wide import wide
+
+    return _strict(raw, wide(raw))
 
 
 def _chosen(raw: bytes | bytearray, name: str) -> Decoded:
