@@ -207,11 +207,9 @@ class Call(NamedTuple):
     moment: int = 0  # of `moments`, when the request came in; 0: not known
 
     def at(self, ref: Ref, cursor: str | None, limit: int) -> Call:
-        """The same call at another place. What `_replace` does, in half the time."""
-        return Call(
-            self.op, ref, self.principal, self.trail, self.uri, self.arguments, cursor, limit, self.max_bytes,
-            self.timeout, self.parent, self.channel, self.fault, self.moment,
-        )  # fmt: skip
+        """The same call at another place. What `_replace` does, in a quarter of the time."""
+        op, _, principal, trail, uri, arguments, _, _, *rest = self
+        return tuple.__new__(Call, (op, ref, principal, trail, uri, arguments, cursor, limit, *rest))
 
     @property
     def depth(self) -> int:

@@ -11,6 +11,7 @@ from __future__ import annotations
 import json
 import unicodedata
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from types import CoroutineType
 from typing import Any, Literal, NamedTuple, Protocol, TypeAlias, cast
 from urllib.parse import quote
@@ -27,7 +28,6 @@ STARTS = 4096  # places in listings that are remembered
 
 Sight: TypeAlias = Literal["all", "some", "none"]
 _Test: TypeAlias = Callable[[Entry], bool]
-_Key: TypeAlias = tuple[str, str, Principal, Ref, int]
 _Visible: TypeAlias = Callable[[Page[Entry]], tuple[Entry, ...]]
 
 
@@ -44,8 +44,12 @@ class _Batch(NamedTuple):
     cut: bool  # more of the source is visible than was asked to fit
 
 
-class _Start(NamedTuple):
-    """Where one page of a listing begins: the scopes that the caller may see anything of, and the place there."""
+@dataclass(frozen=True, slots=True, eq=False)
+class _Start:
+    """Where one page of one caller's listing begins: the scopes that it may see anything of, and the place there.
+
+    There is one for each such page, so it is itself the key under which what was made of it is kept.
+    """
 
     parts: tuple[tuple[Ref, Sight], ...]
     at: int
@@ -59,7 +63,7 @@ class Listing:
         self._everywhere = tuple(map(Ref, exposed))
         self._page = page
         self._now = clock.monotonic
-        self._starts: dict[tuple[Principal, Ref, str | None], _Start] = {}
+        self._starts: dict[tuple[Principal, Ref, str | None, int], _Start] = {}
 
     def page(self, call: Call, call_next: Next, policy: Shows) -> Reply:
         """One page, at once where it is known. Raises InvalidParams for a cursor that is not of this listing,
@@ -67,21 +71,20 @@ class Listing:
         limit = min(call.limit, self._page)
         if limit < 1:
             raise InvalidParams("A page holds at least one entry")
-        start = self._start(call, policy)
-        key = ("answer", policy.epoch, call.principal, call.ref, limit)
+        start = self._starts.get((call.principal, call.ref, call.cursor, limit)) or self._start(call, limit, policy)
         first: Reply = None
         if start.at < len(start.parts) and not call.arguments.get("filter"):
             first = call_next(call.at(start.parts[start.at][0], start.inner, limit))
-            if type(first) is not CoroutineType and (known := first.memo.get(key)) is not None:
+            if type(first) is not CoroutineType and (known := first.memo.get(start)) is not None:
                 return known
-        return self._made(call, call_next, policy, start, limit, key, first)
+        return self._made(call, call_next, policy, start, limit, first)
 
     async def _made(
-        self, call: Call, call_next: Next, policy: Shows, start: _Start, limit: int, key: _Key, asked_first: Reply
+        self, call: Call, call_next: Next, policy: Shows, start: _Start, limit: int, asked_first: Reply
     ) -> Page[Entry]:
         """`asked_first` is what the first source that is asked answers, where it was asked already."""
         everywhere = call.ref == EVERYTHING
-        parts, at, inner = start
+        parts, at, inner = start.parts, start.at, start.inner
         wanted = _filter(call.arguments.get("filter"))
         first: Page[Entry] | None = None
         only = at  # the one scope that was asked
@@ -132,21 +135,18 @@ class Listing:
         # While a page of a source is in the cache nothing in that source has changed, so what was made of it and
         # of the pages behind it holds as well; not so if several sources took part.
         if first is not None and only >= 0 and wanted is None and len(first.memo) < VERDICTS:
-            first.memo[key] = made
+            first.memo[start] = made
         return made
 
-    def _start(self, call: Call, policy: Shows) -> _Start:
+    def _start(self, call: Call, limit: int, policy: Shows) -> _Start:
         """The same for the same rules, so it is found out once."""
-        key = (call.principal, call.ref, call.cursor)
-        start = self._starts.get(key)
-        if start is None:
-            scopes = self._everywhere if call.ref == EVERYTHING else (call.ref,)
-            sights = ((scope, policy.sight(call.principal, scope)) for scope in scopes)
-            parts = tuple(part for part in sights if part[1] != "none")
-            start = _Start(parts, *_position(call.cursor, parts))
-            if len(self._starts) >= STARTS:
-                self._starts.clear()
-            self._starts[key] = start
+        scopes = self._everywhere if call.ref == EVERYTHING else (call.ref,)
+        sights = ((scope, policy.sight(call.principal, scope)) for scope in scopes)
+        parts = tuple(part for part in sights if part[1] != "none")
+        start = _Start(parts, *_position(call.cursor, parts))
+        if len(self._starts) >= STARTS:
+            self._starts.clear()
+        self._starts[call.principal, call.ref, call.cursor, limit] = start
         return start
 
 

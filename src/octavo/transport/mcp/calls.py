@@ -145,10 +145,10 @@ class Calls:
                 fault = bad
         limits = works.limits
         uri = _EVERYWHERE if scope is EVERYTHING else str(scope)
-        return Call(
+        return _new(Call, (
             "list", scope, who, Trail(), uri, {**arguments, "named": named} if arguments else _NAMED[named], inner,
             limits.page, limits.max_bytes, limits.timeout, None, None, fault, moment,
-        )  # fmt: skip
+        ))  # fmt: skip
 
     def next_cursor(self, call: Call, page: Page[Entry]) -> str | None:
         if page.cursor is None:

@@ -31,8 +31,8 @@ from octavo.transport.mcp.codes import Codes, WireError
 from octavo.transport.mcp.inbox import Inbox
 from octavo.transport.mcp.lane import Answer, Lane, Taken
 
-BATCH = 256 * 1024  # bytes of answers that are written at once
-PIPE = 1 << 18  # what a pipe shall hold, so that a batch fits: Linux gives 64 KiB unless it is asked
+BATCH = 1 << 20  # bytes of answers that are written at once
+PIPE = 1 << 20  # what a pipe shall hold, so that a batch fits: Linux gives 64 KiB unless it is asked
 LEARNING = 256  # envelopes that the SDK is being asked about
 RECORDED = 4096  # requests that have their record and wait for their answer
 CLOSE_SECONDS = 2.0  # for the last answers to leave
