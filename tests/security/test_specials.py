@@ -146,22 +146,6 @@ async def test_a_link_that_doubles_its_work_at_every_step_ends_soon(root: Path, 
 
 
 @pytest.mark.seed("F6")
-async def test_a_deep_tree_is_listed_and_read_to_the_end(root: Path, source: FileSource) -> None:
-    """No recursion and no descriptor a level: 500 levels, which is more than either would survive."""
-    place = os.open(root, os.O_RDONLY)
-    for _ in range(500):
-        os.mkdir("d", dir_fd=place)
-        below = os.open("d", os.O_RDONLY, dir_fd=place)
-        os.close(place)
-        place = below
-    os.close(os.open("deep.md", os.O_WRONLY | os.O_CREAT, dir_fd=place))
-    os.close(place)
-    assert await listed(source) == ["deep.md", "plain.md"]
-    deep = Ref.of("file", [*["d"] * 500, "deep.md"])
-    assert (await source.read(deep, max_bytes=MB)).body == ""
-
-
-@pytest.mark.seed("F6")
 async def test_a_tree_deeper_than_an_address_can_say_is_listed_as_far_as_one_can(
     root: Path, source: FileSource
 ) -> None:

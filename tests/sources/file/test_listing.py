@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from octavo.core.errors import InvalidParams
+from octavo.core.errors import InvalidParams, NotFound
 from octavo.core.ref import Ref
 
 pytestmark = [pytest.mark.anyio, pytest.mark.seed("F6")]
@@ -99,3 +99,15 @@ async def test_a_cursor_of_another_scope_is_refused(write: Any, opened: Any) -> 
     page = await source.list(Ref.parse("file://a"), cursor=None, limit=1)
     with pytest.raises(InvalidParams):
         await source.list(Ref.parse("file://b"), cursor=page.cursor, limit=1)
+
+
+async def test_a_file_under_more_than_127_folders_has_no_address(root: Path, opened: Any, listing: Any) -> None:
+    deepest = "/".join(["d"] * 127)
+    (root / deepest / "d").mkdir(parents=True)
+    (root / deepest / "last.md").write_text("text", encoding="utf-8")
+    (root / deepest / "d" / "beyond.md").write_text("text", encoding="utf-8")
+    source = await opened()
+    assert await listing(source) == [f"file://{deepest}/last.md"]
+    assert (await source.read(Ref.parse(f"file://{deepest}/last.md"), max_bytes=10)).body == "text"
+    with pytest.raises(NotFound):
+        await source.stat(Ref.parse(f"file://{deepest}/d/beyond.md"))

@@ -25,6 +25,7 @@ Confinement = Literal["auto", "openat2", "walk"]
 Purpose = Literal["read", "look", "directory"]
 
 MAX_PATH_BYTES: Final = 4095  # the kernel's limit; the walk keeps the same one
+MAX_DEPTH: Final = 128  # names; a walk opens each directory from the root, so its cost grows with the square of this
 _RETRIES: Final = 64  # EAGAIN: the kernel saw a rename while it resolved
 
 _PATH_ONLY: Final = getattr(os, "O_PATH", os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY)
@@ -70,7 +71,7 @@ class Root:
         With `wait=False`, where the kernel can tell, EAGAIN instead of waiting for a disk.
         """
         path = "/".join(names).encode() if names else b"."
-        if len(path) > MAX_PATH_BYTES:
+        if len(path) > MAX_PATH_BYTES or len(names) > MAX_DEPTH:
             raise OSError(errno.ENAMETOOLONG, os.strerror(errno.ENAMETOOLONG))
         if not self.kernel:
             return self._walk(names, purpose)

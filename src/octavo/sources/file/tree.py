@@ -14,7 +14,7 @@ from operator import attrgetter
 from pathlib import Path
 from typing import Final, Literal, NamedTuple
 
-from octavo.sources.file.confine import MAX_PATH_BYTES, Confinement, Root
+from octavo.sources.file.confine import MAX_DEPTH, MAX_PATH_BYTES, Confinement, Root
 from octavo.sources.file.faults import ABSENT
 from octavo.sources.file.names import Rules, canonical_name
 from octavo.sources.file.resolve import find, resolve
@@ -215,7 +215,9 @@ class Tree:
 
 def _room(names: Names) -> int:
     """How long a name in this directory may be: beyond that it has no address, and a walk comes to an end."""
-    return MAX_PATH_BYTES - sum(len(name.encode()) + 1 for name in names)
+    if len(names) >= MAX_DEPTH:
+        return 0
+    return MAX_PATH_BYTES - len("/".join((*names, "")).encode())
 
 
 def _others_write(root: os.stat_result) -> bool:

@@ -66,6 +66,8 @@ async def test_a_refused_write_makes_no_directory(source: FileSource, root: Path
         await source.write(ref("a/b.md"), "x", if_match="0123")
     with pytest.raises(InvalidParams):
         await source.write(ref("a/b.md"), "안", if_match=None, encoding="latin-77")
+    with pytest.raises(InvalidParams):
+        await source.write(ref("a/" * 128 + "b.md"), "x", if_match=None)
     assert os.listdir(root) == []
 
 

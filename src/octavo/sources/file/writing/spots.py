@@ -13,6 +13,7 @@ from typing import Final
 from octavo.core.errors import Conflict, Forbidden
 from octavo.core.ref import Ref
 from octavo.sources.file.addresses import Where
+from octavo.sources.file.confine import MAX_DEPTH
 from octavo.sources.file.faults import ABSENT
 from octavo.sources.file.forest import Place
 from octavo.sources.file.resolve import find, resolve
@@ -104,6 +105,8 @@ def spot_of(trees: Sequence[Tree], where: Where) -> Spot | None:
 
 def made_spot(tree: Tree, k: int, names: Names) -> Spot:
     """Where something new is to stand; the directories above it are made where they are missing."""
+    if len(names) > MAX_DEPTH:  # before any is made
+        raise OSError(errno.ENAMETOOLONG, os.strerror(errno.ENAMETOOLONG))
     disk: Names = ()
     made = 0
     here = tree.root.step(tree.root.fd, ".")
