@@ -1,0 +1,112 @@
+"""The SDK is loaded in parts: what is not used is not executed, and what is used is the SDK's own."""
+
+import subprocess
+import sys
+
+import pytest
+
+LOADED = """
+import sys
+from types import ModuleType
+def executed(name):
+    module = sys.modules.get(name)
+    return module is not None and type(module) is ModuleType
+"""
+
+
+def run(code: str) -> str:
+    """In a process of its own: here the SDK has long been imported."""
+    done = subprocess.run(
+        [sys.executable, "-c", LOADED + code], capture_output=True, text=True, check=False, timeout=60
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def test_a_server_on_stdio_loads_neither_the_client_nor_the_decorator_framework_nor_uvicorn() -> None:
+    run("""
+import octavo.transport.mcp.serve_stdio
+assert not executed("mcp") and not executed("mcp.server") and not executed("uvicorn")
+assert not any(name.startswith(("mcp.client", "mcp.server.mcpserver")) for name in sys.modules)
+""")
+
+
+def test_a_package_that_was_not_executed_answers_like_any_other_when_it_is_asked() -> None:
+    run("""
+import octavo.transport.mcp.serve_stdio
+import mcp, mcp.server
+assert mcp.ClientSession.__module__ == "mcp.client.session" and executed("mcp")
+assert mcp.server.MCPServer and executed("mcp.server")
+""")
+
+
+@pytest.mark.parametrize(
+    ("version", "used", "unused"),
+    [
+        ("2025-11-25", "mcp_types._v2025_11_25", "mcp_types._v2026_07_28"),
+        ("2026-07-28", "mcp_types._v2026_07_28", "mcp_types._v2025_11_25"),
+    ],
+)
+def test_the_models_of_a_protocol_version_are_declared_when_somebody_speaks_it(
+    version: str, used: str, unused: str
+) -> None:
+    run(f"""
+import octavo.transport.mcp
+from mcp_types import methods
+assert not executed({used!r}) and not executed({unused!r})
+methods.serialize_server_result("tools/list", {version!r}, {{"tools": [], "resultType": "complete", "ttlMs": 0,
+    "cacheScope": "private"}})
+assert executed({used!r}) and not executed({unused!r})
+""")
+
+
+def test_every_stand_in_of_the_tables_takes_and_refuses_what_the_model_does() -> None:
+    said = run("""
+import octavo.transport.mcp
+from pydantic import TypeAdapter
+from mcp_types import methods
+import mcp_types._v2025_11_25 as old, mcp_types._v2026_07_28 as new
+tables = (methods.CLIENT_REQUESTS, methods.CLIENT_NOTIFICATIONS, methods.SERVER_RESULTS, methods.CLIENT_RESULTS,
+          methods.SERVER_REQUESTS, methods.SERVER_NOTIFICATIONS)
+count = 0
+for table in tables:
+    for (method, version), row in table.items():
+        module = new if version >= "2026" else old
+        for part in getattr(row, "__args__", (row,)):
+            real = getattr(module, part.__name__)
+            assert TypeAdapter(part).json_schema() == TypeAdapter(real).json_schema(), part
+            count += 1
+print(count)
+""")
+    assert int(said) > 150
+
+
+def test_models_are_built_when_they_are_first_used_and_only_those_declared_meanwhile() -> None:
+    run("""
+from octavo.transport.mcp.lean import unbuilt
+from pydantic import BaseModel
+with unbuilt():
+    class Later(BaseModel):
+        n: int
+class Now(BaseModel):
+    n: int
+assert not Later.__pydantic_complete__ and Now.__pydantic_complete__
+assert Later.model_validate({"n": "1"}).n == 1 and Later.__pydantic_complete__
+""")
+
+
+def test_a_package_can_be_done_without_for_a_while_unless_it_is_there_already() -> None:
+    run("""
+from octavo.transport.mcp.lean import without
+with without("uvicorn"):
+    try:
+        import uvicorn
+    except ImportError:
+        pass
+    else:
+        raise AssertionError
+import uvicorn
+with without("uvicorn"):
+    import uvicorn as again
+assert again is uvicorn
+""")
