@@ -64,21 +64,22 @@ async def serve(app: Front, hub: Hub, listening: socket.socket, ready: Callable[
         ws="none",
         timeout_graceful_shutdown=SHUTDOWN_SECONDS,
     )
-    server = _Uvicorn(config, app, hub)
-    serving = asyncio.ensure_future(server.serve(sockets=[listening]))
-    while not server.started and not serving.done():
-        await asyncio.sleep(0.01)
-    if server.started:
-        host, port = listening.getsockname()[:2]
-        ready(f"http://{f'[{host}]' if ':' in host else host}:{port}{PATH}")
+    host, port = listening.getsockname()[:2]
+    address = f"http://{f'[{host}]' if ':' in host else host}:{port}{PATH}"
+    server = _Uvicorn(config, app, hub, lambda: ready(address))
     with suppress(asyncio.CancelledError):
-        await serving
+        await server.serve(sockets=[listening])
 
 
 class _Uvicorn(uvicorn.Server):
-    def __init__(self, config: uvicorn.Config, front: Front, hub: Hub) -> None:
+    def __init__(self, config: uvicorn.Config, front: Front, hub: Hub, ready: Callable[[], None]) -> None:
         super().__init__(config)
-        self._front, self._hub = front, hub
+        self._front, self._hub, self._ready = front, hub, ready
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        await super().startup(sockets)
+        if self.started:
+            self._ready()
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
         # First the streams: an open one would hold up the shutdown, and its client is owed a proper end.
