@@ -8,7 +8,7 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check --no-input
 LOCKED := --require-hashes --only-binary :all: --progress-bar on
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint bench conformance lock race clean
+.PHONY: help demo test lint bench peers conformance lock race clean
 
 help:
 	@echo "make demo         set up and serve an example folder on http://127.0.0.1:8321"
@@ -16,6 +16,7 @@ help:
 	@echo "make lint         style, types and the contracts between the rooms"
 	@echo "make conformance  the official MCP conformance suites"
 	@echo "make bench        Octavo against its peers, on this machine"
+	@echo "make peers        what Octavo and other file servers do with the same files"
 	@echo "make race         the symbolic-link race, a million reads in each mode"
 	@echo "make lock         renew the lock files"
 
@@ -50,6 +51,9 @@ conformance: $(VENV)/dev
 bench: $(VENV)/dev
 	@$(BIN)/python bench/run.py
 	@$(BIN)/python bench/hostile.py
+
+peers: $(VENV)/dev
+	@$(BIN)/python bench/peers.py
 
 race: $(VENV)/dev
 	@$(BIN)/python -m tests.security.race --reads 1000000 --mode openat2

@@ -126,12 +126,16 @@ Serve = Callable[..., AbstractAsyncContextManager[Wire]]
 
 @pytest.fixture
 def serve(tmp_path: Path) -> Serve:
-    """`async with serve(configuration) as wire`: relative paths of the configuration begin at tmp_path."""
+    """`async with serve(configuration) as wire`: relative paths of the configuration begin at tmp_path. What is
+    changed needs `keeps=True`: without a state directory nothing that exists is replaced or deleted."""
 
     @asynccontextmanager
-    async def serving(configuration: str, *, who: str | None = None, modern: bool = False) -> AsyncIterator[Wire]:
+    async def serving(
+        configuration: str, *, who: str | None = None, modern: bool = False, keeps: bool = False
+    ) -> AsyncIterator[Wire]:
         loaded = load_text(configuration, file=tmp_path / "octavo.yaml", environ={})
-        async with Octavo(loaded, state=StateDirectory.in_memory()) as house:
+        state = StateDirectory.open(tmp_path / "state") if keeps else StateDirectory.in_memory()
+        async with Octavo(loaded, state=state) as house:
             principal = house.works.identity.launched(who)
             hub = Hub(house)
             server = McpServer(Calls(house, strict_codes=False), hub, lambda _: principal, lambda *_: None)

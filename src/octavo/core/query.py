@@ -15,10 +15,11 @@ class NameQuery:
     """With a `*` a pattern as in `core.glob`, otherwise a part of the path in any case. Unicode forms do not matter.
 
     A pattern without a slash is one of the last name, at any depth: `*.md` finds what `**/*.md` finds. One that
-    begins with a slash begins at the root.
+    begins with a slash begins at the root. `gitignore` leaves out what .gitignore files name.
     """
 
     text: str
+    gitignore: bool = True
 
     def __post_init__(self) -> None:
         _refuse_odd(self.text)

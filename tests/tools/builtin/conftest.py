@@ -59,7 +59,7 @@ async def serve(tmp_path: Path, anyio_backend: str) -> AsyncIterator[Serve]:
 
         async def serve(configuration: str = WRITABLE, files: dict[str, str | bytes] | None = None) -> Tools:
             root = tmp_path / "work"
-            root.mkdir()
+            root.mkdir(exist_ok=True)
             for path, body in (files or {}).items():
                 file = root / path
                 file.parent.mkdir(parents=True, exist_ok=True)

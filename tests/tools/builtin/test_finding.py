@@ -197,3 +197,9 @@ async def test_who_may_not_read_a_folder_sees_nothing_of_it(serve: Any) -> None:
     assert (await tools.data("search", who="brand", query="pay", kind="names"))["files"] == []
     result = await tools("read", who="brand", targets=["docs/a.md", "hr/pay.md"])
     assert "pay day" not in result.content[1].text
+
+
+async def test_names_that_gitignore_names_are_left_out_too(serve: Any) -> None:
+    tools = await serve(files={".gitignore": "build/\n", "src/kept.txt": "x", "build/made.txt": "x"})
+    found = await tools.data("search", query="*.txt", kind="names")
+    assert [file["uri"] for file in found["files"]] == ["file://src/kept.txt"]

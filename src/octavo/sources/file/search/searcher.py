@@ -135,11 +135,12 @@ class Searcher:
 
     def _names(self, index: Index, where: Where, query: NameQuery, last: Place | None) -> Generator[_Step, None, None]:
         pattern = name_pattern(query.text)
+        ignored = Ignored(self._ignores) if query.gitignore else None
         scope, begin = key_of(where.names), b"" if last is None else key_of(last.names)
         streams = [_rooted(index.catalog(root).keys(scope, begin, pattern), root) for root in where.roots]
         for key, root in _after(last, streams):
             place = Place(names_of(key), root)
-            yield _Step((place,), place)
+            yield _Step(() if ignored is not None and ignored.file(place) else (place,), place)
 
     def _contents(
         self, index: Index, where: Where, query: ContentQuery, last: Place | None, stop: Callable[[], bool]

@@ -1,4 +1,4 @@
-"""Changing a part of a text file: read, change, write, and nothing if anybody else was faster."""
+"""Changing a part of a text file: read, change, write; and once more from the start if anybody else was faster."""
 
 from __future__ import annotations
 
@@ -6,14 +6,16 @@ from collections.abc import Callable
 from typing import Final
 
 from octavo.core.errors import Conflict, InvalidParams
-from octavo.core.model import Edited
+from octavo.core.model import Edited, Entry
 from octavo.core.ref import Ref
 from octavo.sources.file.addresses import Where
 from octavo.sources.file.forest import Forest
 from octavo.sources.file.text import decode, encode
+from octavo.sources.file.text.decoding import Decoded
 from octavo.sources.file.writing.engine import Engine
 
 MAX_BYTES: Final = 16 << 20  # of a file that is edited in memory
+_TRIES: Final = 20
 
 
 def edited(
@@ -27,6 +29,25 @@ def edited(
     dry_run: bool,
     by: str,
 ) -> Edited:
+    """Without `if_match` a caller wants its change in whatever stands there now, so a faster writer is no failure."""
+    left = _TRIES if if_match is None else 1
+    while True:
+        entry, etag, found = _text(forest, ref, where, if_match)
+        text, report = change(found.text)
+        if dry_run or text == found.text:
+            return Edited(entry, report)
+        body = encode(text, found.encoding, bom=found.bom)
+        try:
+            written = engine.write(ref, where, body, if_match=etag, mode="overwrite", encoding=None, by=by)
+        except Conflict:
+            left -= 1
+            if not left:
+                raise
+        else:
+            return Edited(written, report)
+
+
+def _text(forest: Forest, ref: Ref, where: Where, if_match: str | None) -> tuple[Entry, str, Decoded]:
     entry, raw = forest.raw(ref, where, MAX_BYTES, wait=True)
     etag, uri = forest.etag(raw), str(ref)
     if if_match is not None and if_match not in (entry.version, etag):
@@ -40,8 +61,4 @@ def edited(
             "touched. Write it whole, with the encoding you want",
             uri=uri,
         )
-    text, report = change(found.text)
-    if dry_run or text == found.text:
-        return Edited(entry, report)
-    body = encode(text, found.encoding, bom=found.bom)
-    return Edited(engine.write(ref, where, body, if_match=etag, mode="overwrite", encoding=None, by=by), report)
+    return entry, etag, found

@@ -1,0 +1,31 @@
+// The official TypeScript client as a program: lists the tools, calls some, and prints what it got.
+//
+//   node call.mjs OPTIONS           OPTIONS is JSON:
+//     clients     folder whose node_modules holds @modelcontextprotocol/client
+//     era         "auto" or "legacy"
+//     command     program and arguments of a server on stdio, with env
+//     calls       name and arguments of each call, made one after the other
+//
+// Prints JSON lines: listed, and called (one each). The tools are listed first: then the client checks every answer
+// against the output schema of its tool, and ends with an error where it does not fit.
+
+import { createRequire } from 'node:module';
+import path from 'node:path';
+import { pathToFileURL } from 'node:url';
+
+const options = JSON.parse(process.argv[2]);
+const require = createRequire(path.join(options.clients, 'package.json'));
+const load = name => import(pathToFileURL(require.resolve(name)).href);
+const sdk = await load('@modelcontextprotocol/client');
+const { StdioClientTransport } = await load('@modelcontextprotocol/client/stdio');
+
+const say = (what, facts) => process.stdout.write(JSON.stringify({ what, ...facts }) + '\n');
+
+const [command, ...args] = options.command;
+const client = new sdk.Client({ name: 'call', version: '1' }, { versionNegotiation: { mode: options.era } });
+await client.connect(new StdioClientTransport({ command, args, env: options.env, stderr: 'inherit' }));
+
+const { tools } = await client.listTools();
+say('listed', { names: tools.map(tool => tool.name) });
+for (const call of options.calls) say('called', await client.callTool(call));
+await client.close();
