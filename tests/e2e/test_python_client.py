@@ -36,7 +36,7 @@ async def test_changes_arrive_as_the_seeds_write_them(place: Place, transport: s
         assert set(told) == {"type", "uri", "timestamp", "changes"}
         assert (told["type"], told["uri"]) == ("resource/updated", GUIDE)
         assert datetime.fromisoformat(told["timestamp"]).tzinfo is not None
-        assert set(told["changes"]) == {"version", "size"}
+        assert set(told["changes"]) == {"version", "size", "etag"}
         assert told["changes"]["size"] == [8, 24]
         old, new = told["changes"]["version"]
         assert old and new and old != new

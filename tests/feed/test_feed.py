@@ -11,6 +11,7 @@ import anyio
 import anyio.lowlevel
 import pytest
 
+from octavo.core.clock import FrozenClock
 from octavo.core.model import Change, Content, Entry, Page
 from octavo.core.ref import Ref
 from octavo.feed import ChangeFeed
@@ -48,20 +49,20 @@ class Heard:
 
 @pytest.mark.seed("O10", "B3")
 async def test_changes_are_numbered_in_the_order_in_which_they_are_heard() -> None:
-    """Resumable by sequence number: from one, without gaps, and the number that the source gave is not it."""
-    feed, heard = ChangeFeed(), Heard()
+    """Resumable by number, each greater than the one before; the number that the source gave is not it."""
+    feed, heard = ChangeFeed(clock=FrozenClock(0.0)), Heard()
     feed.subscribe(heard)
-    assert feed.seq == 0
+    assert feed.number() == 0
     given = [feed.publish(change(f"sop://{name}")) for name in "cab"]
     assert [(str(one.ref), one.seq) for one in given] == [("sop://c", 1), ("sop://a", 2), ("sop://b", 3)]
     assert heard.changes == given
-    assert feed.seq == 3
+    assert feed.number() == 3
 
 
 @pytest.mark.seed("B3")
 async def test_every_listener_hears_in_the_same_order_even_if_one_of_them_publishes() -> None:
     """A listener may cause a change; the others first hear of the one at hand."""
-    feed, first, last = ChangeFeed(), Heard(), Heard()
+    feed, first, last = ChangeFeed(clock=FrozenClock(0.0)), Heard(), Heard()
 
     def echo(told: Change) -> None:
         if told.ref.name == "a":
@@ -77,7 +78,7 @@ async def test_every_listener_hears_in_the_same_order_even_if_one_of_them_publis
 @pytest.mark.seed("B3")
 async def test_what_was_missed_can_be_had_again() -> None:
     """`since` gives everything after a number, oldest first."""
-    feed = ChangeFeed()
+    feed = ChangeFeed(clock=FrozenClock(0.0))
     assert feed.since(0) == []
     told = [feed.publish(change(f"sop://{number}")) for number in range(5)]
     assert feed.since(0) == told
@@ -88,7 +89,7 @@ async def test_what_was_missed_can_be_had_again() -> None:
 @pytest.mark.seed("B3")
 async def test_a_number_from_too_long_ago_or_from_another_life_has_no_answer() -> None:
     """None means: read anew. An empty list would hide what was missed."""
-    feed = ChangeFeed(recent=3)
+    feed = ChangeFeed(recent=3, clock=FrozenClock(0.0))
     told = [feed.publish(change()) for _ in range(5)]
     assert feed.since(2) == told[2:]
     assert feed.since(1) is None
@@ -102,7 +103,7 @@ async def test_a_number_from_too_long_ago_or_from_another_life_has_no_answer() -
 @pytest.mark.seed("O10")
 async def test_a_listener_that_raises_does_not_silence_the_others(caplog: pytest.LogCaptureFixture) -> None:
     """And it is said."""
-    feed, before, after = ChangeFeed(), Heard(), Heard()
+    feed, before, after = ChangeFeed(clock=FrozenClock(0.0)), Heard(), Heard()
 
     def broken(told: Change) -> None:
         raise RuntimeError("broken listener")
@@ -119,7 +120,7 @@ async def test_a_listener_that_raises_does_not_silence_the_others(caplog: pytest
 @pytest.mark.seed("A4")
 async def test_who_has_left_hears_nothing_more_not_even_in_the_same_round() -> None:
     """Leaving twice does no harm."""
-    feed, heard = ChangeFeed(), Heard()
+    feed, heard = ChangeFeed(clock=FrozenClock(0.0)), Heard()
     leaves: list[Any] = []
 
     def dismiss(told: Change) -> None:
@@ -135,7 +136,7 @@ async def test_who_has_left_hears_nothing_more_not_even_in_the_same_round() -> N
 
 async def test_one_function_can_listen_twice_and_leave_once() -> None:
     """A subscription is not the function."""
-    feed, heard = ChangeFeed(), Heard()
+    feed, heard = ChangeFeed(clock=FrozenClock(0.0)), Heard()
     leave = feed.subscribe(heard)
     feed.subscribe(heard)
     leave()
@@ -196,7 +197,7 @@ class Pauses:
 @pytest.mark.seed("O10", "O12", "B3")
 async def test_the_watches_of_all_sources_flow_into_one_feed() -> None:
     """Every source that can be watched, at the whole of its scheme."""
-    feed, heard = ChangeFeed(), Heard()
+    feed, heard = ChangeFeed(clock=FrozenClock(0.0)), Heard()
     feed.subscribe(heard)
     sop, doc = MemorySource("sop", {}), MemorySource("doc", {})
     stop = feed.follow([sop, doc])
@@ -263,7 +264,7 @@ async def test_one_source_that_fails_does_not_hold_up_another() -> None:
 @pytest.mark.parametrize("how", ["stop", "close"])
 async def test_following_ends_cleanly(how: str) -> None:
     """The watch of a source is closed, nothing is heard afterwards, and ending twice does no harm."""
-    feed, heard = ChangeFeed(), Heard()
+    feed, heard = ChangeFeed(clock=FrozenClock(0.0)), Heard()
     feed.subscribe(heard)
     source = Watchable()
     stop = feed.follow([source])
@@ -292,7 +293,7 @@ async def test_stopping_during_the_pause_of_a_broken_watch_works_too() -> None:
 
 async def test_stopping_one_following_leaves_the_others() -> None:
     """A reload ends the old watches and keeps the new ones."""
-    feed, heard = ChangeFeed(), Heard()
+    feed, heard = ChangeFeed(clock=FrozenClock(0.0)), Heard()
     feed.subscribe(heard)
     old, new = MemorySource("sop", {}), MemorySource("sop", {})
     stop_old = feed.follow([old])

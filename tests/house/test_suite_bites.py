@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from octavo.core.errors import Conflict, InvalidParams, NotFound, TooLarge
-from octavo.core.model import Change, Content, Entry, Page, Template
+from octavo.core.model import Change, Content, Entry, Page, Past, Template, Undone
 from octavo.core.ref import Ref, decode
 from octavo.sources.memory import MemorySource
 from octavo.testing import SourceSuite
@@ -425,6 +425,34 @@ class WatchesEverything(Sound):
         return super().watch(Ref("test"))
 
 
+class Movable(Sound):
+    """Sound too, and can move."""
+
+    async def move(self, ref: Ref, to: Ref, *, if_match: str | None, overwrite: bool = False, by: str = "") -> Entry:
+        entry = await self.write(to, str((await self.read(ref, max_bytes=1 << 20)).body), if_match=None)
+        await self.delete(ref, if_match=if_match)
+        return entry
+
+    async def copy(self, ref: Ref, to: Ref, *, overwrite: bool = False, by: str = "") -> Entry:
+        raise NotImplementedError
+
+    async def make_directory(self, ref: Ref, by: str = "") -> None:
+        raise NotImplementedError
+
+    async def undo(self, by: str, *, count: int = 1) -> Sequence[Undone]:
+        raise NotImplementedError
+
+    async def history(self, by: str, limit: int = 20) -> Sequence[Past]:
+        raise NotImplementedError
+
+
+@caught_by("test_8_a_move_is_told_at_both_ends")
+class TellsHalfOfAMove(Movable):
+    def _tell(self, kind: Any, ref: Ref, old: Entry | None, new: Entry | None) -> None:
+        if kind != "deleted":
+            super()._tell(kind, ref, old, new)
+
+
 @caught_by("test_8_several_watches_are_told_alike")
 class TellsTheNewestWatchOnly(Sound):
     def _tell(self, kind: Any, ref: Ref, old: Entry | None, new: Entry | None) -> None:
@@ -594,8 +622,9 @@ def test_every_clause_has_a_test() -> None:
 
 def test_the_base_of_the_mutants_is_sound(failures: Any, tests_of: Any) -> None:
     """Or the mutants would be caught for what they inherit."""
-    found = {test: failures(Suite(), Sound, test) for test in tests_of(SourceSuite)}
-    assert {test: complaints for test, complaints in found.items() if complaints} == {}
+    for base in (Sound, Movable):
+        found = {test: failures(Suite(), base, test) for test in tests_of(SourceSuite)}
+        assert {test: complaints for test, complaints in found.items() if complaints} == {}
 
 
 def test_pytest_itself_fails_a_broken_source_and_passes_a_sound_one(tmp_path: Path) -> None:

@@ -6,6 +6,7 @@ import asyncio
 import gc
 import logging
 from collections.abc import Awaitable, Callable
+from dataclasses import replace
 from typing import Any
 
 import anyio
@@ -341,6 +342,20 @@ async def test_a_change_makes_the_resource_its_folders_and_all_lists_of_its_sour
         "list sop://": "miss",
         "list sop://brand": "miss",
     }
+
+
+@pytest.mark.seed("O11", "O12")
+async def test_a_move_makes_both_places_invalid(shop: Shop) -> None:
+    calls = [a_call(Ref.parse(uri)) for uri in ("sop://hr/pay", "sop://brand/guide", "sop://brand/tone")]
+    for call in calls:
+        await shop.ask(call)
+    shop.cache.forget(replace(change("sop://hr/pay"), kind="renamed", source=Ref.parse("sop://brand/guide")))
+    outcome: list[str] = []
+    for call in calls:
+        again = call._replace(trail=Trail())
+        await shop.ask(again)
+        outcome.append(again.trail.cache)
+    assert outcome == ["miss", "miss", "hit"]
 
 
 @pytest.mark.seed("O11", "O12")

@@ -45,7 +45,9 @@ REQUIREMENTS: dict[str, Requirement] = {
     "F2": done("Extensions with or without the dot, in any case, by whole name, `*`, a safe set."),
     "F3": done("Descriptors only: openat2, or the walk; links, races, special files."),
     "F4": planned("server/config from the client comes with the tools."),
-    "F5": partial("Read, write, edit, append, copy, move, delete, directories, tree, search, undo. `changes`: later."),
+    "F5": partial(
+        "Read, write, edit, append, copy, move, delete, directories, tree, search, undo, changes. Examples: later."
+    ),
     "F6": done("Paged, filtered, sorted lists; list.under and list.recursive; schemes checked."),
     "F7": partial("Encodings detected and kept; PDF and Office as text on request. An order of encodings: later."),
     "F8": done("Distinct errors, one table of codes for both eras."),
@@ -88,7 +90,7 @@ REQUIREMENTS: dict[str, Requirement] = {
     "O7": planned("notion://"),
     "O8": planned("drive://"),
     "O9": partial("Metadata in _meta for the memory source. Front matter and the seed's own shape: with catalogs."),
-    "O10": partial("Patterns and events for files, both eras, policy at each delivery. The resumable feed: later."),
+    "O10": partial("Patterns, events, renames and the resumable feed, policy at each delivery. Other sources: later."),
     "O11": partial("In process, TTL per source, keyed by address and redaction version. Redis: later."),
     "O12": partial("The change feed makes kept answers invalid. Webhooks and the endpoint: later."),
     "O13": done("The seed's four codes, messages and data."),
@@ -113,7 +115,9 @@ REQUIREMENTS: dict[str, Requirement] = {
     # Beyond the seeds
     "B1": done("A link race in both confinement modes; `make race` is the long form."),
     "B2": partial("List, read, completion, templates, prompts, tools, subscriptions, notifications. Search: later."),
-    "B3": partial("Wildcard subscriptions over files and memory, both eras, policy at each delivery. Resuming: later."),
+    "B3": partial(
+        "Wildcard subscriptions and the resumable feed over files and memory, both eras. Other sources: later."
+    ),
     "B4": partial("Atomic, in the file's own encoding and line ends, if_match, undo. Beside peers: bench/peers.py."),
     "B5": partial("The default tools. The aliases give whole files up to the read limit: later."),
     "B6": planned("Search in Korean and English."),

@@ -125,6 +125,49 @@ async def test_a_pattern_hears_what_it_covers_and_nothing_else(
         assert {told["uri"] for told in await client.heard()} == covered  # hr and two are denied to this agent
 
 
+def moved(uri: str, to: str) -> Change:
+    left, came = change(uri, "deleted"), change(to, "created")
+    return Change(kind="renamed", ref=came.ref, source=left.ref, at=0.0, old=left.old, new=came.new)
+
+
+@pytest.mark.parametrize("era", ERAS)
+@pytest.mark.parametrize(
+    ("pattern", "uri", "to", "told"),
+    [
+        ("file://*", "file://a/x", "file://b/x", ("renamed", "file://b/x", "file://a/x")),
+        ("file://b/*", "file://a/x", "file://b/x", ("created", "file://b/x", None)),
+        ("file://a/*", "file://a/x", "file://b/x", ("deleted", "file://a/x", None)),
+        ("file://c/*", "file://a/x", "file://b/x", None),
+        ("file://*", "file://hr/x", "file://b/x", ("created", "file://b/x", None)),
+        ("file://*", "file://a/x", "file://hr/x", ("deleted", "file://a/x", None)),
+        ("file://*", "file://hr/x", "file://hr/y", None),
+    ],
+)
+async def test_a_move_is_told_as_far_as_the_listener_sees_it(
+    folder: Path, era: str, pattern: str, uri: str, to: str, told: tuple[str, str, str | None] | None
+) -> None:
+    """Who hears of one end only, or may know of one end only, is not told that there is another."""
+    async with listener(folder, era) as (octavo, client):
+        await client.subscribe(pattern)
+        octavo.feed.publish(moved(uri, to))
+        events = [(one["uri"], one["_meta"][EVENT]) for one in await client.heard()]
+        assert [(e["type"], e["uri"], e.get("from")) for _, e in events] == (
+            [] if told is None else [(f"resource/{told[0]}", *told[1:])]
+        )
+        assert all(named == event["uri"] for named, event in events)
+        assert told is None or told[0] == "renamed" or "hr" not in json.dumps(events)
+
+
+@pytest.mark.parametrize("era", ERAS)
+async def test_both_ends_of_a_move_are_spoken_of_as_the_client_does(folder: Path, era: str) -> None:
+    async with listener(folder, era) as (octavo, client):
+        await client.subscribe(f"file://{folder}/docs/*")
+        octavo.feed.publish(moved("file://notes/n0.txt", "file://notes/new.txt"))
+        ((told, sent),) = [(one["_meta"][EVENT], one["uri"]) for one in await client.heard()]
+        assert told["from"] == f"file://{folder}/docs/notes/n0.txt"
+        assert told["uri"] == sent == f"file://{folder}/docs/notes/new.txt"
+
+
 @pytest.mark.parametrize("era", ERAS)
 async def test_real_writes_reach_the_subscriber(folder: Path, era: str) -> None:
     async with listener(folder, era) as (octavo, client):

@@ -17,8 +17,9 @@ from octavo.core.clock import SystemClock
 from octavo.core.glob import Glob
 from octavo.core.house import Limits
 from octavo.core.model import VERBS, Template, Verb
-from octavo.core.ports import Ask, Ledger, Next, Source
+from octavo.core.ports import Ask, Ledger, Next, Source, Watches
 from octavo.core.ref import Ref
+from octavo.feed import ChangeFeed, Changes
 from octavo.pipeline.audit import Audit
 from octavo.pipeline.cache import Cache
 from octavo.pipeline.chain import awaitable, fold
@@ -65,7 +66,9 @@ class Works:
         return self.desk.spelled(ref)
 
 
-async def compose(loaded: Loaded, state: StateDirectory, ledger: Ledger, stack: AsyncExitStack) -> Works:
+async def compose(
+    loaded: Loaded, state: StateDirectory, ledger: Ledger, feed: ChangeFeed, stack: AsyncExitStack
+) -> Works:
     """Opens the sources on `stack`; whoever calls closes it, also when this raises."""
     config, clock = loaded.config, SystemClock()
     tools, prompts = ToolRegistry(), PromptRegistry(compile_schema)
@@ -86,6 +89,7 @@ async def compose(loaded: Loaded, state: StateDirectory, ledger: Ledger, stack: 
     for problem in prompts.load(prompt_directories(loaded)):
         logger.warning("prompt left out: %s", problem)
     served: dict[str, Source] = {scheme: source for scheme, (source, _) in sources.items()}
+    changes = Changes(feed, [scheme for scheme in exposed if isinstance(served[scheme], Watches)])
     desk = Desk(
         {**served, "tool": tools, "prompt": prompts},
         tools=tools,
@@ -94,6 +98,7 @@ async def compose(loaded: Loaded, state: StateDirectory, ledger: Ledger, stack: 
         described=described_in(config.resources),
         templates=templates_of(config),
         writable=writable_schemes(config, plugins),
+        changes=changes,
     )
     policy = Policy(
         rules_of(loaded),
@@ -138,6 +143,7 @@ async def compose(loaded: Loaded, state: StateDirectory, ledger: Ledger, stack: 
     ask = awaitable(begin)
     tools.bind(ask)
     prompts.bind(ask)
+    changes.bind(ask)
     return Works(
         config=config,
         ask=ask,

@@ -92,7 +92,7 @@ class Octavo:
     async def _swap(self, loaded: Loaded) -> None:
         stack = AsyncExitStack()
         try:
-            works = await compose(loaded, self._state, self.ledger, stack)
+            works = await compose(loaded, self._state, self.ledger, self.feed, stack)
         except BaseException:
             await stack.aclose()
             raise

@@ -12,12 +12,12 @@ from octavo.config.problems import Problem
 from octavo.config.units import Bind
 from octavo.core.errors import NotFound, OctavoError
 from octavo.core.glob import Glob
-from octavo.core.model import EVERYTHING, Call, Change, Content, Entry, Op, Page, Principal, Trail, Verb
+from octavo.core.model import EVERYTHING, Call, Change, Content, Entry, Op, Page, Trail, Verb
 from octavo.core.ports import Reply
 from octavo.core.ref import Ref
 
 if TYPE_CHECKING:
-    from octavo.app import Octavo, Works
+    from octavo.app import Octavo
     from octavo.pipeline.policy import Decision
     from octavo.stores.verify import Report
 
@@ -100,8 +100,10 @@ def watched(
             left = count
             while left != 0:
                 change = await heard.get()
-                if _concerns(glob, change, works) and _visible(change, principal, works):
-                    show(change)
+                concerned = change.part(lambda ref, _: glob.matches(ref) or glob.matches(works.spelled(ref)))
+                told = concerned and works.policy.told(principal, "watch", concerned)
+                if told is not None:
+                    show(told)
                     left = None if left is None else left - 1
             house.note(principal.id, f"watch {pattern}", "end")
         finally:
@@ -116,17 +118,6 @@ def _glob(pattern: str) -> tuple[Glob, OctavoError | None]:
         return Glob(pattern) if "*" in pattern or pattern.endswith("/") else Glob.at(Ref.parse(pattern)), None
     except OctavoError as fault:
         return Glob.at(NOWHERE), fault
-
-
-def _concerns(glob: Glob, change: Change, works: Works) -> bool:
-    return glob.matches(change.ref) or glob.matches(works.spelled(change.ref))
-
-
-def _visible(change: Change, principal: Principal, works: Works) -> bool:
-    """The policy is asked for every change, and for what a link leads to."""
-    known = change.new or change.old
-    target = known.target if known is not None else None
-    return all(works.policy.allows(principal, "watch", ref) for ref in (change.ref, target) if ref is not None)
 
 
 def verified(loaded: Loaded) -> tuple[Path, Report]:

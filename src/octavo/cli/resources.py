@@ -76,12 +76,14 @@ def watch(pattern: str, config_file: Path | None, as_who: str | None, count: int
     With --json each change is one line.
     """
     from octavo.cli import _run
+    from octavo.core.event import numbered
 
     def show(change: Change) -> None:
         if as_json:
-            click.echo(json.dumps(_change(change), ensure_ascii=False))
+            click.echo(json.dumps(numbered(change), ensure_ascii=False))
         else:
-            click.echo(f"{change.kind}  {change.ref}")
+            moved = "" if change.source is None else f"{change.source}  ->  "
+            click.echo(f"{change.kind}  {moved}{change.ref}")
 
     found = loaded(config_file)
     _run.watched(
@@ -108,15 +110,3 @@ def _content(content: Content) -> dict[str, Any]:
     if isinstance(body, bytes):
         return {**_entry(content.entry), "blob": base64.b64encode(body).decode("ascii"), "etag": content.etag}
     return {**_entry(content.entry), "text": body, "etag": content.etag}
-
-
-def _change(change: Change) -> dict[str, Any]:
-    from octavo.core.clock import iso
-
-    return {
-        "type": f"resource/{change.kind}",
-        "uri": str(change.ref),
-        "timestamp": iso(change.at),
-        "changes": change.changes,
-        "seq": change.seq,
-    }

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple, Protocol
 
-from octavo.core.model import Principal, Template, Verb
+from octavo.core.model import Change, Principal, Template, Verb
 from octavo.core.ports import Ask, Feed, Ledger, Next
 from octavo.core.ref import Ref
 from octavo.core.surface import Prompts, Tools
@@ -32,6 +32,7 @@ class Decides(Protocol):
     @property
     def epoch(self) -> str: ...
     def allows(self, principal: Principal, verb: Verb, ref: Ref) -> bool: ...
+    def told(self, principal: Principal, verb: Verb, change: Change) -> Change | None: ...
 
 
 class Works(Protocol):

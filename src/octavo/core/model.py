@@ -8,8 +8,8 @@ keeps bytes so that the same value is encoded once.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import Any, Generic, Literal, NamedTuple, TypeVar
 
@@ -21,8 +21,8 @@ T = TypeVar("T")
 # What a caller can ask for, and what a policy rule can grant. Plain strings rather than an enum:
 # they are part of dictionary keys on the hot path, and an enum hashes in Python.
 Op = Literal[
-    "list", "templates", "read", "stat", "search", "watch", "write", "edit", "delete", "move", "copy", "make", "undo",
-    "invoke", "render", "complete",
+    "list", "templates", "read", "stat", "search", "watch", "changes", "write", "edit", "delete", "move",
+    "copy", "make", "undo", "invoke", "render", "complete",
 ]  # fmt: skip
 Verb = Literal[
     "list", "read", "search", "watch", "write", "delete", "invoke", "render", "complete", "approve", "admin",
@@ -35,8 +35,8 @@ VERBS: tuple[Verb, ...] = (
 VERB_OF: Mapping[Op, Verb] = MappingProxyType(
     {
         "list": "list", "templates": "list", "read": "read", "stat": "list", "search": "search", "watch": "watch",
-        "write": "write", "edit": "write", "delete": "delete", "move": "delete", "copy": "read", "make": "write",
-        "undo": "write", "invoke": "invoke", "render": "render", "complete": "list",
+        "changes": "watch", "write": "write", "edit": "write", "delete": "delete", "move": "delete", "copy": "read",
+        "make": "write", "undo": "write", "invoke": "invoke", "render": "render", "complete": "list",
     }
 )  # fmt: skip
 # What changes something. The policy looks at the other end of a move or copy as well: it is written.
@@ -53,6 +53,7 @@ def _nothing() -> Mapping[str, Any]:
 moments = itertools.count(1)
 
 EVERYTHING = Ref("*")  # the scope of a listing over all sources
+FEED = "changes"  # the scheme under which the change feed is read
 
 
 class Principal(NamedTuple):
@@ -84,6 +85,7 @@ class Entry:
     version: str = ""  # opaque; changes whenever the content does
     size: int | None = None
     modified: float | None = None  # seconds since 1970
+    etag: str = field(default="", compare=False)  # keyed digest of the content, where it is known without a read
     title: str | None = None
     description: str | None = None
     annotations: Mapping[str, Any] = field(default_factory=_nothing)
@@ -144,7 +146,7 @@ class Page(Generic[T]):
     memo: dict[Any, Any] = field(default_factory=dict[Any, Any], compare=False, repr=False)
 
 
-ChangeKind = Literal["created", "updated", "deleted"]
+ChangeKind = Literal["created", "updated", "deleted", "renamed"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -153,10 +155,22 @@ class Change:
 
     kind: ChangeKind
     ref: Ref
+    source: Ref | None = None  # of one that was renamed: where it was before
     at: float  # seconds since 1970
     old: Entry | None = None
     new: Entry | None = None
     seq: int = 0  # place in the feed; given by the feed
+
+    def part(self, sees: Callable[[Ref, Entry | None], bool]) -> Change | None:
+        """What is told of it where not everything is seen. If it is seen only before, it goes; only after, it comes:
+        a file that was moved, or a link that leads elsewhere now."""
+        left = self.kind != "created" and sees(self.source or self.ref, self.old or self.new)
+        came = self.kind != "deleted" and sees(self.ref, self.new or self.old)
+        if (left or self.kind == "created") and (came or self.kind == "deleted"):
+            return self
+        if came:
+            return replace(self, kind="created", source=None, old=None)
+        return replace(self, kind="deleted", ref=self.source or self.ref, source=None, new=None) if left else None
 
     @property
     def changes(self) -> dict[str, list[Any]]:
@@ -166,10 +180,22 @@ class Change:
         return {k: [before.get(k), after.get(k)] for k in keys if before.get(k) != after.get(k)}
 
 
+@dataclass(frozen=True, slots=True)
+class News:
+    """What the change feed tells since a number, oldest first."""
+
+    changes: tuple[Change, ...]
+    next: int  # the number to go on with
+    more: bool = False  # there are changes after it already
+    gap: bool = False  # changes may have been lost: whoever wants to know what is there must list anew
+
+
 def _facts(entry: Entry | None) -> dict[str, Any]:
     if entry is None:
         return {}
     known: dict[str, Any] = {"version": entry.version, "size": entry.size, "name": entry.name}
+    if entry.etag:
+        known["etag"] = entry.etag
     return {**known, **entry.metadata}
 
 

@@ -25,7 +25,8 @@ class Source(Protocol):
     5. `Ref.parse(str(ref)) == ref` for everything that is listed.
     6. Only OctavoErrors leave, also when the system behind fails, hangs or answers garbage.
     7. A `write` with a stale `if_match` is a Conflict; afterwards `read` sees it and `watch` tells it.
-    8. `watch` tells created, updated, deleted; nothing outside the scope; ends cleanly.
+    8. `watch` tells created, updated, deleted, and a move as renamed or as both its ends; nothing outside
+       the scope; ends cleanly.
     9. Safe under concurrent calls and cancellation.
     10. Secrets in its options never show in repr, errors or logs.
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, Protocol, TypeAlias
 
-from octavo.core.model import Call, Content, Entry
+from octavo.core.model import Call, Content, Entry, News
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,4 +129,16 @@ class Prompts(Protocol):
 
     async def complete(self, argument: str, prefix: str, given: Mapping[str, str]) -> Sequence[str]:
         """`argument` is `prompt name/argument name`."""
+        ...
+
+
+class Changes(Protocol):
+    """The change feed as callers read it."""
+
+    async def since(self, call: Call) -> News:
+        """Everything below `call.ref` after the number in the argument `after`; without one, all that is kept."""
+        ...
+
+    async def read(self, call: Call) -> Content:
+        """The same as JSON, for an address such as `changes://file/docs?after=7`, as its caller may see it."""
         ...

@@ -1,8 +1,9 @@
 """One ordered change feed out of the watches of all sources.
 
-A change gets its sequence number here, in the order in which the feed hears of it; listeners are called
-on the event loop in that order and must not block. A source whose watch ends or fails is watched again
-after a pause, and said.
+A change gets its number here, in the order in which the feed hears of it; listeners are called on the event loop
+in that order and must not block. Numbers are microseconds of the clock, each greater than the one before: those of
+an earlier process are smaller, and a number that was given out tells the time and nothing about changes that its
+reader may not know of. A source whose watch ends or fails is watched again after a pause, and said.
 """
 
 from __future__ import annotations
@@ -11,10 +12,13 @@ import asyncio
 import logging
 from collections import deque
 from collections.abc import Awaitable, Callable, Iterable
+from contextlib import suppress
 from dataclasses import replace
 
+from octavo.core.clock import Clock, SystemClock
+from octavo.core.errors import OctavoError
 from octavo.core.model import Change
-from octavo.core.ports import Listener, Source, Watches
+from octavo.core.ports import Arms, Listener, Source, Watches
 from octavo.core.ref import Ref
 
 logger = logging.getLogger(__name__)
@@ -23,27 +27,55 @@ RECENT = 10_000  # changes kept for `since`
 PAUSE = 5.0  # seconds before a broken watch is tried again
 
 
+class _Watch:
+    """How far back one source's changes are all told: from the time at which its watch began."""
+
+    def __init__(self) -> None:
+        self.began: int | None = None
+        self.begun = asyncio.Event()
+
+    def begin(self, number: int) -> None:
+        self.began = number
+        self.begun.set()
+
+    def end(self) -> None:
+        self.began = None
+        self.begun.clear()
+
+
 class ChangeFeed:
     """`recent` is how many changes `since` can give. `sleep` is there for tests."""
 
-    def __init__(self, *, recent: int = RECENT, sleep: Callable[[float], Awaitable[object]] = asyncio.sleep) -> None:
+    def __init__(
+        self,
+        *,
+        recent: int = RECENT,
+        clock: Clock | None = None,
+        sleep: Callable[[float], Awaitable[object]] = asyncio.sleep,
+    ) -> None:
         self._listeners: dict[int, Listener] = {}
         self._next_listener = 0
-        self._seq = 0
-        self._recent: deque[Change] = deque(maxlen=recent)
+        self._wall = (clock or SystemClock()).wall
+        self._number = 0
+        self._dropped = self.number()  # of the latest change that is not kept any more
+        self._most = recent
+        self._recent: deque[Change] = deque()
         self._untold: deque[Change] = deque()
         self._telling = False
         self._tasks: set[asyncio.Task[None]] = set()
+        self._watches: dict[str, _Watch] = {}
         self._sleep = sleep
 
-    @property
-    def seq(self) -> int:
-        """The number of the latest change."""
-        return self._seq
+    def number(self) -> int:
+        """Not less than that of any change so far, and less than that of any to come."""
+        self._number = max(self._number, int(self._wall() * 1_000_000))
+        return self._number
 
     def publish(self, change: Change) -> Change:
-        self._seq += 1
-        change = replace(change, seq=self._seq)
+        self._number = max(self._number + 1, self.number())
+        change = replace(change, seq=self._number)
+        if len(self._recent) == self._most:
+            self._dropped = self._recent.popleft().seq
         self._recent.append(change)
         self._untold.append(change)
         if not self._telling:  # a listener may publish: then the others first hear of the change at hand
@@ -64,16 +96,29 @@ class ChangeFeed:
 
         return leave
 
-    def since(self, seq: int) -> list[Change] | None:
-        """Everything after `seq`, oldest first; None if `seq` is further back than is kept, or not of this feed."""
-        if not self._seq - len(self._recent) <= seq <= self._seq:
+    def since(self, number: int, schemes: Iterable[str] = ()) -> list[Change] | None:
+        """Everything after `number`, oldest first; None if that is further back than is kept, or not of this feed,
+        or if one of these sources was not watched all the time since."""
+        if not self._dropped <= number <= self.number():
             return None
-        return [change for change in self._recent if change.seq > seq]
+        for scheme in schemes:
+            watch = self._watches.get(scheme)
+            if watch is None or watch.began is None or watch.began > number:
+                return None
+        return [change for change in self._recent if change.seq > number]
+
+    def latest(self) -> list[Change]:
+        """All that is kept, oldest first."""
+        return [*self._recent]
 
     def follow(self, sources: Iterable[Source]) -> Callable[[], Awaitable[None]]:
         """Begin to watch every source that can be watched. Returns the way to stop."""
         loop = asyncio.get_running_loop()
-        tasks = {loop.create_task(self._follow(one, one.scheme)) for one in sources if isinstance(one, Watches)}
+        tasks: set[asyncio.Task[None]] = set()
+        for source in sources:
+            if isinstance(source, Watches):
+                watch = self._watches[source.scheme] = _Watch()
+                tasks.add(loop.create_task(self._follow(source, source.scheme, watch)))
         self._tasks |= tasks
 
         async def stop() -> None:
@@ -81,6 +126,11 @@ class ChangeFeed:
             await _cancelled(tasks)
 
         return stop
+
+    async def followed(self, schemes: Iterable[str]) -> None:
+        """Returns when every change of these sources from then on gets a number here."""
+        for scheme in schemes:
+            await self._watches[scheme].begun.wait()
 
     async def close(self) -> None:
         await _cancelled(self._tasks)
@@ -95,8 +145,10 @@ class ChangeFeed:
             except Exception:  # one listener's fault must not silence the others
                 logger.exception("A listener of the change feed failed")
 
-    async def _follow(self, source: Watches, scheme: str) -> None:
+    async def _follow(self, source: Watches, scheme: str, watch: _Watch) -> None:
         while True:
+            # Runs when the watch waits for its first change.
+            beginning = asyncio.get_running_loop().create_task(self._begin(source, watch))
             try:
                 async for change in source.watch(Ref(scheme)):
                     self.publish(change)
@@ -108,7 +160,18 @@ class ChangeFeed:
                 logger.warning("The watch of %s:// cancelled itself; watching again in %g s", scheme, PAUSE)
             except Exception:  # a watch must survive whatever its source throws
                 logger.exception("The watch of %s:// failed; watching again in %g s", scheme, PAUSE)
+            finally:
+                beginning.cancel()
+                watch.end()
             await self._sleep(PAUSE)
+
+    async def _begin(self, source: Watches, watch: _Watch) -> None:
+        if isinstance(source, Arms):
+            with suppress(OctavoError):  # the watch itself fails with it, and tells
+                await source.armed()
+                watch.begin(self.number())
+        else:
+            watch.begin(self.number())
 
 
 async def _cancelled(tasks: Iterable[asyncio.Task[None]]) -> None:

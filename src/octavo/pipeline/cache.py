@@ -18,7 +18,7 @@ from typing import Any, Protocol, TypeAlias, cast
 
 from octavo.core.clock import Clock
 from octavo.core.errors import OctavoError, SourceUnavailable, Timeout
-from octavo.core.model import Call, Change, Content, Entry, Page
+from octavo.core.model import FEED, Call, Change, Content, Entry, Page
 from octavo.core.ports import Next, Reply, settled
 from octavo.core.ref import Ref
 
@@ -90,6 +90,9 @@ class Cache:
 
     async def _miss(self, key: _Key, call: Call, call_next: Next) -> Reply:
         op, ref = call.op, call.ref
+        if ref.scheme == FEED:  # what it tells depends on who asks: nobody may join
+            call.trail.cache = ""
+            return await _alone(call, call_next, call.timeout)
         flight = self._flights.get((*key, call.max_bytes))
         # Before the fetch: if the content changes meanwhile, the stamp no longer fits. Then nobody joins the
         # flight any more, and the next hit fails.
@@ -100,7 +103,10 @@ class Cache:
 
     def forget(self, change: Change) -> None:
         """The change feed says that a resource is not what it was: nor are the folders above it, and lists."""
-        ref = change.ref.bare
+        for ref in (change.ref,) if change.source is None else (change.ref, change.source):
+            self._forget(ref.bare)
+
+    def _forget(self, ref: Ref) -> None:
         for key, flight in list(self._flights.items()):
             if flight.concerns(ref):
                 flight.stale = True

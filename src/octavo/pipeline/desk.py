@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from octavo.core.errors import Forbidden, InvalidParams, OctavoError
-from octavo.core.model import CHANGING, Call, Content, Entry, Page, Template
+from octavo.core.model import CHANGING, FEED, Call, Content, Entry, Page, Template
 from octavo.core.ports import (
     Arms,
     Arranges,
@@ -22,7 +22,7 @@ from octavo.core.ports import (
     Writes,
 )
 from octavo.core.ref import Ref
-from octavo.core.surface import Prompts, Tools
+from octavo.core.surface import Changes, Prompts, Tools
 
 UNSTAMPED = "unstamped"  # holds as long as the source's TTL and the change feed say so
 
@@ -40,8 +40,10 @@ class Desk:
         described: Mapping[Ref, Entry] | None = None,
         templates: Sequence[Template] = (),
         writable: Iterable[str] = (),
+        changes: Changes | None = None,
     ) -> None:
         """`writable` are the schemes that may be changed: what a source can do is not what the operator wants."""
+        self._changes = changes
         self._sources = sources
         # Looked up once: telling abilities from methods is too slow for every hit.
         self._stamps = {scheme: source.stamp for scheme, source in sources.items() if isinstance(source, Stamps)}
@@ -58,13 +60,15 @@ class Desk:
         if op == "render":
             return await self._prompts.render(call)
         if op == "watch":
-            # Nothing to fetch: the feed follows every source. But who subscribes must miss nothing from here on.
-            for scheme in self.exposed if ref.scheme == "*" else (ref.scheme,):
-                if isinstance(one := self._sources.get(scheme), Arms):
-                    await one.armed()
+            await self._armed(ref)  # nothing to fetch: the feed follows every source
             return None
+        if op == "changes" and self._changes is not None:
+            await self._armed(ref)
+            return await self._changes.since(call)
         if op == "templates":
             return self.templates()
+        if ref.scheme == FEED and op == "read" and self._changes is not None:
+            return await self._changes.read(call)
         source = self.source(ref.scheme)
         if op == "read":
             content = await source.read(ref, max_bytes=call.max_bytes)
@@ -83,7 +87,13 @@ class Desk:
                 return ()
             asked = call.arguments
             return await completes.complete(asked["argument"], asked["prefix"], asked["given"])
-        return await self._changed(call, source) if op in CHANGING else await self._found(call, source)
+        return await self._altered(call, source) if op in CHANGING else await self._found(call, source)
+
+    async def _armed(self, scope: Ref) -> None:
+        """From here on nothing below the scope is missed."""
+        for scheme in self.exposed if scope.scheme == "*" else (scope.scheme,):
+            if isinstance(one := self._sources.get(scheme), Arms):
+                await one.armed()
 
     async def _found(self, call: Call, source: Source) -> Page[Entry]:
         if call.op != "search" or not isinstance(source, Searches):
@@ -91,7 +101,7 @@ class Desk:
         page = await source.search(call.ref, call.arguments["query"], cursor=call.cursor, limit=call.limit)
         return self._described_page(page) if self._described else page
 
-    async def _changed(self, call: Call, source: Source) -> Reply:
+    async def _altered(self, call: Call, source: Source) -> Reply:
         op, ref, asked, by = call.op, call.ref, call.arguments, call.principal.id
         if ref.scheme not in self._writable:
             raise Forbidden("This source is read-only: serve with --write, or set write: true on it", uri=call.uri)
@@ -133,6 +143,8 @@ class Desk:
     def canonical(self, ref: Ref) -> Ref:
         """The spelling that policy, cache and feed use."""
         source = self._sources.get(ref.scheme)
+        if source is None and ref.scheme == FEED:
+            return ref
         if source is None:
             raise InvalidParams(f"No source serves {ref.scheme}:// here")
         return source.canonical(ref) if isinstance(source, Spells) else ref

@@ -18,11 +18,14 @@ from octavo.core.clock import Clock, SystemClock
 from octavo.core.errors import Forbidden, InvalidParams, OctavoError
 from octavo.core.glob import Glob
 from octavo.core.model import (
+    FEED,
     NOTHING,
     VERB_OF,
     Call,
+    Change,
     Content,
     Entry,
+    News,
     Op,
     Page,
     Past,
@@ -40,7 +43,7 @@ from octavo.pipeline.rulebook import CLOSED, OPEN, Decision, Rule, Rulebook
 __all__ = ["Decision", "Policy", "Rule"]
 
 # What is decided in a way of its own; for the rest one look at the address is enough.
-_SPECIAL: frozenset[Op] = frozenset(("templates", "watch", "search", "delete", "move", "copy", "undo"))
+_SPECIAL: frozenset[Op] = frozenset(("templates", "watch", "changes", "search", "delete", "move", "copy", "undo"))
 _FINDING: tuple[Verb, ...] = ("search", "read")
 MEMO_SIZE = 50_000  # decisions kept; all are dropped when it is full
 MEMO_CHARACTERS = 256  # of an address worth keeping: clients choose how long theirs are
@@ -48,7 +51,7 @@ SIGHTS = 1000
 
 # A tool is seen by whoever may call it, a prompt by whoever may render it.
 _LIST_VERB: dict[str, Verb] = {"tool": "invoke", "prompt": "render"}
-_GENERAL = Decision(True, "general", "a general tool: what it does is decided call by call")
+_GENERAL = Decision(True, "general", "what it asks for is decided call by call")
 _BY_EVENT = Decision(True, "by event", "each event is decided when it is delivered")
 
 
@@ -89,7 +92,7 @@ class Policy:
         self._page = page
         self._now = (clock or SystemClock()).monotonic
         self._rules = tuple(replace(rule, what=tuple(map(self._usual, rule.what))) for rule in rules)
-        self._served = frozenset((*addresses.exposed, *_LIST_VERB))
+        self._served = frozenset((*addresses.exposed, *_LIST_VERB, FEED))
         self._listing = Listing(addresses.exposed, page=page, clock=clock or SystemClock())
         self._compiled: dict[tuple[Principal, Verb], Rulebook] = {}
         self._memo: dict[tuple[Principal, Verb, Ref], Decision] = {}
@@ -105,7 +108,7 @@ class Policy:
         if decision is None:
             spellings = self._spellings(ref)
             decision = self._rulebook(principal, verb).decide(spellings)
-            if decision is CLOSED and verb == "invoke" and ref in self._general:
+            if decision is CLOSED and self._is_general(verb, ref):
                 decision = _GENERAL
             # In which root a file stands can change, and its absolute spelling with it. A yes that has grown
             # old is caught at the entry's target; a no would stay, so it is not kept.
@@ -117,6 +120,21 @@ class Policy:
 
     def allows(self, principal: Principal, verb: Verb, ref: Ref) -> bool:
         return self.decide(principal, verb, ref).allowed
+
+    def told(self, principal: Principal, verb: Verb, change: Change) -> Change | None:
+        """What of a change may be told to somebody: both its address and what a link led to must be allowed. Who may
+        not read it learns no etag either: it could tell whether the content is one that he knows."""
+        told = change.part(lambda ref, entry: self._sees(principal, verb, ref, entry))
+        if told is None or all(
+            entry is None or not entry.etag or self._sees(principal, "read", self._canonical(entry.ref), entry)
+            for entry in (told.old, told.new)
+        ):
+            return told
+        return replace(told, old=_without_etag(told.old), new=_without_etag(told.new))
+
+    def _sees(self, principal: Principal, verb: Verb, ref: Ref, entry: Entry | None) -> bool:
+        target = None if entry is None else entry.target
+        return self.allows(principal, verb, ref) and (target is None or self.allows(principal, verb, target))
 
     def may_reach(self, principal: Principal, verb: Verb, glob: Glob) -> bool:
         """Whether anything that the pattern covers could be allowed. Exact for an exact pattern."""
@@ -168,6 +186,8 @@ class Policy:
             return self._templates(call, call_next)
         if call.op == "watch":
             return self._watch(call, call_next)
+        if call.op == "changes":
+            return self._changes(call, call_next)
         work = self._search(call, call_next) if call.op == "search" else self._arrange(call, call_next)
         return self._later(call, work)
 
@@ -194,8 +214,7 @@ class Policy:
     async def _search(self, call: Call, call_next: Next) -> Page[Entry]:
         """Candidates that the caller may both search and read; pages are filled up from them."""
         who, scope = call.principal, call.ref
-        under = Glob(f"{scope.bare}/*" if scope.segments else f"{scope.scheme}://*")
-        if not self.may_reach(who, "search", under):
+        if not self.may_reach(who, "search", _under(scope)):
             raise _Refused(refusal(call, "search", CLOSED))
         limit, until = min(call.limit, self._page), self._now() + call.timeout / 2
         kept: list[Entry] = []
@@ -252,6 +271,9 @@ class Policy:
         if not decision.allowed:
             raise _Refused(refusal(call, verb, decision))
 
+    def _is_general(self, verb: Verb, ref: Ref) -> bool:
+        return ref in self._general if verb == "invoke" else verb == "read" and ref.scheme == FEED
+
     def _canonical(self, ref: Ref) -> Ref:
         return self._addresses.canonical(ref) if ref.absolute else ref
 
@@ -289,11 +311,25 @@ class Policy:
             return "all"
         if self._general and scope.scheme == "tool":
             return "some"
-        under = Glob(f"{scope}/*" if scope.segments else f"{scope.scheme}://*")
-        return "some" if self.may_reach(principal, verb, under) else "none"
+        return "some" if self.may_reach(principal, verb, _under(scope)) else "none"
 
     async def _watch(self, call: Call, call_next: Next) -> Reply:
-        glob: Glob = call.arguments["glob"]
+        self._may_watch(call, call.arguments["glob"])
+        return await settled(call_next(call))
+
+    async def _changes(self, call: Call, call_next: Next) -> News:
+        """As many changes as a page may hold, each as its caller may be told of it; the latest without `after`."""
+        self._may_watch(call, _under(call.ref))
+        news: News = await settled(call_next(call))
+        told = [part for change in news.changes if (part := self.told(call.principal, "watch", change)) is not None]
+        limit = max(1, min(call.limit, self._page))
+        if len(told) <= limit:
+            return replace(news, changes=tuple(told))
+        if call.arguments.get("after") is None:
+            return replace(news, changes=tuple(told[-limit:]))
+        return replace(news, changes=tuple(told[:limit]), next=told[limit - 1].seq, more=True)
+
+    def _may_watch(self, call: Call, glob: Glob) -> None:
         if glob.exact or not self.may_reach(call.principal, "watch", glob):
             decision = self.decide(call.principal, "watch", call.ref)
             decision = decision if glob.exact or not decision.allowed else CLOSED
@@ -303,7 +339,6 @@ class Policy:
         # What does not exist can be watched, and so can what is hidden: no event of it is ever delivered.
         if not decision.allowed and not decision.hidden:
             raise refusal(call, "watch", decision)
-        return await settled(call_next(call))
 
     async def _complete(self, call: Call, call_next: Next) -> list[str]:
         """Completions that name something the caller may list; a name alone is a leak already."""
@@ -388,6 +423,17 @@ def _epoch(rules: Sequence[Rule]) -> str:
         for rule in rules
     ]
     return hashlib.blake2b(repr(told).encode(), digest_size=8).hexdigest()
+
+
+def _without_etag(entry: Entry | None) -> Entry | None:
+    return None if entry is None else replace(entry, etag="")
+
+
+def _under(scope: Ref) -> Glob:
+    """Everything at and below an address; with the scheme `*`, everything."""
+    if scope.scheme == "*":
+        return Glob("**")
+    return Glob(f"{scope.bare}/*" if scope.segments else f"{scope.scheme}://*")
 
 
 def _length(ref: Ref) -> int:

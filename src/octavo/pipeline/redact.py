@@ -14,7 +14,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Literal, TypeGuard
 
 from octavo.core.errors import InvalidParams, OctavoError
-from octavo.core.model import Call, Content, Edited, Entry, Page
+from octavo.core.model import Call, Change, Content, Edited, Entry, News, Page
 from octavo.core.ports import Next, Reply
 from octavo.pipeline.rules.checks import is_password
 from octavo.pipeline.rules.engine import Engine, Rule
@@ -74,6 +74,8 @@ class Redact:
             return self.entry(reply)
         if _is_page(reply):
             return self._page(reply)
+        if isinstance(reply, News):
+            return dataclasses.replace(reply, changes=tuple(map(self._change, reply.changes)))
         return reply
 
     async def _edit(self, call: Call, call_next: Next) -> Edited:
@@ -109,6 +111,12 @@ class Redact:
         if title is entry.title and description is entry.description and metadata is entry.metadata:
             return entry
         return dataclasses.replace(entry, title=title, description=description, metadata=metadata)
+
+    def _change(self, change: Change) -> Change:
+        old, new = change.old and self.entry(change.old), change.new and self.entry(change.new)
+        if old is change.old and new is change.new:
+            return change
+        return dataclasses.replace(change, old=old, new=new)
 
     def _page(self, page: Page[Any]) -> Page[Any]:
         assert self._engine is not None

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from octavo.core.errors import Conflict, Forbidden, InvalidParams, NotFound, OctavoError, SourceUnavailable, TooLarge
-from octavo.core.model import VERB_OF, Call, Verb
+from octavo.core.model import FEED, VERB_OF, Call, Verb
 from octavo.pipeline.identity import LOCAL
 from octavo.pipeline.rulebook import Decision
 
@@ -43,8 +43,8 @@ def absent(call: Call) -> OctavoError:
 
 
 def told(call: Call, fault: OctavoError) -> OctavoError:
-    """What a source raised, as the caller may read it. What tools and prompts raise is about other things."""
-    if call.op in ("invoke", "render"):
+    """What a source raised, as the caller may read it. What tools, prompts and the feed raise is about other things."""
+    if call.op in ("invoke", "render") or call.ref.scheme == FEED:
         return fault
     if isinstance(fault, NotFound):
         return absent(call)

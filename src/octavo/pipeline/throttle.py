@@ -20,7 +20,7 @@ from typing import NamedTuple, NoReturn
 
 from octavo.core.clock import Clock, SystemClock
 from octavo.core.errors import OctavoError, SourceUnavailable, Timeout
-from octavo.core.model import CHANGING, Call
+from octavo.core.model import CHANGING, FEED, Call
 from octavo.core.ports import Next, Reply
 
 logger = logging.getLogger(__name__)
@@ -84,7 +84,7 @@ class Throttle:
     async def __call__(self, call: Call, call_next: Next) -> Reply:
         """Raises SourceUnavailable and Timeout besides what the source raises."""
         scheme = call.ref.scheme
-        if call.op not in GUARDED or scheme == "*":
+        if call.op not in GUARDED or scheme in ("*", FEED):
             return await call_next(call)
         gate = self._gate(scheme)
         gate.users += 1

@@ -25,7 +25,7 @@ import pytest
 
 from octavo.core.errors import Conflict, InvalidParams, NotFound, OctavoError, TooLarge
 from octavo.core.model import Change, Entry
-from octavo.core.ports import ABILITIES, Completes, Offers, Source, Spells, Stamps, Watches, Writes, abilities
+from octavo.core.ports import ABILITIES, Arranges, Completes, Offers, Source, Spells, Stamps, Watches, Writes, abilities
 from octavo.core.ref import MAX_SEGMENT_BYTES, Ref
 from octavo.testing.base import ENOUGH, Suite, closable, outcome, showing, text_of, told
 
@@ -377,7 +377,26 @@ class SourceSuite(Suite):
                 await self.change(source, path, "not told\n")
             await self.change(source, inside, "told\n")
             await watched.until(lambda change: change.ref == self.ref(source, inside), "the change inside")
-            assert [str(change.ref) for change in watched.changes if not change.ref.within(scope)] == []
+            told = [ref for change in watched.changes for ref in (change.ref, change.source) if ref is not None]
+            assert [str(ref) for ref in told if not ref.within(scope)] == []
+
+    async def test_8_a_move_is_told_at_both_ends(self, source: Source) -> None:
+        """As one change, or as a deletion and a creation."""
+        if not isinstance(source, Arranges):
+            pytest.skip("cannot move")
+        path, to = self.text_path, self.beside(self.text_path, "moved")
+        old, new = self.ref(source, path), self.ref(source, to)
+        async with self.watching(source, Ref(source.scheme), self.beside(path, "probe")) as watched:
+            entry = await source.move(old, new, if_match=None)
+            await self.settle(source)
+            came = await watched.until(lambda c: c.ref == new and c.new is not None, f"what came to {new}")
+            assert came.kind in ("renamed", "created")
+            assert came.new is not None and came.new.version == entry.version
+            if came.kind == "renamed":
+                assert came.source == old and came.old is not None
+            else:
+                gone = await watched.until(lambda c: c.ref == old, f"what left {old}")
+                assert gone.kind == "deleted"
 
     async def test_8_several_watches_are_told_alike(self, source: Source) -> None:
         path, probe = self.text_path, self.beside(self.text_path, "probe")

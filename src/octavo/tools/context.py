@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from octavo.core.errors import Forbidden, OctavoError
-from octavo.core.model import NOTHING, Call, Content, Edited, Entry, Op, Page, Principal, Undone
+from octavo.core.model import EVERYTHING, NOTHING, Call, Content, Edited, Entry, News, Op, Page, Principal, Undone
 from octavo.core.ports import Ask, Channel, Mode
 from octavo.core.query import Query
 from octavo.core.ref import Ref
@@ -54,6 +54,12 @@ class ToolContext:
         call = self._child("search", uri)._replace(cursor=cursor, limit=limit, arguments={"query": query})
         page: Page[Entry] = await self._ask(call)
         return page
+
+    async def changes(self, uri: str | None = None, *, after: int | None = None, limit: int = 100) -> News:
+        """What changed below `uri`, or anywhere, after that number of the feed; without one, the latest changes."""
+        call = self.call.child("changes", EVERYTHING) if uri is None else self._child("changes", uri)
+        news: News = await self._ask(call._replace(limit=limit, arguments={"after": after}))
+        return news
 
     async def write(
         self,

@@ -5,7 +5,7 @@ import errno
 import os
 import random
 import shutil
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -14,6 +14,7 @@ import anyio
 import pytest
 
 from octavo.core.clock import SystemClock
+from octavo.core.errors import SourceUnavailable
 from octavo.core.model import Change, Entry
 from octavo.core.ref import Ref
 from octavo.sources.file import FileRoot, FileSource
@@ -38,7 +39,11 @@ class Changes:
 
     @property
     def told(self) -> list[tuple[str, str]]:
-        return [(change.kind, str(change.ref)) for change in self.all]
+        """Kind and address; of what was renamed, `from > to`."""
+        return [
+            (change.kind, f"{change.source} > {change.ref}" if change.source else str(change.ref))
+            for change in self.all
+        ]
 
     async def until(self, ready: Callable[[], bool]) -> None:
         with anyio.move_on_after(PATIENCE):
@@ -128,12 +133,94 @@ async def test_an_atomic_replace_is_one_update(put: Any, opened: Any, root: Path
         assert change.changes["size"] == [3, 6]
 
 
-async def test_a_renamed_file_goes_and_comes(put: Any, opened: Any, root: Path) -> None:
+async def test_a_renamed_file_is_one_change_with_both_places(put: Any, opened: Any, root: Path) -> None:
     put("a.md"), put("d/x.md")
     source = await opened()
-    async with watching(source) as changes:
+    before = await source.stat(Ref.parse("file://a.md"))
+    async with watching(source) as changes, watching(source, "file://d") as inside:
         os.rename(root / "a.md", root / "d" / "b.md")
-        await changes.of(("deleted", "file://a.md"), ("created", "file://d/b.md"))
+        await changes.until(lambda: bool(changes.all))
+        [change] = changes.all
+        assert changes.told == [("renamed", "file://a.md > file://d/b.md")]
+        assert (change.old, change.new) == (before, await source.stat(change.ref))
+        await inside.of(("created", "file://d/b.md"))
+        changes.all.clear()
+        os.rename(root / "d" / "b.md", root / "b.md")
+        await changes.of(("renamed", "file://d/b.md > file://b.md"))
+        await inside.of(("deleted", "file://d/b.md"))
+
+
+async def test_a_file_renamed_over_another_is_an_update_and_a_deletion(put: Any, opened: Any, root: Path) -> None:
+    """Each address has one history: what was there before is not lost from it."""
+    put("a.md", "one"), put("b.md", "three")
+    source = await opened()
+    async with watching(source) as changes:
+        os.rename(root / "a.md", root / "b.md")
+        await changes.until(lambda: len(changes.all) == 2)
+        assert changes.told == [("deleted", "file://a.md"), ("updated", "file://b.md")]
+        assert changes.all[1].changes["size"] == [5, 3]
+
+
+async def test_what_cannot_be_proven_to_be_the_same_file_goes_and_comes(put: Any, opened: Any, root: Path) -> None:
+    """Links, and a file that was rewritten on the way, or came from elsewhere."""
+    put("a.md", "one"), put("b.md", "two")
+    (root / "link.md").symlink_to("b.md")
+    source = await opened()
+    async with watching(source) as changes:
+        os.rename(root / "a.md", root / "c.md")
+        (root / "c.md").write_text("one and more", encoding="utf-8")
+        await changes.of(("deleted", "file://a.md"), ("created", "file://c.md"))
+        os.rename(root / "link.md", root / "other.md")
+        await changes.of(("deleted", "file://link.md"), ("created", "file://other.md"))
+        shutil.copy2(root / "b.md", root.parent / "copy"), os.unlink(root / "b.md")
+        os.rename(root.parent / "copy", root / "d.md")
+        await changes.of(("deleted", "file://b.md"), ("deleted", "file://other.md"), ("created", "file://d.md"))
+
+
+async def test_changes_tell_which_content_it_was_and_is(put: Any, opened: Any, root: Path) -> None:
+    """The etag that a read gives; not of a large file, and not of a content that nobody has looked at."""
+    put("a.md", "one")
+    source, ref = await opened(), Ref.parse("file://a.md")
+
+    async def etag() -> str:
+        return str((await source.read(ref, max_bytes=100)).etag)
+
+    async with watching(source) as changes:
+        etags: list[str | None] = [None]
+        for text in ("two", "three"):
+            put("a.md", text)
+            etags.append(await etag())
+            await changes.until(lambda: len(changes.all) == len(etags) - 1)
+        assert [change.changes["etag"] for change in changes.all] == [etags[:2], etags[1:]]
+        os.rename(root / "a.md", root / "b.md")
+        await changes.until(lambda: len(changes.all) == 3)
+        assert changes.all[-1].old and changes.all[-1].old.etag == etags[-1]
+        assert "etag" not in changes.all[-1].changes, "it is the same"
+        changes.all.clear()
+        put("large.md", "x" * ((1 << 20) + 1))
+        await changes.until(lambda: bool(changes.all))
+        assert "etag" not in changes.all[-1].changes
+
+
+async def test_a_first_look_that_fails_at_once_is_tried_again(
+    put: Any, opened: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    put("a.md")
+    source, fill = await opened(), Snapshot.fill
+
+    def broken(self: Snapshot) -> Iterator[None]:
+        raise OSError(errno.EMFILE, "Too many open files")
+        yield
+
+    monkeypatch.setattr(Snapshot, "fill", broken)
+    for _ in range(2):
+        with pytest.raises(SourceUnavailable):
+            await source.armed()
+    monkeypatch.setattr(Snapshot, "fill", fill)
+    await source.armed()
+    async with watching(source) as changes:
+        put("b.md")
+        await changes.of(("created", "file://b.md"))
 
 
 async def test_a_renamed_directory_takes_its_files_along(put: Any, opened: Any, root: Path) -> None:
@@ -143,9 +230,7 @@ async def test_a_renamed_directory_takes_its_files_along(put: Any, opened: Any, 
     async with watching(source) as changes:
         os.rename(root / "d", root / "e" / "f")
         files = ("a.md", "deep/b.md", "deep/er/c.md")
-        await changes.of(
-            *[("deleted", f"file://d/{f}") for f in files], *[("created", f"file://e/f/{f}") for f in files]
-        )
+        await changes.of(*[("renamed", f"file://d/{f} > file://e/f/{f}") for f in files])
         put("e/f/deep/er/c.md", "changed in its new place")
         await changes.until(lambda: bool(changes.all))
         assert set(changes.told) == {("updated", "file://e/f/deep/er/c.md")}
@@ -165,7 +250,7 @@ async def test_two_directories_that_change_places_are_told_as_what_is_where(put:
     async with watching(source) as changes:
         for one, two in (("a", "c"), ("b", "a"), ("c", "b")):
             os.rename(root / one, root / two)
-        await changes.until(lambda: ("created", "file://a/y.md") in changes.told and state(changes) == expected)
+        await changes.until(lambda: state(changes) == expected)
         put("b/x.md", "later")
         await changes.until(lambda: changes.told[-1:] == [("updated", "file://b/x.md")])
 
@@ -174,6 +259,8 @@ def state(changes: Changes) -> dict[str, int | None]:
     """What the changes so far leave behind of the files they touched."""
     left: dict[str, int | None] = {}
     for change in changes.all:
+        if change.source is not None:
+            left.pop(str(change.source), None)
         if change.new is None:
             left.pop(str(change.ref), None)
         else:
@@ -505,7 +592,10 @@ async def test_the_changes_told_add_up_to_what_is_there(put: Any, opened: Any, r
             await changes.until(lambda: ("created", f"file://end{burst}.md") in changes.told)
             await settled(source)
             for change in changes.all:
-                assert model.get(change.ref) == change.old, "what was told before is what it was"
+                assert model.get(change.source or change.ref) == change.old, "what was told before is what it was"
+                if change.source is not None:
+                    assert change.ref not in model
+                    del model[change.source]
                 if change.new is None:
                     del model[change.ref]
                 else:

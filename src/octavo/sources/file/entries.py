@@ -24,6 +24,8 @@ class Facts(NamedTuple):
     size: int
     modified: float
     own: Names  # its own names, where a link led here
+    device: int
+    inode: int
 
 
 class Digests:
@@ -38,7 +40,7 @@ class Digests:
         found = seen.stat
         digest = self._version.copy()
         digest.update(_VERSION.pack(*identity(found)))
-        return Facts(digest.hexdigest(), found.st_size, found.st_mtime, seen.names)
+        return Facts(digest.hexdigest(), found.st_size, found.st_mtime, seen.names, found.st_dev, found.st_ino)
 
     def etag(self, raw: bytes | bytearray) -> str:
         digest = self._etag.copy()

@@ -163,6 +163,23 @@ class Forest:
         steady = identity(after) == identity(seen.stat) and is_settled(after, self._wall())
         return (raw, self._digests.facts(seen)) if steady and (raw is None or len(raw) == size) else None
 
+    def etag_of(self, place: Place, facts: Facts) -> str:
+        """Empty if the file is not, or does not stay, what the facts are about."""
+        try:
+            fd, seen = self.trees[place.root].open(place.names)
+            try:
+                if self._digests.facts(seen) != facts:
+                    return ""
+                raw = contents(fd, facts.size, wait=True)
+                steady = identity(os.fstat(fd)) == identity(seen.stat)
+            finally:
+                os.close(fd)
+        except OSError as error:
+            if error.errno in _LOCAL:
+                return ""
+            raise
+        return self._digests.etag(raw) if steady and len(raw) == facts.size else ""
+
     def address(self, place: Place, *, shadowed: bool) -> Ref:
         """As a listing names it: without a root, unless an earlier root has the same names."""
         return self._addresses.of(place.names, place.root if shadowed else 0)

@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
 from octavo.sources.file.entries import Facts
+from octavo.sources.file.etags import Etags
 from octavo.sources.file.faults import ABSENT, DENIED
 from octavo.sources.file.forest import Forest, Place
 from octavo.sources.file.hints import Batch, Hints
@@ -42,6 +43,7 @@ class _Folder:
 class Snapshot:
     def __init__(self, forest: Forest, hints: Hints, wall: Callable[[], float], stop: Callable[[], bool]) -> None:
         self._forest = forest
+        self._etags = Etags(forest)
         self._hints = hints
         self._wall = wall
         self._stop = stop
@@ -77,7 +79,8 @@ class Snapshot:
             before = self._reconciled(batch)
             if self._index is not None:
                 self._index.update((place, self.known(place) is not None) for place in before)
-            return tell(self._forest, before, self.known, self._wall())
+            self._etags.begin()
+            return tell(self._forest, before, self.known, self._etags, self._wall())
 
     def known(self, place: Place) -> Facts | None:
         folder = self._folders.get(Place(place.names[:-1], place.root))

@@ -13,6 +13,7 @@ from typing import Final
 from octavo.core.clock import Clock
 from octavo.core.errors import SourceUnavailable
 from octavo.core.model import Change, ChangeKind
+from octavo.core.ref import Ref
 from octavo.sources.file.addresses import Where
 from octavo.sources.file.forest import Forest
 from octavo.sources.file.hints import Batch, Hints
@@ -75,10 +76,9 @@ class Watcher:
 
     async def armed(self) -> None:
         """Returns when the first look is done. Raises SourceUnavailable when the directories cannot be watched."""
-        if self._started is None:
-            self._started = self._start()
+        started = self._started or self._start()
         try:
-            await asyncio.shield(self._started)
+            await asyncio.shield(started)
         except OSError:
             raise SourceUnavailable("The directories cannot be watched now", retry_after=1.0) from None
 
@@ -86,9 +86,7 @@ class Watcher:
         """What is served, with what the kernel has reported by now, unless changes come without end. None when the
         first look is not done after so many seconds."""
         loop = asyncio.get_running_loop()
-        if self._started is None:
-            self._started = self._start()
-        started = self._started
+        started = self._started or self._start()
         await asyncio.wait((started,), timeout=patience)
         if not started.done():
             return None
@@ -136,7 +134,7 @@ class Watcher:
     def _start(self) -> asyncio.Future[None]:
         """The first look. Its beginning is not awaited, so that a small tree is known before anything can happen."""
         loop = asyncio.get_running_loop()
-        started: asyncio.Future[None] = loop.create_future()
+        started = self._started = loop.create_future()  # before anything fails: then there is none any more
         self._hints = self._make_hints()
         self._snapshot = Snapshot(self._forest, self._hints, self._clock.wall, self._stopped.is_set)
         steps = self._snapshot.fill()
@@ -253,9 +251,10 @@ class _Consumer:
 
     def put(self, told: Sequence[Told]) -> None:
         names, roots = self._where
-        self._waiting += [
-            change for root, change in told if root in roots and change.ref.segments[: len(names)] == names
+        inside = [
+            change.part(lambda ref, _: ref.segments[: len(names)] == names) for root, change in told if root in roots
         ]
+        self._waiting += [change for change in inside if change is not None]
         if len(self._waiting) > self._bound:
             self._waiting = net(self._waiting)
             self._bound = max(BUFFER, 2 * len(self._waiting))
@@ -270,13 +269,19 @@ class _Consumer:
 
 
 def net(changes: Sequence[Change]) -> list[Change]:
-    """One change a resource, from what it was before the first to what it is after the last."""
-    kept: dict[object, Change] = {}
-    for change in changes:
-        earlier = kept.pop(change.ref, None)
-        old, new = change.old if earlier is None else earlier.old, change.new
+    """One change a resource, from what it was before the first to what it is after the last. What was renamed is
+    deleted there and created here."""
+    kept: dict[Ref, Change] = {}
+    for half in (half for change in changes for half in _halves(change)):
+        earlier = kept.pop(half.ref, None)
+        old, new = half.old if earlier is None else earlier.old, half.new
         if old is None and new is None:
             continue
         kind: ChangeKind = "updated" if old and new else "created" if new else "deleted"
-        kept[change.ref] = Change(kind=kind, ref=change.ref, at=change.at, old=old, new=new)
+        kept[half.ref] = Change(kind=kind, ref=half.ref, at=half.at, old=old, new=new)
     return list(kept.values())
+
+
+def _halves(change: Change) -> list[Change]:
+    halves = (change.part(lambda ref, _: ref == change.source), change.part(lambda ref, _: ref == change.ref))
+    return [half for half in halves if half is not None]

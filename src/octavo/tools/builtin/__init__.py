@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from octavo.tools.builtin.changes import changes_tool
 from octavo.tools.builtin.editing import edit_tool
 from octavo.tools.builtin.facts import info_tool
 from octavo.tools.builtin.listing import list_tool
@@ -18,7 +19,7 @@ __all__ = ["file_tools"]
 def file_tools(*, write: bool, answer_bytes: int = 64_000, answer_tokens: int = 20_000) -> list[Tool]:
     """The toolset `files`. No answer holds more text than the budget says."""
     budget = Budget(answer_bytes, answer_tokens)
-    reading = [list_tool(budget), read_tool(budget), info_tool(), search_tool(budget)]
+    reading = [list_tool(budget), read_tool(budget), info_tool(), search_tool(budget), changes_tool(budget)]
     if not write:
         return reading
     making, *others = writing_tools()

@@ -14,11 +14,12 @@ from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, NamedTuple
 
 from octavo.core.errors import OctavoError, RateLimited
+from octavo.core.event import event
 from octavo.core.glob import Glob
 from octavo.core.house import House
-from octavo.core.model import Change, Principal, Verb
+from octavo.core.model import Change, Entry, Principal
 from octavo.core.ref import Ref
-from octavo.transport.mcp import keys, shapes
+from octavo.transport.mcp import keys
 
 BACKLOG = 1024  # events that wait for one subscriber
 
@@ -155,23 +156,34 @@ class Hub:
             self._deliver_to(subscriber, change)
 
     def _deliver_to(self, subscriber: Subscriber, change: Change) -> None:
-        works = self._house.works
-        spellings = (change.ref, works.spelled(change.ref))
-        uri = next((found for p, g in subscriber.patterns.items() if (found := _spelling(p, g, spellings))), None)
+        policy, principal = self._house.works.policy, subscriber.principal
+
+        def wanted(ref: Ref, _: Entry | None) -> bool:
+            return self._spelled(subscriber, ref) is not None
+
         listens = "resources" in subscriber.lists and change.kind != "updated"
-        if uri is None and not listens:
+        heard = change.part(wanted)
+        if not listens and heard is None:
             return
-        known = change.new or change.old
-        refs = (change.ref, known.target) if known is not None and known.target is not None else (change.ref,)
+        told = policy.told(principal, "list", change) if listens else None
+        if told is not None:
+            subscriber.push(Note(keys.LIST_CHANGED, {"_meta": {keys.EVENT: self._event(subscriber, told)}}))
+        told = heard and policy.told(principal, "watch", heard)
+        if told is not None:
+            said = self._event(subscriber, told)
+            subscriber.push(Note(keys.UPDATED, {"uri": said["uri"], "_meta": {keys.EVENT: said}}))
 
-        def may(verb: Verb) -> bool:
-            return all(works.policy.allows(subscriber.principal, verb, ref) for ref in refs)
+    def _event(self, subscriber: Subscriber, change: Change) -> dict[str, Any]:
+        """The change in the spelling in which the subscriber speaks of it."""
+        told = event(change, self._spelled(subscriber, change.ref) or "")
+        if change.source is not None:
+            told["from"] = self._spelled(subscriber, change.source) or str(change.source)
+        return told
 
-        if listens and may("list"):
-            meta = {keys.EVENT: shapes.event(change, uri or str(change.ref))}
-            subscriber.push(Note(keys.LIST_CHANGED, {"_meta": meta}))
-        if uri is not None and may("watch"):
-            subscriber.push(Note(keys.UPDATED, {"uri": uri, "_meta": {keys.EVENT: shapes.event(change, uri)}}))
+    def _spelled(self, subscriber: Subscriber, ref: Ref) -> str | None:
+        """None where no pattern covers the address."""
+        spellings = (ref, self._house.works.spelled(ref))
+        return next((found for p, g in subscriber.patterns.items() if (found := _spelling(p, g, spellings))), None)
 
 
 def _less(count: Counter[str], who: str) -> None:

@@ -4,11 +4,9 @@ models, the hot lane encodes them itself, and both say the same."""
 from __future__ import annotations
 
 import base64
-from collections.abc import Mapping
 from typing import Any
 
-from octavo.core.clock import iso
-from octavo.core.model import Change, Content, Entry, Template
+from octavo.core.model import Content, Entry, Template
 from octavo.core.surface import Audio, Block, Embedded, Image, Link, PromptInfo, PromptMessage, Text, ToolInfo
 from octavo.transport.mcp import keys
 
@@ -132,8 +130,3 @@ def block(part: Block) -> dict[str, Any]:
             return {"type": "resource", "resource": contents(part.content, part.uri)}
         case Link():
             return {"type": "resource_link", **resource(part.entry), "uri": part.uri}
-
-
-def event(change: Change, uri: str) -> Mapping[str, Any]:
-    """The seeds' event, whole."""
-    return {"type": f"resource/{change.kind}", "uri": uri, "timestamp": iso(change.at), "changes": change.changes}

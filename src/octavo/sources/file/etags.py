@@ -1,0 +1,43 @@
+"""Which content a changed file had: the etag that a read gives, as far as it is cheap to know."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from octavo.sources.file.entries import Facts
+from octavo.sources.file.forest import Forest, Place
+
+MAX_BYTES: Final = 1 << 20  # of a file that is looked into
+_BATCH_BYTES: Final = 16 << 20  # that are read for one telling: the news of many files must not wait for all of them
+_LEAST_BYTES: Final = 4096  # that the smallest file counts for
+_REMEMBERED: Final = 10_000  # etags, the latest
+
+
+class Etags:
+    """For one thread. Without an etag, a content is not known; an empty string says so."""
+
+    def __init__(self, forest: Forest) -> None:
+        self._forest = forest
+        self._by_version: dict[str, str] = {}
+        self._left = _BATCH_BYTES
+
+    def begin(self) -> None:
+        """The next telling."""
+        self._left = _BATCH_BYTES
+
+    def remembered(self, facts: Facts) -> str:
+        return self._by_version.get(facts.version, "")
+
+    def of(self, place: Place, facts: Facts) -> str:
+        """Looks into the file if need be, and if it is still the one that the facts are about."""
+        if known := self._by_version.get(facts.version):
+            return known
+        if facts.size > MAX_BYTES or self._left <= 0:
+            return ""
+        self._left -= max(facts.size, _LEAST_BYTES)
+        found = self._forest.etag_of(place, facts)
+        if found:
+            if len(self._by_version) >= _REMEMBERED:
+                del self._by_version[next(iter(self._by_version))]
+            self._by_version[facts.version] = found
+        return found
