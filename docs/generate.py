@@ -195,6 +195,7 @@ NEEDED_FOR: Mapping[Verb, str] = {
     "watch": "subscribing, each notification, and each change that the feed tells",
     "invoke": "seeing and calling a tool",
     "render": "seeing and getting a prompt",
+    "admin": "narrowing what HTTP serves with `server/config`, by a rule on `server://config`",
 }
 
 

@@ -13,7 +13,15 @@ TESTS = ROOT / "tests"
 
 # What -> the rooms or modules that own it. A name ends a path, or names a folder of it.
 OWNERS: dict[str, tuple[str, ...]] = {
-    "opens files": ("stores", "config", "sources/file", "cli", "prompts/loader.py", "transport/mcp/stdio.py"),
+    "opens files": (
+        "stores",
+        "config",
+        "sources/file",
+        "cli",
+        "prompts/loader.py",
+        "transport/mcp/stdio.py",
+        "app/landlock.py",
+    ),
     "sees the environment": ("cli", "config"),
     "starts programs": ("tools/builtin/process", "gateway", "sources/_shared/documents/child.py"),
     "opens connections": ("sources/_shared/http", "cli"),

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from octavo.app.narrowing import WHOLE, Narrowing, public_folders
 from octavo.config.model import Config, FileOptions
 from octavo.core.ref import Ref
 from octavo.tools.registry import Tool
 
 
-def built_in_tools(config: Config) -> list[Tool]:
+def built_in_tools(config: Config, narrowing: Narrowing = WHOLE) -> list[Tool]:
     """None without a source that they could work on; those that change something only where one may be changed."""
     files = [one for one in config.sources.values() if isinstance(one, FileOptions) and one.expose]
     if not files:
@@ -24,8 +25,7 @@ def built_in_tools(config: Config) -> list[Tool]:
         elif name == "filesystem":
             from octavo.tools.builtin.filesystem import filesystem_tools
 
-            roots = [root.public or str(root.path) for one in files for root in one.roots]
-            tools += filesystem_tools(write=write, roots=roots)
+            tools += filesystem_tools(write=write, roots=public_folders(files, narrowing))
         else:
             from octavo.tools.builtin.seeds import seed_tools
 

@@ -9,8 +9,9 @@ from dataclasses import dataclass
 from typing import Any, cast
 
 from octavo.app.built_in import aliases, built_in_tools, general_tools
+from octavo.app.narrowing import WHOLE, Narrowing
 from octavo.app.sources import configured, described_in, templates_of, ttl_of, with_plugins, writable_schemes
-from octavo.config.load import Loaded, prompt_directories
+from octavo.config.load import Loaded
 from octavo.config.model import Config
 from octavo.config.model import Rule as RuleOptions
 from octavo.core.clock import SystemClock
@@ -67,13 +68,18 @@ class Works:
 
 
 async def compose(
-    loaded: Loaded, state: StateDirectory, ledger: Ledger, feed: ChangeFeed, stack: AsyncExitStack
+    loaded: Loaded,
+    state: StateDirectory,
+    ledger: Ledger,
+    feed: ChangeFeed,
+    stack: AsyncExitStack,
+    narrowing: Narrowing = WHOLE,
 ) -> Works:
     """Opens the sources on `stack`; whoever calls closes it, also when this raises."""
     config, clock = loaded.config, SystemClock()
     tools, prompts = ToolRegistry(), PromptRegistry(compile_schema)
     plugins = [load_plugin(one.path or one.module or "", protocol=one.protocol) for one in config.plugins]
-    sources = with_plugins(configured(loaded, state), plugins)
+    sources = with_plugins(configured(loaded, state, narrowing), plugins)
     exposed = [scheme for scheme, (_, shown) in sources.items() if shown]
     for source, _ in sources.values():
         if hasattr(source, "__aenter__"):
@@ -83,10 +89,10 @@ async def compose(
             tools.register(tool)
         for info, rendering in plugin.prompts:
             prompts.register(info, rendering)
-    built_in = built_in_tools(config)
+    built_in = built_in_tools(config, narrowing)
     for tool in built_in:
         tools.register(tool)
-    for problem in prompts.load(prompt_directories(loaded)):
+    for problem in prompts.load(narrowing.prompt_directories(loaded)):
         logger.warning("prompt left out: %s", problem)
     served: dict[str, Source] = {scheme: source for scheme, (source, _) in sources.items()}
     changes = Changes(feed, [scheme for scheme in exposed if isinstance(served[scheme], Watches)])

@@ -3,26 +3,36 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
+import logging
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack
 from types import TracebackType
-from typing import Any, cast
+from typing import Any, Literal, cast
 
 from octavo.app.compose import Works, compose
+from octavo.app.narrowing import WHOLE, Narrowing, asked_for, by_roots, effective
+from octavo.app.wall import Wall
 from octavo.config.load import Loaded, state_directory
+from octavo.core.errors import Forbidden
+from octavo.core.model import Principal
 from octavo.core.ports import Ledger
+from octavo.core.ref import Ref
 from octavo.feed import ChangeFeed
+from octavo.pipeline.rulebook import OPEN
 from octavo.stores.ledger import FileLedger, MemoryLedger
 from octavo.stores.state import StateDirectory
 
+logger = logging.getLogger(__name__)
+
 GRACE = 30.0  # seconds that calls on old works have after a reload
+CONFIGURATION = Ref("server", ("config",))  # what a rule names to let somebody change it
 
 
 class Octavo:
     """The running house. An async context manager: entered once, left once."""
 
-    def __init__(self, loaded: Loaded, *, state: StateDirectory | None = None) -> None:
-        self._loaded = loaded
+    def __init__(self, loaded: Loaded, *, state: StateDirectory | None = None, wall: Wall | None = None) -> None:
+        self._loaded, self._wall = loaded, wall
         self._state = state or StateDirectory.open(state_directory(loaded))
         audit = loaded.config.audit
         self.feed = ChangeFeed()
@@ -44,6 +54,8 @@ class Octavo:
         self._swapping = asyncio.Lock()
         self._on_swap: list[Callable[[], None]] = []
         self._retiring: set[asyncio.Task[None]] = set()
+        self._narrowing = WHOLE
+        self._narrowed_by: Literal["nobody", "roots", "client", "admin"] = "nobody"
 
     @property
     def works(self) -> Works:
@@ -80,24 +92,66 @@ class Octavo:
         self._close_ledger()
 
     async def reload(self, loaded: Loaded) -> None:
-        """Swap to another configuration. Raises, and changes nothing, when it cannot be composed."""
+        """Swap to another configuration. Raises, and changes nothing, when it cannot be composed.
+
+        A client on stdio stays narrowed to what it asked for; what an administrator asked for has ended.
+        """
+        if self._wall is not None:
+            self._wall.admit(loaded)
         async with self._swapping:  # of two at once the later one stays
-            await self._swap(loaded)
-            for listener in self._on_swap:
-                listener()
+            ended = self._narrowed_by == "admin"
+            await self._swap(loaded, WHOLE if ended else self._narrowing)
+            if ended:
+                self._narrowed_by = "nobody"
+            self._tell()
+
+    async def narrow(self, who: Principal, asked: Mapping[str, Any], *, owns_process: bool) -> dict[str, Any]:
+        if not owns_process:
+            decision = self.works.policy.decide(who, "admin", CONFIGURATION)
+            if not decision.allowed or decision is OPEN:
+                raise Forbidden(
+                    "Only an agent whom the policy grants admin may narrow this server for everybody",
+                    agent=who.id,
+                    required_permission="admin",
+                    resource=str(CONFIGURATION),
+                )
+        async with self._swapping:
+            await self._narrow(asked_for(asked, self._loaded))
+            self._narrowed_by = "client" if owns_process else "admin"
+            return effective(self._loaded, self._narrowing)
+
+    async def narrow_to_roots(self, who: Principal, uris: Sequence[str]) -> None:
+        async with self._swapping:
+            if self._narrowed_by not in ("nobody", "roots"):
+                return  # it has said more exactly what it wants
+            narrowing = by_roots(uris, self._loaded)
+            if narrowing is None:
+                logger.warning("no root of the client lies in what is served, so they narrow nothing")
+            await self._narrow(narrowing or WHOLE)
+            self._narrowed_by = "roots"
+            self.note(who.id, "roots/list", "ok")
+
+    async def _narrow(self, narrowing: Narrowing) -> None:
+        if narrowing != self._narrowing:
+            await self._swap(self._loaded, narrowing)
+            self._tell()
+
+    def _tell(self) -> None:
+        for listener in self._on_swap:
+            listener()
 
     def _close_ledger(self) -> None:
         cast("FileLedger | MemoryLedger", self.ledger).close()
 
-    async def _swap(self, loaded: Loaded) -> None:
+    async def _swap(self, loaded: Loaded, narrowing: Narrowing = WHOLE) -> None:
         stack = AsyncExitStack()
         try:
-            works = await compose(loaded, self._state, self.ledger, self.feed, stack)
+            works = await compose(loaded, self._state, self.ledger, self.feed, stack, narrowing)
         except BaseException:
             await stack.aclose()
             raise
         old, self._open = self._open, stack
-        self._works, self._loaded = works, loaded
+        self._works, self._loaded, self._narrowing = works, loaded, narrowing
         stack.callback(self.feed.subscribe(works.cache.forget))
         unfollow, self._unfollow = self._unfollow, self.feed.follow(works.sources)
         if old is not None:

@@ -11,9 +11,11 @@ from collections.abc import Awaitable, Callable
 
 from octavo.app.follow import follow
 from octavo.app.octavo import Octavo
-from octavo.config.load import Loaded
+from octavo.app.wall import raise_wall
+from octavo.config.load import Loaded, state_directory
 from octavo.config.units import Bind
 from octavo.core.errors import SourceUnavailable
+from octavo.stores.state import StateDirectory
 
 
 def serve_stdio(loaded: Loaded, *, as_who: str | None) -> None:
@@ -67,9 +69,11 @@ def _announce(address: str) -> None:
 
 def _run(loaded: Loaded, serve: Callable[[Octavo], Awaitable[None]]) -> None:
     """One house on one event loop, with the configuration file followed."""
+    state = StateDirectory.open(state_directory(loaded))
+    wall = raise_wall(loaded, state)  # before the loop, which starts threads
 
     async def main() -> None:
-        async with Octavo(loaded) as house:
+        async with Octavo(loaded, state=state, wall=wall) as house:
             following = asyncio.ensure_future(follow(house, loaded))
             # What is alive now stays: the collector need not look at it again and again.
             gc.freeze()

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from functools import partial
 
+from octavo.app.narrowing import WHOLE, Narrowing
 from octavo.config.load import Loaded, prompt_directories
 from octavo.config.model import Config, FileOptions, MemoryOptions, ResourceWords
 from octavo.config.words import RESERVED_SCHEMES
@@ -20,19 +21,19 @@ from octavo.stores.state import StateDirectory
 from octavo.tools.plugins import Plugin
 
 
-def configured(loaded: Loaded, state: StateDirectory) -> dict[str, tuple[Source, bool]]:
+def configured(loaded: Loaded, state: StateDirectory, narrowing: Narrowing = WHOLE) -> dict[str, tuple[Source, bool]]:
     """The configured sources by scheme, each with whether it has addresses of its own."""
     made: dict[str, tuple[Source, bool]] = {}
     for name, options in loaded.config.sources.items():
         if isinstance(options, FileOptions):
-            source: Source = _file(name, options, loaded, state)
+            source: Source = _file(name, options, loaded, state, narrowing)
         else:
             source = _memory(options, state)
         made[options.scheme if options.expose else f"{options.scheme}+{name}"] = (source, options.expose)
     return made
 
 
-def _file(name: str, options: FileOptions, loaded: Loaded, state: StateDirectory) -> Source:
+def _file(name: str, options: FileOptions, loaded: Loaded, state: StateDirectory, narrowing: Narrowing) -> Source:
     described = [words for words in loaded.config.resources if words.is_template]
     mine = [words for words in described if words.uri.partition("://")[0].lower() == options.scheme]
     never = [*prompt_directories(loaded), *([state.path] if state.path else [])]
@@ -42,9 +43,10 @@ def _file(name: str, options: FileOptions, loaded: Loaded, state: StateDirectory
 
         make = partial(WritableFileSource, journal=state.path / "journal" / name if state.path else None)
     return make(
-        [FileRoot(root.path, root.public) for root in options.roots],
+        [FileRoot(root.path, root.public, narrowing.within(root.path)) for root in options.roots],
         secret=state.key("etag"),
         extensions=options.extensions,
+        only=narrowing.extensions,
         hidden=(*CREDENTIALS, *options.hide),
         symlinks=options.symlinks,
         hard_links=options.hard_links,

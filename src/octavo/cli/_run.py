@@ -18,6 +18,7 @@ from octavo.core.ref import Ref
 
 if TYPE_CHECKING:
     from octavo.app import Octavo
+    from octavo.app.examination import Finding
     from octavo.pipeline.policy import Decision
     from octavo.stores.verify import Report
 
@@ -138,6 +139,13 @@ def prompt_problems(loaded: Loaded) -> list[Problem]:
 
     _, problems = load(prompt_directories(loaded), compile_schema)
     return [Problem(problem.path, "", problem.reason, line=problem.line) for problem in problems]
+
+
+def examined(loaded: Loaded) -> list[Finding]:
+    """What this machine gives."""
+    from octavo.app.examination import examine
+
+    return [*examine(loaded)]
 
 
 async def _ask(house: Octavo, who: str | None, op: Op, uri: str | None, cursor: str | None = None) -> Reply:

@@ -12,6 +12,8 @@ COMMANDS = Lazily(
         "serve": "octavo.cli.serve:serve",
         "demo": "octavo.cli.demo:demo",
         "check": "octavo.cli.check:check",
+        "doctor": "octavo.cli.doctor:doctor",
+        "adapt": "octavo.cli.adapt:adapt",
         "explain": "octavo.cli.explain:explain",
         "ls": "octavo.cli.resources:ls",
         "cat": "octavo.cli.resources:cat",

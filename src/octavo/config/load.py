@@ -34,6 +34,7 @@ class Loaded:
     file: Path | None = None  # None without a configuration
     warnings: tuple[Problem, ...] = ()
     state_home: Path = Path(".")  # below which state goes without a configuration
+    secret_files: tuple[Path, ...] = ()
     places: Mapping[KeyPath, Place] = field(default_factory=dict[KeyPath, Place], repr=False)
 
     def line(self, *path: str | int) -> int | None:
@@ -158,7 +159,8 @@ class _Reader:
         if self._problems or config is None:
             raise ConfigError(self._problems)
         places = self._document.places
-        return Loaded(config, self._file.parent, self._file, tuple(warnings), places=places)
+        secrets = tuple(self._context.secret_files)
+        return Loaded(config, self._file.parent, self._file, tuple(warnings), secret_files=secrets, places=places)
 
     def _validate(self, said: set[KeyPath]) -> tuple[Config | None, Kept]:
         """The configuration, or what is left of it without the parts that are wrong: so the checks

@@ -390,6 +390,11 @@ class Serve(Strict):
     error_codes: Literal["seed", "strict"] = Field(
         default="seed", description="Numbers of errors: those that older clients know, or only those of the protocol."
     )
+    landlock: Literal["auto", "off", "require"] = Field(
+        default="auto",
+        description="Let the kernel refuse whatever the process does not need: auto, where it can and there are no "
+        "plugins; require, with plugins too, or do not start; or off.",
+    )
     lane: Flag = Field(default=True, description="Answer repeated reads on a short way. Off only to find faults.")
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated
 
@@ -21,10 +21,11 @@ _HOW = "a secret is only referred to: write ${NAME} for an environment variable 
 
 @dataclass(frozen=True, slots=True)
 class Context:
-    """Where relative paths begin, and which variables there are."""
+    """Where relative paths begin, and which variables there are. Collects the files in which secrets were found."""
 
     base: Path
     environ: Mapping[str, str]
+    secret_files: list[Path] = field(default_factory=list[Path])
 
     def absolute(self, text: str) -> Path:
         return self.base / Path(text).expanduser()
@@ -61,7 +62,10 @@ def resolve_secret(value: object, info: ValidationInfo) -> SecretStr:
             raise ValueError(f"the environment variable {name} is empty")
         return SecretStr(secret.strip())
     if text.startswith("file:") and len(text) > len("file:"):
-        return SecretStr(_read_secret(_context(info).absolute(text.removeprefix("file:"))))
+        context = _context(info)
+        file = context.absolute(text.removeprefix("file:"))
+        context.secret_files.append(file)
+        return SecretStr(_read_secret(file))
     raise ValueError(_HOW)
 
 

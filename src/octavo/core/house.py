@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple, Protocol
 
 from octavo.core.model import Change, Principal, Template, Verb
@@ -78,4 +78,13 @@ class House(Protocol):
 
     def on_swap(self, listener: Callable[[], None]) -> None:
         """Calls `listener` after each reload."""
+        ...
+
+    async def narrow(self, who: Principal, asked: Mapping[str, Any], *, owns_process: bool) -> dict[str, Any]:
+        """Serves less, as `server/config` asks, and gives what is left. Raises, and changes nothing, for what lies
+        outside the operator's configuration, or when `who` may not. `owns_process`: nobody else is served."""
+        ...
+
+    async def narrow_to_roots(self, who: Principal, uris: Sequence[str]) -> None:
+        """The same for the roots of a client, which narrow nothing where they lie elsewhere."""
         ...

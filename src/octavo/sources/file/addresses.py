@@ -19,10 +19,12 @@ from octavo.sources.file.tree import Names
 
 @dataclass(frozen=True, slots=True)
 class FileRoot:
-    """A directory to serve. `as_` is a public absolute prefix (`/project`) in place of its real path."""
+    """A directory to serve. `as_` is a public absolute prefix (`/project`) in place of its real path. `within` are
+    the folders below it to which it is narrowed for now; None: all of it."""
 
     path: Path
     as_: str | None = None
+    within: tuple[Names, ...] | None = None
 
 
 class Where(NamedTuple):

@@ -26,6 +26,10 @@ def forbidden(ref: Ref) -> Forbidden:
     return Forbidden(f"Access denied to resource: {uri}", uri=uri)
 
 
+def outside(ref: Ref) -> Forbidden:
+    return Forbidden("It is outside the folders to which the client has narrowed this server", uri=str(ref))
+
+
 def fault(error: OSError, ref: Ref) -> OctavoError:
     if error.errno in ABSENT:
         return not_found(ref)

@@ -9,14 +9,14 @@ from __future__ import annotations
 import fnmatch
 import re
 import unicodedata
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from typing import Final, Literal
 
 from octavo.core.errors import OctavoError
 from octavo.core.ref import Ref
 from octavo.sources.file.mime import SAFE_EXTENSIONS, SAFE_NAMES
 
-Verdict = Literal["served", "hidden", "extension"]
+Verdict = Literal["served", "hidden", "extension", "outside"]
 
 ALWAYS_HIDDEN: Final = (".git", ".octavo")
 CREDENTIALS: Final = (
@@ -38,9 +38,21 @@ _MEMO_SIZE: Final = 8192
 class Rules:
     """What may be named. `extensions`: with or without a dot, any case; `*` allows all; none = a safe set;
     a file without an extension is allowed by an entry that is its whole name. `hidden`: patterns with `*`,
-    of one name (`*.pem`) or of names that follow each other (`.aws/credentials`), at any depth."""
+    of one name (`*.pem`) or of names that follow each other (`.aws/credentials`), at any depth.
 
-    def __init__(self, extensions: Iterable[str], hidden: Iterable[str]) -> None:
+    `within` and `only` narrow that further, for as long as a client wants it: to what stands in these folders, and
+    to names that these extensions allow as well."""
+
+    def __init__(
+        self,
+        extensions: Iterable[str],
+        hidden: Iterable[str],
+        *,
+        within: Iterable[tuple[str, ...]] | None = None,
+        only: Iterable[str] | None = None,
+    ) -> None:
+        self._within = None if within is None else tuple(within)
+        self._only = None if only is None else Rules(only, ())
         listed = [entry.casefold() for entry in extensions]
         self._all = "*" in listed or ".*" in listed
         self._extensions = frozenset(e.removeprefix(".") for e in listed) or SAFE_EXTENSIONS
@@ -58,7 +70,9 @@ class Rules:
         if known is not None:
             return known
         verdict: Verdict = "served"
-        if any(self.hides(names[: i + 1]) for i in range(len(names))):
+        if not self.covers(names):
+            verdict = "outside"
+        elif any(self.hides(names[: i + 1]) for i in range(len(names))):
             verdict = "hidden"
         elif not names or not self.allows(names[-1]):
             verdict = "extension"
@@ -67,8 +81,18 @@ class Rules:
         self._memo[names] = verdict
         return verdict
 
-    def hides(self, names: Sequence[str]) -> bool:
+    @property
+    def narrowed(self) -> bool:
+        return self._within is not None
+
+    def covers(self, names: tuple[str, ...]) -> bool:
+        """Whether it stands in a folder to which everything was narrowed, or is one."""
+        return self._within is None or any(names[: len(folder)] == folder for folder in self._within)
+
+    def hides(self, names: tuple[str, ...]) -> bool:
         """Whether the last name is hidden, given that the ones above it are not."""
+        if self._within is not None and not any(_leads(names, folder) for folder in self._within):
+            return True
         last = names[-1].casefold()
         if self._hidden_name.match(last):
             return last not in _EXAMPLES
@@ -80,6 +104,8 @@ class Rules:
 
     def allows(self, name: str) -> bool:
         """By extension: `a.tar.gz` needs `gz` or `tar.gz`."""
+        if self._only is not None and not self._only.allows(name):
+            return False
         if self._all:
             return True
         folded = name.casefold()
@@ -106,6 +132,12 @@ def canonical_name(on_disk: str) -> str | None:
         return Ref.of("file", (name,)).segments[0]
     except OctavoError:
         return None
+
+
+def _leads(names: tuple[str, ...], folder: tuple[str, ...]) -> bool:
+    """Whether one of the two is the other, or stands above it."""
+    shared = min(len(names), len(folder))
+    return names[:shared] == folder[:shared]
 
 
 def _one_of(patterns: Iterable[str]) -> re.Pattern[str]:

@@ -23,7 +23,7 @@ from octavo.sources.file.addresses import Addresses, FileRoot, Where
 from octavo.sources.file.complete import Completer
 from octavo.sources.file.confine import Confinement
 from octavo.sources.file.entries import Digests
-from octavo.sources.file.faults import fault, forbidden, not_found
+from octavo.sources.file.faults import fault, forbidden, not_found, outside
 from octavo.sources.file.forest import Forest
 from octavo.sources.file.hints import hints
 from octavo.sources.file.names import CREDENTIALS, Rules
@@ -60,7 +60,8 @@ class FileSource:
     """Serves regular files below `roots`, whatever links, races and special files others put there.
 
     `extensions` and `hidden` are explained at `names.Rules`. `symlinks="inside"` serves a link whose target
-    is in the same root and may itself be served; the entry's `target` says where it led. Hard links are
+    is in the same root and may itself be served; the entry's `target` says where it led. `only` narrows to
+    further extensions, and a root's `within` to folders below it. Hard links are
     served, except (`auto`) in roots that other users can write. `list_under` and `list_recursive` bound
     what the listing of the whole source shows, not what can be read. `exclude_dirs` are never served and
     never watched. `secret` keys versions and etags. `index_bytes` bounds what is remembered of contents, so
@@ -73,6 +74,7 @@ class FileSource:
         *,
         secret: bytes,
         extensions: Iterable[str] = (),
+        only: Iterable[str] | None = None,
         hidden: Iterable[str] = CREDENTIALS,
         symlinks: Symlinks = "inside",
         hard_links: HardLinks = "auto",
@@ -95,9 +97,15 @@ class FileSource:
         self._roots = tuple(roots)
         self._addresses = Addresses(scheme, roots)
         self._digests = Digests(secret)
-        self._rules = Rules(extensions, hidden)
+        extensions, hidden, only = tuple(extensions), tuple(hidden), None if only is None else tuple(only)
+        self._rules = Rules(extensions, hidden, only=only)
+        self._rules_of = [
+            self._rules if root.within is None else Rules(extensions, hidden, only=only, within=root.within)
+            for root in roots
+        ]
+        self._narrowed = any(rules.narrowed for rules in self._rules_of)
         self._tree = partial(
-            Tree, rules=self._rules, confinement=confinement, symlinks=symlinks, hard_links=hard_links,
+            Tree, confinement=confinement, symlinks=symlinks, hard_links=hard_links,
             exclude_dirs=tuple(exclude_dirs),
         )  # fmt: skip
         self._listed = Ref.of(scheme, [part for part in list_under.split("/") if part]).segments
@@ -121,9 +129,9 @@ class FileSource:
         _refuse_overlap(self._roots)
         trees: list[Tree] = []
         try:
-            for number, root in enumerate(self._roots, 1):
+            for number, (root, rules) in enumerate(zip(self._roots, self._rules_of, strict=True), 1):
                 try:
-                    trees.append(self._tree(root.path))
+                    trees.append(self._tree(root.path, rules))
                 except OSError as error:
                     reason = os.strerror(error.errno or 0)
                     raise SourceUnavailable(f"Root {number} of {self.scheme}:// cannot be opened: {reason}") from None
@@ -349,6 +357,8 @@ class FileSource:
     def _served(self, ref: Ref) -> Where:
         """Refuses by name alone, before the disk is asked."""
         where = self._addresses.where(ref)
+        if self._narrowed and not any(self._rules_of[k].covers(where.names) for k in where.roots):
+            raise outside(ref)
         verdict = self._rules.verdict(where.names)
         if verdict == "hidden":
             raise not_found(ref)

@@ -54,6 +54,7 @@ class Tree:
     ) -> None:
         self.root = Root(path, confinement)
         self.rules = rules
+        self._narrowed = rules.narrowed
         self._follow = symlinks == "inside"
         self._hard_links = hard_links == "allow" or (hard_links == "auto" and not _others_write(self.root.stat_of_root))
         real = os.path.realpath(path)
@@ -182,6 +183,8 @@ class Tree:
         if not stat.S_ISREG(found.st_mode) or (found.st_nlink > 1 and not self._hard_links):
             raise _absent()
         if self._excluded and any(self._is_excluded(self.root.stat(disk[:i])) for i in range(len(disk))):
+            raise _absent()
+        if self._narrowed and not self.rules.covers(own):
             raise _absent()
         return Seen(own, found)
 

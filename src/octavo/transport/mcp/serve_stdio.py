@@ -51,7 +51,7 @@ class StdioConnection:
             if ctx.request_id is not None:
                 recorded.add(ctx.request_id)
 
-        self._server = McpServer(calls, self.hub, lambda _ctx: caller(), has_its_record)
+        self._server = McpServer(calls, self.hub, lambda _ctx: caller(), has_its_record, owns_process=True)
         self.lane = Lane(calls, server_info=self._server.sdk.server_info_stamp, on=lane, end=b"\n")
         self.pipes = stdio.Pipes(house, self.lane, caller, recorded)
         self._stopping: asyncio.Task[None] | None = None
@@ -99,7 +99,7 @@ async def _serve_stock_stdio(house: House, who: Principal, *, strict_codes: bool
     calls = Calls(house, strict_codes=strict_codes)
     hub = Hub(house)
     caller = _Caller(house, who)
-    server = McpServer(calls, hub, lambda _ctx: caller(), lambda _ctx, _ok: None)
+    server = McpServer(calls, hub, lambda _ctx: caller(), lambda _ctx, _ok: None, owns_process=True)
     async with stdio_server() as (read, write):
         try:
             await server.sdk.run(read, _Recorded(house, write), server.sdk.create_initialization_options())

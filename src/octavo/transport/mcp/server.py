@@ -30,6 +30,7 @@ from octavo.transport.mcp.calls import Calls, accounting, incident
 from octavo.transport.mcp.channel import McpChannel
 from octavo.transport.mcp.codes import WireError
 from octavo.transport.mcp.hub import Hub
+from octavo.transport.mcp.narrowing import ConfigParams, Narrowing
 from octavo.transport.mcp.streams import ListenStreams, Sessions
 
 logger = logging.getLogger(__name__)
@@ -66,9 +67,11 @@ class _Sdk(Server[dict[str, Any]]):
 class McpServer:
     """Everything one process serves over MCP, whatever the transport."""
 
-    def __init__(self, calls: Calls, hub: Hub, who: Who, recorded: Recorded) -> None:
+    def __init__(self, calls: Calls, hub: Hub, who: Who, recorded: Recorded, *, owns_process: bool = False) -> None:
+        """`owns_process`: the client is the only one, so that it may narrow what the process serves."""
         self.calls, self.hub, self._who, self._recorded = calls, hub, who, recorded
         self._house = calls.house
+        self._narrowing = Narrowing(calls.house, who, owns_process=owns_process)
         self._sessions = Sessions(calls, hub, who)
         self._listens = ListenStreams(calls, hub, who)
         self.sdk = self._build()
@@ -103,7 +106,11 @@ class McpServer:
                 on_completion=self._guard(self._complete),
                 on_set_logging_level=self._guard(self._set_level),
             )
-        sdk.add_notification_handler("notifications/initialized", types.NotificationParams, self._sessions.opened)
+        sdk.add_request_handler("server/config", ConfigParams, self._guard(self._narrowing.configure))
+        sdk.add_notification_handler("notifications/initialized", types.NotificationParams, self._opened)
+        sdk.add_notification_handler(
+            "notifications/roots/list_changed", types.NotificationParams, self._narrowing.ask_roots
+        )
         sdk.extensions = {keys.META_EXTENSION: {"keys": list(keys.SERVED)}}
         boundary = RequestStateBoundary(
             RequestStateSecurity(keys=[self._house.key("request-state")], bind_principal=lambda ctx: self._who(ctx).id),
@@ -176,6 +183,10 @@ class McpServer:
         return plain
 
     # -- handlers
+
+    async def _opened(self, ctx: Context, params: types.NotificationParams | None) -> None:
+        await self._sessions.opened(ctx, params)
+        await self._narrowing.ask_roots(ctx, params)
 
     async def _list_resources(self, ctx: Context, params: types.PaginatedRequestParams | None) -> dict[str, Any]:
         wanted = _filter(ctx)

@@ -19,8 +19,9 @@ from octavo.core.model import Entry
 from octavo.core.ref import Ref
 from octavo.sources.file.addresses import Addresses, Where
 from octavo.sources.file.entries import Digests, contents
-from octavo.sources.file.faults import ABSENT, forbidden, not_found
+from octavo.sources.file.faults import ABSENT, forbidden, not_found, outside
 from octavo.sources.file.forest import Forest
+from octavo.sources.file.names import Rules
 from octavo.sources.file.stats import identity
 from octavo.sources.file.tree import Seen
 from octavo.sources.file.writing.attributes import Attributes
@@ -188,12 +189,13 @@ class Engine:
         self.refuse_hidden(ref, where)
         spot = spot_of(self.trees, where)
         if spot is None:
-            raise forbidden(ref) if self.trees[0].rules.verdict(where.names) == "extension" else not_found(ref)
+            raise forbidden(ref) if self._rules(ref, where).verdict(where.names) == "extension" else not_found(ref)
         return spot
 
     def made_spot(self, where: Where, root: int | None = None) -> Spot:
         """For something new: in the first root, unless the address or the caller says which."""
-        k = root if root is not None and root in where.roots else where.roots[0]
+        roots = [k for k in where.roots if self.trees[k].rules.covers(where.names)]
+        k = root if root is not None and root in roots else roots[0]
         return made_spot(self.trees[k], k, where.names)
 
     def spot_at(self, spelled: Spelled, *, make: bool = False) -> Spot | None:
@@ -202,6 +204,8 @@ class Engine:
             ref = self.ref_of(spelled)
             raise Conflict(f"{ref} was in a root that is no longer served", uri=str(ref))
         k = self._roots.index(spelled.root)
+        if make:
+            self._rules(ref := self.ref_of(spelled), Where(ref.segments, (k,)))
         try:
             return Spot(self.trees[k], k, spelled.disk)
         except OSError as error:
@@ -267,9 +271,16 @@ class Engine:
         """By name alone, before the disk is asked."""
         if not where.names:
             raise forbidden(ref)
-        rules = self.trees[0].rules
+        rules = self._rules(ref, where)
         if any(rules.hides(where.names[: i + 1]) for i in range(len(where.names))):
             raise not_found(ref)
+
+    def _rules(self, ref: Ref, where: Where) -> Rules:
+        """Those of the first root in which the names may stand. Forbidden when everything was narrowed to others."""
+        for k in where.roots:
+            if (rules := self.trees[k].rules).covers(where.names):
+                return rules
+        raise outside(ref)
 
     def required_journal(self, ref: Ref) -> Journal:
         if self.journal is None:

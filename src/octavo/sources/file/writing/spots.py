@@ -89,6 +89,8 @@ class Spot:
 def spot_of(trees: Sequence[Tree], where: Where) -> Spot | None:
     """Where the first root has something under these names, whatever it is."""
     for k in where.roots:
+        if not trees[k].rules.covers(where.names):
+            continue
         try:
             disk = resolve(trees[k].root, where.names[:-1], follow=False)
             parent = trees[k].root.open(disk, "look")

@@ -7,7 +7,7 @@ import errno
 import os
 from contextlib import ExitStack
 
-from octavo.core.errors import Conflict
+from octavo.core.errors import Conflict, Forbidden
 from octavo.core.model import Past, Undone
 from octavo.core.ref import Ref
 from octavo.sources.file.addresses import Where
@@ -46,14 +46,14 @@ class Undo:
 
     def newest(self, by: str, count: int) -> list[Undone]:
         """Takes back up to `count` operations. Where one cannot be, the ones before it stay undone and the rest
-        is left alone; a Conflict if that is the first."""
+        is left alone; a Conflict, or Forbidden, if that is the first."""
         recover(self._journal, self._engine.spot_at)
         mine = [op.record for op in self._journal.operations() if op.record.by == by and op.status == "done"]
         undone: list[Undone] = []
         for record in mine[::-1][: max(0, count)]:
             try:
                 undone.append(self._undo(record))
-            except Conflict:
+            except (Conflict, Forbidden):
                 if not undone:
                     raise
                 break

@@ -1,0 +1,149 @@
+"""What this machine gives to one configuration, and what to do where it gives too little. Changes nothing."""
+
+from __future__ import annotations
+
+import os
+import platform
+import stat
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Literal
+
+from octavo.app import landlock, wall
+from octavo.config.load import Loaded, state_directory
+from octavo.config.model import FileOptions
+from octavo.core.clock import SystemClock, iso
+from octavo.sources.file.examine import confinement, has_tmpfile, inotify_limit
+
+LEAST_PYTHON = (3, 11)
+MANY_FOLDERS = 100_000  # where counting ends
+EXTRAS = {"pdf": "pypdfium2", "sheets": "python_calamine", "images": "PIL"}
+BEGINNING = 1_735_689_600  # of 2025: no clock that is right shows less
+
+# ok; less: it works, but something is slower or missing; problem: something needed does not work
+State = Literal["ok", "less", "problem"]
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    about: str
+    state: State
+    found: str
+    advice: str = ""
+
+
+def examine(loaded: Loaded) -> Iterator[Finding]:
+    yield _python()
+    yield _clock()
+    yield _kernel()
+    yield _landlock(loaded)
+    roots = [
+        (root.path, source.write)
+        for source in loaded.config.sources.values()
+        if isinstance(source, FileOptions)
+        for root in source.roots
+    ]
+    yield from (_root(path) for path, _ in roots)
+    yield from (_tmpfile(path) for path, write in roots if write)
+    if roots and sys.platform == "linux":
+        yield from _inotify([path for path, _ in roots])
+    yield _state(state_directory(loaded))
+    yield from (_extra(name, module) for name, module in EXTRAS.items())
+
+
+def _python() -> Finding:
+    found = f"{platform.python_version()} on {platform.system()} {platform.machine()}"
+    if sys.version_info < LEAST_PYTHON:
+        return Finding("python", "problem", found, "use Python 3.11 or later")
+    if sys.platform not in ("linux", "darwin"):
+        return Finding("python", "less", found, "this system is served read-only, with fewer guarantees: platforms.md")
+    return Finding("python", "ok", found)
+
+
+def _clock() -> Finding:
+    now = SystemClock().wall()
+    if now < BEGINNING:
+        return Finding("clock", "problem", iso(now), "set the clock: the audit log and the cache need it")
+    return Finding("clock", "ok", iso(now))
+
+
+def _kernel() -> Finding:
+    kind = confinement()
+    advice = "files are opened part by part, which is slower; Linux 5.6 and later do better" if kind == "walk" else ""
+    return Finding("kernel", "less" if kind == "walk" else "ok", f"{platform.release()}, files by {kind}", advice)
+
+
+def _landlock(loaded: Loaded) -> Finding:
+    version, missing = landlock.version(), wall.lacking(loaded)
+    if not missing:
+        return Finding("landlock", "ok", f"version {version}, applied by octavo serve")
+    required = loaded.config.serve.landlock == "require"
+    found = f"version {version}, not applied" if version else "not there"
+    return Finding("landlock", "problem" if required else "less", found, missing)
+
+
+def _root(path: Path) -> Finding:
+    if not os.access(path, os.R_OK | os.X_OK):
+        return Finding(
+            "root", "problem", f"{path} cannot be read", "give the user of this process the right to read it"
+        )
+    return Finding("root", "ok", f"{path} can be read")
+
+
+def _tmpfile(path: Path) -> Finding:
+    if not os.access(path, os.W_OK):
+        advice = "give the user of this process the right to write it, or take write: true away"
+        return Finding("writing", "problem", f"{path} cannot be written", advice)
+    if not has_tmpfile(path):
+        advice = "new content stands under a hidden name until it is whole; a crash can leave one behind for a while"
+        return Finding("writing", "less", f"{path} has no unnamed files (O_TMPFILE)", advice)
+    return Finding("writing", "ok", f"{path} has unnamed files (O_TMPFILE)")
+
+
+def _inotify(roots: list[Path]) -> Iterator[Finding]:
+    folders = _folders(roots)
+    told = f"{folders} folders" if folders < MANY_FOLDERS else f"{folders} folders or more"
+    watches, queue = inotify_limit("max_user_watches"), inotify_limit("max_queued_events")
+    if watches is not None and folders > watches:
+        advice = f"changes are found late; as root: sysctl fs.inotify.max_user_watches={max(2 * folders, 524_288)}"
+        yield Finding("changes", "less", f"{told}, and {watches} of all users' may be followed", advice)
+    elif watches is not None:
+        yield Finding("changes", "ok", f"{told}, of {watches} that may be followed")
+    if queue is not None:
+        short = queue < 16_384
+        advice = "after many changes at once everything is looked at again; sysctl fs.inotify.max_queued_events=16384"
+        yield Finding("queue", "less" if short else "ok", f"{queue} changes may wait", advice if short else "")
+
+
+def _folders(roots: list[Path]) -> int:
+    count = 0
+    for root in roots:
+        for _ in os.walk(root):
+            count += 1
+            if count >= MANY_FOLDERS:
+                return count
+    return count
+
+
+def _state(path: Path) -> Finding:
+    advice = "without it undo, cursors and the audit log end with the process; name another folder in state.path"
+    if not path.exists():
+        above = next(folder for folder in path.parents if folder.exists())
+        if not os.access(above, os.W_OK | os.X_OK):
+            return Finding("state", "problem", f"{path} cannot be made", advice)
+        return Finding("state", "ok", f"{path} will be made")
+    if not path.is_dir() or not os.access(path, os.W_OK | os.X_OK):
+        return Finding("state", "problem", f"{path} cannot be written", advice)
+    mode = stat.S_IMODE(path.stat().st_mode)
+    if mode & 0o077:
+        return Finding("state", "less", f"{path} has mode {mode:04o}", "octavo serve will make it private (0700)")
+    return Finding("state", "ok", f"{path} has mode {mode:04o}")
+
+
+def _extra(name: str, module: str) -> Finding:
+    if find_spec(module) is None:
+        return Finding(f"extra {name}", "less", "not installed", f"pip install 'octavo[{name}]'")
+    return Finding(f"extra {name}", "ok", "installed")

@@ -1,0 +1,37 @@
+"""`octavo doctor`: what this machine gives to a configuration."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from pathlib import Path
+
+import click
+
+from octavo.cli._shared import FAILED, config_option, json_option, loaded, print_json
+
+MARKS = {"ok": "ok     ", "less": "less   ", "problem": "PROBLEM"}
+
+
+@click.command(short_help="Say what this machine gives, and what it lacks.")
+@click.argument("directory", metavar="[DIR]", required=False, type=click.Path(path_type=Path))
+@config_option
+@click.option("--write", is_flag=True, help="As octavo serve DIR --write would need it.")
+@json_option
+@click.pass_context
+def doctor(ctx: click.Context, directory: Path | None, config_file: Path | None, write: bool, as_json: bool) -> None:
+    """Say what this machine gives to a folder (DIR) or a configuration, and what to do where it lacks something.
+
+    "less" is slower or weaker than it could be. Exits with 1 if something that is needed does not work.
+    """
+    from octavo.cli import _run
+
+    findings = _run.examined(loaded(config_file, directory, write=write))
+    sound = all(finding.state != "problem" for finding in findings)
+    if as_json:
+        print_json({"ok": sound, "findings": [asdict(finding) for finding in findings]})
+    else:
+        for finding in findings:
+            advice = f"\n{' ' * 9}{finding.advice}" if finding.advice else ""
+            click.echo(f"{MARKS[finding.state]}  {finding.about}: {finding.found}{advice}")
+    if not sound:
+        ctx.exit(FAILED)

@@ -1,0 +1,81 @@
+"""`octavo doctor` says what a machine gives, and fails only where something needed is missing."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.cli.conftest import Run
+
+from octavo.app import examination, landlock
+
+pytestmark = pytest.mark.seed("F10")
+
+
+def findings(run: Run, *args: object) -> tuple[int, dict[str, Any]]:
+    result = run("doctor", *args, "--json")
+    told = json.loads(result.stdout)
+    assert told["ok"] is (result.exit_code == 0)
+    return result.exit_code, {one["about"]: one for one in told["findings"]}
+
+
+def test_a_sound_machine_is_told_in_lines_and_leaves_no_trace(run: Run, empty: Path) -> None:
+    served = empty / "served"
+    served.mkdir()
+    result = run("doctor", served, "--write")
+    assert result.exit_code == 0, result.stdout
+    for about in ("python", "clock", "kernel", "landlock", "root", "writing", "state", "extra pdf"):
+        assert f" {about}: " in result.stdout
+    assert list(served.iterdir()) == [] and not (empty / "state").exists()
+
+
+def test_a_configuration_is_examined_as_it_stands(run: Run, folder: Path) -> None:
+    code, told = findings(run)
+    assert code == 0 and str(folder) in told["root"]["found"]
+
+
+def test_what_is_weaker_than_it_could_be_is_no_failure_and_says_what_to_do(
+    run: Run, empty: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("a", "b/c"):
+        (empty / "served" / name).mkdir(parents=True)
+    state = empty / "served" / "shared"
+    state.mkdir(mode=0o755)
+    monkeypatch.setattr(landlock, "version", lambda: 0)
+    monkeypatch.setattr(examination, "inotify_limit", lambda _: 2)
+    monkeypatch.setattr(examination, "has_tmpfile", lambda _: False)
+    monkeypatch.setattr(examination, "find_spec", lambda _: None)
+    monkeypatch.setattr(examination, "state_directory", lambda _: state)
+    code, told = findings(run, empty / "served", "--write")
+    assert code == 0
+    weaker = {about for about, one in told.items() if one["state"] == "less"}
+    assert {"landlock", "writing", "queue", "state", "extra pdf", "extra sheets", "extra images"} <= weaker
+    assert all(told[about]["advice"] for about in weaker)
+    assert "0755" in told["state"]["found"]
+    if "changes" in told:
+        assert "max_user_watches" in told["changes"]["advice"]
+
+
+def test_a_required_wall_that_cannot_be_and_a_clock_that_is_wrong_are_problems(
+    run: Run, empty: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (empty / "octavo.yaml").write_text(
+        "sources: {d: {kind: file, roots: [.]}}\nserve: {landlock: require}\n", encoding="utf-8"
+    )
+    monkeypatch.setattr(landlock, "version", lambda: 0)
+    monkeypatch.setattr(examination, "BEGINNING", 1e12)
+    code, told = findings(run)
+    assert code == 1
+    assert told["landlock"]["state"] == told["clock"]["state"] == "problem"
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")
+def test_a_state_folder_that_cannot_be_made_is_a_problem(run: Run, empty: Path) -> None:
+    (empty / "octavo.yaml").write_text(
+        "sources: {d: {kind: file, roots: [.]}}\nstate: {path: /proc/none/state}\n", encoding="utf-8"
+    )
+    code, told = findings(run)
+    assert code == 1 and told["state"]["state"] == "problem"
