@@ -322,3 +322,11 @@ async def test_made_up_schemes_do_not_fill_the_memory(throttle: Throttle) -> Non
     for number in range(2000):
         await throttle(a_call(ref=Ref(f"x{number}")), Source("content"))
     assert len(throttle._gates) <= 257  # pyright: ignore[reportPrivateUsage]
+
+
+async def test_slow_work_of_our_own_on_what_a_source_gave_opens_no_breaker(throttle: Throttle) -> None:
+    source = Source(Timeout("the document could not be converted", telling=False))
+    for _ in range(10):
+        with pytest.raises(Timeout, match="converted"):
+            await throttle(a_call(), source)
+    assert throttle.open_sources() == ()

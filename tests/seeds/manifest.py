@@ -45,11 +45,9 @@ REQUIREMENTS: dict[str, Requirement] = {
     "F2": done("Extensions with or without the dot, in any case, by whole name, `*`, a safe set."),
     "F3": done("Descriptors only: openat2, or the walk; links, races, special files."),
     "F4": done("server/config and legacy roots narrow every operation, on stdio or by an admin; never widen."),
-    "F5": partial(
-        "Read, write, edit, append, copy, move, delete, directories, tree, search, undo, changes. Examples: later."
-    ),
+    "F5": done("Read, write, edit, append, copy, move, delete, directories, tree, search, undo, changes."),
     "F6": done("Paged, filtered, sorted lists; list.under and list.recursive; schemes checked."),
-    "F7": partial("Encodings detected and kept; PDF and Office as text on request. An order of encodings: later."),
+    "F7": done("Encodings detected in a configured order, told, chosen, kept; PDF and Office as text on request."),
     "F8": done("Distinct errors, one table of codes for both eras."),
     "F9": done("One audit record for every attempt."),
     "F10": done("Each right has one owning room; Landlock where the kernel has it; octavo doctor."),
@@ -66,7 +64,7 @@ REQUIREMENTS: dict[str, Requirement] = {
     "T9": partial("Time limits, concurrency, retries and clean cancellation. Result cache, pools and tasks: later."),
     "T10": planned("Functions, declarative tools, entry points."),
     "T11": partial("A tool can render a prompt and read resources as its caller. Writing results: later."),
-    "T12": partial("The seeds' own tools, as aliases, with toolset seed. Callable without it: later."),
+    "T12": done("The seeds' own tools, as aliases: callable always, listed with the toolset seed."),
     # Prompts (002)
     "P1": partial("JSON with comments, loaded from folders, reloaded with the configuration. YAML, file watch: later."),
     "P2": partial("Arguments are coerced and checked by the schema. File arguments do not complete yet."),
@@ -100,7 +98,7 @@ REQUIREMENTS: dict[str, Requirement] = {
     # Agent's side (004)
     "A1": partial("Addresses only. The sources come later."),
     "A2": done("Lists with signed cursors; text, blob, JSON."),
-    "A3": done("Templates with described parameters, and completion of their variables."),
+    "A3": done("Templates with described parameters of every source, and completion of their variables."),
     "A4": done("Subscribe, updated, unsubscribe, list_changed, listen, capabilities."),
     "A5": done("Rate, size and time are limited and told, with how to read a part."),
     "A6": partial("Secrets and Korean registration numbers. More kinds of personal data: later."),
@@ -118,8 +116,10 @@ REQUIREMENTS: dict[str, Requirement] = {
     "B3": partial(
         "Wildcard subscriptions and the resumable feed over files and memory, both eras. Other sources: later."
     ),
-    "B4": partial("Atomic, in the file's own encoding and line ends, if_match, undo. Beside peers: bench/peers.py."),
-    "B5": partial("The default tools. The aliases give whole files up to the read limit: later."),
+    "B4": done("Atomic, in the file's own encoding and line ends, if_match, undo. Beside peers: bench/peers.py."),
+    "B5": done(
+        "Every built-in tool: text within limits.answer, media within limits.media, the rest by cursor or part."
+    ),
     "B6": planned("Search in Korean and English."),
     "B7": partial("The chain and its verification. Checkpoints elsewhere: later."),
     "B8": planned("The web console."),

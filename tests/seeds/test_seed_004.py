@@ -114,9 +114,10 @@ async def test_the_read_message_is_answered_in_the_spelling_that_was_asked(serve
 
 
 @pytest.mark.seed("A3")
-async def test_a_template_is_listed_with_its_described_parameters(serve: Any, put: Any) -> None:
+@pytest.mark.parametrize("modern", [False, True], ids=["handshake", "modern"])
+async def test_a_template_is_listed_with_its_described_parameters(serve: Any, put: Any, modern: bool) -> None:
     put("logs/2024-03-15.log", "started\n")
-    async with serve(LOGS) as wire:
+    async with serve(LOGS, modern=modern) as wire:
         offered = (await wire.ask("resources/templates/list"))["resourceTemplates"]
     daily = next(one for one in offered if one["name"] == "Daily Logs")
     assert daily["uriTemplate"] == "file:///logs/{date}.log"
@@ -126,15 +127,37 @@ async def test_a_template_is_listed_with_its_described_parameters(serve: Any, pu
 
 
 @pytest.mark.seed("A3")
-async def test_an_address_of_the_template_is_read_and_its_variable_completed(serve: Any, put: Any) -> None:
+@pytest.mark.parametrize("modern", [False, True], ids=["handshake", "modern"])
+async def test_an_address_of_the_template_is_read_and_its_variable_completed(
+    serve: Any, put: Any, modern: bool
+) -> None:
     put("logs/2024-03-15.log", "started\n")
     put("logs/2024-03-16.log", "stopped\n")
-    async with serve(LOGS) as wire:
+    async with serve(LOGS, modern=modern) as wire:
         content = await wire.read("file:///logs/2024-03-15.log")
         ref = {"type": "ref/resource", "uri": "file:///logs/{date}.log"}
         found = await wire.ask("completion/complete", ref=ref, argument={"name": "date", "value": "2024-03-1"})
     assert (content["uri"], content["text"]) == ("file:///logs/2024-03-15.log", "started\n")
     assert found["completion"]["values"] == ["2024-03-15", "2024-03-16"]
+
+
+@pytest.mark.seed("A3")
+@pytest.mark.parametrize("modern", [False, True], ids=["handshake", "modern"])
+async def test_words_of_the_operator_describe_the_parameters_of_any_template(serve: Any, modern: bool) -> None:
+    configuration = """
+sources:
+  items: {kind: memory, scheme: item, templates: {"part/{id}": {text: "part {id}", name: Part, values: {id: [a1, b2]}}}}
+resources:
+  - {uri: "item://part/{id}", description: One part, parameters: {id: {type: string, description: Its number}}}
+"""
+    async with serve(configuration, modern=modern) as wire:
+        (part,) = (await wire.ask("resources/templates/list"))["resourceTemplates"]
+        ref = {"type": "ref/resource", "uri": "item://part/{id}"}
+        found = await wire.ask("completion/complete", ref=ref, argument={"name": "id", "value": "b"})
+    assert (part["name"], part["description"]) == ("Part", "One part")
+    described = {"type": "object", "properties": {"id": {"type": "string", "description": "Its number"}}}
+    assert part["_meta"]["dev.octavo/parameters"] == described
+    assert found["completion"]["values"] == ["b2"]
 
 
 @pytest.mark.seed("A4")

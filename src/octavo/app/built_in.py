@@ -2,48 +2,74 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from octavo.app.narrowing import WHOLE, Narrowing, public_folders
 from octavo.config.model import Config, FileOptions
 from octavo.core.ref import Ref
+from octavo.tools.aliases import FILESYSTEM, SEED
 from octavo.tools.registry import Tool
+
+_GENERAL = (
+    "list",
+    "read",
+    "info",
+    "search",
+    "changes",
+)  # need no grant: they only ask for what the caller may read anyway
 
 
 def built_in_tools(config: Config, narrowing: Narrowing = WHOLE) -> list[Tool]:
     """None without a source that they could work on; those that change something only where one may be changed."""
-    files = [one for one in config.sources.values() if isinstance(one, FileOptions) and one.expose]
+    files = _file_sources(config)
     if not files:
         return []
-    write = any(one.write for one in files)
+    from octavo.tools.builtin.room import Budget, Media
+
+    limits, write = config.limits, any(one.write for one in files)
+    budget, media = Budget(limits.answer, limits.answer_tokens), Media(limits.media)
     tools: list[Tool] = []
     for name in dict.fromkeys(config.toolsets):
         if name == "files":
             from octavo.tools.builtin import file_tools
 
-            tools += file_tools(write=write)
+            tools += file_tools(write=write, budget=budget, media=media)
         elif name == "filesystem":
             from octavo.tools.builtin.filesystem import filesystem_tools
 
-            tools += filesystem_tools(write=write, roots=public_folders(files, narrowing))
+            roots = public_folders(files, narrowing)
+            tools += filesystem_tools(write=write, budget=budget, media=media, roots=roots)
         else:
-            from octavo.tools.builtin.seeds import seed_tools
-
-            tools += seed_tools(write=write)
+            tools += _seeds(config)
     return list({tool.info.name: tool for tool in reversed(tools)}.values())[::-1]  # of two with one name the first
 
 
-def aliases(config: Config, tools: Sequence[Tool]) -> dict[Ref, Ref]:
-    """Further names, and the tools that they stand for: a rule on one of those holds for them too."""
-    if set(config.toolsets) <= {"files"}:
-        return {}
-    from octavo.tools.builtin import filesystem, seeds
-
-    stands_for = {**filesystem.CANONICAL, **seeds.CANONICAL}
-    names = {tool.info.name for tool in tools}
-    return {Ref.of("tool", (name,)): Ref.of("tool", (stands_for[name],)) for name in names & stands_for.keys()}
+def unlisted_tools(config: Config) -> tuple[Sequence[str], Callable[[], Sequence[Tool]]]:
+    """Names that are always understood, though only the toolset `seed` lists them, and how to make their tools."""
+    files = _file_sources(config)
+    write = any(one.write for one in files)
+    names = [name for name, tool in SEED.items() if files and (write or tool in _GENERAL)]
+    return names, lambda: _seeds(config)
 
 
-def general_tools(tools: Sequence[Tool]) -> list[Ref]:
-    """Those that need no grant of their own: they only ask for what the caller may read anyway."""
-    return [Ref.of("tool", (tool.info.name,)) for tool in tools if tool.info.hints.read_only]
+def aliases(names: Sequence[str]) -> dict[Ref, Ref]:
+    """Further names among these, and the tools that they stand for: a rule on one of those holds for them too."""
+    stands_for = {**FILESYSTEM, **SEED}
+    return {Ref.of("tool", (name,)): Ref.of("tool", (stands_for[name],)) for name in names if name in stands_for}
+
+
+def general_tools(tools: Sequence[Tool], unlisted: Sequence[str]) -> list[Ref]:
+    reading = [tool.info.name for tool in tools if tool.info.hints.read_only]
+    return [Ref.of("tool", (name,)) for name in (*reading, *(name for name in unlisted if SEED[name] in _GENERAL))]
+
+
+def _file_sources(config: Config) -> list[FileOptions]:
+    return [one for one in config.sources.values() if isinstance(one, FileOptions) and one.expose]
+
+
+def _seeds(config: Config) -> list[Tool]:
+    from octavo.tools.builtin.room import Budget
+    from octavo.tools.builtin.seeds import seed_tools
+
+    write = any(one.write for one in _file_sources(config))
+    return seed_tools(write=write, budget=Budget(config.limits.answer, config.limits.answer_tokens))

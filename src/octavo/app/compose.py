@@ -8,7 +8,7 @@ from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from typing import Any, cast
 
-from octavo.app.built_in import aliases, built_in_tools, general_tools
+from octavo.app.built_in import aliases, built_in_tools, general_tools, unlisted_tools
 from octavo.app.narrowing import WHOLE, Narrowing
 from octavo.app.sources import configured, described_in, templates_of, ttl_of, with_plugins, writable_schemes
 from octavo.config.load import Loaded
@@ -92,6 +92,9 @@ async def compose(
     built_in = built_in_tools(config, narrowing)
     for tool in built_in:
         tools.register(tool)
+    names, make = unlisted_tools(config)
+    unlisted = [name for name in names if tools.tool(name) is None]
+    tools.provide(unlisted, make)
     for problem in prompts.load(narrowing.prompt_directories(loaded)):
         logger.warning("prompt left out: %s", problem)
     served: dict[str, Source] = {scheme: source for scheme, (source, _) in sources.items()}
@@ -110,8 +113,8 @@ async def compose(
         rules_of(loaded),
         desk,
         page=config.limits.page,
-        general=general_tools(built_in),
-        aliases=aliases(config, built_in),
+        general=general_tools(built_in, unlisted),
+        aliases=aliases([*(tool.info.name for tool in built_in), *unlisted]),
         clock=clock,
     )
     identity = Identity(Agent(name, frozenset(a.roles), a.digest) for name, a in config.agents.items())
@@ -147,7 +150,7 @@ async def compose(
         desk,
     )
     ask = awaitable(begin)
-    tools.bind(ask)
+    tools.bind(ask, desk.canonical)
     prompts.bind(ask)
     changes.bind(ask)
     return Works(

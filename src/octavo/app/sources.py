@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
+from typing import Any
 
 from octavo.app.narrowing import WHOLE, Narrowing
 from octavo.config.load import Loaded, prompt_directories
@@ -19,6 +20,8 @@ from octavo.sources.file.source import FileSource
 from octavo.sources.memory import MemoryEntry, MemorySource, TemplateBody
 from octavo.stores.state import StateDirectory
 from octavo.tools.plugins import Plugin
+
+_FORM_TIME = 0.8  # of the time of a request, for making text of a document: the rest is for reading it
 
 
 def configured(loaded: Loaded, state: StateDirectory, narrowing: Narrowing = WHOLE) -> dict[str, tuple[Source, bool]]:
@@ -61,13 +64,15 @@ def _file(name: str, options: FileOptions, loaded: Loaded, state: StateDirectory
                     name=offered.name,
                     description=offered.description,
                     mime_type=offered.mime_type,
-                    parameters={"type": "object", "properties": dict(offered.parameters)} if offered.parameters else {},
+                    parameters=_parameters(offered.parameters),
                 )
                 for offered in options.templates
             ),
             *(_template(words) for words in mine),
         ],
         scheme=options.scheme,
+        encodings=options.encodings,
+        form_seconds=_FORM_TIME * loaded.config.limits.time,
     )
 
 
@@ -124,8 +129,16 @@ def templates_of(config: Config) -> list[Template]:
 
 def _template(words: ResourceWords) -> Template:
     return Template(
-        uri_template=words.uri, name=words.name or words.uri, description=words.description, mime_type=words.mime_type
+        uri_template=words.uri,
+        name=words.name or words.uri,
+        description=words.description,
+        mime_type=words.mime_type,
+        parameters=_parameters(words.parameters),
     )
+
+
+def _parameters(described: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
+    return {"type": "object", "properties": dict(described)} if described else {}
 
 
 def described_in(resources: Sequence[ResourceWords]) -> dict[Ref, Entry]:

@@ -110,6 +110,13 @@ class FileTemplate(Strict):
     parameters: dict[str, dict[str, Any]] = Field(default={}, description="A JSON Schema for each variable.")
 
 
+Encoding: TypeAlias = Literal[
+    "cp949", "euc-kr", "shift_jis", "cp932", "euc-jp", "gb18030", "gbk", "gb2312", "big5", "cp950", "cp1250", "cp1251",
+    "cp1252", "cp1253", "cp1254", "cp1255", "cp1256", "cp1257", "cp1258", "cp874", "koi8-r", "koi8-u", "latin-1",
+    "iso-8859-2", "iso-8859-15",
+]  # fmt: skip
+
+
 class FileOptions(Strict):
     """Folders of this machine."""
 
@@ -143,6 +150,11 @@ class FileOptions(Strict):
     )
     hide: tuple[NamePattern, ...] = Field(
         default=(), description="Names that are never served, with * for any part, beside the built-in ones."
+    )
+    encodings: tuple[Encoding, ...] = Field(
+        default=(),
+        description="Encodings that a text is likely to be in if it is not in UTF-8, the likeliest first. They are "
+        "tried before the usual ones; each only if the result looks like its language.",
     )
     write: Flag = Field(default=False, description="Whether files may be created, changed, moved and deleted.")
     cache: Cache = Field(default_factory=Cache, description="How long copies are kept.")
@@ -283,6 +295,15 @@ class ResourceWords(Strict):
     annotations: dict[str, Any] = Field(
         default={}, description="Annotations of the protocol (audience, priority, lastModified) and any others."
     )
+    parameters: dict[str, dict[str, Any]] = Field(
+        default={}, description="Of a template: a JSON Schema for each variable."
+    )
+
+    @model_validator(mode="after")
+    def _has_parameters_only_as_a_template(self) -> ResourceWords:
+        if self.parameters and not self.is_template:
+            raise ValueError("has parameters, but no {variables} in its uri")
+        return self
 
     @property
     def is_template(self) -> bool:
@@ -316,8 +337,26 @@ class Plugin(Strict):
         return self
 
 
+def _at_least(least: int) -> Callable[[int], int]:
+    def check(size: int) -> int:
+        if size < least:
+            raise ValueError(f"must be at least {least} bytes")
+        return size
+
+    return check
+
+
 class Limits(Strict):
     read: Size = _written("1MiB", parse_size, "Largest content of one read.")
+    answer: Annotated[Size, AfterValidator(_at_least(16_000))] = _written(
+        "64KB", parse_size, "Largest text in the answer of a built-in tool, at least 16KB. What is more comes in parts."
+    )
+    answer_tokens: Annotated[Count, Field(ge=4_000)] = Field(
+        default=20_000, description="The same in tokens, by an estimate that is rather too high; at least 4000."
+    )
+    media: Size = _written(
+        "700KB", parse_size, "Largest picture or sound in the answer of a built-in tool; larger pictures are shrunk."
+    )
     time: Timeout = _written("10s", parse_timeout, "Longest time that one read or list may take.")
     page: Annotated[Count, Field(le=1000)] = Field(default=100, description="Entries on one page of a list.")
     per_principal: Limit = _written(

@@ -78,7 +78,13 @@ class Conflict(OctavoError):
 
 
 class Timeout(OctavoError):
+    """`telling` says that it is a sign of an outage; not so where the work was ours, on what a source gave at once."""
+
     reason = "timeout"
+
+    def __init__(self, message: str, *, telling: bool = True, **data: object) -> None:
+        super().__init__(message, **data)
+        self.telling = telling
 
 
 class SourceUnavailable(OctavoError):

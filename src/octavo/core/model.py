@@ -98,6 +98,7 @@ class Content:
     entry: Entry
     body: str | bytes
     etag: str = ""  # keyed digest of the raw content
+    encoding: str = ""  # in which the text was, where that is not UTF-8
     memo: dict[str, Any] = field(default_factory=dict[str, Any], compare=False, repr=False)
 
     @property
@@ -127,6 +128,7 @@ class Past:
     source: Ref | None  # where it came from, of a move
     at: float  # seconds since 1970
     undone: bool
+    id: str = ""  # by which an undo can name it
 
 
 @dataclass(frozen=True, slots=True)

@@ -58,6 +58,16 @@ class Arms(Protocol):
 
 
 @runtime_checkable
+class Levels(Protocol):
+    """Listing the upper levels without looking at all that lies deeper."""
+
+    async def list_levels(self, scope: Ref, *, depth: int, cursor: str | None, limit: int) -> Page[Entry]:
+        """As `list`, but of each folder that stands `depth` names below the scope only the first entry, which stands
+        for the folder. A cursor goes on behind that folder, and belongs to a listing of the same depth."""
+        ...
+
+
+@runtime_checkable
 class Searches(Protocol):
     async def search(self, scope: Ref, query: Query, *, cursor: str | None, limit: int) -> Page[Entry]:
         """Candidates under the scope, ordered as a listing. Whoever asks looks at their contents himself: what is
@@ -110,8 +120,14 @@ class Arranges(Protocol):
     ) -> Entry: ...
     async def copy(self, ref: Ref, to: Ref, *, overwrite: bool = False, by: str = "") -> Entry: ...
     async def make_directory(self, ref: Ref, by: str = "") -> None: ...
-    async def undo(self, by: str, *, count: int = 1) -> Sequence[Undone]: ...
-    async def history(self, by: str, limit: int = 20) -> Sequence[Past]: ...
+    async def undo(self, by: str, *, count: int = 1, only: Sequence[str] | None = None) -> Sequence[Undone]:
+        """Takes back the newest changes of a principal. With `only`, the ids of what somebody has looked at: a
+        Conflict, and nothing is undone, when these are not what would be."""
+        ...
+
+    async def history(self, by: str, limit: int = 20, *, standing: bool = False) -> Sequence[Past]:
+        """What a principal changed, the newest first; `standing`: only what is not undone."""
+        ...
 
 
 @runtime_checkable
@@ -165,6 +181,7 @@ class Offers(Protocol):
 
 ABILITIES: Mapping[str, type] = {
     "watch": Watches,
+    "levels": Levels,
     "search": Searches,
     "write": Writes,
     "edit": Edits,

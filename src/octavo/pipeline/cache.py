@@ -73,7 +73,7 @@ class Cache:
         if op == "read":
             key: _Key = (ref, self._redaction)
         elif op == "list":
-            key = (ref, call.cursor, call.limit, self._redaction)
+            key = (ref, call.cursor, call.limit, call.arguments.get("depth"), self._redaction)
         else:
             # Tools and prompts bring their own time limits; everything else has the caller's.
             timeout = None if op in ("invoke", "render") else call.timeout

@@ -12,6 +12,7 @@ from octavo.core.ports import (
     Arranges,
     Completes,
     Edits,
+    Levels,
     Offers,
     Refuses,
     Reply,
@@ -74,7 +75,11 @@ class Desk:
             content = await source.read(ref, max_bytes=call.max_bytes)
             return self._described_content(content) if self._described else content
         if op == "list":
-            page = await source.list(ref, cursor=call.cursor, limit=call.limit)
+            depth = call.arguments.get("depth")
+            if depth and isinstance(source, Levels):
+                page = await source.list_levels(ref, depth=depth, cursor=call.cursor, limit=call.limit)
+            else:
+                page = await source.list(ref, cursor=call.cursor, limit=call.limit)
             return self._described_page(page) if self._described else page
         if op == "stat":
             return self._describe(await source.stat(ref))
@@ -131,7 +136,9 @@ class Desk:
                 return await source.make_directory(ref, by=by)
             if op == "undo":
                 count = asked.get("count", 1)
-                return await (source.history(by, count) if asked.get("look") else source.undo(by, count=count))
+                if asked.get("look"):
+                    return await source.history(by, count, standing=True)
+                return await source.undo(by, count=count, only=asked.get("only"))
         raise _cannot(call)
 
     def source(self, scheme: str) -> Source:
@@ -203,4 +210,5 @@ def _over(words: Template, told: Template) -> Template:
         name=words.name if words.name != words.uri_template else told.name,
         description=words.description or told.description,
         mime_type=words.mime_type or told.mime_type,
+        parameters=words.parameters or told.parameters,
     )

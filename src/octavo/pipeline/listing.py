@@ -12,14 +12,15 @@ import json
 import unicodedata
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from types import CoroutineType
 from typing import Any, Literal, NamedTuple, Protocol, TypeAlias, cast
 from urllib.parse import quote
 
 from octavo.core.clock import Clock
-from octavo.core.errors import InvalidParams, OctavoError
+from octavo.core.errors import InvalidParams, OctavoError, Timeout
 from octavo.core.glob import Glob
-from octavo.core.model import EVERYTHING, Call, Entry, Page, Principal
+from octavo.core.model import EVERYTHING, NOTHING, Call, Entry, Page, Principal
 from octavo.core.ports import Next, Reply, settled
 from octavo.core.ref import Ref
 
@@ -34,6 +35,7 @@ _Visible: TypeAlias = Callable[[Page[Entry]], tuple[Entry, ...]]
 class Shows(Protocol):
     epoch: str
 
+    def canonical(self, ref: Ref) -> Ref: ...
     def shows(self, principal: Principal, entry: Entry) -> bool: ...
     def sight(self, principal: Principal, scope: Ref) -> Sight: ...
 
@@ -72,6 +74,8 @@ class Listing:
         if limit < 1:
             raise InvalidParams("A page holds at least one entry")
         start = self._starts.get((call.principal, call.ref, call.cursor, limit)) or self._start(call, limit, policy)
+        if call.arguments.get("depth") and any(sight != "all" for _, sight in start.parts):
+            call_next = partial(self._with_folders, call_next, policy, self._now() + call.timeout)
         first: Reply = None
         if start.at < len(start.parts) and not call.arguments.get("filter"):
             first = call_next(call.at(start.parts[start.at][0], start.inner, limit))
@@ -137,6 +141,36 @@ class Listing:
         if first is not None and only >= 0 and wanted is None and len(first.memo) < VERDICTS:
             first.memo[start] = made
         return made
+
+    async def _with_folders(self, call_next: Next, policy: Shows, until: float, asked: Call) -> Page[Entry]:
+        """A page of a listing to a depth, in which a folder is stood for by something that the caller may see, if
+        there is anything. All else is as the source gave it, so that a smaller page ends where it would."""
+        page: Page[Entry] = await settled(call_next(asked))
+        most = len(asked.ref.segments) + asked.arguments["depth"]
+        items: list[Entry] = []
+        for entry in page.items:
+            names = policy.canonical(entry.ref).segments
+            if len(names) > most and not policy.shows(asked.principal, entry):
+                folder = asked._replace(ref=asked.ref._replace(segments=names[:most]), arguments=NOTHING)
+                entry = await self._first_seen(folder, call_next, policy, until) or entry
+            items.append(entry)
+        shown = tuple(items)
+        return page if shown == page.items else Page(shown, page.cursor, page.unavailable)
+
+    async def _first_seen(self, folder: Call, call_next: Next, policy: Shows, until: float) -> Entry | None:
+        if policy.sight(folder.principal, folder.ref) == "none":
+            return None
+        cursor: str | None = None
+        while True:
+            page: Page[Entry] = await settled(call_next(folder.at(folder.ref, cursor, self._page)))
+            for entry in page.items:
+                if policy.shows(folder.principal, entry):
+                    return entry
+            cursor = page.cursor
+            if cursor is None:
+                return None
+            if self._now() > until:
+                raise Timeout("There is too much here to look through in time: list a folder below", uri=folder.uri)
 
     def _start(self, call: Call, limit: int, policy: Shows) -> _Start:
         """The same for the same rules, so it is found out once."""

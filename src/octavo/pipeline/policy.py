@@ -19,7 +19,6 @@ from octavo.core.errors import Forbidden, InvalidParams, OctavoError
 from octavo.core.glob import Glob
 from octavo.core.model import (
     FEED,
-    NOTHING,
     VERB_OF,
     Call,
     Change,
@@ -27,14 +26,13 @@ from octavo.core.model import (
     Entry,
     News,
     Op,
-    Page,
-    Past,
     Principal,
     Template,
     Verb,
 )
 from octavo.core.ports import Next, Reply, settled
 from octavo.core.ref import Ref
+from octavo.pipeline.beyond import Refused, arrange, search
 from octavo.pipeline.listing import Listing, Sight
 from octavo.pipeline.offers import below, expand, variables
 from octavo.pipeline.refusals import absent, forbidden, refusal, told
@@ -44,7 +42,6 @@ __all__ = ["Decision", "Policy", "Rule"]
 
 # What is decided in a way of its own; for the rest one look at the address is enough.
 _SPECIAL: frozenset[Op] = frozenset(("templates", "watch", "changes", "search", "delete", "move", "copy", "undo"))
-_FINDING: tuple[Verb, ...] = ("search", "read")
 MEMO_SIZE = 50_000  # decisions kept; all are dropped when it is full
 MEMO_CHARACTERS = 256  # of an address worth keeping: clients choose how long theirs are
 SIGHTS = 1000
@@ -53,13 +50,6 @@ SIGHTS = 1000
 _LIST_VERB: dict[str, Verb] = {"tool": "invoke", "prompt": "render"}
 _GENERAL = Decision(True, "general", "what it asks for is decided call by call")
 _BY_EVENT = Decision(True, "by event", "each event is decided when it is delivered")
-
-
-class _Refused(Exception):
-    """Carries a refusal of the policy past the place where a source's errors are put into the caller's words."""
-
-    def __init__(self, refusal: OctavoError) -> None:
-        self.refusal = refusal
 
 
 class Addresses(Protocol):
@@ -126,7 +116,7 @@ class Policy:
         not read it learns no etag either: it could tell whether the content is one that he knows."""
         told = change.part(lambda ref, entry: self._sees(principal, verb, ref, entry))
         if told is None or all(
-            entry is None or not entry.etag or self._sees(principal, "read", self._canonical(entry.ref), entry)
+            entry is None or not entry.etag or self._sees(principal, "read", self.canonical(entry.ref), entry)
             for entry in (told.old, told.new)
         ):
             return told
@@ -188,13 +178,14 @@ class Policy:
             return self._watch(call, call_next)
         if call.op == "changes":
             return self._changes(call, call_next)
-        work = self._search(call, call_next) if call.op == "search" else self._arrange(call, call_next)
-        return self._later(call, work)
+        if call.op == "search":
+            return self._later(call, search(self, call, call_next, page=self._page, now=self._now))
+        return self._later(call, arrange(self, call, call_next, page=self._page if self._rules else 0))
 
     async def _later(self, call: Call, reply: Awaitable[Reply]) -> Reply:
         try:
             given = await reply
-        except _Refused as refused:
+        except Refused as refused:
             raise refused.refusal from None
         except OctavoError as raised:
             raise told(call, raised) from None
@@ -211,70 +202,11 @@ class Policy:
                 raise self._refusal(call, verb, decision)
         return reply
 
-    async def _search(self, call: Call, call_next: Next) -> Page[Entry]:
-        """Candidates that the caller may both search and read; pages are filled up from them."""
-        who, scope = call.principal, call.ref
-        if not self.may_reach(who, "search", _under(scope)):
-            raise _Refused(refusal(call, "search", CLOSED))
-        limit, until = min(call.limit, self._page), self._now() + call.timeout / 2
-        kept: list[Entry] = []
-        cursor = call.cursor
-        while True:
-            page: Page[Entry] = await settled(call_next(call.at(scope, cursor, limit - len(kept))))
-            kept += [entry for entry in page.items if self._finds(who, entry)]
-            cursor = page.cursor
-            if cursor is None or len(kept) >= limit or self._now() > until:
-                return Page(tuple(kept), cursor, page.unavailable)
-
-    def _finds(self, who: Principal, entry: Entry) -> bool:
-        refs = (entry.ref,) if entry.target is None else (entry.ref, entry.target)
-        return all(self.allows(who, verb, self._canonical(ref)) for verb in _FINDING for ref in refs)
-
-    async def _arrange(self, call: Call, call_next: Next) -> Reply:
-        """Deleting, moving, copying and undoing: what lies below goes along, so all of it must be allowed."""
-        if call.op == "undo":
-            look = call._replace(arguments={**call.arguments, "look": True})
-            past: Sequence[Past] = await settled(call_next(look))
-            for one in past:
-                for ref in (one.ref, one.source):
-                    if ref is not None and not one.undone:
-                        self._demand(call, "write", ref)
-            return await settled(call_next(call))
-        verb, to = VERB_OF[call.op], call.arguments.get("to")
-        self._demand(call, verb, call.ref)
-        if to is not None:
-            to = self._canonical(to)
-            if to.scheme != call.ref.scheme:
-                raise InvalidParams("Both ends of a move or a copy are in one source", uri=call.uri)
-            self._demand(call, "write", to)
-            call = call._replace(arguments={**call.arguments, "to": to})
-        cursor: str | None = None
-        while self._rules:
-            below = call.at(call.ref, cursor, self._page)._replace(op="list", arguments=NOTHING)
-            page: Page[Entry] = await settled(call_next(below))
-            for entry in page.items:
-                ref = self._canonical(entry.ref)
-                self._demand(call, verb, ref)
-                if to is not None:
-                    self._demand(
-                        call, "write", to._replace(segments=to.segments + ref.segments[len(call.ref.segments) :])
-                    )
-            cursor = page.cursor
-            if cursor is None:
-                break
-        return await settled(call_next(call))
-
-    def _demand(self, call: Call, verb: Verb, ref: Ref) -> None:
-        """Raises the refusal unless it is allowed. It names what was asked for, not what lies below it."""
-        decision = self.decide(call.principal, verb, ref)
-        call.trail.rule = decision.rule
-        if not decision.allowed:
-            raise _Refused(refusal(call, verb, decision))
-
     def _is_general(self, verb: Verb, ref: Ref) -> bool:
         return ref in self._general if verb == "invoke" else verb == "read" and ref.scheme == FEED
 
-    def _canonical(self, ref: Ref) -> Ref:
+    def canonical(self, ref: Ref) -> Ref:
+        """The spelling on which decisions are made."""
         return self._addresses.canonical(ref) if ref.absolute else ref
 
     async def _templates(self, call: Call, call_next: Next) -> list[Template]:
@@ -288,7 +220,7 @@ class Policy:
     def shows(self, principal: Principal, entry: Entry) -> bool:
         """Whether a listing may contain the entry."""
         verb = _LIST_VERB.get(entry.ref.scheme, "list")
-        ref = self._addresses.canonical(entry.ref) if entry.ref.absolute else entry.ref
+        ref = self.canonical(entry.ref)
         if not self.decide(principal, verb, ref).allowed:
             return False
         return entry.target is None or self.decide(principal, verb, entry.target).allowed

@@ -93,6 +93,12 @@ class Redact:
 
     def content(self, content: Content) -> Content:
         entry = self.entry(content.entry)
+        if "otherwise" in content.memo:
+            # Read in another encoding a secret is other letters, which whoever chose it can turn back.
+            otherwise: str = content.memo["otherwise"]
+            if self.text(otherwise) != otherwise:
+                raise InvalidParams("The file has something in it that is not shown: leave the encoding out")
+            content = dataclasses.replace(content, memo={})
         if "around" in content.memo and isinstance(content.body, str) and self._engine is not None:
             # A part of a text: a secret that its border cuts in two must not pass in halves.
             before, after = content.memo["around"]
@@ -102,7 +108,7 @@ class Redact:
         body = self.text(content.body) if isinstance(content.body, str) else content.body
         if entry is content.entry and body is content.body:
             return content
-        return Content(entry=entry, body=body, etag=content.etag)
+        return dataclasses.replace(content, entry=entry, body=body, memo={})
 
     def entry(self, entry: Entry) -> Entry:
         title = None if entry.title is None else self.text(entry.title)

@@ -155,11 +155,11 @@ class Throttle:
                 inside = True
                 scope.reschedule(asyncio.get_running_loop().time() + call.timeout)
                 reply = await call_next(call)
-        except (SourceUnavailable, Timeout):
-            self._failed(gate, scheme)
-            raise
-        except OctavoError:
-            gate.failures = 0  # it answered
+        except OctavoError as error:
+            if isinstance(error, SourceUnavailable) or (isinstance(error, Timeout) and error.telling):
+                self._failed(gate, scheme)
+            else:
+                gate.failures = 0  # it answered
             raise
         except Exception as error:  # the door of a source: nothing foreign passes
             if isinstance(error, TimeoutError) and scope.expired():

@@ -15,6 +15,10 @@ from octavo.core.surface import PromptResult
 _NOWHERE = Ref("invalid")  # stands for an address that could not be parsed; the call carries the fault
 
 
+def _as_it_is(ref: Ref) -> Ref:
+    return ref
+
+
 class NoWire(Forbidden, AttributeError):
     """`ctx.wire` is not there: `hasattr(ctx, "wire")` tells the same without an exception."""
 
@@ -23,10 +27,14 @@ class ToolContext:
     """What a tool or a prompt of a plugin asks with. Every question is a child call of its caller's
     call and walks the whole pipeline, so it can reach no more than the caller."""
 
-    __slots__ = ("_ask", "_protocol", "call")
+    __slots__ = ("_ask", "_protocol", "call", "canonical")
 
-    def __init__(self, call: Call, ask: Ask, *, protocol: bool = False) -> None:
+    def __init__(
+        self, call: Call, ask: Ask, *, protocol: bool = False, canonical: Callable[[Ref], Ref] = _as_it_is
+    ) -> None:
+        """`canonical` gives the one spelling of an address that has several. It looks at nothing but the text."""
         self.call = call
+        self.canonical = canonical
         self._ask = ask
         self._protocol = protocol
 
@@ -39,9 +47,14 @@ class ToolContext:
         content: Content = await self._ask(self._child("read", uri))
         return content
 
-    async def list(self, uri: str, *, cursor: str | None = None, limit: int = 100) -> Page[Entry]:
-        """One page of what the caller may see under `uri`."""
-        page: Page[Entry] = await self._ask(self._child("list", uri)._replace(cursor=cursor, limit=limit))
+    async def list(
+        self, uri: str, *, cursor: str | None = None, limit: int = 100, depth: int | None = None
+    ) -> Page[Entry]:
+        """One page of what the caller may see under `uri`. With `depth`, where a source can, of each folder so many
+        names below `uri` only one entry, which stands for it; a cursor belongs to one depth."""
+        arguments = NOTHING if depth is None else {"depth": depth}
+        call = self._child("list", uri)._replace(cursor=cursor, limit=limit, arguments=arguments)
+        page: Page[Entry] = await self._ask(call)
         return page
 
     async def stat(self, uri: str) -> Entry:

@@ -5,13 +5,14 @@ from __future__ import annotations
 import asyncio
 import json
 import re
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias, cast
 
 from octavo.core.errors import Conflict, InternalError, InvalidParams, Timeout
 from octavo.core.model import Call
 from octavo.core.ports import Ask, Reply
+from octavo.core.ref import Ref
 from octavo.core.shelf import Shelf
 from octavo.core.surface import Text, ToolInfo, ToolResult
 from octavo.tools.context import ToolContext
@@ -46,11 +47,15 @@ class ToolRegistry(Shelf):
     def __init__(self) -> None:
         super().__init__("tool")
         self._tools: dict[str, _Registered] = {}
+        self._provided: dict[str, Callable[[], Sequence[Tool]]] = {}
+        self._unlisted: dict[str, _Registered] = {}
         self._ask: Ask = _unbound
+        self._canonical: Callable[[Ref], Ref] = lambda ref: ref
 
-    def bind(self, ask: Ask) -> None:
+    def bind(self, ask: Ask, canonical: Callable[[Ref], Ref] | None = None) -> None:
         """`ask` is the folded pipeline: what tools ask on behalf of their callers goes there."""
         self._ask = ask
+        self._canonical = canonical or self._canonical
 
     def register(self, tool: Tool) -> None:
         """Raises Conflict for a name that is taken, InvalidParams for a definition that cannot be served."""
@@ -61,17 +66,16 @@ class ToolRegistry(Shelf):
             raise Conflict(f"Tool {info.name} already registered.", toolName=info.name)
         if not info.description.strip():
             raise InvalidParams(f"The tool {info.name} needs a description", toolName=info.name)
-        self._tools[info.name] = _Registered(
-            tool,
-            _compiled(info, "input", info.input_schema),
-            None if info.output_schema is None else _compiled(info, "output", info.output_schema),
-            info.input_schema if mentions(info.input_schema, "x-mcp-header") else None,
-        )
+        self._tools[info.name] = _registered(tool)
         self._put(info.name, _definition(info), title=info.title, description=info.description)
         self.list_changed()
 
+    def provide(self, names: Iterable[str], make: Callable[[], Sequence[Tool]]) -> None:
+        """Tools that can be called and are not listed. They are made when one of them is first asked for."""
+        self._provided.update(dict.fromkeys(names, make))
+
     def tool(self, name: str) -> ToolInfo | None:
-        registered = self._tools.get(name)
+        registered = self._named(name)
         return None if registered is None else registered.tool.info
 
     def header_schema(self, name: str) -> Mapping[str, Any] | None:
@@ -79,7 +83,7 @@ class ToolRegistry(Shelf):
 
         It is asked before anybody is identified, so it tells nothing of other tools.
         """
-        registered = self._tools.get(name)
+        registered = self._named(name)
         return None if registered is None else registered.header_schema
 
     async def invoke(self, call: Call) -> ToolResult | Any:
@@ -90,7 +94,7 @@ class ToolRegistry(Shelf):
         answer breaks the tool's output schema. What the handler raises passes through.
         """
         name = call.ref.path
-        registered = self._tools.get(name)
+        registered = self._named(name)
         if registered is None:
             raise InvalidParams(f"Unknown tool: {name}", toolName=name)
         arguments = dict(call.arguments)
@@ -100,9 +104,28 @@ class ToolRegistry(Shelf):
                 f"Invalid parameters for tool {name}: {_sentence(problems)}", toolName=name, validationErrors=problems
             )
         tool = registered.tool
-        work = tool.handler(ToolContext(call, self._ask, protocol=tool.protocol), arguments)
+        context = ToolContext(call, self._ask, protocol=tool.protocol, canonical=self._canonical)
+        work = tool.handler(context, arguments)
         outcome = await (work if tool.info.lane_safe else _within(tool.info, work))
         return _checked(registered, _as_result(outcome))
+
+    def _named(self, name: str) -> _Registered | None:
+        found = self._tools.get(name) or self._unlisted.get(name)
+        if found is None and name in self._provided:
+            made = (tool for tool in self._provided[name]() if tool.info.name in self._provided)
+            self._unlisted.update({tool.info.name: _registered(tool) for tool in made})
+            found = self._unlisted.get(name)
+        return found
+
+
+def _registered(tool: Tool) -> _Registered:
+    info = tool.info
+    return _Registered(
+        tool,
+        _compiled(info, "input", info.input_schema),
+        None if info.output_schema is None else _compiled(info, "output", info.output_schema),
+        info.input_schema if mentions(info.input_schema, "x-mcp-header") else None,
+    )
 
 
 async def _within(info: ToolInfo, work: Awaitable[Outcome]) -> Outcome:

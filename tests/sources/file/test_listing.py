@@ -7,6 +7,7 @@ import pytest
 
 from octavo.core.errors import InvalidParams, NotFound
 from octavo.core.ref import Ref
+from octavo.sources.file.tree import Tree
 
 pytestmark = [pytest.mark.anyio, pytest.mark.seed("F6")]
 
@@ -111,3 +112,45 @@ async def test_a_file_under_more_than_127_folders_has_no_address(root: Path, ope
     assert (await source.read(Ref.parse(f"file://{deepest}/last.md"), max_bytes=10)).body == "text"
     with pytest.raises(NotFound):
         await source.stat(Ref.parse(f"file://{deepest}/d/beyond.md"))
+
+
+async def _levels(source: Any, uri: str, depth: int, limit: int) -> list[str]:
+    found, cursor = list[str](), None
+    while True:
+        page = await source.list_levels(Ref.parse(uri), depth=depth, cursor=cursor, limit=limit)
+        found += [str(entry.ref).removeprefix("file://") for entry in page.items]
+        cursor = page.cursor
+        if cursor is None:
+            return found
+
+
+@pytest.mark.parametrize("limit", [1, 2, 100])
+async def test_levels_are_listed_with_one_file_for_each_deeper_folder(write: Any, opened: Any, limit: int) -> None:
+    for path in ("a/b/c.md", "a/b/d.md", "a/x.md", "a.md", "a-/z.md", "b/c/d/e.md", "b/c/d/f.md"):
+        write(path)
+    source = await opened()
+    assert await _levels(source, "file://", 1, limit) == ["a/b/c.md", "a-/z.md", "a.md", "b/c/d/e.md"]
+    assert await _levels(source, "file://", 2, limit) == ["a/b/c.md", "a/x.md", "a-/z.md", "a.md", "b/c/d/e.md"]
+    assert await _levels(source, "file://b", 1, limit) == ["b/c/d/e.md"]
+    assert await _levels(source, "file://a.md", 1, limit) == ["a.md"]
+    narrowed = await opened(list_under="a/b")
+    assert await _levels(narrowed, "file://", 1, limit) == ["a/b/c.md"]
+    assert await _levels(narrowed, "file://", 3, limit) == ["a/b/c.md", "a/b/d.md"]
+
+
+async def test_levels_look_into_no_more_than_one_folder_of_each(
+    write: Any, opened: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for folder in "abcdefgh":
+        for below in "xyz":
+            write(f"{folder}/{below}/1.md")
+    looked, children = list[str](), Tree.children
+
+    def recorded(tree: Tree, fd: int, names: tuple[str, ...]) -> Any:
+        looked.append("/".join(names))
+        return children(tree, fd, names)
+
+    monkeypatch.setattr(Tree, "children", recorded)
+    source = await opened()
+    assert len(await _levels(source, "file://", 1, 100)) == 8
+    assert sorted(looked) == sorted(["", *"abcdefgh", *(f"{folder}/x" for folder in "abcdefgh")])

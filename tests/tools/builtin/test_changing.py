@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import json
+from functools import partial
 from typing import Any
 
 import pytest
 
 from octavo.core.errors import Conflict, Forbidden, InvalidParams, OctavoError
+from octavo.core.ref import Ref
 from octavo.tools.builtin import file_tools
 from octavo.tools.builtin.filesystem import filesystem_tools
+from octavo.tools.builtin.room import Budget, Media
 from octavo.tools.builtin.seeds import seed_tools
 from octavo.transport.mcp import shapes
 
 pytestmark = [pytest.mark.anyio, pytest.mark.seed("T4", "F5", "B4")]
 
+BUDGET, MEDIA = Budget(64_000, 20_000), Media(700_000)
 SECRET = "AKIAQ3EGRJ5KLMNOPQR7"
 
 
@@ -159,7 +163,7 @@ async def test_a_source_without_write_has_no_tools_to_write(serve: Any) -> None:
 
 def test_the_descriptions_are_small_and_whole() -> None:
     for write, count in ((False, 5), (True, 12)):
-        offered = [shapes.tool(tool.info) for tool in file_tools(write=write)]
+        offered = [shapes.tool(tool.info) for tool in file_tools(write=write, budget=BUDGET, media=MEDIA)]
         assert len(offered) == count
         assert len(json.dumps({"tools": offered}, ensure_ascii=False).encode()) / 4 < 2_500
         for one in offered:
@@ -169,8 +173,47 @@ def test_the_descriptions_are_small_and_whole() -> None:
 
 
 def test_what_only_reads_says_so() -> None:
-    for toolset in (file_tools, filesystem_tools, seed_tools):
+    files = partial(file_tools, budget=BUDGET, media=MEDIA)
+    filesystem = partial(filesystem_tools, budget=BUDGET, media=MEDIA)
+    for toolset in (files, filesystem, partial(seed_tools, budget=BUDGET)):
         reading = {tool.info.name for tool in toolset(write=False)}
         for tool in toolset(write=True):
             assert tool.info.hints.read_only is (tool.info.name in reading)
             assert not (tool.info.lane_safe and not tool.info.hints.read_only)
+
+
+UNDOING = """
+    sources: {work: {kind: file, roots: [./work], extensions: ["*"], write: true}}
+    agents: {maker: {}}
+    policy:
+      - {who: maker, may: [list, read, write, delete], what: ["file://mine/*", "file://lost/*"]}
+      - {who: maker, may: [invoke], what: "tool://*"}
+"""
+
+
+async def test_only_what_the_policy_has_looked_at_is_undone(serve: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Somebody with the same name changes one more thing, between the look and the deed."""
+    tools = await serve(UNDOING)
+    source = tools.octavo.works.desk.source("file")
+    await tools("write", who="maker", target="mine/a.md", content="a")
+    undo = type(source).undo
+
+    async def late(self: Any, by: str, **asked: Any) -> Any:
+        await self.write(Ref.parse("file://secret.md"), "x", if_match=None, by=by)
+        return await undo(self, by, **asked)
+
+    monkeypatch.setattr(type(source), "undo", late)
+    with pytest.raises(Conflict, match="meanwhile"):
+        await tools("undo", who="maker")
+    assert (tools.root / "secret.md").exists() and (tools.root / "mine/a.md").exists()
+
+
+async def test_what_is_undone_already_hides_nothing_from_the_policy(serve: Any) -> None:
+    tools = await serve(UNDOING)
+    source = tools.octavo.works.desk.source("file")
+    await source.write(Ref.parse("file://secret.md"), "x", if_match=None, by="maker")  # when it still might
+    await tools("write", who="maker", target="mine/a.md", content="a")
+    await tools("undo", who="maker")
+    with pytest.raises(Forbidden):
+        await tools("undo", who="maker")
+    assert (tools.root / "secret.md").exists()

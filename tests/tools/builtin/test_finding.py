@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from octavo.core.errors import InvalidParams
+from octavo.core.errors import InvalidParams, NotFound
 
 pytestmark = [pytest.mark.anyio, pytest.mark.seed("T4", "F6")]
 
@@ -203,3 +203,66 @@ async def test_names_that_gitignore_names_are_left_out_too(serve: Any) -> None:
     tools = await serve(files={".gitignore": "build/\n", "src/kept.txt": "x", "build/made.txt": "x"})
     found = await tools.data("search", query="*.txt", kind="names")
     assert [file["uri"] for file in found["files"]] == ["file://src/kept.txt"]
+
+
+@pytest.mark.parametrize("limit", [1, 3, 100])
+@pytest.mark.parametrize("depth", [1, 2])
+async def test_a_folder_is_seen_through_the_first_file_that_may_be_seen(serve: Any, depth: int, limit: int) -> None:
+    rules = """
+        sources: {work: {kind: file, roots: [./work], extensions: ["*"]}}
+        agents: {brand: {}}
+        policy:
+          - {who: brand, may: [list], what: "file://*"}
+          - {who: brand, may: "*", what: ["file://*/a.md", "file://closed/*"], effect: deny}
+    """
+    files = {f"{folder}/{name}.md": "" for folder in ("closed", "half", "open") for name in "ab"}
+    files |= {f"many/x/{n:03d}/a.md": "" for n in range(120)} | {"many/y/a.md": "", "none/a.md": "", "top.md": ""}
+    tools = await serve(rules.replace("file://*/a.md", "file://**/a.md"), files)
+    got, asked = list[str](), dict[str, Any]()
+    for _ in range(20):
+        page = await tools.data("list", who="brand", depth=depth, limit=limit, **asked)
+        got += [one["uri"].removeprefix("file://") for one in page["entries"]]
+        if "cursor" not in page:
+            break
+        asked = {"cursor": page["cursor"]}
+    below = ["half/b.md", "open/b.md"] if depth == 2 else []
+    assert got == sorted([*below, "half", "open", "top.md"])
+
+
+async def test_folders_of_several_roots_are_one(serve: Any, tmp_path: Any) -> None:
+    for root, name in (("one", "d/x.md"), ("two", "d/a.md"), ("two", "e/b.md"), ("two", "only.md")):
+        (tmp_path / root / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / root / name).write_text("", encoding="utf-8")
+    tools = await serve('sources: {work: {kind: file, roots: [./one, ./two], extensions: ["*"]}}')
+    assert await names(tools) == ["d", "e", "only.md"]
+    assert [(await tools.data("list", limit=1))["entries"][0]["name"]] == ["d"]
+
+
+async def test_a_folder_whose_files_lead_nowhere_is_not_shown(serve: Any) -> None:
+    tools = await serve(files={"good/z.md": "z"})
+    for folder in ("dead", "good"):
+        (tools.root / folder).mkdir(exist_ok=True)
+        (tools.root / folder / "a.md").symlink_to("nowhere.md")
+    assert await names(tools) == ["good"]
+
+
+@pytest.mark.parametrize("spelling", ["relative", "absolute"])
+async def test_targets_mean_the_same_in_every_spelling(serve: Any, spelling: str) -> None:
+    source = f'{{kind: file, roots: [./work], extensions: ["*"], write: true, uris: {spelling}}}'
+    tools = await serve(f"sources: {{work: {source}}}\ntoolsets: [files, filesystem]", TREE)
+    root = str(tools.root)
+    for target in ("", ".", "/", "file://", root, f"file://{root}"):
+        assert (await tools.text("list", target=target)).splitlines()[:2] == ["docs/", "readme.md  5 bytes"]
+        assert (await tools.text("search", query="beta", target=target)).splitlines()[0] == "docs/a.md"
+    for target in ("docs", "/docs", f"{root}/docs", f"file://{root}/docs"):
+        assert (await tools.text("list", target=target)).splitlines() == ["a.md  18 bytes", "deep/"]
+        assert await tools.text("list_directory", path=target.replace("/docs", "docs", target == "/docs")) == (
+            "[FILE] a.md\n[DIR] deep"
+        )
+    for target in ("readme.md", "/readme.md", f"{root}/readme.md"):
+        assert await tools.text("read", target=target) == "hello"
+    assert (await tools.text("list_directory", path=".")).splitlines()[0] == "[DIR] docs"
+    with pytest.raises(NotFound):
+        await tools("read", target="/etc/passwd")
+    folder = (await tools.data("list"))["entries"][0]["uri"]
+    assert (await tools.data("list", target=folder))["entries"][0]["name"] == "a.md"

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
+from textwrap import dedent
 from typing import Any
 
 import pytest
 
 from octavo.core.errors import Conflict, Forbidden, InvalidParams, NotFound
+from octavo.core.ref import Ref
 from octavo.core.surface import Image, Text
 from octavo.tools.builtin.filesystem import filesystem_tools
+from octavo.tools.builtin.room import Budget, Media
 from octavo.tools.builtin.seeds import seed_tools
 
 pytestmark = pytest.mark.anyio
@@ -57,7 +61,9 @@ async def test_the_writers_of_the_seeds_write(serve: Any) -> None:
 def test_aliases_name_what_they_are_aliases_of() -> None:
     from octavo.tools.builtin import filesystem, seeds
 
-    for module, made in ((seeds, seed_tools(write=True)), (filesystem, filesystem_tools(write=True))):
+    budget = Budget(64_000, 20_000)
+    official = filesystem_tools(write=True, budget=budget, media=Media(700_000))
+    for module, made in ((seeds, seed_tools(write=True, budget=budget)), (filesystem, official)):
         assert {tool.info.name for tool in made} - {"list_allowed_directories"} == set(module.CANONICAL)
 
 
@@ -145,3 +151,71 @@ async def test_facts_are_lines(serve: Any) -> None:
     assert lines[2:] == ["isDirectory: false", "isFile: true"]
     assert "isDirectory: true" in await tools.text("get_file_info", path="docs")
     assert (await tools.text("list_allowed_directories")).startswith("Allowed directories:\n")
+
+
+PLAIN = 'sources: {work: {kind: file, roots: [./work], extensions: ["*"], write: true}}\n'
+
+
+@pytest.mark.seed("T12")
+async def test_the_names_of_the_seeds_are_understood_without_being_listed(serve: Any) -> None:
+    tools = await serve(PLAIN, FILES)
+    registry = tools.octavo.works.tools
+    listed = {entry.name for entry in (await registry.list(Ref("tool"), cursor=None, limit=100)).items}
+    assert listed.isdisjoint({"file-reader", "readFile", "writeFile", "createDirectory", "deleteFile"})
+    assert (await tools("file-reader", path="test.txt")).content == (Text("integration test content"),)
+    await tools("createDirectory", path="new")
+    await tools("writeFile", path="new/a.txt", content="안녕")
+    assert await tools.text("readFile", path="file://new/a.txt") == "안녕"
+    await tools("deleteFile", path="new/a.txt")
+    assert {entry.name for entry in (await registry.list(Ref("tool"), cursor=None, limit=100)).items} == listed
+
+
+@pytest.mark.seed("T12")
+async def test_a_read_only_server_does_not_know_the_writers_of_the_seeds(serve: Any) -> None:
+    tools = await serve(PLAIN.replace(", write: true", ""), FILES)
+    assert await tools.text("file-reader", path="test.txt") == "integration test content"
+    with pytest.raises(InvalidParams, match="Unknown tool"):
+        await tools("writeFile", path="a.txt", content="x")
+
+
+@pytest.mark.seed("T12")
+@pytest.mark.parametrize("toolsets", ["files", "files, seed, filesystem"])
+async def test_another_name_is_no_way_around_a_rule(serve: Any, toolsets: str) -> None:
+    rules = """
+        toolsets: [%s]
+        agents: {reader: {}, writer: {}, nobody: {}}
+        policy:
+          - {who: [reader, writer, nobody], may: [list, read, write, delete], what: "file://*"}
+          - {who: writer, may: [invoke], what: ["tool://write", "tool://create_directory"]}
+          - {who: nobody, may: [invoke], what: "tool://*"}
+          - {who: nobody, may: "*", what: ["tool://read", "tool://write", "tool://delete"], effect: deny}
+    """
+    tools = await serve(PLAIN + dedent(rules % toolsets), FILES)
+    assert await tools.text("file-reader", who="reader", path="test.txt") == "integration test content"
+    await tools("writeFile", who="writer", path="new.txt", content="x")
+    for who, name, asked in (
+        ("reader", "writeFile", {"content": "x"}),
+        ("reader", "deleteFile", {}),
+        ("writer", "deleteFile", {}),
+        ("nobody", "file-reader", {}),
+        ("nobody", "readFile", {}),
+        ("nobody", "writeFile", {"content": "x"}),
+        ("nobody", "deleteFile", {}),
+    ):
+        with pytest.raises(Forbidden):
+            await tools(name, who=who, path="test.txt", **asked)
+    assert (tools.root / "test.txt").read_text(encoding="utf-8") == "integration test content"
+
+
+async def test_a_plugin_may_have_a_name_of_the_seeds(serve: Any, tmp_path: Path) -> None:
+    (tmp_path / "plugin.py").write_text(
+        "from octavo.core.surface import Hints\n"
+        "HINTS = Hints(read_only=True, destructive=False, idempotent=True, open_world=False)\n"
+        "def register(octavo):\n"
+        "    @octavo.tool('readFile', description='mine', hints=HINTS)\n"
+        "    async def mine(ctx, asked):\n"
+        "        return 'mine'\n",
+        encoding="utf-8",
+    )
+    tools = await serve(PLAIN + "plugins: [{path: ./plugin.py}]\n", FILES)
+    assert await tools.text("readFile") == "mine"

@@ -215,3 +215,52 @@ async def test_info_tells_what_is_known(serve: Any) -> None:
     assert (await tools.data("info", target="docs"))["type"] == "directory"
     with pytest.raises(NotFound):
         await tools("info", target="nothing.md")
+
+
+KOREAN = "안녕하세요. 예산 보고서입니다.\n회의는 세 시입니다.\n"
+
+
+async def test_the_encoding_is_detected_and_told_or_chosen(serve: Any) -> None:
+    tools = await serve(files={"a.txt": KOREAN.encode("cp949"), "b.txt": KOREAN, "c.txt": "é".encode("latin-1")})
+    text, note = (await tools("read", target="a.txt")).content
+    assert (text.text, note.text) == (KOREAN, "[the file is in cp949]")
+    assert text.meta["dev.octavo/encoding"] == "cp949"
+    assert (await tools.data("info", target="a.txt"))["encoding"] == "cp949"
+    (plain,) = (await tools("read", target="b.txt")).content
+    assert "dev.octavo/encoding" not in plain.meta and plain.meta["dev.octavo/tokens"] > 0
+    assert await tools.text("read", target="c.txt", encoding="latin-1") == "é"
+    for wrong in ("utf-8", "no-such", "x&as=text", "rot13"):
+        with pytest.raises(InvalidParams):
+            await tools("read", target="a.txt", encoding=wrong)
+
+
+async def test_configured_encodings_are_tried_first_by_reads_edits_and_searches(serve: Any) -> None:
+    text = "テスト設定\n部長の承認\n"
+    source = '{kind: file, roots: [./work], extensions: ["*"], write: true, encodings: [shift_jis, euc-kr]}'
+    tools = await serve(f"sources: {{work: {source}}}", {"a.txt": text.encode("cp932")})
+    assert await tools.text("read", target="a.txt") == text
+    assert (await tools.data("search", query="承認"))["files"][0]["hits"][0]["line"] == 2
+    await tools("edit", target="a.txt", edits=[{"old": "承認", "new": "確認"}])
+    await tools("write", target="a.txt", content="部長\n", mode="append")
+    assert (tools.root / "a.txt").read_bytes() == (text.replace("承認", "確認") + "部長\n").encode("cp932")
+
+
+@pytest.mark.parametrize("encoding", ["utf-16-le", "utf-16-be", "utf-32-le", "big5", "cp932"])
+async def test_another_encoding_is_no_way_around_the_redaction(serve: Any, encoding: str) -> None:
+    secret = "AKIAQ3EGRJ5KLMNOPQR7"
+    tools = await serve(files={"a.txt": f"키{secret} {secret}\n"})
+    try:
+        said = await tools.text("read", target="a.txt", encoding=encoding)
+    except InvalidParams:
+        return
+    for other in ("utf-8", encoding):
+        assert secret[1:].encode() not in said.encode(other, "ignore")
+
+
+async def test_every_encoding_of_the_configuration_is_one_that_is_spoken() -> None:
+    from typing import get_args
+
+    from octavo.config.model import Encoding
+    from octavo.sources.file.text import preferring
+
+    assert len(preferring(get_args(Encoding))) > 15

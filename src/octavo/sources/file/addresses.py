@@ -34,7 +34,8 @@ class Where(NamedTuple):
     roots: Sequence[int]
 
 
-PARAMETERS: Final = ("root", "range", "as", "pages", "sheet")  # the first has no place in an absolute address
+# The first has no place in an absolute address.
+PARAMETERS: Final = ("root", "range", "as", "pages", "sheet", "bytes", "encoding")
 
 
 class Addresses:

@@ -19,7 +19,7 @@ from octavo.sources.file.entries import Digests, Facts, contents
 from octavo.sources.file.faults import ABSENT, DENIED, fault, not_found
 from octavo.sources.file.mime import mime_type
 from octavo.sources.file.stats import identity, is_settled
-from octavo.sources.file.text import cut_at_characters, decoded
+from octavo.sources.file.text import ORDER, cut_at_characters, decode, decode_as
 from octavo.sources.file.tree import Names, Seen, Tree
 from octavo.sources.file.walk import Walk
 
@@ -41,8 +41,10 @@ class Forest:
         wall: Callable[[], float],
         *,
         absolute: bool,
+        encodings: Sequence[str] = ORDER,
     ) -> None:
         self.trees = trees
+        self.encodings = encodings
         self._walks = [Walk(tree, wall) for tree in trees]
         self._wall = wall
         self._addresses = addresses
@@ -65,7 +67,14 @@ class Forest:
 
     def read(self, ref: Ref, where: Where, max_bytes: int, *, wait: bool) -> Content:
         entry, raw = self.raw(ref, where, max_bytes, wait=wait)
-        return Content(entry=entry, body=decoded(raw, entry.mime_type), etag=self._digests.etag(raw))
+        etag, chosen = self._digests.etag(raw), ref.param("encoding")
+        found = decode(raw, entry.mime_type, order=self.encodings)
+        if chosen is None:
+            body, encoding = (bytes(raw), "") if found is None else (found.text, found.encoding)
+            return Content(entry=entry, body=body, etag=etag, encoding="" if encoding == "utf-8" else encoding)
+        wanted = decode_as(raw, chosen)
+        otherwise = {} if found is None or found.text == wanted.text else {"otherwise": found.text}
+        return Content(entry=entry, body=wanted.text, etag=etag, encoding=wanted.encoding, memo=otherwise)
 
     def part(self, ref: Ref, where: Where, begin: int, length: int) -> Content:
         """Some bytes of a file of any size, with what stands around them in the memo, for the redaction.
@@ -81,7 +90,7 @@ class Forest:
         finally:
             os.close(fd)
         entry = self._asked(where, k, self._digests.facts(seen))
-        before, body, after = cut_at_characters(raw, begin - start, length, entry.mime_type)
+        before, body, after = cut_at_characters(raw, begin - start, length, entry.mime_type, self.encodings)
         return Content(entry=entry, body=body, memo={"around": (before, after)})
 
     def etag(self, raw: bytes | bytearray) -> str:
@@ -125,10 +134,17 @@ class Forest:
         raise FileNotFoundError
 
     def places(
-        self, where: Where, *, begin: Names = (), recursive: bool = True, stop: Callable[[], bool]
+        self,
+        where: Where,
+        *,
+        begin: Names = (),
+        recursive: bool = True,
+        stop: Callable[[], bool],
+        levels: int | None = None,
     ) -> Iterator[tuple[Place, Facts]]:
-        """Everything to be served under a scope, ordered by names and root, beginning with the names `begin`."""
-        streams = [self._candidates(where.names, k, begin, recursive, stop) for k in where.roots]
+        """Everything to be served under a scope, ordered by names and root, beginning with the names `begin`. With
+        `levels`, of each directory that far below the scope only the first, in each root."""
+        streams = [self._candidates(where.names, k, begin, recursive, stop, levels) for k in where.roots]
         for place in streams[0] if len(streams) == 1 else heapq.merge(*streams):
             facts = self.facts(place)
             if facts is not None:
@@ -191,13 +207,17 @@ class Forest:
         return any(self.facts(Place(place.names, k)) is not None for k in range(place.root))
 
     def _candidates(
-        self, start: Names, k: int, begin: Names, recursive: bool, stop: Callable[[], bool]
+        self, start: Names, k: int, begin: Names, recursive: bool, stop: Callable[[], bool], levels: int | None
     ) -> Iterator[Place]:
         tree = self.trees[k]
         if tree.rules.verdict(start) == "served" and start >= begin and self.facts(Place(start, k)) is not None:
             yield Place(start, k)
         elif not any(tree.rules.hides(start[: i + 1]) for i in range(len(start))):
-            for names in self._walks[k].files(start, begin=begin, recursive=recursive, stop=stop):
+            walk = self._walks[k].files(
+                start, begin=begin, recursive=recursive, stop=stop, levels=levels,
+                stands=lambda names: self.facts(Place(names, k)) is not None,
+            )  # fmt: skip
+            for names in walk:
                 yield Place(names, k)
 
     def _open(self, ref: Ref, where: Where, *, wait: bool) -> tuple[int, int, Seen]:

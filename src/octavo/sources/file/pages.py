@@ -12,24 +12,46 @@ from octavo.core.errors import InvalidParams
 from octavo.core.model import Entry, Page
 from octavo.sources.file.addresses import Where
 from octavo.sources.file.forest import Forest, Place
+from octavo.sources.file.tree import Names
 
 
 def page(
-    forest: Forest, where: Where, *, cursor: str | None, limit: int, recursive: bool, stop: Callable[[], bool]
+    forest: Forest,
+    where: Where,
+    *,
+    cursor: str | None,
+    limit: int,
+    recursive: bool,
+    stop: Callable[[], bool],
+    most_names: int | None = None,
 ) -> Page[Entry]:
-    """Looks only at what is on the page, and at one more to know whether it is the last."""
+    """Looks only at what is on the page, and at one more to know whether it is the last.
+
+    What has more than `most_names` stands for the folder of so many names, and nothing else in that folder is given.
+    """
     last = None if cursor is None else opened(cursor, where)
     items: list[Entry] = []
     given = last
-    begin = () if last is None else last.names
-    for place, facts in forest.places(where, begin=begin, recursive=recursive, stop=stop):
-        if last is not None and place <= last:
+    folder = None if last is None else _folder(last.names, most_names)
+    begin = () if last is None else last.names if folder is None else _behind(folder)
+    levels = None if most_names is None else max(most_names - len(where.names), 0)
+    for place, facts in forest.places(where, begin=begin, recursive=recursive, stop=stop, levels=levels):
+        if (last is not None and place <= last) or (folder is not None and place.names[: len(folder)] == folder):
             continue
         if len(items) == limit and given is not None:
             return Page(tuple(items), sealed(given))
         items.append(forest.listed(place, facts, shadowed=forest.is_shadowed(place)))
-        given = place
+        given, folder = place, _folder(place.names, most_names)
     return Page(tuple(items))
+
+
+def _folder(names: Names, most_names: int | None) -> Names | None:
+    return None if most_names is None or len(names) <= most_names else names[:most_names]
+
+
+def _behind(folder: Names) -> Names:
+    """What follows all that is in a folder: no name has a NUL in it."""
+    return (*folder[:-1], f"{folder[-1]}\0")
 
 
 def beginning(where: Where) -> str:

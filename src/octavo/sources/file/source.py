@@ -8,7 +8,6 @@ import os
 import threading
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from types import TracebackType
@@ -25,16 +24,17 @@ from octavo.sources.file.confine import Confinement
 from octavo.sources.file.entries import Digests
 from octavo.sources.file.faults import fault, forbidden, not_found, outside
 from octavo.sources.file.forest import Forest
+from octavo.sources.file.forms import Forms, refuse_unknown_form
 from octavo.sources.file.hints import hints
 from octavo.sources.file.names import CREDENTIALS, Rules
 from octavo.sources.file.pages import beginning, page
-from octavo.sources.file.parts import DOCUMENT_BYTES, document_mime, parse_range
+from octavo.sources.file.parts import DOCUMENT_BYTES, parse_range
 from octavo.sources.file.snapshot import Snapshot
+from octavo.sources.file.text import preferring
 from octavo.sources.file.tree import HardLinks, Symlinks, Tree
 from octavo.sources.file.watch import Watcher
 
 if TYPE_CHECKING:
-    from octavo.sources._shared.documents.converter import Converter
     from octavo.sources.file.search.searcher import Searcher
 
 T = TypeVar("T")
@@ -65,7 +65,9 @@ class FileSource:
     served, except (`auto`) in roots that other users can write. `list_under` and `list_recursive` bound
     what the listing of the whole source shows, not what can be read. `exclude_dirs` are never served and
     never watched. `secret` keys versions and etags. `index_bytes` bounds what is remembered of contents, so
-    that most files need not be opened to search for a word.
+    that most files need not be opened to search for a word. `form_seconds` bound the conversion of a document or
+    a picture, and are less than a caller waits. `encodings` are tried before the usual ones where a text is not in
+    UTF-8.
     """
 
     def __init__(
@@ -87,6 +89,8 @@ class FileSource:
         confinement: Confinement = "auto",
         clock: Clock | None = None,
         index_bytes: int = _INDEX_BYTES,
+        form_seconds: float = 8.0,
+        encodings: Sequence[str] = (),
     ) -> None:
         if not roots:
             raise InvalidParams("A file source needs at least one root")
@@ -120,7 +124,8 @@ class FileSource:
         self._searcher: Searcher | None = None
         self._learning: asyncio.Task[None] | None = None
         self._looks: dict[Ref, _Look] = {}
-        self._documents: Converter | None = None
+        self._forms = Forms(form_seconds)
+        self._encodings = preferring(encodings)
 
     def __repr__(self) -> str:
         return f"FileSource({self.scheme}://, {len(self._roots)} root(s))"
@@ -139,7 +144,9 @@ class FileSource:
             for tree in trees:
                 tree.close()
             raise
-        self._open = Forest(trees, self._addresses, self._digests, self._clock.wall, absolute=self._absolute)
+        self._open = Forest(
+            trees, self._addresses, self._digests, self._clock.wall, absolute=self._absolute, encodings=self._encodings
+        )
         self._pool = ThreadPoolExecutor(_THREADS, thread_name_prefix=f"octavo-{self.scheme}")
         self._watcher = Watcher(self._open, self._pool, self._clock, hints([root.path for root in self._roots]))
         return self
@@ -154,8 +161,7 @@ class FileSource:
         watcher.stop()
         if searcher is not None:
             searcher.stop()
-        if self._documents is not None:
-            await self._documents.close()
+        await self._forms.close()
         if self._learning is not None:
             self._learning.cancel()
         # A thread that still works holds numbers of descriptors: closing them under it could make it open
@@ -167,14 +173,22 @@ class FileSource:
             forest.close()
 
     async def list(self, scope: Ref, *, cursor: str | None, limit: int) -> Page[Entry]:
+        return await self._page(scope, cursor, limit)
+
+    async def list_levels(self, scope: Ref, *, depth: int, cursor: str | None, limit: int) -> Page[Entry]:
+        return await self._page(scope, cursor, limit, depth)
+
+    async def _page(self, scope: Ref, cursor: str | None, limit: int, depth: int | None = None) -> Page[Entry]:
         where = self._addresses.where(scope)
+        most_names = None if depth is None else len(where.names) + max(depth, 1)
         recursive = True
         if not where.names:
             where, recursive = Where(self._listed, where.roots), self._list_recursive
         stop = threading.Event()
         work = partial(
-            page, self._forest, where, cursor=cursor, limit=max(1, limit), recursive=recursive, stop=stop.is_set
-        )
+            page, self._forest, where, cursor=cursor, limit=max(1, limit), recursive=recursive, stop=stop.is_set,
+            most_names=most_names,
+        )  # fmt: skip
         try:
             return await self._in_thread(work, scope)
         finally:
@@ -256,7 +270,8 @@ class FileSource:
     async def read(self, ref: Ref, *, max_bytes: int) -> Content:
         """Small files that are in memory are read without leaving the loop, or needing a task.
 
-        `?range=0-65535` gives those bytes of a file of any size, `?as=text` the text of a document.
+        `?range=0-65535` gives those bytes of a file of any size, `?as=text` the text of a document, `?as=image` a
+        picture with fewer pixels.
         """
         forest, where = self._forest, self._served(ref)
         if ref.params and (found := await self._read_otherwise(ref, where, max_bytes)) is not None:
@@ -333,20 +348,15 @@ class FileSource:
     async def _read_otherwise(self, ref: Ref, where: Where, max_bytes: int) -> Content | None:
         forest, part, form = self._forest, ref.param("range"), ref.param("as")
         if part is not None:
+            if ref.param("encoding") is not None:
+                raise InvalidParams("An encoding can be chosen for a whole file only, not for a range", uri=str(ref))
             begin, length = parse_range(ref, part, max_bytes)
             return await self._in_thread(partial(forest.part, ref, where, begin, length), ref)
         if form is None:
             return None
-        if form != "text":
-            raise InvalidParams("The parameter as is text: a document as Markdown", uri=str(ref))
+        refuse_unknown_form(ref, form)
         entry, raw = await self._in_thread(partial(forest.raw, ref, where, DOCUMENT_BYTES, wait=True), ref)
-        if self._documents is None:
-            from octavo.sources._shared.documents.converter import Converter  # here: it is rarely asked for
-
-            self._documents = Converter()
-        pages, sheet = ref.param("pages"), ref.param("sheet")
-        document = await self._documents.convert(bytes(raw), document_mime(entry), pages=pages, sheet=sheet)
-        return Content(entry=replace(entry, mime_type="text/markdown"), body=document.markdown, etag=forest.etag(raw))
+        return await self._forms.content(ref, entry, bytes(raw), max_bytes, forest.etag(raw))
 
     @property
     def _forest(self) -> Forest:

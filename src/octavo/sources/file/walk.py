@@ -21,8 +21,19 @@ class Walk:
         self._wall = wall
         self._large: dict[object, list[Child]] = {}  # by what stat says of the directory
 
-    def files(self, start: Names, *, begin: Names, recursive: bool, stop: Callable[[], bool]) -> Iterator[Names]:
+    def files(
+        self,
+        start: Names,
+        *,
+        begin: Names,
+        recursive: bool,
+        stop: Callable[[], bool],
+        levels: int | None = None,
+        stands: Callable[[Names], bool] = bool,
+    ) -> Iterator[Names]:
         """The files and links below a directory, ordered by names, from `begin` on. Nothing before it is opened.
+
+        Of a directory that is more than `levels` deep nothing follows the first file that `stands` for it.
 
         One descriptor at a time, no recursion: a tree can be as deep as an address can be long.
         """
@@ -38,6 +49,9 @@ class Walk:
                 below = (*names, child.name)
                 if child.kind != "directory":
                     yield below
+                    if levels is not None and len(stack) > levels and stands(below):
+                        del stack[levels:]
+                        break
                 elif recursive:
                     try:
                         stack.append(self._frame(below, (*disk, child.disk), begin))

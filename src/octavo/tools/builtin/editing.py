@@ -59,7 +59,7 @@ def _refuse_marks(new: str, *, there: str) -> None:
 
 
 async def _edit(budget: Budget, ctx: ToolContext, asked: Mapping[str, Any]) -> ToolResult:
-    uri, dry_run = address(asked["target"]), asked.get("dry_run", False)
+    uri, dry_run = address(ctx, asked["target"]), asked.get("dry_run", False)
     change = Change(_wanted(asked), uri, budget.any_text // 3)  # the diff is told twice, and there are the places
     done = await ctx.edit(uri, change, if_match=asked.get("if_match"), dry_run=dry_run)
     entry, diff = done.entry, done.report

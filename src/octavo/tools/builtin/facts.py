@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
+from functools import partial
 from typing import Any, Final
 
 from octavo.core.errors import Forbidden, NotFound, OctavoError
@@ -13,6 +15,7 @@ from octavo.text.lines import endings, split
 from octavo.text.outline import outline
 from octavo.tools.builtin import defining as d
 from octavo.tools.builtin.addresses import address, below
+from octavo.tools.builtin.room import Budget, Room
 from octavo.tools.context import ToolContext
 from octavo.tools.registry import Tool
 
@@ -21,8 +24,8 @@ SMALL: Final = 256 << 10  # bytes that are read to count what is in them
 _ENDS: Final = {"\n": "LF", "\r\n": "CRLF", "\r": "CR"}
 
 
-async def _info(ctx: ToolContext, asked: Mapping[str, Any]) -> ToolResult:
-    uri = address(asked["target"])
+async def _info(budget: Budget, ctx: ToolContext, asked: Mapping[str, Any]) -> ToolResult:
+    uri = address(ctx, asked["target"])
     try:
         entry = await ctx.stat(uri)
     except (NotFound, Forbidden) as absent:  # a folder is no resource, and its name has no extension to be served
@@ -31,7 +34,9 @@ async def _info(ctx: ToolContext, asked: Mapping[str, Any]) -> ToolResult:
     if entry.description is not None:
         known["description"] = entry.description
     if entry.metadata:
-        known["metadata"] = dict(entry.metadata)
+        metadata = dict(entry.metadata)
+        fits = Room(budget.told_twice).take(json.dumps(metadata, ensure_ascii=False, default=str))
+        known["metadata"] = metadata if fits else "more than an answer holds: read the resource"
     if entry.size is not None and entry.size <= SMALL:
         known |= await _inside(ctx, uri)
     return d.result("\n".join(f"{key}: {value}" for key, value in known.items()), known)
@@ -46,6 +51,8 @@ async def _inside(ctx: ToolContext, uri: str) -> dict[str, Any]:
     known: dict[str, Any] = {"etag": content.etag} if content.etag else {}
     if isinstance(content.body, str):
         text = content.body
+        if content.encoding:
+            known["encoding"] = content.encoding
         known |= {"lines": len(split(text)), "tokens": tokens(text)}
         known["symbols"] = len(outline(text, content.entry.mime_type))
         if ends := endings(text):
@@ -59,17 +66,17 @@ async def _folder(ctx: ToolContext, uri: str, absent: OctavoError) -> ToolResult
         raise absent
     scope = Ref.parse(uri)
     more = "at least " if page.cursor is not None else ""
-    names = {below(entry.ref, scope)[:1] for entry in page.items}
+    names = {below(ctx, entry.ref, scope)[:1] for entry in page.items}
     known = {"uri": uri, "name": scope.name, "type": "directory", "files": len(page.items)}
     return d.result(f"{uri} is a folder: {more}{len(page.items)} files, {more}{len(names)} entries at its top", known)
 
 
-def info_tool() -> Tool:
+def info_tool(budget: Budget) -> Tool:
     return d.tool(
         "info",
         "File facts",
         "Type, size, time, version and etag (for if_match), lines, tokens of a file; whether a target is a folder.",
-        _info,
+        partial(_info, budget),
         d.READS,
         {"target": d.TEXT},
         required=["target"],

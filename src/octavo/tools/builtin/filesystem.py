@@ -1,76 +1,59 @@
 """The toolset `filesystem`: names, arguments and answers of the official file server, over the same pipeline.
 
 Paths are absolute ones of the machine, or relative to what is served. It differs where that server is lenient: an
-edit must fit in one place, files over the read limit are read by head or tail, encodings and line ends are kept, and
-what a caller may not see is not there. Creation and access times and permissions are not known.
+edit must fit in one place, encodings and line ends are kept, and what a caller may not see is not there. No answer is
+larger than the budget says: of what does not fit the first part is given, and said how to go on. Creation and access
+times and permissions are not known.
 """
 
 from __future__ import annotations
 
-import json
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from functools import partial
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from octavo.core.clock import iso
 from octavo.core.errors import Forbidden, InvalidParams, NotFound, OctavoError, TooLarge
-from octavo.core.surface import Audio, Embedded, Hints, Image, ToolResult
+from octavo.core.surface import Block, Embedded, Hints, Text, ToolResult
 from octavo.text.edits import Edit
-from octavo.text.lines import body, head, split, tail
+from octavo.text.lines import body, split
+from octavo.tools.aliases import FILESYSTEM
 from octavo.tools.builtin import defining as d
 from octavo.tools.builtin.addresses import local
 from octavo.tools.builtin.editing import Change
-from octavo.tools.builtin.folders import Folder, Tree, excluding, fully, matching, opened_folder
-from octavo.tools.builtin.large import Binary, large_piece
-from octavo.tools.builtin.room import Budget
+from octavo.tools.builtin.folders import MORE, excluding, fully, matching, opened_folder, tree
+from octavo.tools.builtin.media import as_such, is_picture, only_a_link, smaller
+from octavo.tools.builtin.room import Budget, Media, Shares, first_lines, shortened
+from octavo.tools.builtin.whole import marked, whole_text
 from octavo.tools.context import ToolContext
 from octavo.tools.registry import Tool
 
-CANONICAL: Final[Mapping[str, str]] = {
-    "read_file": "read",
-    "read_text_file": "read",
-    "read_media_file": "read",
-    "read_multiple_files": "read",
-    "write_file": "write",
-    "edit_file": "edit",
-    "create_directory": "create_directory",
-    "list_directory": "list",
-    "list_directory_with_sizes": "list",
-    "directory_tree": "list",
-    "move_file": "move",
-    "search_files": "search",
-    "get_file_info": "info",
-}
-_BUDGET: Final = Budget(64_000, 20_000)  # of a part of a file that is too large to be given whole
+_TITLE: Final = Budget(200, 100)  # for a path as it was written, or what went wrong with it
+CANONICAL: Final = FILESYSTEM
 _UNITS: Final = ("B", "KB", "MB", "GB", "TB")
 
 Asked = Mapping[str, Any]
-Saying = Callable[[ToolContext, Asked], Awaitable[str]]
 
 
-async def _text_of(ctx: ToolContext, path: str) -> str:
-    content = await ctx.read(local(path))
-    if isinstance(content.body, bytes):
-        raise InvalidParams(f"{path} is no text, but {content.entry.mime_type}: use read_media_file")
-    return content.body
+class Told(NamedTuple):
+    """What the official server answers, and beside it what that one would not say: that there is more."""
+
+    text: str
+    beside: tuple[Block, ...] = ()
 
 
-async def _read_text(ctx: ToolContext, asked: Asked) -> str:
+Saying = Callable[[ToolContext, Asked], Awaitable[Told | str]]
+
+
+async def _read_text(budget: Budget, ctx: ToolContext, asked: Asked) -> Told:
     if "head" in asked and "tail" in asked:
         raise InvalidParams("Ask for head or for tail, not for both")
-    path = asked["path"]
-    try:
-        text = await _text_of(ctx, path)
-    except TooLarge as refusal:
-        if "head" not in asked and "tail" not in asked:
-            raise
-        try:
-            return (await large_piece(ctx, local(path), asked, refusal, _BUDGET)).marked()
-        except Binary:
-            raise InvalidParams(f"{path} is no text") from None
-    if "head" in asked:
-        return _without_last_end(head(text, asked["head"]).text)
-    return _without_last_end(tail(text, asked["tail"]).text) if "tail" in asked else text
+    uri = local(asked["path"])
+    part = {key: asked[key] for key in ("head", "tail") if key in asked}
+    found, entry = await whole_text(ctx, uri, part, budget.beside(uri))
+    if part and not found.goes_on:
+        return Told(_without_last_end(found.text))
+    return Told(*marked(found, entry, uri))
 
 
 def _without_last_end(text: str) -> str:
@@ -78,22 +61,34 @@ def _without_last_end(text: str) -> str:
     return "".join((*lines[:-1], body(lines[-1]))) if lines else ""
 
 
-async def _read_media(ctx: ToolContext, asked: Asked) -> ToolResult:
+async def _read_media(media: Media, ctx: ToolContext, asked: Asked) -> ToolResult:
     uri = local(asked["path"])
-    content = await ctx.read(uri)
-    raw, mime = content.body if isinstance(content.body, bytes) else content.body.encode(), content.entry.mime_type
-    if mime.startswith("image/"):
-        return ToolResult(content=(Image(raw, mime),))
-    return ToolResult(content=(Audio(raw, mime) if mime.startswith("audio/") else Embedded(content, uri),))
+    try:
+        content = await ctx.read(uri)
+    except TooLarge:
+        entry, raw = await ctx.stat(uri), None
+    else:
+        entry, raw = content.entry, content.body.encode() if isinstance(content.body, str) else content.body
+        if shown := as_such(entry, raw, media):
+            return ToolResult(content=shown)
+        if len(raw) <= media.max_bytes:
+            return ToolResult(content=(Embedded(content, uri),))
+    found = await smaller(ctx, uri, entry, media) if is_picture(entry) else only_a_link(entry, uri)
+    return ToolResult(content=found)
 
 
-async def _read_several(ctx: ToolContext, asked: Asked) -> str:
+async def _read_several(budget: Budget, ctx: ToolContext, asked: Asked) -> str:
     told: list[str] = []
+    shares = Shares(budget.beside(), len(asked["paths"]))
     for path in asked["paths"]:
+        share, title = shares.next(), shortened(path, _TITLE)
         try:
-            told.append(f"{path}:\n{await _text_of(ctx, path)}\n")
+            found, _ = await whole_text(ctx, local(path), {}, share.beside(title))
+            text = f"{title}:\n{found.marked(' of the tool read')}\n"
         except OctavoError as error:
-            told.append(f"{path}: Error - {error}")
+            text = f"{title}: Error - {shortened(str(error), _TITLE)}"
+        shares.spend([Text(f"{text}\n---\n")])
+        told.append(text)
     return "\n---\n".join(told)
 
 
@@ -102,9 +97,11 @@ async def _write(ctx: ToolContext, asked: Asked) -> str:
     return f"Successfully wrote to {asked['path']}"
 
 
-async def _edit(ctx: ToolContext, asked: Asked) -> str:
+async def _edit(budget: Budget, ctx: ToolContext, asked: Asked) -> str:
     path = asked["path"]
-    change = Change([Edit(one["oldText"], one["newText"]) for one in asked["edits"]], path, _BUDGET.max_bytes // 2)
+    change = Change(
+        [Edit(one["oldText"], one["newText"]) for one in asked["edits"]], path, budget.beside(path).any_text
+    )
     done = await ctx.edit(local(path), change, dry_run=asked.get("dryRun", False))
     fence = "```"
     while fence in done.report:
@@ -122,12 +119,13 @@ async def _move(ctx: ToolContext, asked: Asked) -> str:
     return f"Successfully moved {asked['source']} to {asked['destination']}"
 
 
-async def _list(ctx: ToolContext, asked: Asked) -> str:
+async def _list(budget: Budget, ctx: ToolContext, asked: Asked) -> str:
     folder = await opened_folder(ctx, local(asked["path"]), depth=1)
-    return "\n".join([f"{_kind(row.is_folder)} {row.names[-1]}" for row in folder.rows] + folder.note)
+    lines = [f"{_kind(row.is_folder)} {row.names[-1]}" for row in folder.rows]
+    return first_lines(lines + folder.note, budget, MORE)
 
 
-async def _list_with_sizes(ctx: ToolContext, asked: Asked) -> str:
+async def _list_with_sizes(budget: Budget, ctx: ToolContext, asked: Asked) -> str:
     folder = await opened_folder(ctx, local(asked["path"]), depth=1)
     rows = sorted(folder.rows, key=lambda row: -(row.size or 0)) if asked.get("sortBy") == "size" else folder.rows
     lines = [
@@ -137,20 +135,21 @@ async def _list_with_sizes(ctx: ToolContext, asked: Asked) -> str:
     folders = sum(row.is_folder for row in rows)
     total = sum(row.size or 0 for row in rows)
     summary = ["", f"Total: {len(rows) - folders} files, {folders} directories", f"Combined size: {_size(total)}"]
-    return "\n".join(lines + summary + folder.note)
+    return "\n".join([first_lines(lines, budget.beside(), MORE), *summary, *folder.note])
 
 
-async def _tree(ctx: ToolContext, asked: Asked) -> str:
-    folder = await opened_folder(ctx, local(asked["path"]), depth=0)
-    tree = Tree(excluding(asked.get("excludePatterns", ()), anywhere=True))
-    return json.dumps(tree.of(folder.rows), ensure_ascii=False, indent=2) + "".join(f"\n{one}" for one in folder.note)
+async def _tree(budget: Budget, ctx: ToolContext, asked: Asked) -> Told:
+    text, note = await tree(
+        ctx, local(asked["path"]), excluding(asked.get("excludePatterns", ()), anywhere=True), budget
+    )
+    return Told(text, (Text(note),) if note else ())
 
 
-async def _search(roots: Sequence[str], ctx: ToolContext, asked: Asked) -> str:
+async def _search(roots: Sequence[str], budget: Budget, ctx: ToolContext, asked: Asked) -> str:
     folder = await opened_folder(ctx, local(asked["path"]), depth=0)
     fits, excluded = matching(asked["pattern"]), excluding(asked.get("excludePatterns", ()), anywhere=False)
     found = [fully(row.uri, roots) for row in folder.rows if fits(row.names) and not excluded(row.names)]
-    return "\n".join((found or ["No matches found"]) + folder.note)
+    return first_lines((found or ["No matches found"]) + folder.note, budget, MORE)
 
 
 async def _info(ctx: ToolContext, asked: Asked) -> str:
@@ -158,8 +157,7 @@ async def _info(ctx: ToolContext, asked: Asked) -> str:
     try:
         entry = await ctx.stat(uri)
     except (NotFound, Forbidden):
-        folder: Folder = await opened_folder(ctx, uri, depth=1)
-        if not folder.rows:
+        if not (await ctx.list(uri, limit=1)).items:
             raise
         return "size: 0\nisDirectory: true\nisFile: false"
     modified = "" if entry.modified is None else f"modified: {iso(entry.modified)}\n"
@@ -181,28 +179,31 @@ def _size(size: int) -> str:
     return f"{number:.2f} {_UNITS[unit]}" if unit else f"{size} B"
 
 
-def filesystem_tools(*, write: bool, roots: Sequence[str] = ()) -> list[Tool]:
+def filesystem_tools(*, write: bool, budget: Budget, media: Media, roots: Sequence[str] = ()) -> list[Tool]:
     """`roots` are directories as they may be told; with one, found files are told by their full path."""
+    budget = budget.told_twice
     path, patterns = {"path": d.TEXT}, {"excludePatterns": d.TEXTS}
     ends = {"tail": d.said(d.at_least(1), "last lines only"), "head": d.said(d.at_least(1), "first lines only")}
     edits = d.a_list(d.an_object({"oldText": d.TEXT, "newText": d.TEXT}, ["oldText", "newText"]))
     sort = {"sortBy": d.one_of("name", "size")}
-    media = d.tool(
+    read_media = d.tool(
         "read_media_file", "Read Media File", "An image or audio file as such, anything else as a resource.",
-        _read_media, d.READS, path, required=["path"],
+        partial(_read_media, media), d.READS, path, required=["path"],
     )  # fmt: skip
+    read = partial(_read_text, budget)
     reading = [
-        _tool("read_file", "Read File", "As read_text_file, which is its new name.", _read_text, path | ends),
-        _tool("read_text_file", "Read Text File", "The text of a file, or an end of it.", _read_text, path | ends),
-        media,
-        _tool("read_multiple_files", "Read Multiple Files", "The texts of several files.", _read_several,
-              {"paths": {**d.TEXTS, "minItems": 1}}),
-        _tool("list_directory", "List Directory", "Files and folders in a folder.", _list, path),
+        _tool("read_file", "Read File", "As read_text_file, which is its new name.", read, path | ends),
+        _tool("read_text_file", "Read Text File", "The text of a file, or an end of it.", read, path | ends),
+        read_media,
+        _tool("read_multiple_files", "Read Multiple Files", "The texts of several files.",
+              partial(_read_several, budget), {"paths": {**d.TEXTS, "minItems": 1}}),
+        _tool("list_directory", "List Directory", "Files and folders in a folder.", partial(_list, budget), path),
         _tool("list_directory_with_sizes", "List Directory with Sizes", "Files and folders in a folder, with sizes.",
-              _list_with_sizes, path | sort),
-        _tool("directory_tree", "Directory Tree", "All below a folder, as nested JSON.", _tree, path | patterns),
+              partial(_list_with_sizes, budget), path | sort),
+        _tool("directory_tree", "Directory Tree", "All below a folder, as nested JSON.",
+              partial(_tree, budget), path | patterns),
         _tool("search_files", "Search Files", "Files and folders by a pattern of their paths: *.md, **/*.md.",
-              partial(_search, roots), {**path, "pattern": d.TEXT, **patterns}),
+              partial(_search, roots, budget), {**path, "pattern": d.TEXT, **patterns}),
         _tool("get_file_info", "Get File Info", "Size, time and kind of a file or folder.", _info, path),
         _tool("list_allowed_directories", "List Allowed Directories", "What is served.", partial(_allowed, roots), {}),
     ]  # fmt: skip
@@ -211,8 +212,8 @@ def filesystem_tools(*, write: bool, roots: Sequence[str] = ()) -> list[Tool]:
     return [
         *reading,
         _tool("write_file", "Write File", "Makes or replaces a file.", _write, {**path, "content": d.TEXT}, d.REPLACES),
-        _tool("edit_file", "Edit File", "Replaces texts that stand in one place each; answers with the diff.", _edit,
-              {**path, "edits": edits, "dryRun": d.FLAG}, d.REPLACES),
+        _tool("edit_file", "Edit File", "Replaces texts that stand in one place each; answers with the diff.",
+              partial(_edit, budget), {**path, "edits": edits, "dryRun": d.FLAG}, d.REPLACES),
         _tool("create_directory", "Create Directory", "Makes a folder, and those above it.", _create_directory, path,
               d.ADDS),
         _tool("move_file", "Move File", "Moves or renames a file or folder, never over another.", _move,
@@ -227,8 +228,9 @@ def _tool(
     name: str, title: str, description: str, saying: Saying, takes: Mapping[str, d.Schema], hints: Hints = d.READS
 ) -> Tool:
     async def handler(ctx: ToolContext, asked: Asked) -> ToolResult:
-        text = await saying(ctx, asked)
-        return d.result(text, {"content": text})
+        said = await saying(ctx, asked)
+        told = Told(said) if isinstance(said, str) else said
+        return ToolResult(content=(Text(told.text), *told.beside), structured={"content": told.text})
 
     required = [key for key in takes if key not in _OPTIONAL]
     gives = d.an_object({"content": d.TEXT}, ["content"])

@@ -1,14 +1,19 @@
-"""A folder at once, as the toolset `filesystem` shows it, and path patterns as that toolset means them."""
+"""A folder as the toolset `filesystem` shows it: in lines, as a tree, by patterns, within the budget of an answer."""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from octavo.core.ref import Ref
 from octavo.text.patterns import path_pattern
 from octavo.tools.builtin.listing import LOOKS, Names, Rows, walked
+from octavo.tools.builtin.room import Budget, Room
 from octavo.tools.context import ToolContext
+
+MORE: Final = "[{} more are not shown: name a folder below]"
+_LEVELS: Final = 64  # of a tree
 
 
 class Item(NamedTuple):
@@ -23,33 +28,57 @@ class Folder(NamedTuple):
     note: list[str]  # that there is more
 
 
-async def opened_folder(ctx: ToolContext, uri: str, *, depth: int) -> Folder:
-    rows, found, looks = Rows(uri, depth, None, ()), list[Item](), 0
-    async for step in walked(ctx, uri, None):
+async def opened_folder(ctx: ToolContext, uri: str, *, depth: int, most: int = LOOKS) -> Folder:
+    """`most` bounds what is looked at."""
+    rows, found, looks = Rows(ctx, uri, depth, None, ()), list[Item](), 0
+    async for step in walked(ctx, uri, None, depth):
         looks += 1
-        if looks > LOOKS:
-            return Folder(found, [f"[only the first {LOOKS:,} files were looked at: name a folder below]"])
+        if looks > most:
+            return Folder(found, [f"[only the first {most:,} files were looked at: name a folder below]"])
         for names, uri_of_row, entry in rows.of(step.entry):
             found.append(Item(names, uri_of_row, None if entry is None else entry.size, entry is None))
     return Folder(found, [])
 
 
-class Tree:
-    """Nested objects: a name, a type, and for folders the children."""
+async def tree(ctx: ToolContext, uri: str, excluded: Callable[[Names], bool], budget: Budget) -> tuple[str, str]:
+    """Nested objects as JSON, as many levels of them as fit, and a note where that is not all."""
+    text = "[]"
+    for depth in range(1, _LEVELS):
+        folder = await opened_folder(ctx, uri, depth=depth)
+        rows = [row for row in folder.rows if not excluded(row.names)]
+        cut = {row.names for row in rows if row.is_folder and len(row.names) == depth}
+        deeper = json.dumps(_nested(rows, cut), ensure_ascii=False, indent=2)
+        if folder.note or not Room(budget).take(deeper):
+            if depth > 1:
+                return text, f"[{depth - 1} levels fit: folders without children have more in them, name one of them]"
+            return _beginning(rows, cut, budget)
+        text = deeper
+        if not cut:
+            return text, ""
+    return text, f"[{_LEVELS - 1} levels are shown: name a folder below]"
 
-    def __init__(self, excluded: Callable[[Names], bool]) -> None:
-        self._excluded = excluded
 
-    def of(self, rows: Iterable[Item]) -> list[dict[str, Any]]:
-        children: dict[Names, list[dict[str, Any]]] = {(): []}
-        for row in rows:
-            if self._excluded(row.names) or row.names[:-1] not in children:
-                continue
-            told: dict[str, Any] = {"name": row.names[-1], "type": "directory" if row.is_folder else "file"}
-            if row.is_folder:
-                children[row.names] = told["children"] = []
-            children[row.names[:-1]].append(told)
-        return children[()]
+def _beginning(rows: Sequence[Item], cut: set[Names], budget: Budget) -> tuple[str, str]:
+    room, taken = Room(budget.beside(MORE)), list[Item]()
+    for row in rows:
+        if not room.take(json.dumps(_nested([row], cut), ensure_ascii=False, indent=2)):
+            break
+        taken.append(row)
+    text = json.dumps(_nested(taken, cut), ensure_ascii=False, indent=2)
+    return text, MORE.format(f"{len(rows) - len(taken):,} or")
+
+
+def _nested(rows: Iterable[Item], cut: set[Names]) -> list[dict[str, Any]]:
+    """A name, a type, and the children of folders that are not cut."""
+    children: dict[Names, list[dict[str, Any]]] = {(): []}
+    for row in rows:
+        if row.names[:-1] not in children:
+            continue
+        told: dict[str, Any] = {"name": row.names[-1], "type": "directory" if row.is_folder else "file"}
+        if row.is_folder and row.names not in cut:
+            children[row.names] = told["children"] = []
+        children[row.names[:-1]].append(told)
+    return children[()]
 
 
 def matching(pattern: str) -> Callable[[Names], bool]:

@@ -1,7 +1,7 @@
 """The tool `list`: files and folders below a target.
 
-Sources list files. Folders are seen from the paths of what is in them, so an empty one is not shown. A call looks at
-a bounded number of files and then gives a cursor, also when they all stand in one folder that is shown as one line.
+Sources list files. Folders are seen from the paths of what is in them, so an empty one is not shown, nor one in which
+the caller may see nothing. A call looks at a bounded number of files and then gives a cursor.
 """
 
 from __future__ import annotations
@@ -53,8 +53,8 @@ class Row(NamedTuple):
 class Rows:
     """What of a walk is shown: to a depth, by a pattern, each folder once."""
 
-    def __init__(self, uri: str, depth: int, pattern: Pattern | None, last: Names) -> None:
-        self._uri, self._depth, self._pattern = uri, depth, pattern
+    def __init__(self, ctx: ToolContext, uri: str, depth: int, pattern: Pattern | None, last: Names) -> None:
+        self._ctx, self._uri, self.depth, self._pattern = ctx, uri, depth, pattern
         self.last = last  # the names of the file before: its folders are told already
 
     @cached_property
@@ -63,14 +63,14 @@ class Rows:
         return Ref.parse(self._uri)
 
     def of(self, entry: Entry) -> Iterator[Row]:
-        names = below(entry.ref, self._scope) or (entry.name,)
+        names = below(self._ctx, entry.ref, self._scope) or (entry.name,)
         known, self.last = self.last, names
         folders = len(names) - 1
-        for level in range(1, min(folders, self._depth) + 1 if self._depth else folders + 1):
+        for level in range(1, min(folders, self.depth) + 1 if self.depth else folders + 1):
             if known[:level] != names[:level]:
                 above = entry.ref.segments[: len(entry.ref.segments) - len(names) + level]
                 yield from self._shown(Row(names[:level], str(entry.ref._replace(segments=above, params=())), None))
-        if not self._depth or folders < self._depth:
+        if not self.depth or folders < self.depth:
             yield from self._shown(Row(names, str(entry.ref), entry))
 
     def _shown(self, row: Row) -> Iterator[Row]:
@@ -88,12 +88,19 @@ class Answer:
         self.lines: list[str] = []
 
     def takes(self, rows: Sequence[Row]) -> bool:
-        """All of them or none, but always the first ones: an answer without anything would never end."""
-        told = [row.told() for row in rows]
-        lines, above = self._written(rows)
-        fits = len(self.entries) + len(rows) <= self._limit
-        if self.entries and not (fits and self._room.take(json.dumps(told, ensure_ascii=False), *lines)):
+        """All of them or none; but of the first ones at least the last, or the answers would never end."""
+        if self.entries and len(self.entries) + len(rows) > self._limit:
             return False
+        while True:
+            told = [row.told() for row in rows]
+            lines, above = self._written(rows)
+            if self._room.take(json.dumps(told, ensure_ascii=False), *lines):
+                break
+            if self.entries:
+                return False
+            if len(rows) == 1:
+                break
+            rows = rows[len(rows) // 2 :]  # a path of a thousand folders: without the upper ones
         self.entries += told
         self.lines += lines
         self._above = above
@@ -118,7 +125,7 @@ class Answer:
 
 
 async def _list(budget: Budget, ctx: ToolContext, asked: Mapping[str, Any]) -> ToolResult:
-    uri = address(asked.get("target", ""))
+    uri = address(ctx, asked.get("target", ""))
     depth, sort, form = asked.get("depth", 1), asked.get("sort", "name"), asked.get("form", "flat")
     pattern = path_pattern((asked["pattern"],)) if "pattern" in asked else None
     answer = Answer(form, asked.get("limit", 100), budget)
@@ -126,10 +133,10 @@ async def _list(budget: Budget, ctx: ToolContext, asked: Mapping[str, Any]) -> T
     if sort != "name":
         if form == "tree":
             raise InvalidParams("A tree is ordered by name; ask for form: flat to sort by something else")
-        return await _sorted(ctx, uri, Rows(uri, depth, pattern, ()), sort, answer, cursor)
+        return await _sorted(ctx, uri, Rows(ctx, uri, depth, pattern, ()), sort, answer, cursor)
     inner, last = opened(cursor, (str, type(None)), list) if cursor is not None else (None, [])
-    rows = Rows(uri, depth, pattern, tuple(map(str, last)))
-    walk = walked(ctx, uri, inner)
+    rows = Rows(ctx, uri, depth, pattern, tuple(map(str, last)))
+    walk = walked(ctx, uri, inner, depth)
     looks = 0
     async for step in walk:
         before = rows.last
@@ -143,7 +150,7 @@ async def _sorted(ctx: ToolContext, uri: str, rows: Rows, sort: str, answer: Ans
     begin: int = opened(cursor, int)[0] if cursor is not None else 0
     found: list[Row] = []
     looks, note = 0, ""
-    async for step in walked(ctx, uri, None):
+    async for step in walked(ctx, uri, None, rows.depth):
         looks += 1
         if looks > LOOKS:
             note = f"[sorted among the first {LOOKS:,} files only: list a folder of it]"
@@ -156,8 +163,9 @@ async def _sorted(ctx: ToolContext, uri: str, rows: Rows, sort: str, answer: Ans
     return answer.result(None, note)
 
 
-def walked(ctx: ToolContext, uri: str, cursor: str | None) -> Walk:
-    return Walk(lambda at, limit: ctx.list(uri, cursor=at, limit=limit), cursor, page=_PAGE)
+def walked(ctx: ToolContext, uri: str, cursor: str | None, depth: int) -> Walk:
+    """As deep as asked: 0 is all."""
+    return Walk(lambda at, limit: ctx.list(uri, cursor=at, limit=limit, depth=depth or None), cursor, page=_PAGE)
 
 
 def list_tool(budget: Budget) -> Tool:

@@ -6,23 +6,27 @@ import base64
 from collections.abc import Mapping
 from functools import partial
 from typing import Any, Final, NamedTuple
+from urllib.parse import quote
 
 from octavo.core.errors import InvalidParams, OctavoError, TooLarge
 from octavo.core.model import Content, Entry
-from octavo.core.surface import Audio, Block, Image, Link, Text, ToolResult
+from octavo.core.surface import Block, Link, Text, ToolResult
 from octavo.text.budget import tokens
 from octavo.tools.builtin import defining as d
 from octavo.tools.builtin.addresses import address, with_parameter
 from octavo.tools.builtin.large import Binary, large_piece
+from octavo.tools.builtin.media import as_such, is_picture, only_a_link, smaller
 from octavo.tools.builtin.parts import Piece, outlined, piece
-from octavo.tools.builtin.room import Budget
+from octavo.tools.builtin.room import Budget, Media, Shares, shortened, weight
 from octavo.tools.context import ToolContext
 from octavo.tools.registry import Tool
 
 TOKENS: Final = "dev.octavo/tokens"
 ETAG: Final = "dev.octavo/etag"
+ENCODING: Final = "dev.octavo/encoding"
 
 _MANY: Final = 50  # targets of one call
+_TITLE: Final = Budget(400, 200)  # for a target as it was written, or what went wrong with it
 
 
 class _Read(NamedTuple):
@@ -32,67 +36,89 @@ class _Read(NamedTuple):
     uri: str
     asked: Mapping[str, Any]
 
-    async def blocks(self, budget: Budget) -> tuple[Block, ...]:
+    async def blocks(self, budget: Budget, media: Media) -> tuple[Block, ...]:
+        budget = budget.beside(self.uri)
+        if self.asked.get("as") == "image":
+            return await smaller(self.ctx, self.uri, await self.ctx.stat(self.uri), media)
         try:
             content = await self.content()
         except TooLarge as refusal:
-            return await self._of_large(refusal, budget)
-        body = content.body
+            return await self._of_large(refusal, budget, media)
+        entry, body = content.entry, content.body
         if isinstance(body, bytes):
-            return _media(content, body, self.uri)
+            return await self._of_bytes(entry, body, media)
         if self.asked.get("outline"):
-            return self._texts(outlined(body, content.entry.mime_type, budget), content.entry, content.etag)
-        return self._texts(piece(body, content.entry.mime_type, self.asked, budget), content.entry, content.etag)
+            return self._texts(outlined(body, entry.mime_type, budget), content)
+        return self._texts(piece(body, entry.mime_type, self.asked, budget), content)
 
     async def content(self) -> Content:
-        form = self.asked.get("as")
-        return await self.ctx.read(self.uri if form is None else with_parameter(self.uri, f"as={form}"))
+        uri = self.uri
+        for name in ("as", "encoding"):
+            if name in self.asked:
+                uri = with_parameter(uri, f"{name}={quote(self.asked[name], safe='')}")
+        return await self.ctx.read(uri)
 
-    async def _of_large(self, refusal: TooLarge, budget: Budget) -> tuple[Block, ...]:
-        if "as" in self.asked or self.asked.get("outline"):
+    async def _of_bytes(self, entry: Entry, body: bytes, media: Media) -> tuple[Block, ...]:
+        shown = as_such(entry, body, media)
+        if shown is None and is_picture(entry):
+            return await smaller(self.ctx, self.uri, entry, media)
+        return shown or only_a_link(entry, self.uri)
+
+    async def _of_large(self, refusal: TooLarge, budget: Budget, media: Media) -> tuple[Block, ...]:
+        if "as" in self.asked or "encoding" in self.asked or self.asked.get("outline"):
             raise refusal
         entry = await self.ctx.stat(self.uri)
         try:
-            return self._texts(await large_piece(self.ctx, self.uri, self.asked, refusal, budget), entry, "")
+            found = await large_piece(self.ctx, self.uri, self.asked, refusal, budget)
+            return self._texts(found, Content(entry=entry, body=""))
         except Binary:
-            return _only_a_link(entry, self.uri)
+            return (
+                await smaller(self.ctx, self.uri, entry, media) if is_picture(entry) else only_a_link(entry, self.uri)
+            )
 
-    def _texts(self, found: Piece, entry: Entry, etag: str) -> tuple[Block, ...]:
-        meta: dict[str, Any] = {TOKENS: tokens(found.text)}
-        if etag:
-            meta[ETAG] = etag
-        text = Text(found.marked(), meta)
-        return (text, Link(entry, self.uri)) if found.goes_on else (text,)
+    def _texts(self, found: Piece, content: Content) -> tuple[Block, ...]:
+        known = {TOKENS: tokens(found.text), ETAG: content.etag, ENCODING: content.encoding}
+        blocks: list[Block] = [Text(found.marked(), {key: value for key, value in known.items() if value != ""})]
+        if content.encoding:
+            blocks.append(Text(f"[the file is in {content.encoding}]"))
+        return (*blocks, Link(content.entry, self.uri)) if found.goes_on else tuple(blocks)
 
 
-async def _read(budget: Budget, ctx: ToolContext, asked: Mapping[str, Any]) -> ToolResult:
+async def _read(budget: Budget, media: Media, ctx: ToolContext, asked: Mapping[str, Any]) -> ToolResult:
     targets: list[str] = [*asked.get("targets", ()), *([asked["target"]] if "target" in asked else ())]
     if not targets:
         raise InvalidParams("Say what to read: a target, or several targets")
     if asked.get("shape") == "resource":
         if len(targets) > 1:
             raise InvalidParams("shape: resource gives one resource: read several one by one")
-        return await _resource(_Read(ctx, address(targets[0]), asked), budget)
+        return await _resource(_Read(ctx, address(ctx, targets[0]), asked), budget)
     if len(targets) == 1:
-        return ToolResult(content=await _Read(ctx, address(targets[0]), asked).blocks(budget))
-    return await _several(ctx, targets, asked, budget)
+        return ToolResult(content=await _Read(ctx, address(ctx, targets[0]), asked).blocks(budget, media))
+    return await _several(ctx, targets, asked, budget, Media(media.max_bytes // len(targets)))
 
 
-async def _several(ctx: ToolContext, targets: list[str], asked: Mapping[str, Any], budget: Budget) -> ToolResult:
-    """Each has an equal share, and failures of its own."""
+async def _several(
+    ctx: ToolContext, targets: list[str], asked: Mapping[str, Any], budget: Budget, media: Media
+) -> ToolResult:
+    """Each has its share, and failures of its own."""
     blocks: list[Block] = []
-    failed = 0
+    shares, failed = Shares(budget, len(targets)), 0
     for target in targets:
+        share = shares.next()
+        head = f"==> {shortened(target, _TITLE)} <=="
         try:
-            found = await _Read(ctx, address(target), asked).blocks(budget.share(len(targets)))
+            found = await _Read(ctx, address(ctx, target), asked).blocks(share.beside(head), media)
         except OctavoError as error:
             failed += 1
-            found = (Text(f"{type(error).__name__}: {error}"),)
+            found = (Text(shortened(f"{type(error).__name__}: {error}", _TITLE)),)
         first = found[0]
         if isinstance(first, Text):
-            blocks += (Text(f"==> {target} <==\n{first.text}", first.meta), *found[1:])
+            found = (Text(f"{head}\n{first.text}", first.meta), *found[1:])
         else:
-            blocks += (Text(f"==> {target} <=="), *found)
+            found = (Text(head), *found)
+        found = tuple(block for block in found if not isinstance(block, Link) or weight(block) <= share.max_bytes)
+        shares.spend(found)
+        blocks += found
     return ToolResult(content=tuple(blocks), is_error=failed == len(targets))
 
 
@@ -101,13 +127,18 @@ async def _resource(one: _Read, budget: Budget) -> ToolResult:
     entry, body = content.entry, content.body
     contents: dict[str, Any] = {"uri": one.uri, "mimeType": entry.mime_type}
     if isinstance(body, str):
-        found = piece(body, entry.mime_type, one.asked, budget)
+        found = piece(body, entry.mime_type, one.asked, budget.beside(one.uri, one.uri))
         if found.goes_on:
             raise TooLarge(
                 f"The text has {content.size:,} bytes, more than an answer holds: read a part of it, or the resource",
                 uri=one.uri, size=content.size, limit=budget.max_bytes,
             )  # fmt: skip
         contents["text"] = found.text
+    elif 4 * len(body) // 3 > budget.max_bytes:
+        raise TooLarge(
+            f"{entry.name} has {content.size:,} bytes, more than an answer holds: read the resource",
+            uri=one.uri, size=content.size, limit=budget.max_bytes,
+        )  # fmt: skip
     else:
         contents["blob"] = base64.b64encode(body).decode("ascii")
     shape = {
@@ -120,30 +151,14 @@ async def _resource(one: _Read, budget: Budget) -> ToolResult:
     return d.result(f"{entry.name} ({entry.mime_type}, {d.sized(content.size)}) is in the structured content", shape)
 
 
-def _media(content: Content, body: bytes, uri: str) -> tuple[Block, ...]:
-    mime = content.entry.mime_type
-    if mime.startswith("image/"):
-        return (Image(body, mime),)
-    if mime.startswith("audio/"):
-        return (Audio(body, mime),)
-    return _only_a_link(content.entry, uri)
-
-
-def _only_a_link(entry: Entry, uri: str) -> tuple[Block, ...]:
-    sentence = f"{entry.name} is no text: {entry.mime_type}, {d.sized(entry.size)}."
-    if entry.mime_type.startswith("application/"):
-        sentence += ' as: "text" gives the text of documents (PDF, Office, HWPX, notebooks).'
-    return (Text(sentence), Link(entry, uri))
-
-
-def read_tool(budget: Budget) -> Tool:
+def read_tool(budget: Budget, media: Media) -> Tool:
     two = {"type": "array", "items": d.WHOLE, "minItems": 2, "maxItems": 2}
     return d.tool(
         "read",
         "Read files",
         "Text, images and audio of one target or several targets (URIs or paths), whole or in part. "
         "Long text is cut, with a last line that says how to go on.",
-        partial(_read, budget),
+        partial(_read, budget, media),
         d.READS,
         {
             "target": d.TEXT,
@@ -155,7 +170,8 @@ def read_tool(budget: Budget) -> Tool:
             "section": d.said(d.TEXT, "heading, Class.method or key"),
             "outline": d.said(d.FLAG, "only headings, symbols"),
             "line_numbers": d.FLAG,
-            "as": d.said(d.one_of("text"), "for PDF, Office, HWPX"),
+            "as": d.said(d.one_of("text", "image"), "text of PDF, Office, HWPX; a smaller image"),
+            "encoding": d.said(d.TEXT, "default: detected"),
             "shape": d.one_of("blocks", "resource"),
         },
         lane_safe=True,

@@ -17,7 +17,7 @@ from octavo.core.query import ContentQuery, NameQuery
 from octavo.core.surface import ToolResult
 from octavo.text.hits import Hit, matches
 from octavo.tools.builtin import defining as d
-from octavo.tools.builtin.addresses import address
+from octavo.tools.builtin.addresses import address, path_of
 from octavo.tools.builtin.places import Step, Walk, opened, sealed
 from octavo.tools.builtin.room import Budget, Room
 from octavo.tools.context import ToolContext
@@ -59,14 +59,14 @@ class Answer:
 
 
 async def _search(budget: Budget, ctx: ToolContext, asked: Mapping[str, Any]) -> ToolResult:
-    uri, text = address(asked.get("target", "")), asked["query"]
+    uri, text = address(ctx, asked.get("target", "")), asked["query"]
     inner: str | None = opened(asked["cursor"], (str, type(None)))[0] if "cursor" in asked else None
     answer = Answer(asked.get("limit", 100), budget)
     if asked.get("kind") == "names":
         names = NameQuery(text)
         walk = Walk(lambda at, n: ctx.search(uri, names, cursor=at, limit=n), inner, page=_NAMES_PAGE)
         async for step in walk:
-            if not answer.takes(d.facts(step.entry), [_spelled(step.entry)], 1):
+            if not answer.takes(d.facts(step.entry), [path_of(ctx, step.entry)], 1):
                 return answer.result(sealed(await walk.before(step)))
         return answer.result(None)
     query = ContentQuery(
@@ -99,7 +99,7 @@ async def _takes(ctx: ToolContext, step: Step, query: ContentQuery, context: int
     hits, more = await _hits(ctx, step.entry, query, context, answer.left)
     while hits:
         told: dict[str, Any] = {"uri": str(step.entry.ref), "hits": [_told(hit) for hit in hits]}
-        lines = [_spelled(step.entry), *(line for hit in hits for line in _lines(hit))]
+        lines = [path_of(ctx, step.entry), *(line for hit in hits for line in _lines(hit))]
         if more:
             told["more"] = True
             lines.append("  [more hits in this file]")
@@ -107,7 +107,12 @@ async def _takes(ctx: ToolContext, step: Step, query: ContentQuery, context: int
             return True
         if answer.files:
             return False
-        hits, more = hits[: len(hits) // 2], True  # one file alone is too much: the first of its hits
+        if len(hits) > 1:
+            hits, more = hits[: len(hits) // 2], True  # one file alone is too much: the first of its hits
+        elif hits[0].before or hits[0].after:
+            hits = [hits[0]._replace(before=(), after=())]
+        else:
+            return True  # its address alone is too long to be told
     return True
 
 
@@ -136,10 +141,6 @@ def _lines(hit: Hit) -> list[str]:
     before = [f"  {number}- {line}" for number, line in enumerate(hit.before, first)]
     after = [f"  {number}- {line}" for number, line in enumerate(hit.after, hit.line + 1)]
     return [*before, f"  {hit.line}: {hit.text}", *after]
-
-
-def _spelled(entry: Entry) -> str:
-    return entry.ref.path if entry.ref.scheme == "file" and not entry.ref.absolute else str(entry.ref)
 
 
 def search_tool(budget: Budget) -> Tool:

@@ -6,44 +6,41 @@ They are names only: what they ask for is decided like a call of the tool that C
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 from typing import Any, Final
 
-from octavo.core.errors import InvalidParams
 from octavo.core.surface import Text, ToolResult
+from octavo.tools.aliases import SEED
 from octavo.tools.builtin import defining as d
 from octavo.tools.builtin.addresses import address
+from octavo.tools.builtin.room import Budget
+from octavo.tools.builtin.whole import marked, whole_text
 from octavo.tools.context import ToolContext
 from octavo.tools.registry import Tool
 
-CANONICAL: Final[Mapping[str, str]] = {
-    "file-reader": "read",
-    "readFile": "read",
-    "writeFile": "write",
-    "createDirectory": "create_directory",
-    "deleteFile": "delete",
-}
+CANONICAL: Final = SEED
 
 
-async def _read(ctx: ToolContext, asked: Mapping[str, Any]) -> ToolResult:
-    content = await ctx.read(address(asked["path"]))
-    if isinstance(content.body, bytes):
-        raise InvalidParams(f"{asked['path']} is no text, but {content.entry.mime_type}: use the tool read")
-    return _said(content.body)
+async def _read(budget: Budget, ctx: ToolContext, asked: Mapping[str, Any]) -> ToolResult:
+    uri = address(ctx, asked["path"])
+    found, entry = await whole_text(ctx, uri, {}, budget.beside(uri))
+    text, beside = marked(found, entry, uri)
+    return ToolResult(content=(Text(text), *beside))
 
 
 async def _write(ctx: ToolContext, asked: Mapping[str, Any]) -> ToolResult:
-    entry = await ctx.write(address(asked["path"]), asked["content"])
+    entry = await ctx.write(address(ctx, asked["path"]), asked["content"])
     return _said(f"Wrote {entry.ref}")
 
 
 async def _create_directory(ctx: ToolContext, asked: Mapping[str, Any]) -> ToolResult:
-    uri = address(asked["path"])
+    uri = address(ctx, asked["path"])
     await ctx.make_directory(uri)
     return _said(f"{uri} is a folder")
 
 
 async def _delete(ctx: ToolContext, asked: Mapping[str, Any]) -> ToolResult:
-    uri = address(asked["path"])
+    uri = address(ctx, asked["path"])
     await ctx.delete(uri)
     return _said(f"Deleted {uri}")
 
@@ -52,11 +49,20 @@ def _said(text: str) -> ToolResult:
     return ToolResult(content=(Text(text),))
 
 
-def seed_tools(*, write: bool) -> list[Tool]:
+def seed_tools(*, write: bool, budget: Budget) -> list[Tool]:
     path = {"path": d.said(d.TEXT, "a path or a URI")}
     with_content = {**path, "content": d.TEXT}
     reading = [
-        d.tool(name, "Read a file", "The text of a file.", _read, d.READS, path, required=["path"], lane_safe=True)
+        d.tool(
+            name,
+            "Read a file",
+            "The text of a file.",
+            partial(_read, budget),
+            d.READS,
+            path,
+            required=["path"],
+            lane_safe=True,
+        )
         for name in ("file-reader", "readFile")
     ]
     if not write:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import base64
 import binascii
+import json
 from collections.abc import Mapping
+from functools import partial
 from typing import Any
 
 from octavo.core.errors import InvalidParams
@@ -12,6 +14,7 @@ from octavo.core.model import Entry
 from octavo.core.surface import ToolResult
 from octavo.tools.builtin import defining as d
 from octavo.tools.builtin.addresses import address
+from octavo.tools.builtin.room import Budget, Room
 from octavo.tools.context import ToolContext
 from octavo.tools.registry import Tool
 
@@ -27,7 +30,7 @@ def stated(entry: Entry, sentence: str) -> ToolResult:
 async def _write(ctx: ToolContext, asked: Mapping[str, Any]) -> ToolResult:
     mode = asked.get("mode", "upsert")
     entry = await ctx.write(
-        address(asked["target"]),
+        address(ctx, asked["target"]),
         _body(asked),
         if_match=asked.get("if_match"),
         mode=mode,
@@ -52,27 +55,32 @@ def _body(asked: Mapping[str, Any]) -> str | bytes:
 
 
 async def _delete(ctx: ToolContext, asked: Mapping[str, Any]) -> ToolResult:
-    uri = address(asked["target"])
+    uri = address(ctx, asked["target"])
     await ctx.delete(uri, if_match=asked.get("if_match"))
     return d.result(f"Deleted {uri}; undo brings it back", {"uri": uri})
 
 
 async def _create_directory(ctx: ToolContext, asked: Mapping[str, Any]) -> ToolResult:
-    uri = address(asked["target"])
+    uri = address(ctx, asked["target"])
     await ctx.make_directory(uri)
     return d.result(f"{uri} is a folder", {"uri": uri})
 
 
-async def _undo(ctx: ToolContext, asked: Mapping[str, Any]) -> ToolResult:
-    undone = [
-        {"op": str(one.op), "uri": str(one.ref), "effect": str(one.effect)}
-        for one in await ctx.undo(count=asked.get("count", 1))
-    ]
-    lines = [f"{one['op']} {one['uri']}: {one['effect']}" for one in undone]
+async def _undo(budget: Budget, ctx: ToolContext, asked: Mapping[str, Any]) -> ToolResult:
+    done, room = await ctx.undo(count=asked.get("count", 1)), Room(budget)
+    undone, lines = list[dict[str, str]](), list[str]()
+    for one in done:
+        told = {"op": str(one.op), "uri": str(one.ref), "effect": str(one.effect)}
+        line = f"{one.op} {one.ref}: {one.effect}"
+        if not room.take(json.dumps(told, ensure_ascii=False), line):
+            lines.append(f"[and {len(done) - len(undone)} more]")
+            break
+        undone.append(told)
+        lines.append(line)
     return d.result("\n".join(lines) or "Nothing is there to undo", {"undone": undone})
 
 
-def writing_tools() -> list[Tool]:
+def writing_tools(budget: Budget) -> list[Tool]:
     target = {"target": d.TEXT}
     return [
         d.tool(
@@ -96,6 +104,7 @@ def writing_tools() -> list[Tool]:
         ),
         d.tool(
             "undo", "Undo", "Takes back your newest changes.",
-            _undo, d.REPLACES, {"count": d.at_least(1, 100)}, gives=d.an_object({"undone": d.a_list()}, ["undone"]),
+            partial(_undo, budget), d.REPLACES, {"count": d.at_least(1, 100)},
+            gives=d.an_object({"undone": d.a_list()}, ["undone"]),
         ),
     ]  # fmt: skip

@@ -12,10 +12,24 @@ PERMISSIONS = "dev.octavo/permissions"
 ERROR = "dev.octavo/error"
 ANNOTATIONS = "dev.octavo/annotations"
 ETAG = "dev.octavo/etag"
+ENCODING = "dev.octavo/encoding"
 UNAVAILABLE = "dev.octavo/unavailable"
 
 META_EXTENSION = "dev.octavo/meta"
-SERVED = (METADATA, EVENT, FILTER, PARAMETERS, INPUT_SCHEMA, ROLE, PERMISSIONS, ERROR, ANNOTATIONS, ETAG, UNAVAILABLE)
+SERVED = (
+    METADATA,
+    EVENT,
+    FILTER,
+    PARAMETERS,
+    INPUT_SCHEMA,
+    ROLE,
+    PERMISSIONS,
+    ERROR,
+    ANNOTATIONS,
+    ETAG,
+    ENCODING,
+    UNAVAILABLE,
+)
 
 LIST_CHANGED = "notifications/resources/list_changed"
 UPDATED = "notifications/resources/updated"

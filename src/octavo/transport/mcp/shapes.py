@@ -54,6 +54,8 @@ def contents_meta(content: Content) -> dict[str, Any]:
         meta[keys.METADATA] = dict(content.entry.metadata)
     if content.etag:
         meta[keys.ETAG] = content.etag
+    if content.encoding:
+        meta[keys.ENCODING] = content.encoding
     return meta
 
 

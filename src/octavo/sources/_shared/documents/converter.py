@@ -147,7 +147,9 @@ class Converter:
         child.kill()
 
     def _late(self) -> Timeout:
-        return Timeout(f"The document could not be read within {self._limits.seconds:g} s; ask for a part of it")
+        return Timeout(
+            f"The document could not be read within {self._limits.seconds:g} s; ask for a part of it", telling=False
+        )
 
     def _ended(self) -> OctavoError:
         return SourceUnavailable("The converter is closed") if self._closed else _crashed()

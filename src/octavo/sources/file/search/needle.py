@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import codecs
+from collections.abc import Sequence
 from typing import Final
 
 from octavo.core.query import ContentQuery
 from octavo.sources.file.mime import mime_type
-from octavo.sources.file.text import decoded
+from octavo.sources.file.text import ORDER, decoded
 from octavo.text.patterns import is_case_sensitive, line_pattern
 
 _MARKS: Final = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE, codecs.BOM_UTF32_BE)  # that of UTF-32-LE begins as UTF-16-LE
 
 
 class Needle:
-    def __init__(self, query: ContentQuery) -> None:
+    def __init__(self, query: ContentQuery, encodings: Sequence[str] = ORDER) -> None:
+        """`encodings` are those that a file may be in, if not in UTF-8."""
+        self._encodings = encodings
         self._pattern = line_pattern(query)
         self._regex = query.regex
         self._word = query.word
@@ -41,25 +44,25 @@ class Needle:
                 return False
             if not self._word and raw.isascii():
                 return b"\0" not in raw
-        text = text_of(raw, name)
+        text = text_of(raw, name, self._encodings)
         return text is not None and self._pattern.search(_without_last_end(text)) is not None
 
     def _spelled(self, text: str) -> tuple[bytes, ...]:
         spellings = [text.encode()]
-        if not text.isascii():
+        for encoding in () if text.isascii() else self._encodings:
             try:
-                spellings.append(text.encode("cp949"))
-            except UnicodeEncodeError:  # then no file in CP949 has it
-                pass
-        return tuple(spelling.lower() if self.folded else spelling for spelling in spellings)
+                spellings.append(text.encode(encoding))
+            except UnicodeEncodeError:  # then no file in that encoding has it
+                continue
+        return tuple(dict.fromkeys(spelling.lower() if self.folded else spelling for spelling in spellings))
 
 
-def text_of(raw: bytes, name: bytes) -> bytes | None:
+def text_of(raw: bytes, name: bytes, encodings: Sequence[str] = ORDER) -> bytes | None:
     """The text of a file in UTF-8 with plain line ends; None when it is not text."""
     if raw.isascii():
         text = None if b"\0" in raw else raw
     else:
-        body = decoded(raw, mime_type(name.decode()))
+        body = decoded(raw, mime_type(name.decode()), encodings)
         text = body.encode() if isinstance(body, str) else None
     return text.replace(b"\r\n", b"\n") if text is not None and b"\r" in text else text
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections import deque
-from collections.abc import Callable, Generator, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import closing
 from functools import partial
@@ -126,7 +126,11 @@ class Searcher:
             if sample is not None:
                 raw, facts = sample
                 index.sign(
-                    place.root, paths, number, _contents(place, raw, facts), partial(_knows, snapshot, place, facts)
+                    place.root,
+                    paths,
+                    number,
+                    _contents(place, raw, facts, self._forest.encodings),
+                    partial(_knows, snapshot, place, facts),
                 )
             spent = self._clock.monotonic() - begun
             if spent > _LEARNING_SECONDS:
@@ -145,7 +149,7 @@ class Searcher:
     def _contents(
         self, index: Index, where: Where, query: ContentQuery, last: Place | None, stop: Callable[[], bool]
     ) -> Generator[_Step, None, None]:
-        needle = Needle(query)
+        needle = Needle(query, self._forest.encodings)
         include = path_pattern(query.include) if query.include else None
         exclude = path_pattern(query.exclude) if query.exclude else None
         scope, begin = key_of(where.names), b"" if last is None else key_of(last.names)
@@ -175,13 +179,13 @@ class Searcher:
                 part_found.cancel()
 
 
-def _contents(place: Place, raw: bytes | None, facts: Facts) -> Contents:
+def _contents(place: Place, raw: bytes | None, facts: Facts, encodings: Sequence[str]) -> Contents:
     """What a search would find there. A link has no contents of its own."""
     if facts.own != place.names:
         return Known.IS_NO_TEXT
     if raw is None:
         return Known.IS_TEXT
-    text = text_of(raw, place.names[-1].encode())
+    text = text_of(raw, place.names[-1].encode(), encodings)
     return Known.IS_NO_TEXT if text is None else text
 
 

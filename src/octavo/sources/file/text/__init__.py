@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from octavo.sources.file.text.decoding import ORDER, Decoded, cut_at_characters, decode, decoded
+from octavo.sources.file.text.decoding import ORDER, Decoded, cut_at_characters, decode, decode_as, decoded, preferring
 from octavo.sources.file.text.encoding import encode
 
-__all__ = ["ORDER", "Decoded", "cut_at_characters", "decode", "decoded", "encode"]
+__all__ = ["ORDER", "Decoded", "cut_at_characters", "decode", "decode_as", "decoded", "encode", "preferring"]

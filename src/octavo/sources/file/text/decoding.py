@@ -27,10 +27,15 @@ class Decoded(NamedTuple):
     exact: bool
 
 
-def decoded(raw: bytes | bytearray, mime: str) -> str | bytes:
+def decoded(raw: bytes | bytearray, mime: str, order: Sequence[str] = ORDER) -> str | bytes:
     """Text where the bytes are surely text, else the bytes."""
-    found = decode(raw, mime)
+    found = decode(raw, mime, order=order)
     return bytes(raw) if found is None else found.text
+
+
+def decode_as(raw: bytes | bytearray, chosen: str) -> Decoded:
+    """In an encoding that the caller knows. Raises InvalidParams when the bytes are not in it."""
+    return _chosen(raw, canonical(chosen))
 
 
 def decode(
@@ -89,7 +94,14 @@ def _strict(raw: bytes | bytearray, name: str | None) -> Decoded | None:
     return Decoded(text, name, bom, exact=name in MARKS or text.encode(name) == raw)
 
 
-def cut_at_characters(raw: bytes, begin: int, length: int, mime: str) -> tuple[str, str | bytes, str]:
+def preferring(names: Sequence[str]) -> tuple[str, ...]:
+    """The order with these before all others. Raises InvalidParams for a name that is none of an encoding."""
+    return tuple(dict.fromkeys((*map(canonical, names), *ORDER)))
+
+
+def cut_at_characters(
+    raw: bytes, begin: int, length: int, mime: str, order: Sequence[str] = ORDER
+) -> tuple[str, str | bytes, str]:
     """A piece of a file as text, and what stands before and behind it. Bytes where it is no text.
 
     A character that the end of the piece cuts in two belongs to it, one at its beginning to the piece before.
@@ -106,7 +118,7 @@ def cut_at_characters(raw: bytes, begin: int, length: int, mime: str) -> tuple[s
     try:
         return before, pieces[1].decode("utf-8"), after
     except UnicodeDecodeError:
-        found = decode(raw, mime)
+        found = decode(raw, mime, order=order)
     if found is not None:
         return before, pieces[1].decode(found.encoding, "replace"), after
     # Under a name that promises text bytes would pass the redaction unseen.

@@ -52,7 +52,7 @@ def _text(forest: Forest, ref: Ref, where: Where, if_match: str | None) -> tuple
     etag, uri = forest.etag(raw), str(ref)
     if if_match is not None and if_match not in (entry.version, etag):
         raise Conflict(f"{uri} is not what it was when you read it; read it again", uri=uri)
-    found = decode(raw, entry.mime_type)
+    found = decode(raw, entry.mime_type, order=forest.encodings)
     if found is None:
         raise InvalidParams(f"{uri} is not text, so no part of it can be edited; write it whole", uri=uri)
     if not found.exact:

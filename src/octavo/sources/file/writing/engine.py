@@ -80,7 +80,7 @@ class Engine:
         spot = spot_of(self.trees, where)
         if spot is None:
             self._refuse_absent(ref, if_match, mode)
-            _new_body(body, None, mode, encoding)  # refused before any directory is made
+            self._new_body(body, None, mode, encoding)  # refused before any directory is made
             spot = self.made_spot(where)
         with spot, locked(spot.here):
             spot.confirm()
@@ -90,12 +90,18 @@ class Engine:
                 else:
                     self._refuse_existing(ref, spot, old, if_match, mode)
                 known = None if old is None or (isinstance(body, bytes) and mode != "append") else _read(ref, old)
-                raw = _new_body(body, known, mode, encoding)
+                raw = self._new_body(body, known, mode, encoding)
                 number = new_number()
                 with Draft(spot.here, stray_of(number), _NEW_FILE if old is None else _PRIVATE) as draft:
                     draft.fill(raw)
                     self.publish(ref, spot, draft, old, number, op="write", by=by)
                     return self.entry(where, spot, os.fstat(draft.fd))
+
+    def _new_body(self, body: str | bytes, known: bytes | None, mode: Mode, encoding: str | None) -> bytes:
+        if isinstance(body, bytes):
+            return known + body if mode == "append" and known is not None else body
+        make = appended if mode == "append" and known is not None else encoded
+        return make(body, known or b"", encoding, self._forest.encodings)
 
     def delete(self, ref: Ref, where: Where, *, if_match: str | None, by: str) -> None:
         journal = self.required_journal(ref)
@@ -313,12 +319,6 @@ class Engine:
 
 def new_number() -> str:
     return os.urandom(8).hex()
-
-
-def _new_body(body: str | bytes, known: bytes | None, mode: Mode, encoding: str | None) -> bytes:
-    if mode == "append" and known is not None:
-        return known + body if isinstance(body, bytes) else appended(body, known, encoding)
-    return body if isinstance(body, bytes) else encoded(body, known, encoding)
 
 
 def _read(ref: Ref, old: Old) -> bytes:

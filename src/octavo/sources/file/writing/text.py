@@ -2,25 +2,27 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from octavo.core.errors import InvalidParams
 from octavo.sources.file.text import decode, encode
 
 _PROMISE = "text/plain"  # whoever writes text into a file takes it for text
 
 
-def encoded(text: str, like: bytes | None, encoding: str | None) -> bytes:
+def encoded(text: str, like: bytes | None, encoding: str | None, order: Sequence[str]) -> bytes:
     """`like` is what the file holds now. Raises InvalidParams for a character that the encoding has not."""
-    found = decode(like, _PROMISE) if like and encoding is None else None
+    found = decode(like, _PROMISE, order=order) if like and encoding is None else None
     if found is None:
         return encode(text, encoding or "utf-8", bom=_is_marked(encoding))
     return encode(text, found.encoding, bom=found.bom)
 
 
-def appended(text: str, like: bytes, encoding: str | None) -> bytes:
+def appended(text: str, like: bytes, encoding: str | None, order: Sequence[str]) -> bytes:
     """The file with the text at its end. Raises InvalidParams when the file has another encoding."""
     if not like:
-        return encoded(text, None, encoding)
-    found = decode(like, _PROMISE, chosen=encoding)
+        return encoded(text, None, encoding, order)
+    found = decode(like, _PROMISE, order=order, chosen=encoding)
     if found is None:
         raise InvalidParams("The file is not text; append bytes to it")
     return like + encode(text, found.encoding, bom=False)

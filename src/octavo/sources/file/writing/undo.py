@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import errno
 import os
+from collections.abc import Sequence
 from contextlib import ExitStack
 
 from octavo.core.errors import Conflict, Forbidden
@@ -29,10 +30,11 @@ class Undo:
         self._engine = engine
         self._journal = journal
 
-    def history(self, by: str, limit: int) -> list[Past]:
-        """The newest first."""
+    def history(self, by: str, limit: int, *, standing: bool = False) -> list[Past]:
+        """The newest first; `standing`: only what is not undone."""
         recover(self._journal, self._engine.spot_at)
-        mine = [op for op in self._journal.operations() if op.record.by == by and op.status in ("done", "undone")]
+        told = ("done",) if standing else ("done", "undone")
+        mine = [op for op in self._journal.operations() if op.record.by == by and op.status in told]
         return [
             Past(
                 op=record.op,
@@ -40,17 +42,21 @@ class Undo:
                 source=None if record.source is None else self._ref(record.source),
                 at=record.at,
                 undone=status == "undone",
+                id=record.id,
             )
             for record, status in mine[::-1][: max(0, limit)]
         ]
 
-    def newest(self, by: str, count: int) -> list[Undone]:
+    def newest(self, by: str, count: int, only: Sequence[str] | None = None) -> list[Undone]:
         """Takes back up to `count` operations. Where one cannot be, the ones before it stay undone and the rest
-        is left alone; a Conflict, or Forbidden, if that is the first."""
+        is left alone; a Conflict, or Forbidden, if that is the first; a Conflict if they are not those of `only`."""
         recover(self._journal, self._engine.spot_at)
         mine = [op.record for op in self._journal.operations() if op.record.by == by and op.status == "done"]
+        chosen = mine[::-1][: max(0, count)]
+        if only is not None and [record.id for record in chosen] != list(only):
+            raise Conflict("You have changed something else meanwhile; ask again to undo that")
         undone: list[Undone] = []
-        for record in mine[::-1][: max(0, count)]:
+        for record in chosen:
             try:
                 undone.append(self._undo(record))
             except (Conflict, Forbidden):

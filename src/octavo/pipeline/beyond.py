@@ -1,0 +1,103 @@
+"""Decisions of the policy on more than the address that was asked for: on what is found, and on what goes along."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Protocol
+
+from octavo.core.errors import InvalidParams, OctavoError
+from octavo.core.glob import Glob
+from octavo.core.model import NOTHING, VERB_OF, Call, Entry, Page, Past, Principal, Verb
+from octavo.core.ports import Next, Reply, settled
+from octavo.core.ref import Ref
+from octavo.pipeline.refusals import refusal
+from octavo.pipeline.rulebook import CLOSED, Decision
+
+_FINDING: tuple[Verb, ...] = ("search", "read")
+
+
+class Refused(Exception):
+    """Carries a refusal of the policy past the place where a source's errors are put into the caller's words."""
+
+    def __init__(self, refusal: OctavoError) -> None:
+        self.refusal = refusal
+
+
+class Judge(Protocol):
+    """The policy, as far as it is needed here."""
+
+    def decide(self, principal: Principal, verb: Verb, ref: Ref) -> Decision: ...
+    def allows(self, principal: Principal, verb: Verb, ref: Ref) -> bool: ...
+    def may_reach(self, principal: Principal, verb: Verb, glob: Glob) -> bool: ...
+    def canonical(self, ref: Ref) -> Ref: ...
+
+
+async def search(judge: Judge, call: Call, call_next: Next, *, page: int, now: Callable[[], float]) -> Page[Entry]:
+    """Candidates that the caller may both search and read; pages are filled up from them."""
+    who, scope = call.principal, call.ref
+    under = Glob(f"{scope.bare}/*" if scope.segments else f"{scope.scheme}://*")
+    if not judge.may_reach(who, "search", under):
+        raise Refused(refusal(call, "search", CLOSED))
+    limit, until = min(call.limit, page), now() + call.timeout / 2
+    kept: list[Entry] = []
+    cursor = call.cursor
+    while True:
+        found: Page[Entry] = await settled(call_next(call.at(scope, cursor, limit - len(kept))))
+        kept += [entry for entry in found.items if _finds(judge, who, entry)]
+        cursor = found.cursor
+        if cursor is None or len(kept) >= limit or now() > until:
+            return Page(tuple(kept), cursor, found.unavailable)
+
+
+def _finds(judge: Judge, who: Principal, entry: Entry) -> bool:
+    refs = (entry.ref,) if entry.target is None else (entry.ref, entry.target)
+    return all(judge.allows(who, verb, judge.canonical(ref)) for verb in _FINDING for ref in refs)
+
+
+async def arrange(judge: Judge, call: Call, call_next: Next, *, page: int) -> Reply:
+    """Deleting, moving, copying and undoing: what lies below goes along, so all of it must be allowed. `page` is how
+    much of it is looked at in one go; 0 where there are no rules to hold it against."""
+    if call.op == "undo":
+        return await _undo(judge, call, call_next)
+    verb, to = VERB_OF[call.op], call.arguments.get("to")
+    _demand(judge, call, verb, call.ref)
+    if to is not None:
+        to = judge.canonical(to)
+        if to.scheme != call.ref.scheme:
+            raise InvalidParams("Both ends of a move or a copy are in one source", uri=call.uri)
+        _demand(judge, call, "write", to)
+        call = call._replace(arguments={**call.arguments, "to": to})
+    cursor: str | None = None
+    while page:
+        below = call.at(call.ref, cursor, page)._replace(op="list", arguments=NOTHING)
+        found: Page[Entry] = await settled(call_next(below))
+        for entry in found.items:
+            ref = judge.canonical(entry.ref)
+            _demand(judge, call, verb, ref)
+            if to is not None:
+                names = ref.segments[len(call.ref.segments) :]
+                _demand(judge, call, "write", to._replace(segments=to.segments + names))
+        cursor = found.cursor
+        if cursor is None:
+            break
+    return await settled(call_next(call))
+
+
+async def _undo(judge: Judge, call: Call, call_next: Next) -> Reply:
+    look = call._replace(arguments={**call.arguments, "look": True})
+    past: Sequence[Past] = await settled(call_next(look))
+    for one in past:
+        for ref in (one.ref, one.source):
+            if ref is not None:
+                _demand(judge, call, "write", ref)
+    # Nothing but what was looked at: the same principal may be changing more at this moment.
+    only = [one.id for one in past]
+    return await settled(call_next(call._replace(arguments={**call.arguments, "only": only})))
+
+
+def _demand(judge: Judge, call: Call, verb: Verb, ref: Ref) -> None:
+    """Raises the refusal unless it is allowed. It names what was asked for, not what lies below it."""
+    decision = judge.decide(call.principal, verb, ref)
+    call.trail.rule = decision.rule
+    if not decision.allowed:
+        raise Refused(refusal(call, verb, decision))

@@ -1,0 +1,81 @@
+"""Files in another form: documents as text, pictures smaller. Foreign bytes, so killable processes read them."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Coroutine
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Final, TypeVar
+
+from octavo.core.errors import InvalidParams, Timeout
+from octavo.core.model import Content, Entry
+from octavo.core.ref import Ref
+from octavo.sources.file.parts import document_mime
+
+if TYPE_CHECKING:
+    from octavo.sources._shared.documents.converter import Converter
+
+T = TypeVar("T")
+
+FORMS: Final = ("text", "image")
+_PIXELS: Final = 1_200_000  # as many as models look at
+_IMAGE_BYTES: Final = 500_000
+
+
+class Forms:
+    """`seconds` bound one conversion and the waiting for it. It is our work that is slow then, not the source."""
+
+    def __init__(self, seconds: float) -> None:
+        self._seconds = seconds
+        self._converter: Converter | None = None
+
+    async def content(self, ref: Ref, entry: Entry, raw: bytes, max_bytes: int, etag: str) -> Content:
+        """Raises InvalidParams for what has no such form, TooLarge and Timeout."""
+        if ref.param("as") == "image":
+            work = self._image(entry, raw, min(max_bytes, _most_bytes(ref)))
+        else:
+            work = self._text(ref, entry, raw)
+        body, mime = await self._in_time(work)
+        return Content(entry=replace(entry, mime_type=mime), body=body, etag=etag)
+
+    async def close(self) -> None:
+        if self._converter is not None:
+            await self._converter.close()
+
+    async def _text(self, ref: Ref, entry: Entry, raw: bytes) -> tuple[str | bytes, str]:
+        pages, sheet = ref.param("pages"), ref.param("sheet")
+        document = await self._converting().convert(raw, document_mime(entry), pages=pages, sheet=sheet)
+        return document.markdown, "text/markdown"
+
+    async def _image(self, entry: Entry, raw: bytes, max_bytes: int) -> tuple[str | bytes, str]:
+        return await self._converting().shrink(raw, entry.mime_type, max_pixels=_PIXELS, max_bytes=max_bytes)
+
+    async def _in_time(self, work: Coroutine[Any, Any, T]) -> T:
+        try:
+            async with asyncio.timeout(self._seconds):
+                return await work
+        except TimeoutError:
+            message = f"The file could not be converted within {self._seconds:g} s; ask for a part of it"
+            raise Timeout(message, telling=False) from None
+
+    def _converting(self) -> Converter:
+        if self._converter is None:
+            from octavo.sources._shared.documents.converter import Converter  # here: it is rarely asked for
+            from octavo.sources._shared.documents.model import Limits
+
+            self._converter = Converter(Limits(seconds=self._seconds))
+        return self._converter
+
+
+def _most_bytes(ref: Ref) -> int:
+    wanted = ref.param("bytes")
+    if wanted is None:
+        return _IMAGE_BYTES
+    if not (wanted.isascii() and wanted.isdigit() and int(wanted[:12]) > 0):
+        raise InvalidParams("The parameter bytes is the most that a smaller image may have", uri=str(ref))
+    return int(wanted[:12])
+
+
+def refuse_unknown_form(ref: Ref, form: str) -> None:
+    if form not in FORMS:
+        raise InvalidParams("The parameter as is text (a document as Markdown) or image (a smaller one)", uri=str(ref))
