@@ -192,6 +192,9 @@ def safe_extensions() -> str:
 NEEDED_FOR: Mapping[Verb, str] = {
     "list": "entries of a list, templates, completions, notice of changed lists",
     "read": "reading a resource, also by a tool or a prompt",
+    "search": "being searched; what is found needs `read` as well",
+    "write": "creating and changing, the place where a move or a copy ends, and undoing",
+    "delete": "deleting, and the place where a move begins",
     "watch": "subscribing, each notification, and each change that the feed tells",
     "invoke": "seeing and calling a tool",
     "render": "seeing and getting a prompt",
