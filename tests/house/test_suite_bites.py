@@ -84,6 +84,12 @@ class GivesMoreThanAsked(Sound):
         return await super().list(scope, cursor=cursor, limit=limit + 1)
 
 
+@caught_by("test_1_levels_show_the_first_entry_of_each_deeper_folder")
+class ShowsEverythingOnEveryLevel(Sound):
+    async def list_levels(self, scope: Ref, *, depth: int, cursor: str | None, limit: int) -> Page[Entry]:
+        return await super().list(scope, cursor=cursor, limit=limit)
+
+
 @caught_by("test_1_listing_is_ordered_by_segments_whatever_the_page_size")
 class OrdersByText(Sound):
     async def list(self, scope: Ref, *, cursor: str | None, limit: int) -> Page[Entry]:

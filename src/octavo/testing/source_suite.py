@@ -25,7 +25,19 @@ import pytest
 
 from octavo.core.errors import Conflict, InvalidParams, NotFound, OctavoError, TooLarge
 from octavo.core.model import Change, Entry
-from octavo.core.ports import ABILITIES, Arranges, Completes, Offers, Source, Spells, Stamps, Watches, Writes, abilities
+from octavo.core.ports import (
+    ABILITIES,
+    Arranges,
+    Completes,
+    Levels,
+    Offers,
+    Source,
+    Spells,
+    Stamps,
+    Watches,
+    Writes,
+    abilities,
+)
 from octavo.core.ref import MAX_SEGMENT_BYTES, Ref
 from octavo.testing.base import ENOUGH, Suite, closable, outcome, showing, text_of, told
 
@@ -61,6 +73,27 @@ class SourceSuite(Suite):
             found = await self.everything(source, Ref.of(source.scheme, folder.split("/")), limit)
             inside = [self.ref(source, path) for path in self.TREE if path.startswith(f"{folder}/")]
             assert sorted(entry.ref for entry in found) == sorted(inside)
+
+    @pytest.mark.parametrize("limit", [1, 2, 100])
+    @pytest.mark.parametrize("depth", [1, 2])
+    async def test_1_levels_show_the_first_entry_of_each_deeper_folder(
+        self, source: Source, depth: int, limit: int
+    ) -> None:
+        if not isinstance(source, Levels):
+            pytest.skip("cannot list levels")
+        expected: dict[tuple[str, ...], Ref] = {}
+        for entry in await self.everything(source):
+            expected.setdefault(entry.ref.segments[:depth], entry.ref)
+        found: list[Ref] = []
+        cursor: str | None = None
+        for _ in range(len(expected) + 1):
+            page = await source.list_levels(Ref(source.scheme), depth=depth, cursor=cursor, limit=limit)
+            assert len(page.items) <= limit, "a page is never longer than asked"
+            found += [entry.ref for entry in page.items]
+            cursor = page.cursor
+            if cursor is None:
+                break
+        assert found == list(expected.values())
 
     async def test_1_listing_an_unknown_scope_is_empty(self, source: Source) -> None:
         page = await source.list(Ref.of(source.scheme, ["no", "such", "place"]), cursor=None, limit=10)
