@@ -96,6 +96,17 @@ async def test_an_event_tells_what_when_and_which_fields_changed(folder: Path, e
 
 
 @pytest.mark.parametrize("era", ERAS)
+async def test_secrets_in_metadata_are_not_told(folder: Path, era: str) -> None:
+    async with listener(folder, era) as (octavo, client):
+        await client.subscribe("mem://one", lists=True)
+        ref, secret = Ref.parse("mem://one"), "AKIA" + "IOSFODNN7QQQQQQQ"
+        entry = Entry(ref=ref, name="one", version="1", metadata={"note": f"key {secret}"})
+        octavo.feed.publish(Change(kind="created", ref=ref, at=0.0, new=entry))
+        told = await client.heard()
+        assert len(told) == 1 and "[redacted:" in json.dumps(told) and secret not in json.dumps(told)
+
+
+@pytest.mark.parametrize("era", ERAS)
 @pytest.mark.parametrize(
     ("pattern", "covered"),
     [

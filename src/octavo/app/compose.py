@@ -17,7 +17,7 @@ from octavo.config.model import Rule as RuleOptions
 from octavo.core.clock import SystemClock
 from octavo.core.glob import Glob
 from octavo.core.house import Limits
-from octavo.core.model import VERBS, Template, Verb
+from octavo.core.model import VERBS, Change, Template, Verb
 from octavo.core.ports import Ask, Ledger, Next, Source, Watches
 from octavo.core.ref import Ref
 from octavo.feed import ChangeFeed, Changes
@@ -54,6 +54,7 @@ class Works:
     limits: Limits
     desk: Desk
     cache: Cache
+    redact: Redact
     audit: Audit
     sources: Sequence[Source]  # those with addresses of their own
 
@@ -65,6 +66,9 @@ class Works:
 
     def spelled(self, ref: Ref) -> Ref:
         return self.desk.spelled(ref)
+
+    def redacted(self, change: Change) -> Change:
+        return self.redact.change(change)
 
 
 async def compose(
@@ -171,6 +175,7 @@ async def compose(
         ),
         desk=desk,
         cache=cache,
+        redact=redact,
         audit=audit,
         # A store without addresses is not watched: its changes would go by the addresses of another.
         sources=tuple(served[scheme] for scheme in exposed),

@@ -100,7 +100,7 @@ def watched(
             ready()
             left = count
             while left != 0:
-                change = await heard.get()
+                change = works.redacted(await heard.get())
                 concerned = change.part(lambda ref, _: glob.matches(ref) or glob.matches(works.spelled(ref)))
                 told = concerned and works.policy.told(principal, "watch", concerned)
                 if told is not None:

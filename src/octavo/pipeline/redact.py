@@ -75,7 +75,7 @@ class Redact:
         if _is_page(reply):
             return self._page(reply)
         if isinstance(reply, News):
-            return dataclasses.replace(reply, changes=tuple(map(self._change, reply.changes)))
+            return dataclasses.replace(reply, changes=tuple(map(self.change, reply.changes)))
         return reply
 
     async def _edit(self, call: Call, call_next: Next) -> Edited:
@@ -118,7 +118,7 @@ class Redact:
             return entry
         return dataclasses.replace(entry, title=title, description=description, metadata=metadata)
 
-    def _change(self, change: Change) -> Change:
+    def change(self, change: Change) -> Change:
         old, new = change.old and self.entry(change.old), change.new and self.entry(change.new)
         if old is change.old and new is change.new:
             return change

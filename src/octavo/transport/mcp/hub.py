@@ -152,6 +152,8 @@ class Hub:
             self.list_changed(kind)
 
     def _deliver(self, change: Change) -> None:
+        if self._subscribers:
+            change = self._house.works.redacted(change)
         for subscriber in self._subscribers:
             self._deliver_to(subscriber, change)
 
