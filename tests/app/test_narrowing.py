@@ -160,6 +160,16 @@ async def test_changes_are_told_of_what_is_left_only(files: Path) -> None:
         assert {change.ref.path for change in told} == {"docs/last.md"}
 
 
+async def test_what_happened_before_is_not_told_of_what_was_narrowed_away(files: Path) -> None:
+    async with house(files) as octavo:
+        old = octavo.feed.number()
+        octavo.feed.publish(Change(kind="created", ref=Ref.parse("file://hr/new.md"), at=0.0))
+        await configure(octavo, {"allowedDirectories": ["docs"]})
+        assert (await ask(octavo, "changes", "file://", after=None)).changes == ()
+        news = await ask(octavo, "changes", "file://", after=old)
+        assert news.gap and news.changes == ()
+
+
 async def test_of_several_roots_each_is_narrowed_for_itself(files: Path) -> None:
     async with house(files, TWO) as octavo:
         await configure(octavo, {"allowedDirectories": [str(files / "other/docs")]})

@@ -20,6 +20,7 @@ from octavo.core.house import Limits
 from octavo.core.model import VERBS, Change, Template, Verb
 from octavo.core.ports import Ask, Ledger, Next, Source, Watches
 from octavo.core.ref import Ref
+from octavo.core.seal import Seal
 from octavo.feed import ChangeFeed, Changes
 from octavo.pipeline.audit import Audit
 from octavo.pipeline.cache import Cache
@@ -154,7 +155,7 @@ async def compose(
         desk,
     )
     ask = awaitable(begin)
-    tools.bind(ask, desk.canonical)
+    tools.bind(ask, desk.canonical, Seal(state.key("cursor")))
     prompts.bind(ask)
     changes.bind(ask)
     return Works(

@@ -153,6 +153,7 @@ class Octavo:
         old, self._open = self._open, stack
         self._works, self._loaded, self._narrowing = works, loaded, narrowing
         stack.callback(self.feed.subscribe(works.cache.forget))
+        self.feed.forget()
         unfollow, self._unfollow = self._unfollow, self.feed.follow(works.sources)
         if old is not None:
             task = asyncio.get_running_loop().create_task(_retire(old))

@@ -41,7 +41,7 @@ class ContentQuery:
     include: tuple[str, ...] = ()
     exclude: tuple[str, ...] = ()
     gitignore: bool = True
-    max_file_bytes: int = 1 << 20
+    max_file_bytes: int = 64 << 20
 
     def __post_init__(self) -> None:
         _refuse_odd(self.text)

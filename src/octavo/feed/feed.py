@@ -111,6 +111,11 @@ class ChangeFeed:
         """All that is kept, oldest first."""
         return [*self._recent]
 
+    def forget(self) -> None:
+        """Keeps nothing of what was told: it may be about what is not served any more."""
+        self._dropped = self.number()
+        self._recent.clear()
+
     def follow(self, sources: Iterable[Source]) -> Callable[[], Awaitable[None]]:
         """Begin to watch every source that can be watched. Returns the way to stop."""
         loop = asyncio.get_running_loop()

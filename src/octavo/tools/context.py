@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import json
+import secrets
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from octavo.core.errors import Forbidden, OctavoError
+from octavo.core.errors import Forbidden, InvalidParams, OctavoError
 from octavo.core.model import EVERYTHING, NOTHING, Call, Content, Edited, Entry, News, Op, Page, Principal, Undone
 from octavo.core.ports import Ask, Channel, Mode
 from octavo.core.query import Query
 from octavo.core.ref import Ref
+from octavo.core.seal import Seal
 from octavo.core.surface import PromptResult
 
 _NOWHERE = Ref("invalid")  # stands for an address that could not be parsed; the call carries the fault
+OF_THIS_PROCESS = Seal(secrets.token_bytes(32))
 
 
 def _as_it_is(ref: Ref) -> Ref:
@@ -27,12 +31,19 @@ class ToolContext:
     """What a tool or a prompt of a plugin asks with. Every question is a child call of its caller's
     call and walks the whole pipeline, so it can reach no more than the caller."""
 
-    __slots__ = ("_ask", "_protocol", "call", "canonical")
+    __slots__ = ("_ask", "_protocol", "_seal", "call", "canonical")
 
     def __init__(
-        self, call: Call, ask: Ask, *, protocol: bool = False, canonical: Callable[[Ref], Ref] = _as_it_is
+        self,
+        call: Call,
+        ask: Ask,
+        *,
+        protocol: bool = False,
+        canonical: Callable[[Ref], Ref] = _as_it_is,
+        seal: Seal = OF_THIS_PROCESS,
     ) -> None:
         """`canonical` gives the one spelling of an address that has several. It looks at nothing but the text."""
+        self._seal = seal
         self.call = call
         self.canonical = canonical
         self._ask = ask
@@ -129,6 +140,22 @@ class ToolContext:
         channel: Channel | None = self.call.channel
         if channel is not None:
             await channel.progress(value, total, message)
+
+    def sealed(self, *parts: Any) -> str:
+        """A cursor for the caller: it can be brought back to this tool, and neither read nor made."""
+        return self._seal.seal(json.dumps(parts, ensure_ascii=False).encode("utf-8", "surrogatepass"), self._bound)
+
+    def opened(self, cursor: str, *kinds: type | tuple[type, ...]) -> Sequence[Any]:
+        """Raises InvalidParams for what `sealed` did not make for this caller and tool of parts of these kinds."""
+        text = self._seal.open(cursor, self._bound)
+        parts: list[Any] = [] if text is None else json.loads(text.decode("utf-8", "surrogatepass"))
+        if len(parts) == len(kinds) and all(map(isinstance, parts, kinds)):
+            return parts
+        raise InvalidParams("The cursor does not belong to this tool; begin again without one", reason="invalid_cursor")
+
+    @property
+    def _bound(self) -> str:
+        return f"{self.call.ref}\0{self.principal.id}"
 
     @property
     def wire(self) -> Any:

@@ -13,9 +13,10 @@ from octavo.core.errors import Conflict, InternalError, InvalidParams, Timeout
 from octavo.core.model import Call
 from octavo.core.ports import Ask, Reply
 from octavo.core.ref import Ref
+from octavo.core.seal import Seal
 from octavo.core.shelf import Shelf
 from octavo.core.surface import Text, ToolInfo, ToolResult
-from octavo.tools.context import ToolContext
+from octavo.tools.context import OF_THIS_PROCESS, ToolContext
 from octavo.tools.schema import Check, compile_schema, mentions
 
 # A str becomes one text block, a mapping structured content with its JSON as text. Anything else but
@@ -51,10 +52,12 @@ class ToolRegistry(Shelf):
         self._unlisted: dict[str, _Registered] = {}
         self._ask: Ask = _unbound
         self._canonical: Callable[[Ref], Ref] = lambda ref: ref
+        self._seal = OF_THIS_PROCESS
 
-    def bind(self, ask: Ask, canonical: Callable[[Ref], Ref] | None = None) -> None:
-        """`ask` is the folded pipeline: what tools ask on behalf of their callers goes there."""
-        self._ask = ask
+    def bind(self, ask: Ask, canonical: Callable[[Ref], Ref] | None = None, seal: Seal = OF_THIS_PROCESS) -> None:
+        """`ask` is the folded pipeline: what tools ask on behalf of their callers goes there. `seal` is for their
+        cursors."""
+        self._ask, self._seal = ask, seal
         self._canonical = canonical or self._canonical
 
     def register(self, tool: Tool) -> None:
@@ -104,7 +107,7 @@ class ToolRegistry(Shelf):
                 f"Invalid parameters for tool {name}: {_sentence(problems)}", toolName=name, validationErrors=problems
             )
         tool = registered.tool
-        context = ToolContext(call, self._ask, protocol=tool.protocol, canonical=self._canonical)
+        context = ToolContext(call, self._ask, protocol=tool.protocol, canonical=self._canonical, seal=self._seal)
         work = tool.handler(context, arguments)
         outcome = await (work if tool.info.lane_safe else _within(tool.info, work))
         return _checked(registered, _as_result(outcome))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 from typing import Any
 
 import pytest
@@ -266,3 +267,42 @@ async def test_targets_mean_the_same_in_every_spelling(serve: Any, spelling: str
         await tools("read", target="/etc/passwd")
     folder = (await tools.data("list"))["entries"][0]["uri"]
     assert (await tools.data("list", target=folder))["entries"][0]["name"] == "a.md"
+
+
+async def test_a_file_over_the_read_limit_is_searched_in_parts(serve: Any) -> None:
+    lines = [f"line {n} 일반 내용\n" for n in range(1, 20_001)]
+    lines[14_999] = "the needle 바늘 is here\n"
+    rules = 'sources: {work: {kind: file, roots: [./work], extensions: ["*"]}}\nlimits: {read: 100KB}'
+    tools = await serve(rules, {"big.log": "".join(lines), "small.txt": "needle"})
+    for query in ("needle 바늘", "NEEDLE 바늘".lower(), "바늘"):
+        found = await tools.data("search", query=query, context=1)
+        (hit,) = found["files"][0]["hits"]
+        assert (found["files"][0]["uri"], hit["line"], hit["before"]) == (
+            "file://big.log",
+            15_000,
+            ["line 14999 일반 내용"],
+        )
+    assert len((await tools.data("search", query="needle"))["files"]) == 2
+
+
+@pytest.mark.parametrize("limit", [1, 2, 3])
+async def test_a_cursor_says_nothing_to_its_bearer_and_cannot_be_made(serve: Any, limit: int) -> None:
+    rules = """
+        sources: {work: {kind: file, roots: [./work], extensions: ["*"]}}
+        agents: {brand: {}, other: {}}
+        policy:
+          - {who: "*", may: [list, read, search], what: "file://*"}
+          - {who: brand, may: "*", what: ["file://*-secret.txt", "file://hid/*"], effect: deny}
+    """
+    files = {f"{name}{end}.txt": "needle" for name in "abcdef" for end in ("", "-secret")} | {"hid/h.txt": "needle"}
+    tools = await serve(rules, files)
+    for tool, asked in (("list", {}), ("search", {"query": "needle"}), ("search", {"query": "txt", "kind": "names"})):
+        page = await tools.data(tool, who="brand", limit=limit, **asked)
+        cursor = page["cursor"]
+        raw = base64.urlsafe_b64decode(cursor + "==")
+        assert not any(word in raw for word in (b"txt", b"secret", b"hid", b"file"))
+        for bad in (cursor[:-2], cursor[::-1], "W10", "\ud800", ""):
+            with pytest.raises(InvalidParams):
+                await tools.data(tool, who="brand", limit=limit, cursor=bad, **asked)
+        with pytest.raises(InvalidParams):
+            await tools.data(tool, who="other", limit=limit, cursor=cursor, **asked)

@@ -20,12 +20,21 @@ class Binary(Exception):
     """There is no text in it."""
 
 
-class _Large(NamedTuple):
+class Large(NamedTuple):
     ctx: ToolContext
     uri: str
     size: int
     at_once: int  # bytes of one read
     refusal: TooLarge
+
+    @classmethod
+    def of(cls, ctx: ToolContext, uri: str, refusal: TooLarge) -> Large:
+        """Raises the refusal again where it does not say enough to ask for parts."""
+        size, limit = refusal.data.get("size"), refusal.data.get("limit")
+        if not isinstance(size, int) or not isinstance(limit, int):
+            raise refusal
+        # Less than may be read: text may grow on its way, marks are longer than what they hide.
+        return cls(ctx, uri, size, max(limit - limit // 4, 1), refusal)
 
     async def text(self, start: int, stop: int) -> str:
         """The characters that begin between two places in bytes."""
@@ -37,26 +46,26 @@ class _Large(NamedTuple):
             raise Binary
         return content.body
 
-    async def lines(self) -> AsyncIterator[str]:
-        """Whole lines from the beginning, as far as they are searched."""
+    async def lines(self) -> AsyncIterator[list[str]]:
+        """Whole lines from the beginning, some at a time, as far as they are searched."""
         rest = ""
         for start in range(0, min(self.size, _SEARCHED), self.at_once):
             lines = split(rest + await self.text(start, min(start + self.at_once, self.size)))
             rest = lines.pop() if lines else ""
+            yield lines
+        if rest and self.size <= _SEARCHED:
+            yield [rest]
+
+    async def each_line(self) -> AsyncIterator[str]:
+        async for lines in self.lines():
             for line in lines:
                 yield line
-        if rest and self.size <= _SEARCHED:
-            yield rest
 
 
 async def large_piece(ctx: ToolContext, uri: str, asked: Mapping[str, Any], refusal: TooLarge, budget: Budget) -> Piece:
     """Raises the refusal again where no part can be given, Binary where there is no text."""
-    size, limit = refusal.data.get("size"), refusal.data.get("limit")
-    if not isinstance(size, int) or not isinstance(limit, int):
-        raise refusal
-    at_once = max(limit - limit // 4, 1)  # text may grow on its way: marks are longer than what they hide
-    large = _Large(ctx, uri, size, at_once, refusal)
-    room = min(budget.any_text, at_once)
+    large = Large.of(ctx, uri, refusal)
+    size, room = large.size, min(budget.any_text, large.at_once)
     match the_one_part(asked):
         case None:
             return await _bytes(large, 0, size, room)
@@ -75,7 +84,7 @@ async def large_piece(ctx: ToolContext, uri: str, asked: Mapping[str, Any], refu
             )
 
 
-async def _bytes(large: _Large, start: int, stop: int, room: int) -> Piece:
+async def _bytes(large: Large, start: int, stop: int, room: int) -> Piece:
     if not 0 <= start <= stop:
         raise InvalidParams("A byte range is 0 <= start <= stop", bytes=large.size)
     if start > large.size:
@@ -86,7 +95,7 @@ async def _bytes(large: _Large, start: int, stop: int, room: int) -> Piece:
     return Piece(text, f"bytes: [{end}, {min(end + room, large.size)}] (of {large.size})" if end < stop else "")
 
 
-async def _tail(large: _Large, count: int, room: int) -> Piece:
+async def _tail(large: Large, count: int, room: int) -> Piece:
     start = large.size - room
     text = await large.text(start, large.size)
     earlier = f"bytes: [{max(start - room, 0)}, {start}] for what stands before"
@@ -97,12 +106,12 @@ async def _tail(large: _Large, count: int, room: int) -> Piece:
     return Piece(last.text, earlier if count > last.total else "")
 
 
-async def _lines(large: _Large, first: int, last: int, room: int, asked: Mapping[str, Any]) -> Piece:
+async def _lines(large: Large, first: int, last: int, room: int, asked: Mapping[str, Any]) -> Piece:
     if first < 1 or last < first:
         raise InvalidParams("Lines of a file this large count from its beginning: lines: [first, last] from 1")
     taken: list[str] = []
     size = number = 0
-    async for line in large.lines():
+    async for line in large.each_line():
         number += 1
         if number < first:
             continue

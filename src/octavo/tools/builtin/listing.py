@@ -19,7 +19,7 @@ from octavo.core.surface import ToolResult
 from octavo.text.patterns import Pattern, path_pattern
 from octavo.tools.builtin import defining as d
 from octavo.tools.builtin.addresses import address, below
-from octavo.tools.builtin.places import Walk, opened, sealed
+from octavo.tools.builtin.places import Walk
 from octavo.tools.builtin.room import Budget, Room
 from octavo.tools.context import ToolContext
 from octavo.tools.registry import Tool
@@ -134,7 +134,7 @@ async def _list(budget: Budget, ctx: ToolContext, asked: Mapping[str, Any]) -> T
         if form == "tree":
             raise InvalidParams("A tree is ordered by name; ask for form: flat to sort by something else")
         return await _sorted(ctx, uri, Rows(ctx, uri, depth, pattern, ()), sort, answer, cursor)
-    inner, last = opened(cursor, (str, type(None)), list) if cursor is not None else (None, [])
+    inner, last = ctx.opened(cursor, (str, type(None)), list) if cursor is not None else (None, [])
     rows = Rows(ctx, uri, depth, pattern, tuple(map(str, last)))
     walk = walked(ctx, uri, inner, depth)
     looks = 0
@@ -142,12 +142,12 @@ async def _list(budget: Budget, ctx: ToolContext, asked: Mapping[str, Any]) -> T
         before = rows.last
         looks += 1
         if looks > LOOKS or not answer.takes([*rows.of(step.entry)]):
-            return answer.result(sealed(await walk.before(step), before))
+            return answer.result(ctx.sealed(await walk.before(step), before))
     return answer.result(None)
 
 
 async def _sorted(ctx: ToolContext, uri: str, rows: Rows, sort: str, answer: Answer, cursor: str | None) -> ToolResult:
-    begin: int = opened(cursor, int)[0] if cursor is not None else 0
+    begin: int = ctx.opened(cursor, int)[0] if cursor is not None else 0
     found: list[Row] = []
     looks, note = 0, ""
     async for step in walked(ctx, uri, None, rows.depth):
@@ -159,7 +159,7 @@ async def _sorted(ctx: ToolContext, uri: str, rows: Rows, sort: str, answer: Ans
     found.sort(key=lambda row: getattr(row.entry, sort, None) or 0, reverse=True)
     for number, row in enumerate(found[begin:], begin):
         if not answer.takes([row]):
-            return answer.result(sealed(number), note)
+            return answer.result(ctx.sealed(number), note)
     return answer.result(None, note)
 
 

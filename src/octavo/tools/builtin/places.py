@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-import base64
-import binascii
-import json
 from collections.abc import AsyncIterator, Awaitable, Callable
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-from octavo.core.errors import InvalidParams
 from octavo.core.model import Entry, Page
 
 # Gives one page: (cursor, limit).
@@ -49,18 +45,3 @@ class Walk:
         if page.cursor is not None and page.items and page.items[-1].ref == last:
             return page.cursor
         return step.cursor  # it has changed meanwhile: rather tell something twice than leave it out
-
-
-def sealed(*parts: Any) -> str:
-    return base64.urlsafe_b64encode(json.dumps(parts, ensure_ascii=False).encode()).decode("ascii").rstrip("=")
-
-
-def opened(cursor: str, *kinds: type | tuple[type, ...]) -> list[Any]:
-    """Raises InvalidParams for what `sealed` did not make of parts of these kinds."""
-    try:
-        parts: Any = json.loads(base64.urlsafe_b64decode(cursor.encode("ascii") + b"=="))
-    except (binascii.Error, ValueError, RecursionError):
-        parts = None
-    if isinstance(parts, list) and len(parts) == len(kinds) and all(map(isinstance, parts, kinds)):
-        return parts
-    raise InvalidParams("The cursor does not belong to this tool; begin again without one", reason="invalid_cursor")

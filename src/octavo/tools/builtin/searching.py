@@ -11,14 +11,15 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any, Final
 
-from octavo.core.errors import OctavoError, RateLimited
+from octavo.core.errors import OctavoError, RateLimited, TooLarge
 from octavo.core.model import Entry
 from octavo.core.query import ContentQuery, NameQuery
 from octavo.core.surface import ToolResult
 from octavo.text.hits import Hit, matches
 from octavo.tools.builtin import defining as d
 from octavo.tools.builtin.addresses import address, path_of
-from octavo.tools.builtin.places import Step, Walk, opened, sealed
+from octavo.tools.builtin.large import Binary, Large
+from octavo.tools.builtin.places import Step, Walk
 from octavo.tools.builtin.room import Budget, Room
 from octavo.tools.context import ToolContext
 from octavo.tools.registry import Tool
@@ -60,14 +61,14 @@ class Answer:
 
 async def _search(budget: Budget, ctx: ToolContext, asked: Mapping[str, Any]) -> ToolResult:
     uri, text = address(ctx, asked.get("target", "")), asked["query"]
-    inner: str | None = opened(asked["cursor"], (str, type(None)))[0] if "cursor" in asked else None
+    inner: str | None = ctx.opened(asked["cursor"], (str, type(None)))[0] if "cursor" in asked else None
     answer = Answer(asked.get("limit", 100), budget)
     if asked.get("kind") == "names":
         names = NameQuery(text)
         walk = Walk(lambda at, n: ctx.search(uri, names, cursor=at, limit=n), inner, page=_NAMES_PAGE)
         async for step in walk:
             if not answer.takes(d.facts(step.entry), [path_of(ctx, step.entry)], 1):
-                return answer.result(sealed(await walk.before(step)))
+                return answer.result(ctx.sealed(await walk.before(step)))
         return answer.result(None)
     query = ContentQuery(
         text=text,
@@ -85,10 +86,10 @@ async def _in_contents(ctx: ToolContext, walk: Walk, query: ContentQuery, contex
     reads = 0
     async for step in walk:
         if answer.left <= 0 or reads == READS:
-            return answer.result(sealed(await walk.before(step)))
+            return answer.result(ctx.sealed(await walk.before(step)))
         reads += 1
         if not await _takes(ctx, step, query, context, answer):
-            return answer.result(sealed(await walk.before(step)))
+            return answer.result(ctx.sealed(await walk.before(step)))
         if step.number == len(step.page.items) - 1 and step.page.cursor is not None:
             await ctx.progress(reads, message=f"{answer.count} hits in {len(answer.files)} files")
     return answer.result(None)
@@ -119,14 +120,30 @@ async def _takes(ctx: ToolContext, step: Step, query: ContentQuery, context: int
 async def _hits(
     ctx: ToolContext, entry: Entry, query: ContentQuery, context: int, limit: int
 ) -> tuple[list[Hit], bool]:
+    uri = str(entry.ref)
     try:
-        body = (await ctx.read(str(entry.ref))).body
+        try:
+            body = (await ctx.read(uri)).body
+            found = matches(body, query, context, limit=limit + 1) if isinstance(body, str) else []
+        except TooLarge as refusal:
+            found = await _hits_in_parts(Large.of(ctx, uri, refusal), query, context, limit + 1)
     except RateLimited:
         raise
-    except OctavoError:  # gone, too large, or no longer to be read: then it has no hits either
+    except (OctavoError, Binary):  # gone, or no longer to be read: then it has no hits either
         return [], False
-    found = matches(body, query, context, limit=limit + 1) if isinstance(body, str) else []
     return found[:limit], len(found) > limit
+
+
+async def _hits_in_parts(large: Large, query: ContentQuery, context: int, limit: int) -> list[Hit]:
+    found: list[Hit] = []
+    before = 0
+    async for lines in large.lines():
+        part = matches("".join(lines), query, context, limit=limit - len(found))
+        found += [hit._replace(line=hit.line + before) for hit in part]
+        before += len(lines)
+        if len(found) >= limit:
+            break
+    return found
 
 
 def _told(hit: Hit) -> dict[str, Any]:

@@ -261,3 +261,16 @@ def test_a_word_is_sought_in_few_of_many_texts() -> None:
     assert 777 in (signatures.candidates([b"something else"]) or []) and signatures.next_unknown(0) == 777
     signatures.sign(777, b"quite another text")
     assert 777 not in (signatures.candidates([b"number 777 of"]) or [])
+
+
+async def test_a_large_file_is_looked_at_piece_by_piece(root: Path, ready: Any, containing: Any) -> None:
+    filler = "일반 줄 plain line\n" * 60_000  # 1.5 MB
+    for name, text in (("begin.txt", "needle\n" + filler), ("end.txt", filler + "needle 바늘"), ("none.txt", filler)):
+        (root / name).write_text(text, encoding="utf-8")
+    seam = filler.encode()[: (1 << 20) - 3].rsplit(b"\n", 1)[0]
+    padding = b"x" * ((1 << 20) - 3 - len(seam) - 1)
+    (root / "seam.txt").write_bytes(seam + b"\n" + padding + b"needle\n" + filler.encode())
+    source = await ready()
+    assert await containing(source, "needle") == ["begin.txt", "end.txt", "seam.txt"]
+    assert await containing(source, "바늘") == ["end.txt"]
+    assert await containing(source, "ne+dle$", regex=True) == ["begin.txt", "seam.txt"]

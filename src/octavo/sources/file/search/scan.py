@@ -11,7 +11,7 @@ import os
 import resource
 import stat
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import lru_cache
 from itertools import groupby
 from typing import Final, NamedTuple
@@ -24,6 +24,8 @@ from octavo.sources.file.search.ignores import Ignored
 from octavo.sources.file.search.needle import Needle
 from octavo.sources.file.search.paths import names_of
 
+_PIECE: Final = 1 << 20
+_OVERLAP: Final = 1 << 16  # longer lines are not found where two pieces meet
 _READ: Final = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
 
 Keyed = tuple[bytes, int]  # the key of a path, and its root: ordered as places are
@@ -95,12 +97,24 @@ class Scan:
             found = os.fstat(fd)
             if not stat.S_ISREG(found.st_mode) or not 0 < found.st_size <= self._max_bytes:
                 return False
-            raw = _read(fd, found.st_size)
+            return any(self._needle.is_in(piece, name) for piece in self._pieces(fd, found.st_size))
         except OSError as error:
             return _refused(error)
         finally:
             os.close(fd)
-        return self._needle.is_in(raw, name)
+
+    def _pieces(self, fd: int, size: int) -> Iterator[bytes]:
+        """The whole of a small file, and whole lines of a large one, piece by piece. They overlap."""
+        if size <= _PIECE:
+            yield _read(fd, size)
+            return
+        for start in range(0, size, _PIECE):
+            if self._stop():
+                return
+            piece = os.pread(fd, _PIECE + _OVERLAP, start)
+            begin = piece.find(b"\n") + 1 if start else 0
+            end = piece.rfind(b"\n") + 1 if start + len(piece) < size else len(piece)
+            yield piece[begin:end] if begin < end else piece
 
 
 def _blocks_from_disk() -> int:
