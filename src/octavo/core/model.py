@@ -21,7 +21,7 @@ T = TypeVar("T")
 # What a caller can ask for, and what a policy rule can grant. Plain strings rather than an enum:
 # they are part of dictionary keys on the hot path, and an enum hashes in Python.
 Op = Literal[
-    "list", "templates", "read", "stat", "search", "watch", "changes", "write", "edit", "delete", "move",
+    "list", "folders", "templates", "read", "stat", "search", "watch", "changes", "write", "edit", "delete", "move",
     "copy", "make", "undo", "invoke", "render", "complete",
 ]  # fmt: skip
 Verb = Literal[
@@ -36,7 +36,7 @@ VERB_OF: Mapping[Op, Verb] = MappingProxyType(
     {
         "list": "list", "templates": "list", "read": "read", "stat": "list", "search": "search", "watch": "watch",
         "changes": "watch", "write": "write", "edit": "write", "delete": "delete", "move": "delete", "copy": "read",
-        "make": "write", "undo": "write", "invoke": "invoke", "render": "render", "complete": "list",
+        "make": "write", "undo": "write", "invoke": "invoke", "render": "render", "complete": "list", "folders": "list",
     }
 )  # fmt: skip
 # What changes something. The policy looks at the other end of a move or copy as well: it is written.

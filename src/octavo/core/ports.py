@@ -68,6 +68,16 @@ class Levels(Protocol):
 
 
 @runtime_checkable
+class Folders(Protocol):
+    """Some sources have folders, which are no entries: an empty one is there too."""
+
+    async def folders(self, scope: Ref, *, depth: int | None, limit: int) -> Sequence[Ref]:
+        """The scope, if it is a folder, and the folders as many levels below it, ordered by segment tuple; None is
+        all levels. Nothing for an unknown scope. Of more than `limit` the first ones."""
+        ...
+
+
+@runtime_checkable
 class Searches(Protocol):
     async def search(self, scope: Ref, query: Query, *, cursor: str | None, limit: int) -> Page[Entry]:
         """Candidates under the scope, ordered as a listing. Whoever asks looks at their contents himself: what is
@@ -182,6 +192,7 @@ class Offers(Protocol):
 ABILITIES: Mapping[str, type] = {
     "watch": Watches,
     "levels": Levels,
+    "folders": Folders,
     "search": Searches,
     "write": Writes,
     "edit": Edits,

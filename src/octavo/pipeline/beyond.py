@@ -49,6 +49,14 @@ async def search(judge: Judge, call: Call, call_next: Next, *, page: int, now: C
             return Page(tuple(kept), cursor, found.unavailable)
 
 
+async def folders(judge: Judge, call: Call, call_next: Next) -> tuple[Ref, ...]:
+    """Those whose own address the caller may list, also where it may see nothing in them."""
+    who = call.principal
+    call.trail.rule = judge.decide(who, "list", call.ref).rule
+    found: Sequence[Ref] = await settled(call_next(call))
+    return tuple(ref for ref in found if judge.allows(who, "list", judge.canonical(ref)))
+
+
 def _finds(judge: Judge, who: Principal, entry: Entry) -> bool:
     refs = (entry.ref,) if entry.target is None else (entry.ref, entry.target)
     return all(judge.allows(who, verb, judge.canonical(ref)) for verb in _FINDING for ref in refs)

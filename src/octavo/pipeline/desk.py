@@ -12,6 +12,7 @@ from octavo.core.ports import (
     Arranges,
     Completes,
     Edits,
+    Folders,
     Levels,
     Offers,
     Refuses,
@@ -81,6 +82,10 @@ class Desk:
             else:
                 page = await source.list(ref, cursor=call.cursor, limit=call.limit)
             return self._described_page(page) if self._described else page
+        if op == "folders":
+            if not isinstance(source, Folders):
+                return ()
+            return await source.folders(ref, depth=call.arguments["depth"], limit=call.arguments["most"])
         if op == "stat":
             return self._describe(await source.stat(ref))
         if op == "complete":

@@ -32,7 +32,7 @@ from octavo.core.model import (
 )
 from octavo.core.ports import Next, Reply, settled
 from octavo.core.ref import Ref
-from octavo.pipeline.beyond import Refused, arrange, search
+from octavo.pipeline.beyond import Refused, arrange, folders, search
 from octavo.pipeline.listing import Listing, Sight
 from octavo.pipeline.offers import below, expand, variables
 from octavo.pipeline.refusals import absent, forbidden, refusal, told
@@ -41,7 +41,9 @@ from octavo.pipeline.rulebook import CLOSED, OPEN, Decision, Rule, Rulebook
 __all__ = ["Decision", "Policy", "Rule"]
 
 # What is decided in a way of its own; for the rest one look at the address is enough.
-_SPECIAL: frozenset[Op] = frozenset(("templates", "watch", "changes", "search", "delete", "move", "copy", "undo"))
+_SPECIAL: frozenset[Op] = frozenset(
+    ("templates", "watch", "changes", "search", "folders", "delete", "move", "copy", "undo")
+)
 MEMO_SIZE = 50_000  # decisions kept; all are dropped when it is full
 MEMO_CHARACTERS = 256  # of an address worth keeping: clients choose how long theirs are
 SIGHTS = 1000
@@ -180,6 +182,8 @@ class Policy:
             return self._changes(call, call_next)
         if call.op == "search":
             return self._later(call, search(self, call, call_next, page=self._page, now=self._now))
+        if call.op == "folders":
+            return self._later(call, folders(self, call, call_next))
         return self._later(call, arrange(self, call, call_next, page=self._page if self._rules else 0))
 
     async def _later(self, call: Call, reply: Awaitable[Reply]) -> Reply:

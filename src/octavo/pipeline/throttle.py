@@ -25,7 +25,7 @@ from octavo.core.ports import Next, Reply
 
 logger = logging.getLogger(__name__)
 
-IDEMPOTENT = frozenset({"list", "read", "stat", "search", "complete"})
+IDEMPOTENT = frozenset({"list", "folders", "read", "stat", "search", "complete"})
 GUARDED = IDEMPOTENT | CHANGING
 MAX_GATES = 256
 # A caller may ask for a very short deadline. Missing one below this many seconds is no sign of an outage,

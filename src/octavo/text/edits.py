@@ -33,6 +33,16 @@ class Edit(NamedTuple):
     expected: int | Literal["all"] = 1
 
 
+class Words(NamedTuple):
+    """How the messages call `old`, and what else they advise where it stands in more places than expected."""
+
+    old: str = "`old`"
+    otherwise: str = ', or set `expected` to the number or to "all"'
+
+
+USUAL: Final = Words()
+
+
 class LineEdit(NamedTuple):
     """The lines `first` to `last`, counted from 1 (negative: from the end), become `new`; "" removes them."""
 
@@ -62,22 +72,30 @@ class _Span(NamedTuple):
     exact: bool
 
 
-def apply(text: str, edits: Sequence[Edit | LineEdit], *, visible: Callable[[str], str] = str) -> Edited:
+def apply(
+    text: str,
+    edits: Sequence[Edit | LineEdit],
+    *,
+    visible: Callable[[str], str] = str,
+    words: Words = USUAL,
+) -> Edited:
     """The text with all edits; InvalidParams, which names the edit and the place, if one of them does not apply.
 
     Lines of the text enter a message only through `visible`: the caller may not be allowed to see all that it may
     edit.
     """
-    work = _Work(Page(text), edits, visible)
+    work = _Work(Page(text), edits, visible, words)
     for number, edit in enumerate(edits, 1):
         work.add(number, edit)
     return work.result()
 
 
 class _Work:
-    def __init__(self, page: Page, edits: Sequence[Edit | LineEdit], visible: Callable[[str], str]) -> None:
+    def __init__(
+        self, page: Page, edits: Sequence[Edit | LineEdit], visible: Callable[[str], str], words: Words
+    ) -> None:
         self._page = page
-        self._visible = visible
+        self._visible, self._words = visible, words
         self._spans: list[_Span] = []
         wanted = [with_lf(edit.old) for edit in edits if isinstance(edit, Edit)]
         self._found = Literals(page.plain, wanted)
@@ -92,7 +110,9 @@ class _Work:
         elif edit.old:
             self._replace(number, edit)
         elif self._page.text or len(self._edits) > 1:
-            raise InvalidParams(f"Edit {number}: `old` is empty. Give the text to replace, with its neighbours")
+            raise InvalidParams(
+                f"Edit {number}: {self._words.old} is empty. Give the text to replace, with its neighbours"
+            )
         else:
             self._spans.append(_Span(0, 0, number, edit.new, exact=True))
 
@@ -174,7 +194,7 @@ class _Work:
     ) -> None:
         if not found:
             close = nearest(self._page, with_lf(edit.old), self._visible)
-            raise InvalidParams(f"Edit {number}: `old` is not in the text. {close}", edit=number)
+            raise InvalidParams(f"Edit {number}: {self._words.old} is not in the text. {close}", edit=number)
         if not free:
             raise _overlap(number, self._taker(*found[0]) or 0)
         if edit.expected in ("all", len(free)):
@@ -182,8 +202,8 @@ class _Work:
         lines = [self._page.line_of(start) for start, _ in free]
         listed = ", ".join(map(str, lines[:_SHOWN])) + (", ..." if len(lines) > _SHOWN else "")
         raise InvalidParams(
-            f"Edit {number}: `old` stands in {len(lines)} places, not {edit.expected} (line {listed}). "
-            'Add neighbouring lines to `old`, or set `expected` to the number or to "all"',
+            f"Edit {number}: {self._words.old} stands in {len(lines)} places, not {edit.expected} (line {listed}). "
+            f"Add neighbouring lines to {self._words.old}{self._words.otherwise}",
             edit=number,
             lines=lines[:_SHOWN],
         )

@@ -68,6 +68,12 @@ class ToolContext:
         page: Page[Entry] = await self._ask(call)
         return page
 
+    async def folders(self, uri: str, *, depth: int | None = 0, most: int = 10_000) -> Sequence[Ref]:
+        """`uri`, if it is a folder that the caller may list, and such folders as many levels below it; None: all."""
+        call = self._child("folders", uri)._replace(arguments={"depth": depth, "most": most})
+        found: Sequence[Ref] = await self._ask(call)
+        return found
+
     async def stat(self, uri: str) -> Entry:
         entry: Entry = await self._ask(self._child("stat", uri))
         return entry
@@ -171,13 +177,24 @@ class ToolContext:
         call = self._child(op, uri)
         if to is not None:
             try:
-                arguments["to"] = Ref.parse(to)
+                arguments["to"] = self._parsed(to)
             except OctavoError as fault:
                 call = call._replace(fault=call.fault or fault)
         return await self._ask(call._replace(arguments=arguments))
 
+    def _parsed(self, uri: str) -> Ref:
+        """Whoever calls a tool writes paths: one that is outside may be meant as a relative one."""
+        ref = Ref.parse(uri)
+        if ref.absolute:
+            try:
+                self.canonical(ref)
+            except Forbidden:
+                what = f"{uri} is outside the folders that are served"
+                raise Forbidden(f"{what}; a path relative to them has no leading slash") from None
+        return ref
+
     def _child(self, op: Op, uri: str) -> Call:
         try:
-            return self.call.child(op, Ref.parse(uri), uri=uri)
+            return self.call.child(op, self._parsed(uri), uri=uri)
         except OctavoError as fault:  # the pipeline raises it, so that it is counted and recorded
             return self.call.child(op, _NOWHERE, uri=uri)._replace(fault=fault)

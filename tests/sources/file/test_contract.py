@@ -78,4 +78,5 @@ class TestUnderFaults(OnDisk, FaultSuite):
 
 def test_it_has_every_ability_but_writing() -> None:
     source = FileSource([FileRoot(Path("/"))], secret=b"")
-    assert abilities(source) == {"watch", "levels", "complete", "spell", "refuse", "stamp", "template", "search"}
+    reading = {"watch", "levels", "folders", "complete", "spell", "refuse", "stamp", "template", "search"}
+    assert abilities(source) == reading

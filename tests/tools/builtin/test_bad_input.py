@@ -186,10 +186,10 @@ async def test_an_edit_never_takes_back_what_changed_meanwhile(serve: Any, monke
     tools = await serve(files=FILES)
     file = tools.root / "a.txt"
 
-    def meanwhile(text: str, wanted: Any) -> Any:
+    def meanwhile(text: str, wanted: Any, **more: Any) -> Any:
         if file.read_text(encoding="utf-8") == FILES["a.txt"]:
             file.write_text("one\ntwo\nthree\nfour\n", encoding="utf-8")
-        return apply(text, wanted)
+        return apply(text, wanted, **more)
 
     monkeypatch.setattr("octavo.text.edits.apply", meanwhile)
     await tools("edit", target="a.txt", edits=[{"old": "two", "new": "2"}])

@@ -39,7 +39,7 @@ async def test_one_level_is_listed_with_folders_and_sizes(serve: Any) -> None:
     assert result.content[0].text.splitlines() == ["docs/", "readme.md  5 bytes", "src/", "한글/"]
 
 
-@pytest.mark.parametrize("target", ["docs", "/docs/", "file://docs", "file://docs/"])
+@pytest.mark.parametrize("target", ["docs", "docs/", "file://docs", "file://docs/"])
 async def test_a_folder_is_listed_to_a_depth(serve: Any, target: str) -> None:
     tools = await serve(files=TREE)
     assert await names(tools, target=target) == ["docs/a.md", "docs/deep"]
@@ -98,7 +98,7 @@ async def test_a_long_listing_stays_inside_of_the_budget(serve: Any) -> None:
 
 async def test_nothing_is_an_empty_list(serve: Any) -> None:
     tools = await serve()
-    assert await tools.data("list", target="missing") == {"entries": []}
+    assert await tools.data("list") == {"entries": []}
     with pytest.raises(InvalidParams):
         await tools("list", cursor="nonsense")
 
@@ -193,7 +193,9 @@ async def test_who_may_not_read_a_folder_sees_nothing_of_it(serve: Any) -> None:
     for form in ("flat", "tree"):
         said = await tools("list", who="brand", depth=0, form=form)
         assert "hr" not in said.content[0].text + str(said.structured)
-    assert (await tools.data("list", who="brand", target="hr"))["entries"] == []
+    for target in ("hr", "nowhere"):
+        with pytest.raises(NotFound, match=f"^Resource not found: file://{target}$"):
+            await tools.data("list", who="brand", target=target)
     assert len((await tools.data("search", who="brand", query="pay"))["files"]) == 1
     assert (await tools.data("search", who="brand", query="pay", kind="names"))["files"] == []
     result = await tools("read", who="brand", targets=["docs/a.md", "hr/pay.md"])
@@ -226,8 +228,8 @@ async def test_a_folder_is_seen_through_the_first_file_that_may_be_seen(serve: A
         if "cursor" not in page:
             break
         asked = {"cursor": page["cursor"]}
-    below = ["half/b.md", "open/b.md"] if depth == 2 else []
-    assert got == sorted([*below, "half", "open", "top.md"])
+    below = ["half/b.md", "open/b.md", "many/x", "many/y"] if depth == 2 else []
+    assert got == sorted([*below, "half", "many", "none", "open", "top.md"])
 
 
 async def test_folders_of_several_roots_are_one(serve: Any, tmp_path: Any) -> None:
@@ -239,12 +241,13 @@ async def test_folders_of_several_roots_are_one(serve: Any, tmp_path: Any) -> No
     assert [(await tools.data("list", limit=1))["entries"][0]["name"]] == ["d"]
 
 
-async def test_a_folder_whose_files_lead_nowhere_is_not_shown(serve: Any) -> None:
+async def test_a_folder_whose_files_lead_nowhere_is_empty(serve: Any) -> None:
     tools = await serve(files={"good/z.md": "z"})
     for folder in ("dead", "good"):
         (tools.root / folder).mkdir(exist_ok=True)
         (tools.root / folder / "a.md").symlink_to("nowhere.md")
-    assert await names(tools) == ["good"]
+    assert await names(tools) == ["dead", "good"]
+    assert await names(tools, target="dead") == []
 
 
 @pytest.mark.parametrize("spelling", ["relative", "absolute"])
@@ -255,16 +258,12 @@ async def test_targets_mean_the_same_in_every_spelling(serve: Any, spelling: str
     for target in ("", ".", "/", "file://", root, f"file://{root}"):
         assert (await tools.text("list", target=target)).splitlines()[:2] == ["docs/", "readme.md  5 bytes"]
         assert (await tools.text("search", query="beta", target=target)).splitlines()[0] == "docs/a.md"
-    for target in ("docs", "/docs", f"{root}/docs", f"file://{root}/docs"):
+    for target in ("docs", f"{root}/docs", f"file://{root}/docs"):
         assert (await tools.text("list", target=target)).splitlines() == ["a.md  18 bytes", "deep/"]
-        assert await tools.text("list_directory", path=target.replace("/docs", "docs", target == "/docs")) == (
-            "[FILE] a.md\n[DIR] deep"
-        )
-    for target in ("readme.md", "/readme.md", f"{root}/readme.md"):
+        assert await tools.text("list_directory", path=target) == "[FILE] a.md\n[DIR] deep"
+    for target in ("readme.md", f"{root}/readme.md"):
         assert await tools.text("read", target=target) == "hello"
     assert (await tools.text("list_directory", path=".")).splitlines()[0] == "[DIR] docs"
-    with pytest.raises(NotFound):
-        await tools("read", target="/etc/passwd")
     folder = (await tools.data("list"))["entries"][0]["uri"]
     assert (await tools.data("list", target=folder))["entries"][0]["name"] == "a.md"
 

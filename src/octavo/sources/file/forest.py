@@ -203,6 +203,11 @@ class Forest:
     def listed(self, place: Place, facts: Facts, *, shadowed: bool) -> Entry:
         return self._entry(self.address(place, shadowed=shadowed), place, facts)
 
+    def folder(self, place: Place) -> Ref:
+        """The address of a directory, which says in which root it is."""
+        own = self._addresses.of(place.names, place.root)
+        return (self._absolute and self._addresses.absolute(place.names, place.root)) or own
+
     def is_shadowed(self, place: Place) -> bool:
         return any(self.facts(Place(place.names, k)) is not None for k in range(place.root))
 

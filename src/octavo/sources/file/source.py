@@ -23,6 +23,7 @@ from octavo.sources.file.complete import Completer
 from octavo.sources.file.confine import Confinement
 from octavo.sources.file.entries import Digests
 from octavo.sources.file.faults import fault, forbidden, not_found, outside
+from octavo.sources.file.folders import folders
 from octavo.sources.file.forest import Forest
 from octavo.sources.file.forms import Forms, refuse_unknown_form
 from octavo.sources.file.hints import hints
@@ -193,6 +194,20 @@ class FileSource:
             return await self._in_thread(work, scope)
         finally:
             stop.set()  # a thread whose caller has gone away stops at the next directory
+
+    async def folders(self, scope: Ref, *, depth: int | None, limit: int) -> Sequence[Ref]:
+        where, forest, stop = self._addresses.where(scope), self._forest, threading.Event()
+        if not where.names:  # as far as a listing of the whole source goes
+            where = Where(self._listed, where.roots)
+            deeper = None if depth is None else depth - len(self._listed)
+            if deeper is not None and deeper < 0:
+                return ()
+            depth = deeper if self._list_recursive else 0
+        work = partial(folders, forest.trees, where, depth=depth, limit=max(1, limit), stop=stop.is_set)
+        try:
+            return [forest.folder(place) for place in await self._in_thread(work, scope)]
+        finally:
+            stop.set()
 
     async def search(
         self,

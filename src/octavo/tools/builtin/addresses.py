@@ -1,10 +1,9 @@
-"""From what a model writes to a URI: `docs/a.md`, `/docs/a.md`, `.`, a path of the machine or a URI; and back."""
+"""From what a model writes to a URI: `docs/a.md`, `.`, a path of the machine (`/srv/docs/a.md`) or a URI; and back."""
 
 from __future__ import annotations
 
 from typing import Final
 
-from octavo.core.errors import OctavoError
 from octavo.core.model import Entry
 from octavo.core.ref import Ref, is_scheme
 from octavo.tools.context import ToolContext
@@ -12,23 +11,13 @@ from octavo.tools.context import ToolContext
 _ESCAPES: Final = {ord(c): f"%{ord(c):02X}" for c in "%?#"}
 
 
-def address(ctx: ToolContext, target: str) -> str:
-    """A URI stays as it is, but for a slash at its end. Everything else is a path below `file://`, in which `%`, `?`
-    and `#` are parts of names; one that begins with a served folder of the machine is one of the machine. Whatever
-    is wrong with it, the pipeline refuses: `..` too."""
-    if target.startswith("/"):
-        absolute = f"file:///{_path(target)}"
-        try:
-            ctx.canonical(Ref.parse(absolute))
-        except OctavoError:  # outside of what is served: then the slash means all that is served
-            return _relative(target)
-        return absolute
+def address(target: str) -> str:
+    """A URI stays as it is, but for a slash at its end. Everything else is a path, in which `%`, `?` and `#` are parts
+    of names: with a slash at its beginning one of the machine, else one below `file://`; `/` alone is all that is
+    served. Whatever is wrong with it, the pipeline refuses: what is outside, and `..` too."""
+    if target.startswith("/") and (path := _path(target)):
+        return f"file:///{path}"
     return _relative(target)
-
-
-def local(path: str) -> str:
-    """As `address`, but a path that begins with a slash is always one of the machine."""
-    return f"file:///{_path(path)}" if path.startswith("/") else _relative(path)
 
 
 def with_parameter(uri: str, written: str) -> str:

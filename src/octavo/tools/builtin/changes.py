@@ -21,7 +21,7 @@ _GAP = "[gap: what happened since then is not known; list anew, then go on with 
 
 async def _changes(budget: Budget, ctx: ToolContext, asked: Mapping[str, Any]) -> ToolResult:
     target, after = asked.get("target"), asked.get("after")
-    news = await ctx.changes(address(ctx, target) if target else None, after=after, limit=asked.get("limit", 100))
+    news = await ctx.changes(address(target) if target else None, after=after, limit=asked.get("limit", 100))
     told, lines = _fitting(news, budget, latest=after is None)
     following, more = news.next, news.more
     if after is not None and len(told) < len(news.changes):

@@ -7,12 +7,14 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any, Final
 
-from octavo.core.errors import InvalidParams
+from octavo.core.errors import Forbidden, InvalidParams, NotFound
+from octavo.core.model import Edited
 from octavo.core.surface import ToolResult
 from octavo.text import edits, patch
 from octavo.text.diff import unified
 from octavo.tools.builtin import defining as d
 from octavo.tools.builtin.addresses import address
+from octavo.tools.builtin.kinds import instead
 from octavo.tools.builtin.room import Budget
 from octavo.tools.builtin.writing import IF_MATCH, STATED
 from octavo.tools.context import ToolContext
@@ -25,8 +27,15 @@ class Change:
     """What the edits make of a text; afterwards, where they applied. Called with the text as it is on disk, so it
     keeps nothing of it but numbers: what is reported goes the way that hides secrets."""
 
-    def __init__(self, wanted: Sequence[edits.Edit] | str, label: str, max_bytes: int) -> None:
-        self._wanted, self._label, self._max_bytes = wanted, label, max_bytes
+    def __init__(
+        self,
+        wanted: Sequence[edits.Edit] | str,
+        label: str,
+        max_bytes: int,
+        words: edits.Words = edits.USUAL,
+    ) -> None:
+        """`words` are what the caller's arguments are called."""
+        self._wanted, self._label, self._max_bytes, self._words = wanted, label, max_bytes, words
         self.places: list[dict[str, Any]] = []
         self.added = self.removed = 0
 
@@ -39,7 +48,7 @@ class Change:
     def _edited(self, text: str, wanted: Sequence[edits.Edit]) -> str:
         for edit in wanted:
             _refuse_marks(edit.new, there=text)
-        done = edits.apply(text, wanted)
+        done = edits.apply(text, wanted, words=self._words)
         self.places = [place._asdict() for place in done.places]
         return done.text
 
@@ -58,10 +67,17 @@ def _refuse_marks(new: str, *, there: str) -> None:
             raise InvalidParams(f"{mark} stands for a secret that you cannot see: edit other lines, and leave it out")
 
 
+async def edited(ctx: ToolContext, uri: str, change: Change, *, if_match: str | None = None, dry_run: bool) -> Edited:
+    try:
+        return await ctx.edit(uri, change, if_match=if_match, dry_run=dry_run)
+    except (NotFound, Forbidden) as absent:
+        raise await instead(ctx, uri, absent) from None
+
+
 async def _edit(budget: Budget, ctx: ToolContext, asked: Mapping[str, Any]) -> ToolResult:
-    uri, dry_run = address(ctx, asked["target"]), asked.get("dry_run", False)
+    uri, dry_run = address(asked["target"]), asked.get("dry_run", False)
     change = Change(_wanted(asked), uri, budget.any_text // 3)  # the diff is told twice, and there are the places
-    done = await ctx.edit(uri, change, if_match=asked.get("if_match"), dry_run=dry_run)
+    done = await edited(ctx, uri, change, if_match=asked.get("if_match"), dry_run=dry_run)
     entry, diff = done.entry, done.report
     known: dict[str, Any] = {
         "uri": str(entry.ref),

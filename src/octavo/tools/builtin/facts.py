@@ -15,6 +15,7 @@ from octavo.text.lines import endings, split
 from octavo.text.outline import outline
 from octavo.tools.builtin import defining as d
 from octavo.tools.builtin.addresses import address, below
+from octavo.tools.builtin.kinds import folders
 from octavo.tools.builtin.room import Budget, Room
 from octavo.tools.context import ToolContext
 from octavo.tools.registry import Tool
@@ -25,7 +26,7 @@ _ENDS: Final = {"\n": "LF", "\r\n": "CRLF", "\r": "CR"}
 
 
 async def _info(budget: Budget, ctx: ToolContext, asked: Mapping[str, Any]) -> ToolResult:
-    uri = address(ctx, asked["target"])
+    uri = address(asked["target"])
     try:
         entry = await ctx.stat(uri)
     except (NotFound, Forbidden) as absent:  # a folder is no resource, and its name has no extension to be served
@@ -62,11 +63,12 @@ async def _inside(ctx: ToolContext, uri: str) -> dict[str, Any]:
 
 async def _folder(ctx: ToolContext, uri: str, absent: OctavoError) -> ToolResult:
     page = await ctx.list(uri)
-    if not page.items:
+    if not page.items and not await ctx.folders(uri):
         raise absent
     scope = Ref.parse(uri)
     more = "at least " if page.cursor is not None else ""
     names = {below(ctx, entry.ref, scope)[:1] for entry in page.items}
+    names |= {one.names for one in await folders(ctx, uri, 1) if one.names}
     known = {"uri": uri, "name": scope.name, "type": "directory", "files": len(page.items)}
     return d.result(f"{uri} is a folder: {more}{len(page.items)} files, {more}{len(names)} entries at its top", known)
 

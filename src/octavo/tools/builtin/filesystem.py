@@ -13,18 +13,19 @@ from functools import partial
 from typing import Any, Final, NamedTuple
 
 from octavo.core.clock import iso
-from octavo.core.errors import Forbidden, InvalidParams, NotFound, OctavoError, TooLarge
+from octavo.core.errors import Conflict, Forbidden, InvalidParams, NotFound, OctavoError, TooLarge
 from octavo.core.surface import Block, Embedded, Hints, Text, ToolResult
-from octavo.text.edits import Edit
+from octavo.text.edits import Edit, Words
 from octavo.text.lines import body, split
 from octavo.tools.aliases import FILESYSTEM
 from octavo.tools.builtin import defining as d
-from octavo.tools.builtin.addresses import local
-from octavo.tools.builtin.editing import Change
+from octavo.tools.builtin.addresses import address, with_parameter
+from octavo.tools.builtin.editing import Change, edited
 from octavo.tools.builtin.folders import MORE, excluding, fully, matching, opened_folder, tree
+from octavo.tools.builtin.kinds import is_folder
 from octavo.tools.builtin.media import as_such, is_picture, only_a_link, smaller
 from octavo.tools.builtin.room import Budget, Media, Shares, first_lines, shortened
-from octavo.tools.builtin.whole import marked, whole_text
+from octavo.tools.builtin.whole import in_ranges, marked, whole_text
 from octavo.tools.context import ToolContext
 from octavo.tools.registry import Tool
 
@@ -48,12 +49,16 @@ Saying = Callable[[ToolContext, Asked], Awaitable[Told | str]]
 async def _read_text(budget: Budget, ctx: ToolContext, asked: Asked) -> Told:
     if "head" in asked and "tail" in asked:
         raise InvalidParams("Ask for head or for tail, not for both")
-    uri = local(asked["path"])
+    uri = address(asked["path"])
     part = {key: asked[key] for key in ("head", "tail") if key in asked}
     found, entry = await whole_text(ctx, uri, part, budget.beside(uri))
     if part and not found.goes_on:
         return Told(_without_last_end(found.text))
-    return Told(*marked(found, entry, uri))
+    return Told(*marked(found, entry, uri, f"head and tail give its ends, {in_ranges(uri)}"))
+
+
+def _as_text(uri: str) -> str:
+    return f"The resource {with_parameter(uri, 'as=text')}"
 
 
 def _without_last_end(text: str) -> str:
@@ -62,7 +67,7 @@ def _without_last_end(text: str) -> str:
 
 
 async def _read_media(media: Media, ctx: ToolContext, asked: Asked) -> ToolResult:
-    uri = local(asked["path"])
+    uri = address(asked["path"])
     try:
         content = await ctx.read(uri)
     except TooLarge:
@@ -73,7 +78,7 @@ async def _read_media(media: Media, ctx: ToolContext, asked: Asked) -> ToolResul
             return ToolResult(content=shown)
         if len(raw) <= media.max_bytes:
             return ToolResult(content=(Embedded(content, uri),))
-    found = await smaller(ctx, uri, entry, media) if is_picture(entry) else only_a_link(entry, uri)
+    found = await smaller(ctx, uri, entry, media) if is_picture(entry) else only_a_link(entry, uri, _as_text(uri))
     return ToolResult(content=found)
 
 
@@ -83,8 +88,8 @@ async def _read_several(budget: Budget, ctx: ToolContext, asked: Asked) -> str:
     for path in asked["paths"]:
         share, title = shares.next(), shortened(path, _TITLE)
         try:
-            found, _ = await whole_text(ctx, local(path), {}, share.beside(title))
-            text = f"{title}:\n{found.marked(' of the tool read')}\n"
+            found, _ = await whole_text(ctx, address(path), {}, share.beside(title))
+            text = f"{title}:\n{found.marked('read this file alone for more of it')}\n"
         except OctavoError as error:
             text = f"{title}: Error - {shortened(str(error), _TITLE)}"
         shares.spend([Text(f"{text}\n---\n")])
@@ -93,16 +98,15 @@ async def _read_several(budget: Budget, ctx: ToolContext, asked: Asked) -> str:
 
 
 async def _write(ctx: ToolContext, asked: Asked) -> str:
-    await ctx.write(local(asked["path"]), asked["content"])
+    await ctx.write(address(asked["path"]), asked["content"])
     return f"Successfully wrote to {asked['path']}"
 
 
 async def _edit(budget: Budget, ctx: ToolContext, asked: Asked) -> str:
     path = asked["path"]
-    change = Change(
-        [Edit(one["oldText"], one["newText"]) for one in asked["edits"]], path, budget.beside(path).any_text
-    )
-    done = await ctx.edit(local(path), change, dry_run=asked.get("dryRun", False))
+    wanted = [Edit(one["oldText"], one["newText"]) for one in asked["edits"]]
+    change = Change(wanted, path, budget.beside(path).any_text, Words("`oldText`", otherwise=""))
+    done = await edited(ctx, address(path), change, dry_run=asked.get("dryRun", False))
     fence = "```"
     while fence in done.report:
         fence += "`"
@@ -110,23 +114,37 @@ async def _edit(budget: Budget, ctx: ToolContext, asked: Asked) -> str:
 
 
 async def _create_directory(ctx: ToolContext, asked: Asked) -> str:
-    await ctx.make_directory(local(asked["path"]))
+    await ctx.make_directory(address(asked["path"]))
     return f"Successfully created directory {asked['path']}"
 
 
 async def _move(ctx: ToolContext, asked: Asked) -> str:
-    await ctx.move(local(asked["source"]), local(asked["destination"]))
+    to = address(asked["destination"])
+    try:
+        await ctx.move(address(asked["source"]), to)
+    except Conflict:
+        if not await _is_there(ctx, to):
+            raise
+        raise Conflict(f"{to} exists already: choose another name, or move that away first", uri=to) from None
     return f"Successfully moved {asked['source']} to {asked['destination']}"
 
 
+async def _is_there(ctx: ToolContext, uri: str) -> bool:
+    try:
+        await ctx.stat(uri)
+    except OctavoError:
+        return await is_folder(ctx, uri)
+    return True
+
+
 async def _list(budget: Budget, ctx: ToolContext, asked: Asked) -> str:
-    folder = await opened_folder(ctx, local(asked["path"]), depth=1)
+    folder = await opened_folder(ctx, address(asked["path"]), depth=1)
     lines = [f"{_kind(row.is_folder)} {row.names[-1]}" for row in folder.rows]
     return first_lines(lines + folder.note, budget, MORE)
 
 
 async def _list_with_sizes(budget: Budget, ctx: ToolContext, asked: Asked) -> str:
-    folder = await opened_folder(ctx, local(asked["path"]), depth=1)
+    folder = await opened_folder(ctx, address(asked["path"]), depth=1)
     rows = sorted(folder.rows, key=lambda row: -(row.size or 0)) if asked.get("sortBy") == "size" else folder.rows
     lines = [
         f"{_kind(row.is_folder)} {row.names[-1]:<30} {'' if row.is_folder else f'{_size(row.size or 0):>10}'}"
@@ -140,24 +158,24 @@ async def _list_with_sizes(budget: Budget, ctx: ToolContext, asked: Asked) -> st
 
 async def _tree(budget: Budget, ctx: ToolContext, asked: Asked) -> Told:
     text, note = await tree(
-        ctx, local(asked["path"]), excluding(asked.get("excludePatterns", ()), anywhere=True), budget
+        ctx, address(asked["path"]), excluding(asked.get("excludePatterns", ()), anywhere=True), budget
     )
     return Told(text, (Text(note),) if note else ())
 
 
 async def _search(roots: Sequence[str], budget: Budget, ctx: ToolContext, asked: Asked) -> str:
-    folder = await opened_folder(ctx, local(asked["path"]), depth=0)
+    folder = await opened_folder(ctx, address(asked["path"]), depth=0)
     fits, excluded = matching(asked["pattern"]), excluding(asked.get("excludePatterns", ()), anywhere=False)
     found = [fully(row.uri, roots) for row in folder.rows if fits(row.names) and not excluded(row.names)]
     return first_lines((found or ["No matches found"]) + folder.note, budget, MORE)
 
 
 async def _info(ctx: ToolContext, asked: Asked) -> str:
-    uri = local(asked["path"])
+    uri = address(asked["path"])
     try:
         entry = await ctx.stat(uri)
     except (NotFound, Forbidden):
-        if not (await ctx.list(uri, limit=1)).items:
+        if not await is_folder(ctx, uri):
             raise
         return "size: 0\nisDirectory: true\nisFile: false"
     modified = "" if entry.modified is None else f"modified: {iso(entry.modified)}\n"

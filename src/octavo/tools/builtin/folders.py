@@ -6,9 +6,12 @@ import json
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Final, NamedTuple
 
+from octavo.core.errors import InvalidParams
 from octavo.core.ref import Ref
 from octavo.text.patterns import path_pattern
-from octavo.tools.builtin.listing import LOOKS, Names, Rows, walked
+from octavo.tools.builtin.addresses import below
+from octavo.tools.builtin.kinds import folders, refuse_missing
+from octavo.tools.builtin.listing import LOOKS, Names, Row, Rows, walked
 from octavo.tools.builtin.room import Budget, Room
 from octavo.tools.context import ToolContext
 
@@ -29,15 +32,25 @@ class Folder(NamedTuple):
 
 
 async def opened_folder(ctx: ToolContext, uri: str, *, depth: int, most: int = LOOKS) -> Folder:
-    """`most` bounds what is looked at."""
-    rows, found, looks = Rows(ctx, uri, depth, None, ()), list[Item](), 0
+    """`most` bounds what is looked at. NotFound for what is not there, InvalidParams for a file."""
+    rows = Rows(ctx, uri, depth, folders=await folders(ctx, uri, depth))
+    found, looks = list[Item](), 0
     async for step in walked(ctx, uri, None, depth):
         looks += 1
         if looks > most:
             return Folder(found, [f"[only the first {most:,} files were looked at: name a folder below]"])
-        for names, uri_of_row, entry in rows.of(step.entry):
-            found.append(Item(names, uri_of_row, None if entry is None else entry.size, entry is None))
+        if looks == 1 and not below(ctx, step.entry.ref, Ref.parse(uri)):
+            raise InvalidParams(f"{uri} is a file, not a folder: read it, or name the folder above", uri=uri)
+        found += map(_item, rows.before(step.entry))
+        found += map(_item, rows.of(step.entry))
+    found += map(_item, rows.before(None))
+    if not found:
+        await refuse_missing(ctx, uri)
     return Folder(found, [])
+
+
+def _item(row: Row) -> Item:
+    return Item(row.names, row.uri, None if row.entry is None else row.entry.size, row.entry is None)
 
 
 async def tree(ctx: ToolContext, uri: str, excluded: Callable[[Names], bool], budget: Budget) -> tuple[str, str]:

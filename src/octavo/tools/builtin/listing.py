@@ -1,12 +1,13 @@
 """The tool `list`: files and folders below a target.
 
-Sources list files. Folders are seen from the paths of what is in them, so an empty one is not shown, nor one in which
-the caller may see nothing. A call looks at a bounded number of files and then gives a cursor.
+Sources list files. A folder is shown where the caller may list it, or may see something in it. A call looks at a
+bounded number of files and then gives a cursor.
 """
 
 from __future__ import annotations
 
 import json
+from bisect import bisect_right
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property, partial
 from itertools import takewhile
@@ -19,6 +20,7 @@ from octavo.core.surface import ToolResult
 from octavo.text.patterns import Pattern, path_pattern
 from octavo.tools.builtin import defining as d
 from octavo.tools.builtin.addresses import address, below
+from octavo.tools.builtin.kinds import Folder, folders, refuse_missing
 from octavo.tools.builtin.places import Walk
 from octavo.tools.builtin.room import Budget, Room
 from octavo.tools.context import ToolContext
@@ -26,8 +28,10 @@ from octavo.tools.registry import Tool
 
 LOOKS: Final = 10_000  # files that one call looks at
 _PAGE: Final = 100
+_NOTHING: Final = "The folder is empty: nothing is in it that you may see"
 
 Names = tuple[str, ...]
+_END: Final[Names] = ("\U0010ffff",)  # behind every name
 
 
 class Row(NamedTuple):
@@ -53,9 +57,18 @@ class Row(NamedTuple):
 class Rows:
     """What of a walk is shown: to a depth, by a pattern, each folder once."""
 
-    def __init__(self, ctx: ToolContext, uri: str, depth: int, pattern: Pattern | None, last: Names) -> None:
+    def __init__(
+        self,
+        ctx: ToolContext,
+        uri: str,
+        depth: int,
+        pattern: Pattern | None = None,
+        last: Names = (),
+        folders: Sequence[Folder] = (),
+    ) -> None:
         self._ctx, self._uri, self.depth, self._pattern = ctx, uri, depth, pattern
-        self.last = last  # the names of the file before: its folders are told already
+        self.last = last  # the names of what stands before: its folders are told already
+        self._folders = folders  # in order, as the files are
 
     @cached_property
     def _scope(self) -> Ref:
@@ -72,6 +85,16 @@ class Rows:
                 yield from self._shown(Row(names[:level], str(entry.ref._replace(segments=above, params=())), None))
         if not self.depth or folders < self.depth:
             yield from self._shown(Row(names, str(entry.ref), entry))
+
+    def before(self, entry: Entry | None) -> Iterator[Row]:
+        """The folders that stand before a file, or before the end: `last` is that of the row, while it is looked at."""
+        end = _END if entry is None else below(self._ctx, entry.ref, self._scope)
+        for at in range(bisect_right(self._folders, self.last, key=lambda one: one.names), len(self._folders)):
+            folder = self._folders[at]
+            if folder.names >= end:
+                return
+            self.last = folder.names
+            yield from self._shown(Row(folder.names, folder.uri, None))
 
     def _shown(self, row: Row) -> Iterator[Row]:
         if self._pattern is None or self._pattern.search("\0".join(row.names).encode()):
@@ -106,9 +129,9 @@ class Answer:
         self._above = above
         return True
 
-    def result(self, cursor: str | None, note: str = "") -> ToolResult:
+    def result(self, cursor: str | None, note: str = "", *, nothing: str = _NOTHING) -> ToolResult:
         structured: dict[str, Any] = {"entries": self.entries}
-        lines = self.lines or ["Nothing is here that you may see"]
+        lines = self.lines or [nothing]
         if cursor is not None:
             structured["cursor"] = cursor
             lines = [*lines, f"[more: call again with cursor: {cursor}]"]
@@ -125,28 +148,53 @@ class Answer:
 
 
 async def _list(budget: Budget, ctx: ToolContext, asked: Mapping[str, Any]) -> ToolResult:
-    uri = address(ctx, asked.get("target", ""))
+    uri = address(asked.get("target", ""))
     depth, sort, form = asked.get("depth", 1), asked.get("sort", "name"), asked.get("form", "flat")
     pattern = path_pattern((asked["pattern"],)) if "pattern" in asked else None
     answer = Answer(form, asked.get("limit", 100), budget)
     cursor = asked.get("cursor")
+    if sort != "name" and form == "tree":
+        raise InvalidParams("A tree is ordered by name; ask for form: flat to sort by something else")
+    known = await folders(ctx, uri, depth) if depth else []  # of everything below, only those with something in them
     if sort != "name":
-        if form == "tree":
-            raise InvalidParams("A tree is ordered by name; ask for form: flat to sort by something else")
-        return await _sorted(ctx, uri, Rows(ctx, uri, depth, pattern, ()), sort, answer, cursor)
-    inner, last = ctx.opened(cursor, (str, type(None)), list) if cursor is not None else (None, [])
-    rows = Rows(ctx, uri, depth, pattern, tuple(map(str, last)))
-    walk = walked(ctx, uri, inner, depth)
+        note, place = await _sorted(ctx, uri, Rows(ctx, uri, depth, pattern, folders=known), sort, answer, cursor)
+    else:
+        note, place = "", await _in_order(ctx, uri, Rows(ctx, uri, depth, pattern, folders=known), answer, cursor)
+    if answer.entries or place is not None or cursor is not None:
+        return answer.result(place, note)
+    await refuse_missing(ctx, uri)
+    return answer.result(None, note, nothing=_NOTHING if pattern is None else "Nothing here fits the pattern")
+
+
+async def _in_order(ctx: ToolContext, uri: str, rows: Rows, answer: Answer, cursor: str | None) -> str | None:
+    """Gives the cursor with which the next answer begins: a place among the files, or 0 behind the last of them, and
+    the names that were told last."""
+    inner, last = ctx.opened(cursor, (str, type(None), int), list) if cursor is not None else (None, [])
+    rows.last = tuple(map(str, last))
     looks = 0
-    async for step in walk:
-        before = rows.last
-        looks += 1
-        if looks > LOOKS or not answer.takes([*rows.of(step.entry)]):
-            return answer.result(ctx.sealed(await walk.before(step), before))
-    return answer.result(None)
+    if not isinstance(inner, int):
+        walk = walked(ctx, uri, inner, rows.depth)
+        async for step in walk:
+            looks += 1
+            told = rows.last
+            for row in rows.before(step.entry):
+                if not answer.takes([row]):
+                    return ctx.sealed(await walk.before(step), told)
+                told = rows.last
+            told = rows.last
+            if looks > LOOKS or not answer.takes([*rows.of(step.entry)]):
+                return ctx.sealed(await walk.before(step), told)
+    told = rows.last
+    for row in rows.before(None):
+        if not answer.takes([row]):
+            return ctx.sealed(0, told)
+        told = rows.last
+    return None
 
 
-async def _sorted(ctx: ToolContext, uri: str, rows: Rows, sort: str, answer: Answer, cursor: str | None) -> ToolResult:
+async def _sorted(
+    ctx: ToolContext, uri: str, rows: Rows, sort: str, answer: Answer, cursor: str | None
+) -> tuple[str, str | None]:
     begin: int = ctx.opened(cursor, int)[0] if cursor is not None else 0
     found: list[Row] = []
     looks, note = 0, ""
@@ -155,12 +203,14 @@ async def _sorted(ctx: ToolContext, uri: str, rows: Rows, sort: str, answer: Ans
         if looks > LOOKS:
             note = f"[sorted among the first {LOOKS:,} files only: list a folder of it]"
             break
+        found += rows.before(step.entry)
         found += rows.of(step.entry)
+    found += rows.before(None)
     found.sort(key=lambda row: getattr(row.entry, sort, None) or 0, reverse=True)
     for number, row in enumerate(found[begin:], begin):
         if not answer.takes([row]):
-            return answer.result(ctx.sealed(number), note)
-    return answer.result(None, note)
+            return note, ctx.sealed(number)
+    return note, None
 
 
 def walked(ctx: ToolContext, uri: str, cursor: str | None, depth: int) -> Walk:

@@ -44,10 +44,11 @@ async def smaller(ctx: ToolContext, uri: str, entry: Entry, media: Media) -> tup
     return (Image(body, content.entry.mime_type), note, Link(entry, uri))
 
 
-def only_a_link(entry: Entry, uri: str) -> tuple[Block, ...]:
+def only_a_link(entry: Entry, uri: str, as_text: str = 'as: "text"') -> tuple[Block, ...]:
+    """`as_text` is how the text of a document is asked for."""
     sentence = f"{entry.name} is no text: {entry.mime_type}, {d.sized(entry.size)}."
     if entry.mime_type.startswith("application/"):
-        sentence += ' as: "text" gives the text of documents (PDF, Office, HWPX, notebooks).'
+        sentence += f" {as_text} gives the text of documents (PDF, Office, HWPX, notebooks)."
     elif entry.mime_type.startswith("audio/"):
         sentence += " It is larger than an answer may be: read it as a resource, in ranges."
     return (Text(sentence), Link(entry, uri))

@@ -14,13 +14,13 @@ from octavo.tools.registry import Tool
 
 
 async def _move(ctx: ToolContext, asked: Mapping[str, Any]) -> ToolResult:
-    uri, to = address(ctx, asked["target"]), address(ctx, asked["to"])
+    uri, to = address(asked["target"]), address(asked["to"])
     entry = await ctx.move(uri, to, if_match=asked.get("if_match"), overwrite=asked.get("overwrite", False))
     return stated(entry, f"Moved {uri} to {entry.ref}")
 
 
 async def _copy(ctx: ToolContext, asked: Mapping[str, Any]) -> ToolResult:
-    uri, to = address(ctx, asked["target"]), address(ctx, asked["to"])
+    uri, to = address(asked["target"]), address(asked["to"])
     entry = await ctx.copy(uri, to, overwrite=asked.get("overwrite", False))
     return stated(entry, f"Copied {uri} to {entry.ref}")
 

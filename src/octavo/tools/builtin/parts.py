@@ -21,12 +21,12 @@ class Piece(NamedTuple):
     text: str
     goes_on: str = ""
 
-    def marked(self, of: str = "") -> str:
-        """`of` says where those arguments belong to, for a tool that has none such."""
+    def marked(self, otherwise: str = "") -> str:
+        """`otherwise` says how to go on, for a tool that has no such arguments."""
         if not self.goes_on:
             return self.text
         end = "" if not self.text or self.text.endswith("\n") else "\n"
-        return f"{self.text}{end}[cut here: read on with {self.goes_on}{of}]"
+        return f"{self.text}{end}[cut here: {otherwise or f'read on with {self.goes_on}'}]"
 
 
 def the_one_part(asked: Mapping[str, Any]) -> str | None:

@@ -8,12 +8,13 @@ from functools import partial
 from typing import Any, Final, NamedTuple
 from urllib.parse import quote
 
-from octavo.core.errors import InvalidParams, OctavoError, TooLarge
+from octavo.core.errors import Forbidden, InvalidParams, NotFound, OctavoError, TooLarge
 from octavo.core.model import Content, Entry
 from octavo.core.surface import Block, Link, Text, ToolResult
 from octavo.text.budget import tokens
 from octavo.tools.builtin import defining as d
 from octavo.tools.builtin.addresses import address, with_parameter
+from octavo.tools.builtin.kinds import instead
 from octavo.tools.builtin.large import Binary, large_piece
 from octavo.tools.builtin.media import as_such, is_picture, only_a_link, smaller
 from octavo.tools.builtin.parts import Piece, outlined, piece
@@ -56,7 +57,10 @@ class _Read(NamedTuple):
         for name in ("as", "encoding"):
             if name in self.asked:
                 uri = with_parameter(uri, f"{name}={quote(self.asked[name], safe='')}")
-        return await self.ctx.read(uri)
+        try:
+            return await self.ctx.read(uri)
+        except (NotFound, Forbidden) as absent:
+            raise await instead(self.ctx, self.uri, absent) from None
 
     async def _of_bytes(self, entry: Entry, body: bytes, media: Media) -> tuple[Block, ...]:
         shown = as_such(entry, body, media)
@@ -91,9 +95,9 @@ async def _read(budget: Budget, media: Media, ctx: ToolContext, asked: Mapping[s
     if asked.get("shape") == "resource":
         if len(targets) > 1:
             raise InvalidParams("shape: resource gives one resource: read several one by one")
-        return await _resource(_Read(ctx, address(ctx, targets[0]), asked), budget)
+        return await _resource(_Read(ctx, address(targets[0]), asked), budget)
     if len(targets) == 1:
-        return ToolResult(content=await _Read(ctx, address(ctx, targets[0]), asked).blocks(budget, media))
+        return ToolResult(content=await _Read(ctx, address(targets[0]), asked).blocks(budget, media))
     return await _several(ctx, targets, asked, budget, Media(media.max_bytes // len(targets)))
 
 
@@ -107,7 +111,7 @@ async def _several(
         share = shares.next()
         head = f"==> {shortened(target, _TITLE)} <=="
         try:
-            found = await _Read(ctx, address(ctx, target), asked).blocks(share.beside(head), media)
+            found = await _Read(ctx, address(target), asked).blocks(share.beside(head), media)
         except OctavoError as error:
             failed += 1
             found = (Text(shortened(f"{type(error).__name__}: {error}", _TITLE)),)

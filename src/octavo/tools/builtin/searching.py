@@ -18,6 +18,7 @@ from octavo.core.surface import ToolResult
 from octavo.text.hits import Hit, matches
 from octavo.tools.builtin import defining as d
 from octavo.tools.builtin.addresses import address, path_of
+from octavo.tools.builtin.kinds import refuse_missing
 from octavo.tools.builtin.large import Binary, Large
 from octavo.tools.builtin.places import Step, Walk
 from octavo.tools.builtin.room import Budget, Room
@@ -60,26 +61,34 @@ class Answer:
 
 
 async def _search(budget: Budget, ctx: ToolContext, asked: Mapping[str, Any]) -> ToolResult:
-    uri, text = address(ctx, asked.get("target", "")), asked["query"]
+    uri, text = address(asked.get("target", "")), asked["query"]
     inner: str | None = ctx.opened(asked["cursor"], (str, type(None)))[0] if "cursor" in asked else None
     answer = Answer(asked.get("limit", 100), budget)
     if asked.get("kind") == "names":
         names = NameQuery(text)
         walk = Walk(lambda at, n: ctx.search(uri, names, cursor=at, limit=n), inner, page=_NAMES_PAGE)
-        async for step in walk:
-            if not answer.takes(d.facts(step.entry), [path_of(ctx, step.entry)], 1):
-                return answer.result(ctx.sealed(await walk.before(step)))
-        return answer.result(None)
-    query = ContentQuery(
-        text=text,
-        regex=asked.get("regex", False),
-        case=asked.get("case", "smart"),
-        word=asked.get("word", False),
-        include=tuple(asked.get("include", ())),
-        exclude=tuple(asked.get("exclude", ())),
-    )
-    walk = Walk(lambda at, n: ctx.search(uri, query, cursor=at, limit=n), inner, page=_READ_PAGE)
-    return await _in_contents(ctx, walk, query, asked.get("context", 0), answer)
+        result = await _in_names(ctx, walk, answer)
+    else:
+        query = ContentQuery(
+            text=text,
+            regex=asked.get("regex", False),
+            case=asked.get("case", "smart"),
+            word=asked.get("word", False),
+            include=tuple(asked.get("include", ())),
+            exclude=tuple(asked.get("exclude", ())),
+        )
+        walk = Walk(lambda at, n: ctx.search(uri, query, cursor=at, limit=n), inner, page=_READ_PAGE)
+        result = await _in_contents(ctx, walk, query, asked.get("context", 0), answer)
+    if not answer.files:
+        await refuse_missing(ctx, uri)
+    return result
+
+
+async def _in_names(ctx: ToolContext, walk: Walk, answer: Answer) -> ToolResult:
+    async for step in walk:
+        if not answer.takes(d.facts(step.entry), [path_of(ctx, step.entry)], 1):
+            return answer.result(ctx.sealed(await walk.before(step)))
+    return answer.result(None)
 
 
 async def _in_contents(ctx: ToolContext, walk: Walk, query: ContentQuery, context: int, answer: Answer) -> ToolResult:

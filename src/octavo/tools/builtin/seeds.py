@@ -14,7 +14,7 @@ from octavo.tools.aliases import SEED
 from octavo.tools.builtin import defining as d
 from octavo.tools.builtin.addresses import address
 from octavo.tools.builtin.room import Budget
-from octavo.tools.builtin.whole import marked, whole_text
+from octavo.tools.builtin.whole import in_ranges, marked, whole_text
 from octavo.tools.context import ToolContext
 from octavo.tools.registry import Tool
 
@@ -22,25 +22,25 @@ CANONICAL: Final = SEED
 
 
 async def _read(budget: Budget, ctx: ToolContext, asked: Mapping[str, Any]) -> ToolResult:
-    uri = address(ctx, asked["path"])
+    uri = address(asked["path"])
     found, entry = await whole_text(ctx, uri, {}, budget.beside(uri))
-    text, beside = marked(found, entry, uri)
+    text, beside = marked(found, entry, uri, in_ranges(uri))
     return ToolResult(content=(Text(text), *beside))
 
 
 async def _write(ctx: ToolContext, asked: Mapping[str, Any]) -> ToolResult:
-    entry = await ctx.write(address(ctx, asked["path"]), asked["content"])
+    entry = await ctx.write(address(asked["path"]), asked["content"])
     return _said(f"Wrote {entry.ref}")
 
 
 async def _create_directory(ctx: ToolContext, asked: Mapping[str, Any]) -> ToolResult:
-    uri = address(ctx, asked["path"])
+    uri = address(asked["path"])
     await ctx.make_directory(uri)
     return _said(f"{uri} is a folder")
 
 
 async def _delete(ctx: ToolContext, asked: Mapping[str, Any]) -> ToolResult:
-    uri = address(ctx, asked["path"])
+    uri = address(asked["path"])
     await ctx.delete(uri)
     return _said(f"Deleted {uri}")
 

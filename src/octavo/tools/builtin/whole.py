@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from octavo.core.errors import InvalidParams, TooLarge
+from octavo.core.errors import Forbidden, InvalidParams, NotFound, TooLarge
 from octavo.core.model import Entry
 from octavo.core.surface import Block, Link
+from octavo.tools.builtin.addresses import with_parameter
+from octavo.tools.builtin.kinds import instead
 from octavo.tools.builtin.large import Binary, large_piece
 from octavo.tools.builtin.parts import Piece, piece
 from octavo.tools.builtin.room import Budget
@@ -18,23 +20,33 @@ async def whole_text(ctx: ToolContext, uri: str, asked: Mapping[str, Any], budge
     """`asked` may have a head or a tail. Raises InvalidParams for what is no text."""
     try:
         content = await ctx.read(uri)
+    except (NotFound, Forbidden) as absent:
+        raise await instead(ctx, uri, absent) from None
     except TooLarge as refusal:
         entry = await ctx.stat(uri)
         try:
             return await large_piece(ctx, uri, asked, refusal, budget), entry
         except Binary:
-            raise _no_text(entry) from None
+            raise _no_text(entry, uri) from None
     if isinstance(content.body, bytes):
-        raise _no_text(content.entry)
+        raise _no_text(content.entry, uri)
     return piece(content.body, content.entry.mime_type, asked, budget), content.entry
 
 
-def marked(found: Piece, entry: Entry, uri: str) -> tuple[str, tuple[Block, ...]]:
-    """The text, and a link to the whole where it is not."""
+def marked(found: Piece, entry: Entry, uri: str, how: str) -> tuple[str, tuple[Block, ...]]:
+    """The text, and where it is not the whole how to read on, and a link."""
     if not found.goes_on:
         return found.text, ()
-    return found.marked(" of the tool read"), (Link(entry, uri),)
+    return found.marked(how), (Link(entry, uri),)
 
 
-def _no_text(entry: Entry) -> InvalidParams:
-    return InvalidParams(f"{entry.name} is no text, but {entry.mime_type}: use the tool read, or read_media_file")
+def in_ranges(uri: str) -> str:
+    """How to read on where no tool may be there that gives parts."""
+    return f"the resource {with_parameter(uri, 'range=FROM-TO')} gives any bytes of it"
+
+
+def _no_text(entry: Entry, uri: str) -> InvalidParams:
+    how = "read it as a resource"
+    if entry.mime_type.startswith("application/"):
+        how += f"; {with_parameter(uri, 'as=text')} is the text of documents"
+    return InvalidParams(f"{entry.name} is no text, but {entry.mime_type}: {how}", uri=uri)

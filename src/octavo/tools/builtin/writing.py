@@ -30,7 +30,7 @@ def stated(entry: Entry, sentence: str) -> ToolResult:
 async def _write(ctx: ToolContext, asked: Mapping[str, Any]) -> ToolResult:
     mode = asked.get("mode", "upsert")
     entry = await ctx.write(
-        address(ctx, asked["target"]),
+        address(asked["target"]),
         _body(asked),
         if_match=asked.get("if_match"),
         mode=mode,
@@ -55,13 +55,13 @@ def _body(asked: Mapping[str, Any]) -> str | bytes:
 
 
 async def _delete(ctx: ToolContext, asked: Mapping[str, Any]) -> ToolResult:
-    uri = address(ctx, asked["target"])
+    uri = address(asked["target"])
     await ctx.delete(uri, if_match=asked.get("if_match"))
     return d.result(f"Deleted {uri}; undo brings it back", {"uri": uri})
 
 
 async def _create_directory(ctx: ToolContext, asked: Mapping[str, Any]) -> ToolResult:
-    uri = address(ctx, asked["target"])
+    uri = address(asked["target"])
     await ctx.make_directory(uri)
     return d.result(f"{uri} is a folder", {"uri": uri})
 
