@@ -91,7 +91,7 @@ def test_the_kernel_refuses_what_no_configuration_names(place: Place) -> None:
         ("move", docs / "a.md"),
         ("write", place.base / "octavo.yaml"),
         ("write", place.base / "plugins/attempt.py"),
-        ("link", work / "link"),
+        ("link", docs / "link"),
         ("run", "/bin/ls"),
         ("run", "/bin/sh"),
     ]

@@ -541,9 +541,9 @@ async def test_what_is_not_kept_has_the_callers_deadline_too(shop: Shop, op: Op)
     assert shop.source.cancelled == 1
 
 
-@pytest.mark.parametrize("op", ["invoke", "render"])
-async def test_a_tool_may_take_longer_than_a_read(shop: Shop, op: Op) -> None:
-    """The limit of a tool stands in its definition."""
+@pytest.mark.parametrize("op", ["invoke", "render", "write", "edit", "delete", "move", "copy", "make", "undo"])
+async def test_a_tool_or_a_change_may_take_longer_than_a_read(shop: Shop, op: Op) -> None:
+    """The limit of a tool stands in its definition, and a change that has begun has none."""
     task = await shop.begun(a_call(op=op, timeout=0.0))
     await settled()
     shop.source.gate.set()

@@ -10,7 +10,7 @@ import pytest
 
 from octavo.core.clock import FrozenClock
 from octavo.core.errors import NotFound, OctavoError, SourceUnavailable, Timeout
-from octavo.core.model import Call, Op, Principal, Trail
+from octavo.core.model import CHANGING, Call, Op, Principal, Trail
 from octavo.core.ref import Ref
 from octavo.pipeline.throttle import Limits, Throttle
 
@@ -204,6 +204,31 @@ async def test_a_source_that_hangs_is_a_timeout_and_is_not_asked_again(throttle:
     error = await fails(throttle, hang, a_call(timeout=0.0))
     assert isinstance(error, Timeout)
     assert (error.data, pauses.taken) == ({"source": "notion"}, [])
+
+
+@pytest.mark.parametrize("op", sorted(CHANGING))
+async def test_a_change_that_has_begun_is_never_abandoned(throttle: Throttle, op: Op) -> None:
+    """Told as failed, it would happen nevertheless."""
+    begun, goes_on = asyncio.Event(), asyncio.Event()
+
+    async def slow(call: Call) -> str:
+        begun.set()
+        await goes_on.wait()
+        return "done"
+
+    task = asyncio.ensure_future(throttle(a_call(op, timeout=0.0), slow))
+    async with asyncio.timeout(5):
+        await begun.wait()
+        for _ in range(9):
+            await asyncio.sleep(0)  # past its deadline
+        goes_on.set()
+        assert await task == "done"
+
+
+async def test_a_source_that_cannot_be_changed_can_still_be_read(throttle: Throttle) -> None:
+    for _ in range(20):
+        await fails(throttle, Source(SourceUnavailable("no space")), a_call("write"))
+    assert throttle.open_sources() == ()
 
 
 async def test_short_deadlines_of_one_caller_do_not_open_the_breaker(throttle: Throttle) -> None:

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Mapping
 from typing import Any
 
 import pytest
 
+from octavo.core.effort import step
 from octavo.core.errors import Forbidden, InvalidParams, OctavoError
 from octavo.core.model import Call, Content, Entry, Page, Principal, Trail
 from octavo.core.ref import Ref
 from octavo.core.surface import Hints, PromptResult, ToolInfo
+from octavo.tools import context
 from octavo.tools.context import NoWire, ToolContext
 from octavo.tools.registry import Tool, ToolRegistry
 
@@ -89,6 +92,20 @@ async def test_progress_reaches_the_client_that_waits(pipeline: Pipeline, call: 
     await ToolContext(call, pipeline).progress(1, 2, "half")
     assert client.told == [(1, 2, "half")]
     await ToolContext(call._replace(channel=None), pipeline).progress(1)  # nobody waits: nothing happens
+
+
+async def test_a_long_change_tells_how_far_it_is(call: Call, client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(context, "_BEAT", 0)
+
+    async def slow(asked: Call) -> None:
+        for _ in range(3):
+            step("copied")
+        while not client.told:
+            await asyncio.sleep(0)
+
+    async with asyncio.timeout(5):
+        await ToolContext(call, slow).delete("file://folder")
+    assert client.told[0] == (3, None, "3 files copied")
 
 
 async def test_only_a_plugin_marked_for_it_sees_the_wire(pipeline: Pipeline, call: Call, client: Client) -> None:

@@ -210,6 +210,30 @@ async def test_a_tool_that_takes_too_long_is_stopped_and_cleans_up() -> None:
     assert stopped.is_set()
 
 
+async def test_a_change_that_a_tool_has_begun_is_awaited_and_the_deadline_holds_again_after_it() -> None:
+    changed = list[str]()
+
+    async def pipeline(call: Call) -> None:
+        for _ in range(9):
+            await asyncio.sleep(0)  # longer than the tool may take
+        changed.append(call.op)
+
+    async def changes(ctx: ToolContext, arguments: Mapping[str, Any]) -> str:
+        await ctx.delete("file://a")
+        await ctx.delete("file://b")
+        if arguments["name"] == "hang":
+            await asyncio.Event().wait()
+        return "Deleted"
+
+    tools = registry(Tool(info(timeout=0.0), changes))
+    tools.bind(pipeline)
+    with anyio.fail_after(5):
+        assert (await tools.invoke(calling("greet", name="x"))).content == (Text("Deleted"),)
+        with pytest.raises(Timeout):
+            await tools.invoke(calling("greet", name="hang"))
+    assert changed == ["delete"] * 4
+
+
 async def test_a_timeout_of_the_tools_own_is_not_taken_for_the_limit() -> None:
     async def handler(ctx: ToolContext, arguments: Mapping[str, Any]) -> str:
         raise TimeoutError("mine")

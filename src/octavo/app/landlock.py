@@ -21,11 +21,12 @@ REMOVE_DIR: Final = 1 << 4
 REMOVE_FILE: Final = 1 << 5
 MAKE_DIR: Final = 1 << 7
 MAKE_REG: Final = 1 << 8
+MAKE_SYM: Final = 1 << 12  # a folder that is deleted and brought back may hold links
 REFER: Final = 1 << 13
 TRUNCATE: Final = 1 << 14
 
 READ: Final = READ_FILE | READ_DIR
-WRITE: Final = READ | WRITE_FILE | REMOVE_DIR | REMOVE_FILE | MAKE_DIR | MAKE_REG | REFER | TRUNCATE
+WRITE: Final = READ | WRITE_FILE | REMOVE_DIR | REMOVE_FILE | MAKE_DIR | MAKE_REG | MAKE_SYM | REFER | TRUNCATE
 _OF_FILES: Final = EXECUTE | WRITE_FILE | READ_FILE | TRUNCATE  # what a rule on a single file may grant
 # What each version of the interface can refuse; an older kernel is asked for no more than it knows.
 _HANDLED: Final = {1: (1 << 13) - 1, 2: (1 << 14) - 1, 3: (1 << 15) - 1}

@@ -10,7 +10,7 @@ from octavo.core.glob import Glob
 from octavo.core.model import NOTHING, VERB_OF, Call, Entry, Page, Past, Principal, Verb
 from octavo.core.ports import Next, Reply, settled
 from octavo.core.ref import Ref
-from octavo.pipeline.refusals import refusal
+from octavo.pipeline.refusals import refusal, told
 from octavo.pipeline.rulebook import CLOSED, Decision
 
 _FINDING: tuple[Verb, ...] = ("search", "read")
@@ -67,14 +67,12 @@ async def arrange(judge: Judge, call: Call, call_next: Next, *, page: int) -> Re
     much of it is looked at in one go; 0 where there are no rules to hold it against."""
     if call.op == "undo":
         return await _undo(judge, call, call_next)
-    verb, to = VERB_OF[call.op], call.arguments.get("to")
+    verb, asked = VERB_OF[call.op], call.arguments.get("to")
     _demand(judge, call, verb, call.ref)
-    if to is not None:
-        to = judge.canonical(to)
-        if to.scheme != call.ref.scheme:
-            raise InvalidParams("Both ends of a move or a copy are in one source", uri=call.uri)
-        _demand(judge, call, "write", to)
-        call = call._replace(arguments={**call.arguments, "to": to})
+    target = None if asked is None else _other_end(judge, call, asked)
+    if target is not None:
+        _demand(judge, target, "write", target.ref)
+        call = call._replace(arguments={**call.arguments, "to": target.ref})
     cursor: str | None = None
     while page:
         below = call.at(call.ref, cursor, page)._replace(op="list", arguments=NOTHING)
@@ -82,13 +80,29 @@ async def arrange(judge: Judge, call: Call, call_next: Next, *, page: int) -> Re
         for entry in found.items:
             ref = judge.canonical(entry.ref)
             _demand(judge, call, verb, ref)
-            if to is not None:
+            if target is not None:
                 names = ref.segments[len(call.ref.segments) :]
-                _demand(judge, call, "write", to._replace(segments=to.segments + names))
+                _demand(judge, target, "write", target.ref._replace(segments=target.ref.segments + names))
         cursor = found.cursor
         if cursor is None:
             break
-    return await settled(call_next(call))
+    try:
+        return await settled(call_next(call))
+    except OctavoError as fault:
+        if target is not None and fault.data.get("uri") == str(target.ref) != str(call.ref):
+            raise Refused(told(target, fault)) from None
+        raise
+
+
+def _other_end(judge: Judge, call: Call, asked: Ref) -> Call:
+    """Where a move or a copy goes, as the write that it is: a refusal of it names this address, not the first one."""
+    target = call._replace(op="write", ref=asked, uri=str(asked))
+    if asked.scheme != call.ref.scheme:
+        raise InvalidParams("Both ends of a move or a copy are in one source", uri=call.uri)
+    try:
+        return target._replace(ref=judge.canonical(asked))
+    except OctavoError as outside:
+        raise Refused(told(target, outside)) from None
 
 
 async def _undo(judge: Judge, call: Call, call_next: Next) -> Reply:

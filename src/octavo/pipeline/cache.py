@@ -18,7 +18,7 @@ from typing import Any, Protocol, TypeAlias, cast
 
 from octavo.core.clock import Clock
 from octavo.core.errors import OctavoError, SourceUnavailable, Timeout
-from octavo.core.model import FEED, Call, Change, Content, Entry, Page
+from octavo.core.model import CHANGING, FEED, Call, Change, Content, Entry, Page
 from octavo.core.ports import Next, Reply, settled
 from octavo.core.ref import Ref
 
@@ -75,8 +75,9 @@ class Cache:
         elif op == "list":
             key = (ref, call.cursor, call.limit, call.arguments.get("depth"), self._redaction)
         else:
-            # Tools and prompts bring their own time limits; everything else has the caller's.
-            timeout = None if op in ("invoke", "render") else call.timeout
+            # Tools and prompts bring their own time limits; everything else has the caller's. A change that has
+            # begun ends when it ends: told as failed, it would happen nevertheless.
+            timeout = None if op in CHANGING or op in ("invoke", "render") else call.timeout
             return _alone(call, call_next, timeout)
         kept = self._kept.get(key)
         if kept is not None:

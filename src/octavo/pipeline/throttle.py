@@ -153,11 +153,14 @@ class Throttle:
         try:
             async with scope, gate.slots:
                 inside = True
-                scope.reschedule(asyncio.get_running_loop().time() + call.timeout)
+                # Nobody walks away from a change that has begun: it would be told as failed, and happen.
+                changing = call.op in CHANGING
+                scope.reschedule(None if changing else asyncio.get_running_loop().time() + call.timeout)
                 reply = await call_next(call)
         except OctavoError as error:
             if isinstance(error, SourceUnavailable) or (isinstance(error, Timeout) and error.telling):
-                self._failed(gate, scheme)
+                if call.op not in CHANGING:  # no space, or no journal: it can still be read
+                    self._failed(gate, scheme)
             else:
                 gate.failures = 0  # it answered
             raise

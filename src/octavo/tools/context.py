@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import secrets
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
+from contextlib import asynccontextmanager, contextmanager
+from typing import Any, Final
 
+from octavo.core.effort import Effort
 from octavo.core.errors import Forbidden, InvalidParams, OctavoError
 from octavo.core.model import EVERYTHING, NOTHING, Call, Content, Edited, Entry, News, Op, Page, Principal, Undone
 from octavo.core.ports import Ask, Channel, Mode
@@ -15,6 +18,7 @@ from octavo.core.ref import Ref
 from octavo.core.seal import Seal
 from octavo.core.surface import PromptResult
 
+_BEAT: Final = 1.0  # seconds between two words of progress
 _NOWHERE = Ref("invalid")  # stands for an address that could not be parsed; the call carries the fault
 OF_THIS_PROCESS = Seal(secrets.token_bytes(32))
 
@@ -27,11 +31,48 @@ class NoWire(Forbidden, AttributeError):
     """`ctx.wire` is not there: `hasattr(ctx, "wire")` tells the same without an exception."""
 
 
+class Deadline:
+    """Of a tool. It stands still during a change: told as failed, that would happen nevertheless."""
+
+    def __init__(self, seconds: float) -> None:
+        self._seconds = seconds
+        self._limit: asyncio.Timeout | None = None
+        self._changes = 0
+        self._left = seconds
+
+    @property
+    def passed(self) -> bool:
+        return self._limit is not None and self._limit.expired()
+
+    @asynccontextmanager
+    async def kept(self) -> AsyncIterator[None]:
+        """TimeoutError when it has passed."""
+        async with asyncio.timeout(self._seconds) as self._limit:
+            yield
+
+    @contextmanager
+    def standing_still(self) -> Iterator[None]:
+        loop, limit = asyncio.get_running_loop(), self._limit
+        if limit is None or limit.expired():
+            yield
+            return
+        if (until := limit.when()) is not None:
+            self._left = until - loop.time()
+            limit.reschedule(None)
+        self._changes += 1
+        try:
+            yield
+        finally:
+            self._changes -= 1
+            if not self._changes:
+                limit.reschedule(loop.time() + self._left)
+
+
 class ToolContext:
     """What a tool or a prompt of a plugin asks with. Every question is a child call of its caller's
     call and walks the whole pipeline, so it can reach no more than the caller."""
 
-    __slots__ = ("_ask", "_protocol", "_seal", "call", "canonical")
+    __slots__ = ("_ask", "_deadline", "_protocol", "_seal", "call", "canonical")
 
     def __init__(
         self,
@@ -41,6 +82,7 @@ class ToolContext:
         protocol: bool = False,
         canonical: Callable[[Ref], Ref] = _as_it_is,
         seal: Seal = OF_THIS_PROCESS,
+        deadline: Deadline | None = None,
     ) -> None:
         """`canonical` gives the one spelling of an address that has several. It looks at nothing but the text."""
         self._seal = seal
@@ -48,6 +90,7 @@ class ToolContext:
         self.canonical = canonical
         self._ask = ask
         self._protocol = protocol
+        self._deadline = deadline or Deadline(0)
 
     @property
     def principal(self) -> Principal:
@@ -180,7 +223,20 @@ class ToolContext:
                 arguments["to"] = self._parsed(to)
             except OctavoError as fault:
                 call = call._replace(fault=call.fault or fault)
-        return await self._ask(call._replace(arguments=arguments))
+        effort = Effort()
+        telling = asyncio.get_running_loop().create_task(self._tell(effort))
+        telling.add_done_callback(_seen)
+        try:
+            with self._deadline.standing_still(), effort.made():
+                return await self._ask(call._replace(arguments=arguments))
+        finally:
+            telling.cancel()
+
+    async def _tell(self, effort: Effort) -> None:
+        while self.call.channel is not None:
+            await asyncio.sleep(_BEAT)
+            if effort.steps:
+                await self.progress(effort.steps, None, effort.told)
 
     def _parsed(self, uri: str) -> Ref:
         """Whoever calls a tool writes paths: one that is outside may be meant as a relative one."""
@@ -198,3 +254,9 @@ class ToolContext:
             return self.call.child(op, self._parsed(uri), uri=uri)
         except OctavoError as fault:  # the pipeline raises it, so that it is counted and recorded
             return self.call.child(op, _NOWHERE, uri=uri)._replace(fault=fault)
+
+
+def _seen(telling: asyncio.Task[None]) -> None:
+    """Who can no longer be told of progress has no other loss: the change goes on."""
+    if not telling.cancelled():
+        telling.exception()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 import re
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
@@ -16,7 +15,7 @@ from octavo.core.ref import Ref
 from octavo.core.seal import Seal
 from octavo.core.shelf import Shelf
 from octavo.core.surface import Text, ToolInfo, ToolResult
-from octavo.tools.context import OF_THIS_PROCESS, ToolContext
+from octavo.tools.context import OF_THIS_PROCESS, Deadline, ToolContext
 from octavo.tools.schema import Check, compile_schema, mentions
 
 # A str becomes one text block, a mapping structured content with its JSON as text. Anything else but
@@ -107,9 +106,17 @@ class ToolRegistry(Shelf):
                 f"Invalid parameters for tool {name}: {_sentence(problems)}", toolName=name, validationErrors=problems
             )
         tool = registered.tool
-        context = ToolContext(call, self._ask, protocol=tool.protocol, canonical=self._canonical, seal=self._seal)
+        deadline = Deadline(tool.info.timeout)
+        context = ToolContext(
+            call,
+            self._ask,
+            protocol=tool.protocol,
+            canonical=self._canonical,
+            seal=self._seal,
+            deadline=deadline,
+        )
         work = tool.handler(context, arguments)
-        outcome = await (work if tool.info.lane_safe else _within(tool.info, work))
+        outcome = await (work if tool.info.lane_safe else _within(tool.info, deadline, work))
         return _checked(registered, _as_result(outcome))
 
     def _named(self, name: str) -> _Registered | None:
@@ -131,15 +138,14 @@ def _registered(tool: Tool) -> _Registered:
     )
 
 
-async def _within(info: ToolInfo, work: Awaitable[Outcome]) -> Outcome:
+async def _within(info: ToolInfo, deadline: Deadline, work: Awaitable[Outcome]) -> Outcome:
     # Not for tools of the hot lane: it runs them without a task, and what they do is child calls,
     # each of which has a deadline of its own.
-    limit = asyncio.timeout(info.timeout)
     try:
-        async with limit:
+        async with deadline.kept():
             return await work
     except TimeoutError:
-        if not limit.expired():
+        if not deadline.passed:
             raise
         raise Timeout(f"The tool {info.name} did not end within {info.timeout:g} s", toolName=info.name) from None
 

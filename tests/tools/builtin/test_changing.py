@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+import os
+import shutil
 from functools import partial
 from typing import Any
 
 import pytest
 
-from octavo.core.errors import Conflict, Forbidden, InvalidParams, OctavoError
+from octavo.core.errors import Conflict, Forbidden, InvalidParams, OctavoError, SourceUnavailable
 from octavo.core.ref import Ref
 from octavo.tools.builtin import file_tools
 from octavo.tools.builtin.filesystem import filesystem_tools
@@ -217,3 +219,67 @@ async def test_what_is_undone_already_hides_nothing_from_the_policy(serve: Any) 
     with pytest.raises(Forbidden):
         await tools("undo", who="maker")
     assert (tools.root / "secret.md").exists()
+
+
+@pytest.mark.parametrize("op", ["move", "copy"])
+@pytest.mark.parametrize("to", [".git/a", "b.txt/c", "link/c"])
+async def test_a_refused_move_or_copy_names_the_end_that_is_refused(serve: Any, op: str, to: str) -> None:
+    tools = await serve(files={"a.txt": "a", "b.txt": "b", "d/x.txt": "x"})
+    (tools.root / "link").symlink_to("d")
+    with pytest.raises(OctavoError) as refused:
+        await tools(op, target="a.txt", to=to)
+    told = f"{refused.value.message} {refused.value.data}"
+    assert f"file://{to}" in told and "a.txt" not in told
+
+
+GUARDED = """
+    sources: {work: {kind: file, roots: [./work], extensions: ["*"], write: true}}
+    agents: {maker: {}}
+    policy:
+      - {who: maker, may: [list, read, write, delete], what: "file://mine/*"}
+      - {who: maker, may: [invoke], what: "tool://*"}
+"""
+
+
+async def test_a_rule_against_the_other_end_names_it(serve: Any) -> None:
+    tools = await serve(GUARDED, {"mine/a.txt": "a"})
+    for op in ("move", "copy"):
+        with pytest.raises(Forbidden) as refused:
+            await tools(op, who="maker", target="mine/a.txt", to="other/b.txt")
+        assert refused.value.message == "Access denied to resource: file://other/b.txt"
+        assert refused.value.data["required_permission"] == "write"
+
+
+async def test_a_link_can_be_deleted_by_whoever_may_delete_its_address(serve: Any) -> None:
+    tools = await serve(GUARDED, {"mine/a.txt": "a", "other/b.txt": "b"})
+    for place in ("mine", "other"):
+        (tools.root / place / "ln.txt").symlink_to("a.txt" if place == "mine" else "b.txt")
+    (tools.root / "mine/across.txt").symlink_to("../other/b.txt")
+    with pytest.raises(Forbidden):
+        await tools("delete", who="maker", target="other/ln.txt")
+    for name in ("ln.txt", "across.txt"):
+        await tools("delete", who="maker", target=f"mine/{name}")
+    await tools("undo", who="maker", count=2)
+    assert {p.name: os.readlink(p) for p in (tools.root / "mine").iterdir() if p.is_symlink()} == {
+        "ln.txt": "a.txt", "across.txt": "../other/b.txt"
+    }  # fmt: skip
+    assert (tools.root / "other/b.txt").read_text(encoding="utf-8") == "b"
+
+
+async def test_a_removed_journal_is_told_and_nothing_is_changed(serve: Any) -> None:
+    tools = await serve(files={"b.txt": "b"})
+    await tools("write", target="b.txt", content="before")
+    source = tools.octavo.works.desk.source("file")
+    shutil.rmtree(source._journal_path)
+    for name, asked in (
+        ("write", {"target": "b.txt", "content": "x"}),
+        ("write", {"target": "new.txt", "content": "x"}),
+        ("delete", {"target": "b.txt"}),
+        ("undo", {}),
+    ):
+        for _ in range(3):
+            with pytest.raises(SourceUnavailable) as refused:
+                await tools(name, **asked)
+            assert "journal folder" in str(refused.value.data["why"])
+    assert await tools.text("read", target="b.txt") == "before"
+    assert not (tools.root / "new.txt").exists()

@@ -97,6 +97,21 @@ class Tree:
                     raise
         raise _absent()
 
+    def leads_inside(self, names: Names) -> bool:
+        """Whether a link with these names leads to something in this root that is not hidden."""
+        if not self._follow:
+            return False
+        try:
+            disk = resolve(self.root, names, follow=True)
+            left_out = self._excluded and any(self._is_excluded(self.root.stat(disk[:i])) for i in range(len(disk) + 1))
+        except OSError as error:
+            if error.errno in ABSENT:
+                return False
+            raise
+        own = tuple(unicodedata.normalize("NFC", name) for name in disk)
+        hidden = any(self.rules.hides(own[: i + 1]) for i in range(len(own)))
+        return not left_out and not hidden and self.rules.covers(own)
+
     def on_disk(self, names: Names) -> Names:
         """How a directory's names are written on disk. Links are not followed: that could go in circles."""
         return resolve(self.root, names, follow=False)

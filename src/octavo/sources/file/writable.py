@@ -6,6 +6,7 @@ version in the journal, from which it can be undone.
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import os
 from collections.abc import Callable, Iterable, Sequence
@@ -14,6 +15,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, TypeVar
 
+from octavo.core.effort import current
 from octavo.core.errors import SourceUnavailable
 from octavo.core.model import Edited, Entry, Past, Undone
 from octavo.core.ports import Mode
@@ -26,6 +28,7 @@ from octavo.sources.file.source import FileSource
 from octavo.sources.file.writing import Engine, Journal
 from octavo.sources.file.writing.drafts import STRAYS
 from octavo.sources.file.writing.edit import edited
+from octavo.sources.file.writing.journal import JournalMissing
 from octavo.sources.file.writing.transfers import Transfer
 from octavo.sources.file.writing.undo import Undo
 
@@ -165,13 +168,25 @@ class WritableFileSource(FileSource):
         return Transfer(engine, ref, where, to, to_where, overwrite=overwrite, by=by)
 
     async def _change(self, work: Callable[[], T], ref: Ref) -> T:
+        effort = current()
+
         def changing() -> T:
             try:
-                return work()
+                with effort.made():
+                    return work()
+            except JournalMissing:
+                raise SourceUnavailable(
+                    "The journal folder of this server was removed, so nothing was changed; restart the server to "
+                    "begin a new one",
+                    uri=str(ref),
+                ) from None
             except OSError as error:
                 raise fault_of_change(error, ref) from None
 
         try:
             return await self._in_thread(changing, ref)
+        except asyncio.CancelledError:
+            effort.stop()  # between two files, and what was done is taken back; else it is done to its end
+            raise
         finally:
             self._looks.clear()  # what was seen before says nothing about now

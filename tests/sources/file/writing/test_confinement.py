@@ -30,14 +30,14 @@ def tree(root: Path) -> dict[str, bytes | str | None]:
     }
 
 
-async def every_change_of(source: FileSource, path: str) -> list[OctavoError]:
+async def every_change_of(source: FileSource, path: str, *, deleting: bool = True) -> list[OctavoError]:
     """The refusals of everything that could change `path`; what is not refused fails the test."""
     refusals: list[OctavoError] = []
     for attempt in (
         source.write(ref(path), "x", if_match=None),
         source.write(ref(path), "x", if_match=None, mode="create"),
         source.write(ref(path), "x", if_match=None, mode="append"),
-        source.delete(ref(path), if_match=None),
+        *([source.delete(ref(path), if_match=None)] if deleting else []),
         source.move(ref(path), ref("moved.md"), if_match=None),
         source.move(ref("inside.md"), ref(path), if_match=None, overwrite=True),
         source.copy(ref(path), ref("copied.md")),
@@ -78,7 +78,7 @@ async def test_a_link_is_never_written_through(
     """Also not one that stays inside: its target has an address of its own, which other rules may hold for."""
     (filled / link).symlink_to(target)
     before = tree(filled), (tmp_path / "inside.md").read_bytes(), sorted(os.listdir(tmp_path))
-    for refusal in await every_change_of(source, path):
+    for refusal in await every_change_of(source, path, deleting=path != "in.md"):  # see test_links.py
         assert str(tmp_path) not in str(refusal)
     with pytest.raises(OctavoError):
         await source.make_directory(ref(f"{link}/new"))

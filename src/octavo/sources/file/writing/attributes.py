@@ -25,6 +25,10 @@ class Attributes(NamedTuple):
         found = os.fstat(fd)
         return cls(found.st_mode, found.st_uid, found.st_gid, found.st_mtime_ns, _extended(fd))
 
+    @classmethod
+    def of_link(cls, found: os.stat_result) -> Attributes:
+        return cls(found.st_mode, found.st_uid, found.st_gid, found.st_mtime_ns, ())
+
     @property
     def is_directory(self) -> bool:
         return stat.S_ISDIR(self.mode)
@@ -56,6 +60,17 @@ class Attributes(NamedTuple):
                 pass
         if times:
             os.utime(fd, ns=(self.mtime_ns, self.mtime_ns))
+
+    def apply_to_link(self, name: str | bytes, here: int) -> None:
+        """As far as we are permitted to, and as links have such things."""
+        try:
+            os.chown(name, self.uid, self.gid, dir_fd=here, follow_symlinks=False)
+        except OSError:
+            pass
+        try:
+            os.utime(name, ns=(self.mtime_ns, self.mtime_ns), dir_fd=here, follow_symlinks=False)
+        except (OSError, NotImplementedError):
+            pass
 
     def as_json(self) -> list[Any]:
         extended = {name: base64.b64encode(value).decode() for name, value in self.extended}

@@ -12,8 +12,8 @@ from octavo.sources.file.writing.attributes import Attributes
 from octavo.sources.file.writing.drafts import Draft, Print, changed, copy_all, print_at, stray_of
 from octavo.sources.file.writing.keeping import Old, hidden_scan, planted
 from octavo.sources.file.writing.removal import take_away
-from octavo.sources.file.writing.spots import Spot
-from octavo.sources.file.writing.trees import Scan, plant, refuse_bytes
+from octavo.sources.file.writing.spots import Spot, refuse_unmakable
+from octavo.sources.file.writing.trees import Contents, Scan, plant, refuse_bytes
 
 
 def carry(source: Spot, target: Spot, number: str, ref: Ref) -> None:
@@ -28,13 +28,12 @@ def carry(source: Spot, target: Spot, number: str, ref: Ref) -> None:
         raise
 
 
-def copy_directory(scan: Scan, target: Spot, number: str, ref: Ref) -> tuple[Print, str]:
-    """Tells what was copied, and its mark."""
-    what = scan.contents()
+def copy_directory(scan: Scan, what: Contents, target: Spot, number: str, ref: Ref) -> None:
     refuse_bytes(ref, what.size)
+    if what.has_links:
+        refuse_unmakable(ref, target, stray_of(number))
     with planted(target, stray_of(number)) as made:
         plant(made, what.leaves, scan.open_file, what.prints, private=False)
-    return what.prints[0], what.mark
 
 
 def fill_from(draft: Draft, old: Old) -> None:
@@ -49,8 +48,9 @@ def _copy(source: Spot, target: Spot, number: str, ref: Ref) -> tuple[Print, Cal
         raise changed()
     if stat.S_ISDIR(found.st_mode):
         scan = Scan(source.tree, source.disk, source.place.names, ref, to=target.place.names)
-        old, mark = copy_directory(scan, target, number, ref)
-        return old, lambda: hidden_scan(source, number, ref).contents().mark == mark
+        what = scan.contents()
+        copy_directory(scan, what, target, number, ref)
+        return what.prints[0], lambda: hidden_scan(source, number, ref).contents().mark == what.mark
     fd = source.open()
     try:
         file = Old(fd, os.fstat(fd))

@@ -27,12 +27,21 @@ from octavo.sources.file.tree import Seen
 from octavo.sources.file.writing.attributes import Attributes
 from octavo.sources.file.writing.drafts import Draft, changed, stray_of
 from octavo.sources.file.writing.journal import Journal
-from octavo.sources.file.writing.keeping import Old, hidden_scan, keep_directory, keep_file
+from octavo.sources.file.writing.keeping import Old, hidden_scan, keep_directory, keep_file, keep_link
 from octavo.sources.file.writing.locks import locked
 from octavo.sources.file.writing.records import UNKNOWN, Kept, Op, Record, Spelled, Version
 from octavo.sources.file.writing.recovery import recover, settle, sweep
 from octavo.sources.file.writing.removal import take_away
-from octavo.sources.file.writing.spots import Spot, made_spot, mark_of_file, refuse_linked, refuse_unwritable, spot_of
+from octavo.sources.file.writing.spots import (
+    Spot,
+    made_spot,
+    mark_of_file,
+    read_link,
+    refuse_linked,
+    refuse_unmakable,
+    refuse_unwritable,
+    spot_of,
+)
 from octavo.sources.file.writing.text import appended, encoded
 from octavo.sources.file.writing.trees import Scan
 
@@ -118,7 +127,20 @@ class Engine:
                     [spot],
                     lambda: keep_directory(journal, number, scan, what, ref),
                 ):
+                    if what.has_links:
+                        refuse_unmakable(ref, spot, stray_of(number))
                     take_away(spot, stray_of(number), what.prints[0], lambda: hidden.contents().mark == what.mark)
+                return
+            if (link := self._served_link(spot)) is not None:
+                self.refuse_version(ref, if_match, "link")
+                kept, stray = keep_link(spot, link), stray_of(number)
+                record = Record(id=number, at=0, by=by, op="delete", place=self.spelled(spot))
+                with self.acting(record, [spot], lambda: kept):
+                    refuse_unmakable(ref, spot, stray)
+                    leads = kept.leaves[0].link
+                    take_away(
+                        spot, stray, kept.version.print, lambda: os.fsdecode(read_link(stray, spot.here)) == leads
+                    )
                 return
             with self.existing(ref, spot) as old:
                 if old is None:
@@ -269,9 +291,16 @@ class Engine:
         uri = str(ref)
         raise Conflict(f"{uri} has changed since that version; read it again", uri=uri)
 
-    def refuse_version(self, ref: Ref, if_match: str | None) -> None:
+    def _served_link(self, spot: Spot) -> os.stat_result | None:
+        """A link that leads to something here: it can go, as what it is. Others are not served."""
+        found, names = spot.look(), spot.place.names
+        if found is None or not stat.S_ISLNK(found.st_mode) or spot.tree.rules.verdict(names) != "served":
+            return None
+        return found if spot.tree.leads_inside(names) else None
+
+    def refuse_version(self, ref: Ref, if_match: str | None, kind: str = "directory") -> None:
         if if_match is not None:
-            raise Conflict(f"{ref} is a directory and has no version; leave if_match out", uri=str(ref))
+            raise Conflict(f"{ref} is a {kind} and has no version; leave if_match out", uri=str(ref))
 
     def refuse_hidden(self, ref: Ref, where: Where) -> None:
         """By name alone, before the disk is asked."""

@@ -40,6 +40,10 @@ _PRIVATE_DIRECTORY: Final = 0o700
 _DIRECTORY: Final = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
+class JournalMissing(OSError):
+    """Somebody removed it while we run. What needs it is not done."""
+
+
 class Operation(NamedTuple):
     record: Record
     status: Status
@@ -75,6 +79,7 @@ class Journal:
     @contextmanager
     def adding(self) -> Iterator[None]:
         """Around keeping a content and writing its record: what has no record yet is not tidied away."""
+        self._refuse_missing()
         fd = os.open(_LOCK, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, _PRIVATE_FILE, dir_fd=self._here)
         try:
             fcntl.flock(fd, fcntl.LOCK_SH)
@@ -92,15 +97,15 @@ class Journal:
         try:
             with self.adding():
                 self._append({"of": record.id, "is": status}, sync=False)
+            if status in ("undone", "void") and record.old is not None:
+                self.forget(record.id)
+            if status == "done":
+                self._since_tidy += 1
+                large = record.old is not None and record.old.size > self.most_bytes // 8
+                if large or self._since_tidy >= _TIDY_EVERY:
+                    self.tidy()
         except OSError as error:
             log.warning("The journal cannot be written: %s", os.strerror(error.errno or 0))
-            return
-        if status in ("undone", "void") and record.old is not None:
-            self.forget(record.id)
-        if status == "done":
-            self._since_tidy += 1
-            if self._since_tidy >= _TIDY_EVERY or (record.old is not None and record.old.size > self.most_bytes // 8):
-                self.tidy()
 
     def create(self, number: str) -> int:
         """A new file for a kept content."""
@@ -124,6 +129,7 @@ class Journal:
 
     def operations(self) -> list[Operation]:
         """In the order in which they began."""
+        self._refuse_missing()
         records: dict[str, Record] = {}
         statuses: dict[str, Status] = {}
         for line in self._lines():
@@ -136,6 +142,14 @@ class Journal:
             except (ValueError, KeyError, TypeError, IndexError):  # cut off by a crash of the machine
                 log.warning("A line of the journal cannot be read and is left out")
         return [Operation(record, statuses.get(number, "pending")) for number, record in records.items()]
+
+    def _refuse_missing(self) -> None:
+        try:
+            if os.path.samestat(os.stat(_KEPT, dir_fd=self._here, follow_symlinks=False), os.fstat(self.kept)):
+                return
+        except FileNotFoundError:
+            pass
+        raise JournalMissing(errno.ENOENT, os.strerror(errno.ENOENT))
 
     def tidy(self) -> None:
         """Drops what is over the bounds, and contents without a record. Not now if somebody is adding."""

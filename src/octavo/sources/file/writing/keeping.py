@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import stat
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import NamedTuple
 
 from octavo.core.ref import Ref
@@ -14,7 +14,8 @@ from octavo.sources.file.writing.attributes import Attributes
 from octavo.sources.file.writing.drafts import Draft, Print, changed, copy_all, rename_new, stray_of
 from octavo.sources.file.writing.journal import Journal
 from octavo.sources.file.writing.records import Kept, Leaf, Record, Version
-from octavo.sources.file.writing.spots import Spot, mark_of_file
+from octavo.sources.file.writing.removal import drop
+from octavo.sources.file.writing.spots import Spot, mark_of_file, read_link
 from octavo.sources.file.writing.trees import Contents, Scan, below, plant
 
 
@@ -53,11 +54,23 @@ def keep_directory(journal: Journal, number: str, scan: Scan, contents: Contents
     return Kept(Version(contents.prints[0], contents.mark), contents.leaves, contents.size)
 
 
+def keep_link(spot: Spot, found: os.stat_result) -> Kept:
+    """All of it is in the record."""
+    link = read_link(spot.name, spot.here)
+    leaf = Leaf((), Attributes.of_link(found), os.fsdecode(link))
+    return Kept(Version(Print.of(found), _mark_of_link(link)), (leaf,), 0)
+
+
 def put_back(journal: Journal, record: Record, kept: Kept, spot: Spot, instead: Print | None) -> None:
     """The kept version where it was, in place of nothing or of the file `instead`, with its attributes and time."""
+    _, attributes, link = kept.leaves[0]
+    if link is not None:
+        os.symlink(os.fsencode(link), spot.name, dir_fd=spot.here)
+        attributes.apply_to_link(spot.name, spot.here)
+        os.fsync(spot.here)
+        return
     fd = journal.open_kept(record)
     try:
-        attributes = kept.leaves[0].attributes
         if attributes.is_directory:
             with planted(spot, stray_of(record.id)) as made:
                 plant(made, kept.leaves, below(fd), private=False)
@@ -75,15 +88,20 @@ def put_back(journal: Journal, record: Record, kept: Kept, spot: Spot, instead: 
 
 @contextmanager
 def planted(spot: Spot, stray: bytes) -> Iterator[int]:
-    """A directory to be filled out of sight; then it appears, where nothing may be."""
+    """A directory to be filled out of sight; then it appears, where nothing may be. What is not filled goes."""
     os.mkdir(stray, 0o700, dir_fd=spot.here)
-    fd = os.open(stray, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=spot.here)
     try:
-        yield fd
-    finally:
-        os.close(fd)
-    spot.confirm()
-    rename_new(spot.here, stray, spot.here, spot.name)
+        fd = os.open(stray, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=spot.here)
+        try:
+            yield fd
+        finally:
+            os.close(fd)
+        spot.confirm()
+        rename_new(spot.here, stray, spot.here, spot.name)
+    except BaseException:
+        with suppress(OSError):
+            drop(spot.here, stray)
+        raise
     os.fsync(spot.here)
 
 
@@ -93,14 +111,20 @@ def hidden_scan(spot: Spot, number: str, ref: Ref) -> Scan:
 
 
 def mark_at(spot: Spot, ref: Ref) -> Version | None:
-    """What stands there now; None for nothing. ELOOP for a link."""
+    """What stands there now; None for nothing."""
     found = spot.look()
     if found is None:
         return None
     if stat.S_ISDIR(found.st_mode):
         return Version(Print.of(found), Scan(spot.tree, spot.disk, spot.place.names, ref).contents().mark)
+    if stat.S_ISLNK(found.st_mode):
+        return Version(Print.of(found), _mark_of_link(read_link(spot.name, spot.here)))
     fd = spot.open()
     try:
         return Version(Print.of(os.fstat(fd)), mark_of_file(fd))
     finally:
         os.close(fd)
+
+
+def _mark_of_link(link: bytes) -> str:
+    return f"-> {os.fsdecode(link)}"

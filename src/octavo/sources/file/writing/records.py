@@ -28,6 +28,11 @@ class Leaf(NamedTuple):
 
     path: Names
     attributes: Attributes
+    link: str | None = None  # where it leads, if it is a link: it is taken along and never followed
+
+    @property
+    def is_file(self) -> bool:
+        return self.link is None and not self.attributes.is_directory
 
 
 class Version(NamedTuple):
@@ -68,7 +73,7 @@ class Record:
     def as_json(self) -> dict[str, Any]:
         old = self.old and [
             *_version(self.old.version), self.old.size,
-            [["/".join(leaf.path), leaf.attributes.as_json()] for leaf in self.old.leaves],
+            [["/".join(leaf.path), leaf.attributes.as_json(), leaf.link] for leaf in self.old.leaves],
         ]  # fmt: skip
         return {
             "id": self.id, "at": self.at, "by": self.by, "op": self.op, "place": self.place, "old": old,
@@ -94,5 +99,5 @@ def _spelled(value: list[Any]) -> Spelled:
     return Spelled(value[0], tuple(value[1]))
 
 
-def _leaf(path: str, attributes: list[Any]) -> Leaf:
-    return Leaf(tuple(path.split("/")) if path else (), Attributes.from_json(attributes))
+def _leaf(path: str, attributes: list[Any], link: str | None = None) -> Leaf:
+    return Leaf(tuple(path.split("/")) if path else (), Attributes.from_json(attributes), link)

@@ -21,7 +21,7 @@ from octavo.sources.file.writing.keeping import mark_at
 from octavo.sources.file.writing.locks import locked
 from octavo.sources.file.writing.records import UNKNOWN, Record, Spelled, Version
 from octavo.sources.file.writing.removal import drop, is_still, take_away
-from octavo.sources.file.writing.spots import Spot
+from octavo.sources.file.writing.spots import TRIAL, Spot, read_link
 
 log = logging.getLogger(__name__)
 
@@ -115,7 +115,8 @@ def _is_ours(record: Record, spot: Spot, found: os.stat_result) -> bool:
     """The new version, the old one, or a copy of a directory on its way."""
     known = (record.new and record.new.print, record.old and record.old.version.print, record.moved)
     half_made = stat.S_ISDIR(found.st_mode) and record.op != "delete" and spot.disk == record.place.disk
-    return half_made or any(one is not None and is_still(found, one) for one in known)
+    trial = stat.S_ISLNK(found.st_mode) and read_link(stray_of(record.id), spot.here) == TRIAL
+    return half_made or trial or any(one is not None and is_still(found, one) for one in known)
 
 
 def _is_new(new: Version, spot: Spot, there: os.stat_result) -> bool:

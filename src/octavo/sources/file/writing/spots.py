@@ -14,7 +14,7 @@ from octavo.core.errors import Conflict, Forbidden
 from octavo.core.ref import Ref
 from octavo.sources.file.addresses import Where
 from octavo.sources.file.confine import MAX_DEPTH
-from octavo.sources.file.faults import ABSENT
+from octavo.sources.file.faults import ABSENT, DENIED
 from octavo.sources.file.forest import Place
 from octavo.sources.file.resolve import find, resolve
 from octavo.sources.file.tree import Names, Tree
@@ -22,6 +22,7 @@ from octavo.sources.file.writing.drafts import changed
 
 _MARKED_BY_CONTENT: Final = 16 << 20  # bytes; larger files are told apart by size and time
 _CHUNK: Final = 1 << 20
+TRIAL: Final = b".octavo-trial"  # where a link leads that is made only to see whether links can be made
 _NAMED_DESCRIPTORS: Final = os.path.isdir("/proc/self/fd")
 
 
@@ -161,6 +162,33 @@ def _may_write(fd: int) -> bool:
     if not _NAMED_DESCRIPTORS:
         return bool(os.fstat(fd).st_mode & stat.S_IWUSR)
     return os.access(f"/proc/self/fd/{fd}", os.W_OK, effective_ids=os.access in os.supports_effective_ids)
+
+
+def refuse_unmakable(ref: Ref, spot: Spot, stray: bytes) -> None:
+    """Where links cannot be made they are not copied, nor deleted, for they could not be brought back: Landlock may
+    forbid it. To be asked when the record is written, so that the trial is cleared away if we are killed."""
+    uri = str(ref)
+    try:
+        os.symlink(TRIAL, stray, dir_fd=spot.here)
+    except OSError as error:
+        if error.errno not in DENIED:
+            raise
+        raise Forbidden(
+            f"{uri} is or holds a symbolic link, and this server may not make such links: it can neither copy it nor "
+            "bring it back, so nothing was changed",
+            uri=uri,
+        ) from None
+    os.unlink(stray, dir_fd=spot.here)
+
+
+def read_link(name: bytes, here: int) -> bytes:
+    """Where a link leads. ESTALE when something else has its name by now."""
+    try:
+        return os.readlink(name, dir_fd=here)
+    except OSError as error:
+        if error.errno in (errno.EINVAL, errno.ENOENT):
+            raise changed() from None
+        raise
 
 
 def mark_of_file(fd: int) -> str:

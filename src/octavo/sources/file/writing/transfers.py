@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import errno
 import os
-from collections.abc import Callable
-from contextlib import AbstractContextManager, ExitStack
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 
 from octavo.core.errors import Conflict, InvalidParams
 from octavo.core.model import Entry
 from octavo.core.ref import Ref
 from octavo.sources.file.addresses import Where
-from octavo.sources.file.faults import forbidden, not_found
+from octavo.sources.file.faults import fault_of_change, forbidden, not_found
 from octavo.sources.file.forest import Place
 from octavo.sources.file.writing.attributes import Attributes
 from octavo.sources.file.writing.carrying import carry, copy_directory, fill_from
@@ -85,7 +85,8 @@ class Transfer:
         engine = self._engine
         source = stack.enter_context(engine.found_spot(self._ref, self._where))
         engine.refuse_hidden(self._to, self._to_where)
-        target = spot_of(engine.trees, self._to_where)
+        with self._about_target():
+            target = spot_of(engine.trees, self._to_where)
         place = target.place if target is not None else Place(self._to_where.names, self._root(source))
         if target is not None:
             stack.enter_context(target)
@@ -94,11 +95,20 @@ class Transfer:
                 f"{self._to} is {self._ref} itself or below it; choose another place", uri=str(self._to)
             )
         if target is None:
-            target = stack.enter_context(engine.made_spot(self._to_where, place.root))
+            with self._about_target():
+                target = stack.enter_context(engine.made_spot(self._to_where, place.root))
         stack.enter_context(locked(source.here, target.here))
         source.confirm()
         target.confirm()
         return source, target
+
+    @contextmanager
+    def _about_target(self) -> Iterator[None]:
+        """What is in the way here is in the way of `to`."""
+        try:
+            yield
+        except OSError as error:
+            raise fault_of_change(error, self._to) from None
 
     def _root(self, source: Spot) -> int:
         roots = self._to_where.roots
@@ -108,7 +118,8 @@ class Transfer:
         old = stack.enter_context(self._engine.existing(self._ref, source))
         if target.tree.rules.verdict(target.place.names) != "served":
             raise forbidden(self._to)
-        over = stack.enter_context(self._engine.existing(self._to, target))
+        with self._about_target():
+            over = stack.enter_context(self._engine.existing(self._to, target))
         if old is None:
             raise not_found(self._ref)
         if over is not None:
@@ -159,13 +170,14 @@ class Transfer:
 
     def _copy_directory(self, source: Spot, target: Spot) -> None:
         scan = self._scan(source, target)
+        what = scan.contents()
         number = new_number()
         record = Record(
             id=number, at=0, by=self._by, op="copy", place=self._engine.spelled(target),
-            new=Version(UNKNOWN, scan.contents().mark), made=target.made,
+            new=Version(UNKNOWN, what.mark), made=target.made,
         )  # fmt: skip
         with self._engine.acting(record, [target]):
-            copy_directory(scan, target, number, self._ref)
+            copy_directory(scan, what, target, number, self._ref)
 
     def _scan(self, source: Spot, target: Spot) -> Scan:
         if target.look() is not None:

@@ -8,6 +8,7 @@ import stat
 from collections.abc import Callable
 from typing import Final, NamedTuple
 
+from octavo.core.effort import step
 from octavo.core.errors import Forbidden, TooLarge
 from octavo.core.ref import Ref
 from octavo.sources.file.faults import ABSENT
@@ -17,7 +18,7 @@ from octavo.sources.file.writing.attributes import Attributes
 from octavo.sources.file.writing.drafts import Print, changed, copy_all
 from octavo.sources.file.writing.locks import locked
 from octavo.sources.file.writing.records import Leaf
-from octavo.sources.file.writing.spots import refuse_unwritable
+from octavo.sources.file.writing.spots import read_link, refuse_unwritable
 
 MOST_ENTRIES: Final = 10_000
 MOST_BYTES: Final = 256 << 20  # of a copy
@@ -33,16 +34,26 @@ class Contents(NamedTuple):
 
     @property
     def size(self) -> int:
-        return sum(found.size for leaf, found in zip(*self, strict=True) if not leaf.attributes.is_directory)
+        return sum(found.size for leaf, found in zip(*self, strict=True) if leaf.is_file)
+
+    @property
+    def has_links(self) -> bool:
+        return any(leaf.link is not None for leaf in self.leaves)
 
     @property
     def mark(self) -> str:
-        """Equal for the same names with files of the same size and time."""
+        """Equal for the same names with files of the same size and time, and links to the same place."""
         lines = [
-            f"{'/'.join(leaf.path)}\0{'' if leaf.attributes.is_directory else (found.size, found.mtime_ns)}"
+            f"{'/'.join(leaf.path)}\0{_sign(leaf, found)}".encode(errors="surrogateescape")
             for leaf, found in zip(*self, strict=True)
         ]
-        return hashlib.sha256("\n".join(sorted(lines)).encode()).hexdigest()
+        return hashlib.sha256(b"\n".join(sorted(lines))).hexdigest()
+
+
+def _sign(leaf: Leaf, found: Print) -> str:
+    if leaf.link is not None:
+        return f"-> {leaf.link}"
+    return str((found.size, found.mtime_ns)) if leaf.is_file else ""
 
 
 class Scan:
@@ -73,13 +84,14 @@ class Scan:
                     leaves.append(Leaf(path, Attributes.of(fd)))
                     prints.append(Print.of(os.fstat(fd)))
                     for name in sorted(os.listdir(fd)):
+                        step("looked at")
                         found = os.stat(name, dir_fd=fd, follow_symlinks=False)
                         below = (*path, name)
                         self._refuse_unserved(below, found)
                         if stat.S_ISDIR(found.st_mode):
                             pending.append(below)
                         else:
-                            leaves.append(Leaf(below, self._attributes(below, found)))
+                            leaves.append(self._leaf(below, found, fd))
                             prints.append(Print.of(found))
             finally:
                 os.close(fd)
@@ -111,9 +123,16 @@ class Scan:
             if stat.S_ISDIR(found.st_mode):
                 served = not self._tree.rules.hides(names)
             else:
-                served = stat.S_ISREG(found.st_mode) and self._tree.rules.verdict(names) == "served"
+                # A link goes along as a link: where it leads does not matter, and is not asked.
+                kind = stat.S_ISREG(found.st_mode) or stat.S_ISLNK(found.st_mode)
+                served = kind and self._tree.rules.verdict(names) == "served"
             if not served:
                 raise self._not_served()
+
+    def _leaf(self, path: Names, found: os.stat_result, above: int) -> Leaf:
+        if stat.S_ISLNK(found.st_mode):
+            return Leaf(path, Attributes.of_link(found), os.fsdecode(read_link(path[-1].encode(), above)))
+        return Leaf(path, self._attributes(path, found))
 
     def _attributes(self, path: Names, found: os.stat_result) -> Attributes:
         fd = self.open_file(path)
@@ -153,11 +172,17 @@ def plant(
 
     With `private` for our own eyes only; else with its attributes. ESTALE when a file is not what `prints` say.
     """
-    for number, (path, attributes) in enumerate(leaves[1:], 1):
+    for number, (path, attributes, link) in enumerate(leaves[1:], 1):
+        step("copied")
         above = _descend(target, path[:-1])
         try:
             if attributes.is_directory:
                 os.mkdir(path[-1], 0o700, dir_fd=above)
+                continue
+            if link is not None:
+                if not private:  # else its record holds all of it
+                    os.symlink(link, path[-1], dir_fd=above)
+                    attributes.apply_to_link(path[-1], above)
                 continue
             source = open_file(path)
             try:
@@ -176,7 +201,7 @@ def plant(
                 os.close(source)
         finally:
             os.close(above)
-    for path, attributes in reversed([leaf for leaf in leaves if leaf.attributes.is_directory]):
+    for path, attributes, _ in reversed([leaf for leaf in leaves if leaf.attributes.is_directory]):
         fd = _descend(target, path)  # their times last: what is made in them changes them
         try:
             if not private:
