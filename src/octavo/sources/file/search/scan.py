@@ -97,17 +97,17 @@ class Scan:
             found = os.fstat(fd)
             if not stat.S_ISREG(found.st_mode) or not 0 < found.st_size <= self._max_bytes:
                 return False
-            return any(self._needle.is_in(piece, name) for piece in self._pieces(fd, found.st_size))
+            if found.st_size > _PIECE:
+                return any(self._needle.is_in(piece, name) for piece in self._pieces(fd, found.st_size))
+            raw = _read(fd, found.st_size)
         except OSError as error:
             return _refused(error)
         finally:
             os.close(fd)
+        return self._needle.is_in(raw, name)
 
     def _pieces(self, fd: int, size: int) -> Iterator[bytes]:
-        """The whole of a small file, and whole lines of a large one, piece by piece. They overlap."""
-        if size <= _PIECE:
-            yield _read(fd, size)
-            return
+        """Whole lines of a large file, piece by piece. They overlap."""
         for start in range(0, size, _PIECE):
             if self._stop():
                 return
