@@ -239,6 +239,11 @@ class Call(NamedTuple):
         op, _, principal, trail, uri, arguments, _, _, *rest = self
         return tuple.__new__(Call, (op, ref, principal, trail, uri, arguments, cursor, limit, *rest))
 
+    def again(self, moment: int) -> Call:
+        """The same asked once more: with a trail of its own."""
+        op, ref, principal, _, *rest, _ = self
+        return tuple.__new__(Call, (op, ref, principal, Trail(), *rest, moment))
+
     @property
     def depth(self) -> int:
         return 0 if self.parent is None else self.parent.depth + 1

@@ -26,6 +26,7 @@ from octavo.core.model import (
     Entry,
     News,
     Op,
+    Page,
     Principal,
     Template,
     Verb,
@@ -171,7 +172,9 @@ class Policy:
                 reply = call_next(call)
         except OctavoError as raised:
             raise told(call, raised) from None
-        return self._later(call, reply) if type(reply) is CoroutineType else self._led(call, reply)
+        if type(reply) is CoroutineType:
+            return self._later(call, reply)
+        return reply if type(reply) is Page else self._led(call, reply)
 
     def _special(self, call: Call, call_next: Next) -> Reply:
         if call.op == "templates":

@@ -22,6 +22,7 @@ from typing import Any, Literal
 import msgspec
 
 from octavo.core.errors import OctavoError, ProtocolError
+from octavo.core.house import Works
 from octavo.core.model import Call, Content, Page, Principal
 from octavo.core.ports import Reply
 from octavo.core.surface import PromptResult, ToolResult
@@ -42,6 +43,7 @@ _SHORTEST = {
     method: len(b'{"jsonrpc":"2.0","id":,"method":"%b","params":{"%b":""}}' % (method.encode(), member))
     for method, member in (("resources/read", b"uri"), ("resources/list", b"cursor"))
 }
+_REPEATABLE = frozenset(_SHORTEST)  # their calls hold nothing that a tool could change
 _META = len(',"_meta":')
 _OPENING = b'{"jsonrpc":"2.0","id":'
 _ID_AT, _DIGITS, _ZERO = len(_OPENING), 18, ord("0")
@@ -79,6 +81,16 @@ class Taken(msgspec.Struct, frozen=True, gc=False):
     modern: bool
 
 
+class _Known:
+    """A frame that was checked once, for frames that differ from it in the number of their id only."""
+
+    __slots__ = ("call", "method", "params")
+
+    def __init__(self, method: str, params: _Params) -> None:
+        self.method, self.params = method, params
+        self.call: Call | None = None  # what it asked for last, where asking again is the same
+
+
 class Answer(msgspec.Struct, frozen=True, gc=False):
     frame: bytes
     id: int | str | None  # of the request; None for what answers none
@@ -95,7 +107,9 @@ class Lane:
         self._on = on
         self._decode = msgspec.json.Decoder(_Frame).decode
         self._known: dict[bytes, None] = {}
-        self._seen: tuple[dict[bytes, tuple[str, _Params]], ...] = ({}, {})  # by era
+        self._seen: tuple[dict[bytes, _Known], ...] = ({}, {})  # by era
+        self._works: Works | None = None  # of which the known frames asked
+        calls.house.on_swap(self._forget)
         self.hits = 0
         self.declined: Counter[str] = Counter()
         self._server_info = {keys.SERVER_INFO: server_info}
@@ -119,12 +133,10 @@ class Lane:
         request_id, rest = _split(frame)
         known = self._seen[modern].get(rest)
         if known is not None:
-            method, params = known
-            try:
-                return Taken(request_id, method, self._call(method, params, who, moment), modern)
-            except _Declined as why:
-                self.declined[why.args[0]] += 1
-                return None
+            call = known.call
+            if call is not None and call.principal is who and self._works is self._calls.house.works:
+                return Taken(request_id, known.method, call.again(moment), modern)
+            return self._asked(known, request_id, who, modern, moment)
         try:
             request = self._decode(frame)
             params = request.params or _NO_PARAMS
@@ -135,7 +147,10 @@ class Lane:
                 raise _Declined("bounds")
             taken = Taken(request.id, request.method, self._call(request.method, params, who, moment), modern)
             if rest:
-                self._remember(rest, request.method, params, modern)
+                seen = self._seen[modern]
+                if len(seen) >= SEEN:
+                    seen.clear()
+                seen[rest] = _Known(request.method, params)
             return taken
         except _Declined as why:
             self.declined[why.args[0]] += 1
@@ -143,12 +158,26 @@ class Lane:
             self.declined["shape"] += 1
         return None
 
-    def _remember(self, rest: bytes, method: str, params: _Params, modern: bool) -> None:
-        """What was checked once, for frames that differ from it in the number of their id only."""
-        seen = self._seen[modern]
-        if len(seen) >= SEEN:
-            seen.clear()
-        seen[rest] = method, params
+    def _asked(self, known: _Known, request_id: int, who: Principal, modern: bool, moment: int) -> Taken | None:
+        """What a known frame asks for, of these works and for this caller."""
+        try:
+            call = self._call(known.method, known.params, who, moment)
+        except _Declined as why:
+            self.declined[why.args[0]] += 1
+            return None
+        if call.fault is None and known.method in _REPEATABLE:
+            works = self._calls.house.works
+            if self._works is not works:
+                self._forget()
+                self._works = works
+            known.call = call
+        return Taken(request_id, known.method, call, modern)
+
+    def _forget(self) -> None:
+        """Nothing that was asked of works that no longer stand is asked again, nor kept alive by it."""
+        self._works = None
+        for known in (one for seen in self._seen for one in seen.values()):
+            known.call = None
 
     def envelope(self, frame: bytes) -> bytes | None:
         """The bytes of `_meta` that may be learnt from this frame, once the SDK has accepted it."""
