@@ -27,13 +27,14 @@ from octavo.sources.file.search.paths import names_of
 _PIECE: Final = 1 << 20
 _OVERLAP: Final = 1 << 16  # longer lines are not found where two pieces meet
 _READ: Final = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
+_NO_FILE: Final = (errno.ESPIPE, errno.EISDIR, errno.EINVAL, errno.ENXIO)  # of going to its end, or of reading
 
 Keyed = tuple[bytes, int]  # the key of a path, and its root: ordered as places are
 
 
 class Found(NamedTuple):
     places: list[Place]
-    from_disk: bool  # some of the files were not in memory
+    from_disk: bool  # many of the files were not in memory
 
 
 class Scan:
@@ -64,7 +65,8 @@ class Scan:
             finally:
                 os.close(fd)
             places += [place for place in within if self._ignored is None or not self._ignored.file(place)]
-        return Found(places, _blocks_from_disk() > before)
+        # A page has eight blocks: one file in eight, or more, had to be waited for.
+        return Found(places, _blocks_from_disk() - before > len(files))
 
     def _opened(self, folder: Place) -> int | None:
         tree = self._forest.trees[folder.root]
@@ -94,17 +96,23 @@ class Scan:
                 return other is not None and self._contains(folder, other)
             return _refused(error)
         try:
-            found = os.fstat(fd)
-            if not stat.S_ISREG(found.st_mode) or not 0 < found.st_size <= self._max_bytes:
-                return False
-            if found.st_size > _PIECE:
-                return any(self._needle.is_in(piece, name) for piece in self._pieces(fd, found.st_size))
-            raw = _read(fd, found.st_size)
+            # What has no end that can be gone to is no file: a pipe, a terminal. That is a third of the cost of a
+            # look at its facts, and what is found is looked at again.
+            size = os.lseek(fd, 0, os.SEEK_END)
+            if size > _PIECE:
+                return self._is_in_large(fd, name)
+            raw = os.pread(fd, size, 0)
         except OSError as error:
-            return _refused(error)
+            return error.errno not in _NO_FILE and _refused(error)
         finally:
             os.close(fd)
         return self._needle.is_in(raw, name)
+
+    def _is_in_large(self, fd: int, name: bytes) -> bool:
+        found = os.fstat(fd)
+        if not stat.S_ISREG(found.st_mode) or found.st_size > self._max_bytes:
+            return False
+        return any(self._needle.is_in(piece, name) for piece in self._pieces(fd, found.st_size))
 
     def _pieces(self, fd: int, size: int) -> Iterator[bytes]:
         """Whole lines of a large file, piece by piece. They overlap."""
@@ -124,7 +132,7 @@ def _blocks_from_disk() -> int:
 
 def _folder(file: Keyed) -> Keyed:
     key, root = file
-    return key[: max(0, key.rfind(b"\0"))], root
+    return key.rpartition(b"\0")[0], root
 
 
 @lru_cache(maxsize=1024)
@@ -148,10 +156,3 @@ def _refused(error: OSError) -> bool:
     if error.errno in ABSENT or error.errno in DENIED:
         return False
     raise error
-
-
-def _read(fd: int, size: int) -> bytes:
-    raw = os.read(fd, size)
-    while len(raw) < size and (more := os.read(fd, size - len(raw))):
-        raw += more
-    return raw

@@ -33,7 +33,7 @@ from octavo.text.patterns import Pattern, name_pattern, path_pattern
 # them costs more than a read. Where the disk is waited for, several wait together.
 _READERS: Final = 4
 _PARTS_AHEAD: Final = 2 * _READERS
-_FILES_A_PART: Final = 128
+_FILES_A_PART: Final = 256
 _LEARNT_BYTES: Final = 256 * 1024  # larger files are always opened
 _LEARNING_SECONDS: Final = 0.004  # at a time: Python runs one thread at once
 
