@@ -69,6 +69,9 @@ def _announce(address: str) -> None:
 
 def _run(loaded: Loaded, serve: Callable[[Octavo], Awaitable[None]]) -> None:
     """One house on one event loop, with the configuration file followed."""
+    # A thread that works for one caller gets its turn beside a loop that is busy with all others. Each of its system
+    # calls may have to wait for one, and Python's own 5 ms add up.
+    sys.setswitchinterval(0.001)
     state = StateDirectory.open(state_directory(loaded))
     wall = raise_wall(loaded, state)  # before the loop, which starts threads
 

@@ -99,8 +99,10 @@ class Scan:
             # What has no end that can be gone to is no file: a pipe, a terminal. That is a third of the cost of a
             # look at its facts, and what is found is looked at again.
             size = os.lseek(fd, 0, os.SEEK_END)
+            if size > self._max_bytes:
+                return False
             if size > _PIECE:
-                return self._is_in_large(fd, name)
+                return self._is_in_large(fd, name, size)
             raw = os.pread(fd, size, 0)
         except OSError as error:
             return error.errno not in _NO_FILE and _refused(error)
@@ -108,11 +110,10 @@ class Scan:
             os.close(fd)
         return self._needle.is_in(raw, name)
 
-    def _is_in_large(self, fd: int, name: bytes) -> bool:
-        found = os.fstat(fd)
-        if not stat.S_ISREG(found.st_mode) or found.st_size > self._max_bytes:
+    def _is_in_large(self, fd: int, name: bytes, size: int) -> bool:
+        if not stat.S_ISREG(os.fstat(fd).st_mode):
             return False
-        return any(self._needle.is_in(piece, name) for piece in self._pieces(fd, found.st_size))
+        return any(self._needle.is_in(piece, name) for piece in self._pieces(fd, size))
 
     def _pieces(self, fd: int, size: int) -> Iterator[bytes]:
         """Whole lines of a large file, piece by piece. They overlap."""
