@@ -128,14 +128,14 @@ async def test_a_file_that_vanished_unseen_is_not_told(
 def held(monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[threading.Event, threading.Event]]:
     """Readers that say that they have begun and go on when they are let."""
     begun, let = threading.Event(), threading.Event()
-    read = scan_module._read
+    is_in = scan_module.Needle.is_in
 
-    def held_read(fd: int, size: int) -> bytes:
+    def held_is_in(self: scan_module.Needle, raw: bytes, name: bytes) -> bool:
         begun.set()
         let.wait(PATIENCE)
-        return read(fd, size)
+        return is_in(self, raw, name)
 
-    monkeypatch.setattr(scan_module, "_read", held_read)
+    monkeypatch.setattr(scan_module.Needle, "is_in", held_is_in)
     yield begun, let
     let.set()
 
