@@ -1,0 +1,207 @@
+"""The index: what is known of all documents, kept in step with them.
+
+Text, metadata and tokens of a document change in one transaction. Reads see one moment and do not wait for writes.
+Each write raises `revision`; whoever remembers something about a document can ask what has changed since.
+"""
+
+from __future__ import annotations
+
+import logging
+import sqlite3
+import threading
+from collections.abc import Callable, Generator, Iterable, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Final
+
+from octavo.core.clock import Clock, SystemClock
+from octavo.core.errors import InternalError, SourceUnavailable
+from octavo.core.ref import Ref
+from octavo.search import schema
+from octavo.search.document import MAX_CHARACTERS, Document, Fields, facets, fields_of, kept_metadata
+
+logger = logging.getLogger(__name__)
+
+FILE: Final = "search.db"
+
+
+class Index:
+    """For use from any thread. `path` is the file; None keeps everything in memory."""
+
+    def __init__(self, path: Path | None, *, clock: Clock | None = None) -> None:
+        self._path = path
+        self._clock = clock or SystemClock()
+        self._writing = threading.RLock()
+        self._reading = threading.RLock() if path is not None else self._writing
+        self._beginnings = 0
+        self.when_lost: Callable[[], None] = _nothing  # called when the index was begun again, and is empty
+        self._open()
+
+    def put(self, documents: Iterable[Document]) -> None:
+        """Adds documents, or replaces those with the same address: all of them or none."""
+        made = [(document, fields := fields_of(document), fields.tokens()) for document in documents]
+        with self._change() as (database, revision):
+            for document, fields, tokens in made:
+                _forget(database, document.ref)
+                _keep(database, document, fields, tokens, revision)
+
+    def remove(self, refs: Iterable[Ref]) -> None:
+        """Takes out documents, and all that stand below them."""
+        with self._change() as (database, _):
+            for ref in refs:
+                for one in [ref] if ref.params else _refs(database, ref):
+                    if _forget(database, one):
+                        _drop(database, one)
+
+    def keep_vectors(self, name: str, vectors: Iterable[tuple[int, int, bytes]]) -> None:
+        """What documents mean: number, revision and vector of each. Those that have changed meanwhile are left out."""
+        with self._change() as (database, _):
+            database.executemany(
+                "INSERT OR REPLACE INTO vectors SELECT id, ?, ? FROM documents WHERE id = ? AND revision = ?",
+                [(name, vector, number, revision) for number, revision, vector in vectors],
+            )
+
+    def versions(self, scheme: str) -> Mapping[Ref, str]:
+        """The documents of one source that are held, and which version of each."""
+        with self.reading() as database:
+            rows = database.execute("SELECT scheme, path, odd, version FROM documents WHERE scheme = ?", (scheme,))
+            return {ref_of(*address): version for *address, version in rows}
+
+    def schemes(self) -> set[str]:
+        with self.reading() as database:
+            return {scheme for (scheme,) in database.execute("SELECT DISTINCT scheme FROM documents")}
+
+    @contextmanager
+    def reading(self) -> Generator[sqlite3.Connection]:
+        """The index at one moment."""
+        with self._sound(), self._reading:
+            database = self._reader
+            database.execute("BEGIN")
+            try:
+                yield database
+            finally:
+                if database.in_transaction:
+                    database.execute("COMMIT")
+
+    def close(self) -> None:
+        with self._writing, self._reading:
+            try:
+                self._writer.execute("UPDATE state SET clean = 1")
+            except sqlite3.Error:
+                logger.warning("The search index could not be closed in order; it is checked when it is next opened.")
+            self._writer.close()
+            self._reader.close()
+
+    @contextmanager
+    def _change(self) -> Generator[tuple[sqlite3.Connection, int]]:
+        with self._sound(), self._writing:
+            database = self._writer
+            database.execute("BEGIN IMMEDIATE")
+            try:
+                database.execute("UPDATE state SET revision = revision + 1, clean = 0")
+                (revision,) = database.execute("SELECT revision FROM state").fetchone()
+                yield database, revision
+                database.execute("COMMIT")
+            finally:
+                if database.in_transaction:
+                    database.execute("ROLLBACK")
+
+    @contextmanager
+    def _sound(self) -> Generator[None]:
+        """A damaged file is begun again, and what was asked of it has failed."""
+        beginning = self._beginnings
+        try:
+            yield
+        except sqlite3.DatabaseError as error:
+            if not schema.is_damage(error):
+                logger.exception("The search index could not be used")
+                raise InternalError("The search index could not be used; the log says why") from error
+            self._begin_again(beginning, str(error))
+            raise SourceUnavailable("The search index was damaged and is made anew; ask again in a moment") from error
+
+    def _begin_again(self, beginning: int, why: str) -> None:
+        with self._writing, self._reading:
+            if self._beginnings != beginning:
+                return  # another thread came upon it first
+            self._writer.close()
+            self._reader.close()
+            if self._path is not None:
+                schema.set_aside(self._path, why, self._clock)
+            self._open()
+        self.when_lost()
+
+    def _open(self) -> None:
+        self._writer = schema.opened(self._path, self._clock)
+        self._reader = schema.connect(self._path) if self._path is not None else self._writer
+        self._beginnings += 1
+
+
+def _nothing() -> None:
+    """Nobody waits to hear of it."""
+
+
+def ref_of(scheme: str, path: str, odd: str) -> Ref:
+    return Ref.parse(odd) if odd else Ref(scheme, tuple(path.split("/")) if path else ())
+
+
+def _address(ref: Ref) -> tuple[str, str, str]:
+    return ref.scheme, ref.path, str(ref) if ref.params or ref.absolute else ""
+
+
+def _refs(database: sqlite3.Connection, scope: Ref) -> list[Ref]:
+    rows = database.execute(
+        "SELECT scheme, path, odd FROM documents WHERE scheme = ? AND (? = '' OR path = ? OR (path > ? AND path < ?))",
+        below(scope),
+    )
+    return [ref for row in rows if (ref := ref_of(*row)).absolute is scope.absolute]
+
+
+def below(scope: Ref) -> tuple[str, str, str, str, str]:
+    """For a condition on what stands below: `0` follows `/`, so a path that goes on lies between the last two."""
+    path = scope.path
+    return scope.scheme, path, path, f"{path}/", f"{path}0"
+
+
+def _forget(database: sqlite3.Connection, ref: Ref) -> bool:
+    """Takes the tokens and facets of a document out, if there is one."""
+    found = database.execute(
+        "SELECT id, title, tags, headings, body FROM documents JOIN texts USING (id)"
+        " WHERE scheme = ? AND path = ? AND odd = ?",
+        _address(ref),
+    ).fetchone()
+    if found is None:
+        return False
+    number, *texts = found
+    # The table keeps no texts of its own: it must be told what to take out.
+    old = Fields(*texts).tokens()
+    database.execute("INSERT INTO words(words, rowid, tokens) VALUES ('delete', ?, ?)", (number, old))
+    database.execute("DELETE FROM facets WHERE id = ?", (number,))
+    database.execute("DELETE FROM vectors WHERE id = ?", (number,))
+    return True
+
+
+def _drop(database: sqlite3.Connection, ref: Ref) -> None:
+    database.execute(
+        "DELETE FROM texts WHERE id = (SELECT id FROM documents WHERE scheme = ? AND path = ? AND odd = ?)",
+        _address(ref),
+    )
+    database.execute("DELETE FROM documents WHERE scheme = ? AND path = ? AND odd = ?", _address(ref))
+    database.execute("UPDATE state SET removals = removals + 1")
+
+
+def _keep(database: sqlite3.Connection, document: Document, fields: Fields, tokens: str, revision: int) -> None:
+    """A document keeps its number as long as it is there."""
+    partial = len(document.text) > MAX_CHARACTERS
+    if partial:
+        logger.warning("Only the first %d characters of %s are searched.", MAX_CHARACTERS, document.ref)
+    (number,) = database.execute(
+        "INSERT INTO documents (scheme, path, odd, version, revision, length, partial) VALUES (?, ?, ?, ?, ?, ?, ?)"
+        " ON CONFLICT DO UPDATE SET version = excluded.version, revision = excluded.revision,"
+        " length = excluded.length, partial = excluded.partial RETURNING id",
+        (*_address(document.ref), document.version, revision, len(fields.body.split()), partial),
+    ).fetchone()
+    metadata = kept_metadata(document.metadata)
+    database.execute("INSERT OR REPLACE INTO texts VALUES (?, ?, ?, ?, ?, ?)", (number, *fields, metadata))
+    database.execute("INSERT INTO words (rowid, tokens) VALUES (?, ?)", (number, tokens))
+    pairs = facets(document.metadata)
+    database.executemany("INSERT INTO facets VALUES (?, ?, ?)", [(key, value, number) for key, value in pairs])

@@ -1,0 +1,167 @@
+"""Ranked search: what is asked, looked for among what the viewer may see, page by page."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import json
+import sqlite3
+from array import array
+from collections.abc import Hashable, Sequence
+from itertools import islice
+from typing import Final
+
+from octavo.core.errors import InvalidParams
+from octavo.core.findings import Finding, Findings
+from octavo.core.query import TextQuery
+from octavo.search.index import Index
+from octavo.search.matching import Matcher, Matches
+from octavo.search.meaning import Meaning
+from octavo.search.question import SYNONYM, Question, Unit, question, word_unit
+from octavo.search.ranking import UNSEEN, Asked, Ranked, fused, ranked
+from octavo.search.sight import Allowed, Sight, Sights
+from octavo.search.snippets import patterns, snippet
+from octavo.search.spelling import CORRECTED, corrections
+
+MAX_FINDINGS: Final = 1000  # that one query can be followed to
+MAX_LIMIT: Final = 100
+_GUESSED: Final = 4  # words of a question whose meaning is guessed
+_LIKE: Final = 0.4  # what it is worth to have most of the pairs of syllables of a word
+
+
+class FullText:
+    """`synonyms` are groups of words of which each finds the others, though later. With a `meaning`, documents that
+    are alike in it are found as well, and count as much as those with the words."""
+
+    def __init__(self, index: Index, *, synonyms: Sequence[Sequence[str]] = (), meaning: Meaning | None = None) -> None:
+        self._index = index
+        self._meaning = meaning
+        self._sights = Sights()
+        self._others = {
+            word_unit(word).stem: [word_unit(other) for other in group if other != word]
+            for group in synonyms
+            for word in group
+        }
+
+    async def find(
+        self,
+        query: TextQuery,
+        *,
+        allowed: Allowed,
+        viewer: Hashable | None = None,
+        cursor: str | None = None,
+        limit: int = 10,
+    ) -> Findings:
+        """See `core.ports.Finds`. `allowed` is called in a thread."""
+        vector = None if self._meaning is None else await self._meaning.of(query.text)
+        return await asyncio.to_thread(self.find_now, query, allowed, viewer, cursor, limit, vector)
+
+    def find_now(
+        self,
+        query: TextQuery,
+        allowed: Allowed,
+        viewer: Hashable | None = None,
+        cursor: str | None = None,
+        limit: int = 10,
+        vector: array[float] | None = None,
+    ) -> Findings:
+        """The same, in the thread of the caller. `vector` is what the question means, where that is known."""
+        limit = max(1, min(limit, MAX_LIMIT))
+        findings = self._found(query, self._sights.of(query, allowed, viewer), cursor, limit, vector)
+        if viewer is None or all(allowed(one.ref) for one in findings.items):
+            return findings
+        self._sights.forget(viewer)  # the rules are not those that were remembered
+        return self._found(query, Sight(query, allowed), cursor, limit, vector)
+
+    def _found(
+        self, query: TextQuery, sight: Sight, cursor: str | None, limit: int, vector: array[float] | None
+    ) -> Findings:
+        asked = question(query.text)
+        digest = _digest(query)
+        given, last = _place(cursor, digest)
+        with self._index.reading() as database:
+            sight.refresh(database)
+            found = self._matched(asked, Matcher(database, sight))
+            ranking = ranked(found, sight, database)
+            if self._meaning is not None and vector is not None:
+                ranking = fused(ranking, self._meaning.nearest(database, sight, vector), database)
+            best = list(islice(ranking, MAX_FINDINGS if last else limit + 1))
+            places = {str(one.ref): place for place, one in enumerate(best, 1)} if last else {}
+            begin = places.get(last, given)
+            page = best[begin : begin + limit]
+            shown = _shown(page, found, database)
+        more = len(best) > begin + limit
+        following = _cursor(digest, begin + limit, str(page[-1].ref)) if more and page else None
+        return Findings(shown, following, found.corrected, asked.ignored)
+
+    def _matched(self, asked: Question, matcher: Matcher) -> Asked:
+        found: list[Matches] = []
+        corrected: dict[str, str] = {}
+        guessed = 0
+        for unit in map(self._with_synonyms, asked.units):
+            matches = matcher.matches(unit)
+            if not matches.weight and not unit.phrase:
+                meant = corrections(unit, matcher) if guessed < _GUESSED else []
+                guessed += 1
+                if meant:
+                    corrected[unit.surface] = meant[0].surface
+                    matches = matcher.matches(unit.with_others(meant, CORRECTED))
+                elif len(unit.stem) >= 3:
+                    matches = matcher.like(unit, _LIKE)
+            found.append(matches)
+        there = [matches for matches in found if matches.weight and matches.ways]
+        if len(there) > 1 and not all(matches.complete for matches in there):
+            for number in matcher.together(there):
+                for matches in there:
+                    matches.weight.setdefault(number, UNSEEN)
+        return Asked(asked, found, corrected)
+
+    def _with_synonyms(self, unit: Unit) -> Unit:
+        others = self._others.get(unit.stem) if unit.stem else None
+        return unit if others is None else unit.with_others(others, SYNONYM)
+
+
+def _shown(page: Sequence[Ranked], asked: Asked, database: sqlite3.Connection) -> tuple[Finding, ...]:
+    wanted = patterns([matches.unit.pattern for matches in asked.matches if matches.weight])
+    found: list[Finding] = []
+    for one in page:
+        title, tags, body, metadata, version, partial = database.execute(
+            "SELECT title, tags, body, metadata, version, partial FROM texts JOIN documents USING (id) WHERE id = ?",
+            (one.number,),
+        ).fetchone()
+        text, marks = snippet(body or tags, wanted)
+        found.append(
+            Finding(
+                ref=one.ref,
+                title=title,
+                score=round(one.score, 4),
+                snippet=text,
+                marks=marks,
+                version=version,
+                metadata=json.loads(metadata),
+                partial=bool(partial),
+            )
+        )
+    return tuple(found)
+
+
+def _digest(query: TextQuery) -> str:
+    told = repr((query.text, query.within, query.where)).encode("utf-8", "backslashreplace")
+    return hashlib.blake2b(told, digest_size=6).hexdigest()
+
+
+def _cursor(digest: str, given: int, last: str) -> str:
+    return json.dumps([digest, given, last], ensure_ascii=False, separators=(",", ":"))
+
+
+def _place(cursor: str | None, digest: str) -> tuple[int, str]:
+    """How many were given, and the last of them."""
+    if cursor is None:
+        return 0, ""
+    try:
+        asked, given, last = json.loads(cursor)
+    except (ValueError, TypeError, RecursionError):
+        asked, given, last = None, 0, ""
+    if asked != digest or not isinstance(given, int) or not isinstance(last, str) or not 0 < given <= MAX_FINDINGS:
+        raise InvalidParams("The cursor is not one of this query; search again from the start", reason="invalid_cursor")
+    return given, last

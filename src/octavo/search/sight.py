@@ -1,0 +1,107 @@
+"""Which documents one viewer's search is about, found out once and kept in step.
+
+All that a search counts, it counts over these: an answer is the same as if there were no other documents.
+"""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from array import array
+from collections import OrderedDict
+from collections.abc import Callable, Hashable
+from typing import Final
+
+from octavo.core.query import TextQuery
+from octavo.core.ref import Ref
+from octavo.search.index import below, ref_of
+from octavo.search.tokens import normal
+
+SIGHTS: Final = 64  # kept; each takes two bytes a document
+_LONGEST: Final = 65_535
+
+Allowed = Callable[[Ref], bool]
+
+
+class Sight:
+    """The documents that may be seen and are asked about."""
+
+    def __init__(self, query: TextQuery, allowed: Allowed) -> None:
+        self._within, self._where = query.within, query.where
+        self.allowed = allowed
+        self._birth, self._revision, self._removals = b"", -1, 0
+        self.lengths = array("H")  # by the number of the document; 0 where it is none of these
+        self.count = 0
+        self.average = 1.0
+
+    def refresh(self, database: sqlite3.Connection) -> None:
+        """Looks at what has changed."""
+        birth, revision, removals = database.execute("SELECT birth, revision, removals FROM state").fetchone()
+        if birth != self._birth:
+            self._birth, self._revision, self.lengths = birth, -1, array("H")
+        if revision == self._revision:
+            return
+        (highest,) = database.execute("SELECT coalesce(max(id), 0) FROM documents").fetchone()
+        if removals != self._removals or self._revision < 0:
+            kept, self.lengths = self.lengths, array("H", bytes(2 * (highest + 1)))
+            for (number,) in database.execute("SELECT id FROM documents") if kept else ():
+                self.lengths[number] = kept[number] if number < len(kept) else 0
+        self.lengths.extend(array("H", bytes(2 * max(0, highest + 1 - len(self.lengths)))))
+        self._look(database)
+        self.count = len(self.lengths) - self.lengths.count(0)
+        self.average = max(1.0, sum(self.lengths) / max(1, self.count))
+        self._revision, self._removals = revision, removals
+
+    def _look(self, database: sqlite3.Connection) -> None:
+        if self._revision >= 0:
+            for (number,) in database.execute("SELECT id FROM documents WHERE revision > ?", (self._revision,)):
+                self.lengths[number] = 0
+        wanted = [_having(database, key, values) for key, values in self._where]
+        for scope in self._within or (None,):
+            for number, length, *address in _documents(database, scope, self._revision):
+                ref = ref_of(*address)
+                if scope is not None and not ref.within(scope):
+                    continue
+                if all(number in numbers for numbers in wanted) and self.allowed(ref):
+                    self.lengths[number] = min(length + 1, _LONGEST)
+
+
+class Sights:
+    """Those of the latest viewers."""
+
+    def __init__(self) -> None:
+        self._kept: OrderedDict[Hashable, Sight] = OrderedDict()
+
+    def of(self, query: TextQuery, allowed: Allowed, viewer: Hashable | None) -> Sight:
+        if viewer is None:
+            return Sight(query, allowed)
+        key = (viewer, query.within, query.where)
+        sight = self._kept.pop(key, None) or Sight(query, allowed)
+        sight.allowed = allowed
+        self._kept[key] = sight
+        if len(self._kept) > SIGHTS:
+            self._kept.popitem(last=False)
+        return sight
+
+    def forget(self, viewer: Hashable | None) -> None:
+        """What was said to this viewer holds no longer."""
+        for key in [key for key in self._kept if isinstance(key, tuple) and key[0] == viewer]:
+            del self._kept[key]
+
+
+def _documents(database: sqlite3.Connection, scope: Ref | None, after: int) -> sqlite3.Cursor:
+    if scope is None:
+        return database.execute("SELECT id, length, scheme, path, odd FROM documents WHERE revision > ?", (after,))
+    return database.execute(
+        "SELECT id, length, scheme, path, odd FROM documents"
+        " WHERE revision > ? AND scheme = ? AND (? = '' OR path = ? OR (path > ? AND path < ?))",
+        (after, *below(scope)),
+    )
+
+
+def _having(database: sqlite3.Connection, key: str, values: tuple[str, ...]) -> set[int]:
+    rows = database.execute(
+        "SELECT id FROM facets WHERE key = ? AND value IN (SELECT value FROM json_each(?))",
+        (normal(key), json.dumps([*map(normal, values)])),
+    )
+    return {number for (number,) in rows}

@@ -1,0 +1,82 @@
+"""The part of a text that shows why it was found."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Sequence
+from itertools import islice
+from typing import Final
+
+LENGTH: Final = 160
+_LOOKED_AT: Final = 400  # places in one text
+_BEFORE: Final = 40  # characters shown before the first place
+_NEAREST: Final = 24  # how far a border between words may be
+_FRONT: Final = re.compile(r"\A---\n.*?\n---\n", re.DOTALL)
+_SPACE: Final = re.compile(r"\s+")
+
+
+def patterns(units: Sequence[str]) -> list[re.Pattern[str]]:
+    return [re.compile(unit, re.IGNORECASE) for unit in units]
+
+
+def snippet(text: str, wanted: Sequence[re.Pattern[str]]) -> tuple[str, tuple[tuple[int, int], ...]]:
+    """About 160 characters with as many of the wanted things as possible, and where in it they stand."""
+    begin = _begin(text, wanted)
+    if begin is None:
+        front = _FRONT.match(text)
+        begin = front.end() if front else 0
+    start = _border(text, begin, -1)
+    end = _border(text, min(len(text), start + LENGTH), 1)
+    shown = _SPACE.sub(" ", text[start:end]).strip()
+    shown = ("…" if text[:start].strip() else "") + shown + ("…" if text[end:].strip() else "")
+    return shown, _marks(shown, wanted)
+
+
+def _begin(text: str, wanted: Sequence[re.Pattern[str]]) -> int | None:
+    """Where the window with the most different things begins; the first of equals."""
+    places = sorted(
+        (match.start(), number)
+        for number, pattern in enumerate(wanted)
+        for match in islice(pattern.finditer(text), _LOOKED_AT)
+    )
+    best, begin, last = 0, None, 0
+    counts = [0] * len(wanted)
+    for first, (start, number) in enumerate(places):
+        while last < len(places) and places[last][0] < start + LENGTH - _BEFORE:
+            counts[places[last][1]] += 1
+            last += 1
+        different = len(counts) - counts.count(0)
+        if different > best:
+            best, begin = different, max(0, places[first][0] - _BEFORE)
+        counts[number] -= 1
+    return begin
+
+
+def _border(text: str, place: int, step: int) -> int:
+    """The nearest border between words in that direction; else one between characters as people see them."""
+    for distance in range(_NEAREST):
+        here = place + step * distance
+        if here <= 0 or here >= len(text):
+            return max(0, min(here, len(text)))
+        if text[here].isspace() or text[here - 1].isspace():
+            return here
+    while 0 < place < len(text) and _belongs(text[place - 1], text[place]):
+        place += step
+    return place
+
+
+def _belongs(before: str, character: str) -> bool:
+    joins = ("\u200d", "\ufe0f")
+    return unicodedata.combining(character) != 0 or character in joins or before == joins[0]
+
+
+def _marks(shown: str, wanted: Sequence[re.Pattern[str]]) -> tuple[tuple[int, int], ...]:
+    spans = sorted(match.span() for pattern in wanted for match in pattern.finditer(shown) if match[0])
+    merged: list[tuple[int, int]] = []
+    for start, end in spans:
+        if merged and start <= merged[-1][1]:
+            merged[-1] = (merged[-1][0], max(end, merged[-1][1]))
+        else:
+            merged.append((start, end))
+    return tuple(merged)

@@ -1,0 +1,53 @@
+"""What a word without any hit may have been meant to be.
+
+Guesses are made from the word that was asked for, and one counts only if a document that may be seen has it: so a
+correction tells nothing of the others.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from octavo.search import english, korean
+from octavo.search import tokens as t
+from octavo.search.matching import Matcher
+from octavo.search.question import LONG_WORD, Unit, word_unit
+
+CORRECTED: Final = 0.7
+_GUESSES: Final = 3
+_SHORTEST: Final = 4  # letters of a word that is corrected: everything is near a shorter one
+_LONGEST: Final = 24
+
+
+def corrections(unit: Unit, matcher: Matcher) -> list[Unit]:
+    """The words that it is likely to mean, likeliest first."""
+    if not unit.stem or not any(map(str.isalpha, unit.stem)):
+        return []
+    found = _neighbours(unit, matcher)
+    return found or _halves(unit, matcher)
+
+
+def _neighbours(unit: Unit, matcher: Matcher) -> list[Unit]:
+    syllabic = t.is_syllabic(unit.stem)
+    shortest, longest = (2, LONG_WORD) if syllabic else (_SHORTEST, _LONGEST)
+    if not shortest <= len(unit.stem if syllabic else unit.surface) <= longest:
+        return []
+    meant: dict[str, str] = {}
+    for guess in korean.neighbours(unit.stem) if syllabic else english.neighbours(unit.surface):
+        meant.setdefault(t.word_tokens(guess)[0], guess)
+    ranked = [
+        (-len(matcher.visible(f'"{token}"')[0]), meant[token]) for token in matcher.known(meant) if token != unit.stem
+    ]
+    return [word_unit(guess) for count, guess in sorted(ranked) if count][:_GUESSES]
+
+
+def _halves(unit: Unit, matcher: Matcher) -> list[Unit]:
+    """Two words without the space between them."""
+    word = unit.surface
+    if t.is_syllabic(word):
+        return []  # the pairs of syllables find those
+    for cut in range(3, len(word) - 2):
+        halves = [word_unit(word[:cut]), word_unit(word[cut:])]
+        if matcher.visible(" AND ".join(f'"{half.stem}"' for half in halves))[0]:
+            return [word_unit(f"{word[:cut]}-{word[cut:]}")]
+    return []

@@ -1,0 +1,180 @@
+"""Keeps the index in step with the sources.
+
+Changes are hints: what a document is now is read when its turn comes, so of many changes of one document only the
+last costs anything. At the start, after a gap in the feed and when the index was lost, everything is compared by
+version, and only what differs is read.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Sequence
+from itertools import islice
+from typing import Final
+
+from octavo.core.errors import Forbidden, InvalidParams, NotFound, OctavoError, TooLarge
+from octavo.core.model import Change, Entry
+from octavo.core.ref import Ref
+from octavo.search.document import Document
+from octavo.search.index import Index
+from octavo.search.meaning import Meaning
+
+logger = logging.getLogger(__name__)
+
+PAUSE: Final = 0.05  # seconds in which changes are gathered
+RETRY: Final = 5.0  # seconds before what failed is tried again
+_AT_ONCE: Final = 8  # reads
+_BATCH: Final = 200  # documents of one transaction
+_BATCH_CHARACTERS: Final = 4_000_000
+
+Entries = Callable[[str], AsyncIterator[Entry]]
+Read = Callable[[Ref], Awaitable[Document | None]]
+_GONE: Final = (NotFound, Forbidden, InvalidParams)
+
+
+class Upkeep:
+    """`entries` lists all of one source, `read` gives the text that may be shown of one document, None where there is
+    none to search. `hear` is a listener of the feed; `run` works until it is cancelled."""
+
+    def __init__(
+        self,
+        index: Index,
+        schemes: Sequence[str],
+        *,
+        entries: Entries,
+        read: Read,
+        meaning: Meaning | None = None,
+        pause: float = PAUSE,
+        retry: float = RETRY,
+    ) -> None:
+        self._index = index
+        self._schemes = tuple(schemes)
+        self._entries = entries
+        self._read = read
+        self._meaning = meaning
+        self._pause, self._retry = pause, retry
+        self._seq = 0
+        self._changed: dict[Ref, Entry | None] = {}
+        self._failing: set[Ref] = set()
+        self._unlisted: set[str] = set(schemes)  # what must be compared with the index
+        self._news = asyncio.Event()
+        self._in_step = asyncio.Event()
+
+    def hear(self, change: Change) -> None:
+        if change.seq > self._seq + 1 and self._seq:
+            self.compare()  # something was not told
+        self._seq = max(self._seq, change.seq)
+        if change.ref.scheme in self._schemes:
+            self._changed[change.ref.bare if change.kind == "deleted" else change.ref] = change.new
+            self._wake()
+
+    def compare(self) -> None:
+        """Look at everything again."""
+        self._unlisted |= set(self._schemes)
+        self._wake()
+
+    async def in_step(self) -> None:
+        """Returns once all that was heard so far can be found."""
+        await self._in_step.wait()
+
+    async def run(self) -> None:
+        loop = asyncio.get_running_loop()
+
+        def lost() -> None:
+            loop.call_soon_threadsafe(self.compare)
+
+        self._index.when_lost = lost
+        while True:
+            self._news.clear()
+            failed = await self._turn()
+            if self._news.is_set():
+                continue
+            if not failed:
+                self._in_step.set()
+            try:
+                async with asyncio.timeout(self._retry if failed else None):
+                    await self._news.wait()
+                    await asyncio.sleep(self._pause)
+            except TimeoutError:
+                pass
+
+    async def _turn(self) -> bool:
+        """Whether something failed and is to be tried again."""
+        unlisted, self._unlisted = self._unlisted, set()
+        for scheme in sorted(unlisted):
+            try:
+                await self._compare(scheme)
+            except OctavoError as fault:
+                logger.warning("%s:// could not be listed for the search index: %s", scheme, fault)
+                self._unlisted.add(scheme)
+        changed, self._changed = self._changed, {}
+        await self._update(changed)
+        if self._meaning is not None:
+            await self._meaning.learn()
+        return bool(self._changed or self._unlisted)
+
+    async def _compare(self, scheme: str) -> None:
+        strangers = await asyncio.to_thread(self._index.schemes) - set(self._schemes)
+        await self._remove(map(Ref, strangers))  # of sources that are no longer served
+        held = dict(await asyncio.to_thread(self._index.versions, scheme))
+        different: dict[Ref, Entry | None] = {}
+        async for entry in self._entries(scheme):
+            version = held.pop(entry.ref, None)
+            if not version or version != entry.version:
+                different[entry.ref] = entry
+        await self._remove(held)
+        await self._update(different)
+
+    async def _update(self, refs: dict[Ref, Entry | None]) -> None:
+        ready: list[Document] = []
+        gone: list[Ref] = []
+        waiting = iter(refs.items())
+        while few := list(islice(waiting, _AT_ONCE)):
+            for ref, document in await asyncio.gather(*(self._document(ref, entry) for ref, entry in few)):
+                if isinstance(document, Document):
+                    self._failing.discard(ref)
+                    ready.append(document)
+                elif document is None:
+                    gone.append(ref)
+            if len(ready) >= _BATCH or sum(len(one.text) for one in ready) >= _BATCH_CHARACTERS:
+                await self._put(ready)
+                ready = []
+        await self._put(ready)
+        await self._remove(gone)
+
+    async def _document(self, ref: Ref, entry: Entry | None) -> tuple[Ref, Document | OctavoError | None]:
+        try:
+            return ref, await self._read(ref)
+        except _GONE:
+            return ref, None
+        except TooLarge:
+            logger.warning("%s is too large to be searched: it is found by its name alone.", ref)
+            return ref, None if entry is None else Document.of(entry, "")
+        except OctavoError as fault:
+            if ref not in self._failing:
+                logger.warning("%s could not be read for the search index, which tries again: %s", ref, fault)
+            self._failing.add(ref)
+            self._changed.setdefault(ref, entry)
+            return ref, fault
+
+    async def _put(self, documents: Sequence[Document]) -> None:
+        if documents:
+            await self._written([one.ref for one in documents], lambda: self._index.put(documents))
+
+    async def _remove(self, refs: Iterable[Ref]) -> None:
+        refs = list(refs)
+        if refs:
+            await self._written(refs, lambda: self._index.remove(refs))
+
+    async def _written(self, refs: Sequence[Ref], write: Callable[[], None]) -> None:
+        try:
+            await asyncio.to_thread(write)
+        except OctavoError as fault:
+            logger.warning("%d documents could not be written to the search index: %s", len(refs), fault)
+            for ref in refs:
+                self._changed.setdefault(ref, None)
+
+    def _wake(self) -> None:
+        self._in_step.clear()
+        self._news.set()

@@ -1,0 +1,161 @@
+"""What comes first, what is shown of it, and how a list goes on (B6)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from octavo.core.errors import InvalidParams
+from octavo.core.ref import Ref
+from octavo.search import matching
+
+
+@pytest.mark.seed("B6")
+def test_a_title_counts_more_than_tags_then_headings_then_text(put: Any, find: Any) -> None:
+    filler = " 다른 내용을 적은 글" * 5
+    put("doc://x/body", "예산" + filler)
+    put("doc://x/heading", "# 예산\n\n" + filler)
+    put("doc://x/tagged", filler, tags=["예산"])
+    put("doc://x/title", filler, title="예산")
+    assert find("예산") == ["doc://x/title", "doc://x/tagged", "doc://x/heading", "doc://x/body"]
+
+
+def test_the_name_in_the_address_is_found(put: Any, find: Any) -> None:
+    put("sop://brand/campaign-brief", "여기에는 다른 말만 있다", title="제목")
+    assert find("campaign brief") == ["sop://brand/campaign-brief"]
+    assert find("campaignBrief") == ["sop://brand/campaign-brief"]
+
+
+def test_the_word_itself_comes_before_a_longer_word_with_it(put: Any, find: Any) -> None:
+    put("doc://x/inside", "추경예산안")
+    put("doc://x/word", "예산은 여기")
+    assert find("예산") == ["doc://x/word", "doc://x/inside"]
+
+
+def test_all_words_count_more_than_one_word_often(put: Any, find: Any) -> None:
+    put("doc://x/often", "budget " * 30)
+    put("doc://x/both", "the budget needs approval by finance")
+    assert find("budget approval")[0] == "doc://x/both"
+
+
+def test_a_rare_word_counts_more_than_a_common_one(put: Any, find: Any) -> None:
+    for number in range(20):
+        put(f"doc://x/common-{number}", "budget budget")
+    put("doc://x/rare", "quetzal")
+    assert find("budget quetzal")[0] == "doc://x/rare"
+
+
+def test_a_title_that_is_the_question_comes_first(put: Any, find: Any) -> None:
+    put("doc://x/longer", "캠페인 브리프 캠페인 브리프", title="캠페인 브리프 작성 요령과 예시")
+    put("doc://x/same", "글", title="캠페인 브리프")
+    assert find("캠페인 브리프")[0] == "doc://x/same"
+
+
+def test_words_around_a_question_do_not_count(put: Any, find: Any) -> None:
+    put("doc://x/noise", "어떻게 무엇 어디 how what the")
+    put("doc://x/answer", "환불은 7일 안에 신청한다")
+    assert find("환불은 어떻게 하나요") == ["doc://x/answer"]
+
+
+def test_a_snippet_shows_the_words_and_says_where_they_are(put: Any, findings: Any) -> None:
+    put("doc://x/long", "앞의 글이다. " * 100 + "여기에서 캠페인 예산을 정한다. " + "뒤의 글이다. " * 100)
+    (one,) = findings("캠페인 예산").items
+    assert [one.snippet[begin:end] for begin, end in one.marks] == ["캠페인", "예산"]
+    assert 100 <= len(one.snippet) <= 220
+    assert one.snippet.startswith("…") and one.snippet.endswith("…")
+    whole = {"앞의", "글이다.", "여기에서", "캠페인", "예산을", "정한다.", "뒤의"}
+    assert set(one.snippet.strip("…").split()) <= whole
+
+
+def test_a_snippet_is_not_cut_inside_a_character(put: Any, findings: Any) -> None:
+    family = "\U0001f468\u200d\U0001f469\u200d\U0001f467"
+    put("doc://x/emoji", family * 60 + " 예산 " + family * 60)
+    (one,) = findings("예산").items
+    parts = one.snippet.strip("…").split(" ")
+    assert all(part.replace(family, "") in ("", "예산") for part in parts)
+
+
+def test_a_title_is_enough_and_then_the_text_begins_after_its_front_matter(put: Any, findings: Any) -> None:
+    put("doc://x/a", "---\nid: x\n---\n본문이 여기서 시작한다", title="예산")
+    (one,) = findings("예산").items
+    assert one.snippet == "…본문이 여기서 시작한다" and one.marks == ()
+
+
+def test_a_search_can_be_narrowed_by_scheme_place_and_metadata(put: Any, find: Any) -> None:
+    put("sop://brand/a", "예산", status="active", tags=["x", "y"])
+    put("sop://brand/deep/b", "예산", status="draft")
+    put("sop://branding/c", "예산", status="active")
+    put("doc://brand/d", "예산", status="active", internal=True)
+
+    def found(*places: str, **where: tuple[str, ...]) -> set[str]:
+        within = tuple(map(Ref.parse, places))
+        return set(find("예산", within=within, where=tuple(where.items())))
+
+    assert found("sop://") == {"sop://brand/a", "sop://brand/deep/b", "sop://branding/c"}
+    assert found("sop://brand") == {"sop://brand/a", "sop://brand/deep/b"}
+    assert found("sop://brand/a", "doc://") == {"sop://brand/a", "doc://brand/d"}
+    assert found("sop://", status=("active",)) == {"sop://brand/a", "sop://branding/c"}
+    assert found(tags=("y", "z")) == {"sop://brand/a"}
+    assert found(internal=("true",)) == {"doc://brand/d"}
+    assert found(status=("active",), tags=("nowhere",)) == set()
+
+
+def test_pages_give_everything_once_and_in_the_order_of_one_long_page(put: Any, findings: Any) -> None:
+    for number in range(57):
+        put(f"doc://x/{number}", "예산 " * (1 + number % 7) + "글 " * (number % 11))
+    whole = [one.ref for one in findings("예산", limit=100).items]
+    assert len(whole) == 57
+    paged: list[Ref] = []
+    cursor = None
+    while True:
+        page = findings("예산", cursor=cursor, limit=10)
+        paged += [one.ref for one in page.items]
+        cursor = page.cursor
+        if cursor is None:
+            break
+    assert paged == whole
+
+
+def test_a_page_goes_on_after_the_last_hit_though_others_were_removed(put: Any, findings: Any, index: Any) -> None:
+    for number in range(30):
+        put(f"doc://x/{number}", "예산 " * (number + 1))
+    whole = [one.ref for one in findings("예산", limit=100).items]
+    first = findings("예산", limit=10)
+    index.remove(whole[:5])
+    second = findings("예산", limit=10, cursor=first.cursor)
+    assert {one.ref for one in second.items} == set(whole[10:20])
+
+
+@pytest.mark.parametrize("cursor", ["", "x", "[]", '["a",1,"b"]', "null", "[" * 100_000])
+def test_a_cursor_of_another_query_is_refused(cursor: str, put: Any, findings: Any) -> None:
+    put("doc://x/a", "예산")
+    with pytest.raises(InvalidParams, match="cursor"):
+        findings("예산", cursor=cursor)
+
+
+def test_more_than_is_looked_at_in_one_go_is_found_too(put: Any, find: Any, index: Any) -> None:
+    """Candidates that the texts do not confirm do not take the places of those that they do."""
+    for number in range(200):
+        put(f"doc://x/false-{number}", "가나 방 나다 방")
+    put("doc://x/true", "큰가나다방")
+    assert find("가나다") == ["doc://x/true"]
+
+
+def test_what_stands_late_in_a_long_text_is_confirmed_there(put: Any, find: Any) -> None:
+    late = "채움글 " * 60_000
+    put("doc://x/there", late + "큰가나다방 그리고 인용문 하나")
+    put("doc://x/pairs", late + "가나 방 나다 방 하나 그리고 인용문")
+    assert find("가나다") == ["doc://x/there"]
+    assert find('"인용문 하나"') == ["doc://x/there"]
+
+
+def test_two_common_words_find_the_document_that_has_both_though_it_is_old(
+    put: Any, find: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(matching, "MOST", 5)
+    put("doc://x/both", "예산 글과 승인")
+    for number in range(20):
+        put(f"doc://x/one-{number}", "예산")
+        put(f"doc://x/other-{number}", "승인")
+    assert find("예산 승인 없는말이다")[0] == "doc://x/both"

@@ -1,0 +1,198 @@
+"""The index follows the sources (B6): at the start, by the feed, and after whatever goes wrong."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import replace
+
+import anyio
+import pytest
+
+from octavo.core.errors import NotFound, OctavoError, SourceUnavailable, TooLarge
+from octavo.core.model import Change, ChangeKind, Entry
+from octavo.core.query import TextQuery
+from octavo.core.ref import Ref
+from octavo.search import Document, FullText, Index, Upkeep
+
+pytestmark = pytest.mark.anyio
+
+
+class Library:
+    """Documents that can be listed and read, and a way to break both."""
+
+    def __init__(self, **texts: str) -> None:
+        self.texts = {Ref.parse(f"doc://{name}"): text for name, text in texts.items()}
+        self.reads: list[str] = []
+        self.broken: dict[str, OctavoError] = {}
+        self.unlisted: OctavoError | None = None
+        self.asked = asyncio.Event()
+
+    def entry(self, ref: Ref) -> Entry:
+        return Entry(ref=ref, name=ref.name, version=str(hash(self.texts[ref])))
+
+    async def entries(self, scheme: str) -> AsyncIterator[Entry]:
+        self.asked.set()
+        for ref in list(self.texts):
+            if self.unlisted is not None:
+                raise self.unlisted
+            if ref.scheme == scheme:
+                yield self.entry(ref)
+
+    async def read(self, ref: Ref) -> Document:
+        self.reads.append(ref.name)
+        self.asked.set()
+        if ref.name in self.broken:
+            raise self.broken[ref.name]
+        if ref not in self.texts:
+            raise NotFound(f"Resource not found: {ref}", uri=str(ref))
+        return Document.of(self.entry(ref), self.texts[ref])
+
+
+class Kept:
+    def __init__(self, index: Index, library: Library, schemes: tuple[str, ...] = ("doc",)) -> None:
+        self.index, self.library = index, library
+        self.upkeep = Upkeep(index, schemes, entries=library.entries, read=library.read, pause=0, retry=0.01)
+        self.seq = 0
+
+    def tell(self, kind: ChangeKind, name: str, text: str = "", *, skip: int = 0) -> None:
+        ref = Ref.parse(f"doc://{name}")
+        if kind == "deleted":
+            self.library.texts.pop(ref, None)
+        else:
+            self.library.texts[ref] = text
+        self.seq += 1 + skip
+        self.upkeep.hear(Change(kind=kind, ref=ref, at=0.0, seq=self.seq))
+
+    async def found(self, text: str) -> list[str]:
+        with anyio.fail_after(20):
+            await self.upkeep.in_step()
+        found = await FullText(self.index).find(TextQuery(text), allowed=lambda _: True)
+        return sorted(one.ref.name for one in found.items)
+
+
+@asynccontextmanager
+async def kept(index: Index, library: Library, schemes: tuple[str, ...] = ("doc",)) -> AsyncIterator[Kept]:
+    made = Kept(index, library, schemes)
+    task = asyncio.create_task(made.upkeep.run())
+    try:
+        yield made
+    finally:
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+
+
+@pytest.mark.seed("B6")
+async def test_what_is_there_at_the_start_is_found_and_what_changes_is_found_anew(index: Index) -> None:
+    async with kept(index, Library(a="예산", b="경비")) as here:
+        assert await here.found("예산") == ["a"]
+        here.tell("created", "c", "새 예산")
+        here.tell("updated", "b", "예산 둘")
+        assert await here.found("예산") == ["a", "b", "c"]
+        assert await here.found("경비") == []
+        here.tell("deleted", "a")
+        assert await here.found("예산") == ["b", "c"]
+
+
+async def test_a_restart_reads_only_what_has_changed(index: Index) -> None:
+    library = Library(a="예산", b="경비", c="규정")
+    async with kept(index, library) as here:
+        await here.found("예산")
+    library.reads.clear()
+    library.texts[Ref.parse("doc://b")] = "예산"
+    del library.texts[Ref.parse("doc://c")]
+    async with kept(index, library) as here:
+        assert await here.found("예산") == ["a", "b"]
+        assert await here.found("규정") == []
+    assert library.reads == ["b"]
+
+
+async def test_a_document_that_changes_often_is_read_once(index: Index) -> None:
+    library = Library()
+    async with kept(index, library) as here:
+        await here.found("예산")
+        for turn in range(50):
+            here.tell("updated", "a", f"예산 {turn}")
+        assert await here.found("예산") == ["a"]
+        assert library.reads == ["a"]
+
+
+async def test_a_gap_in_the_feed_makes_it_look_at_everything(index: Index) -> None:
+    library = Library(a="예산")
+    async with kept(index, library) as here:
+        here.tell("updated", "a", "예산 하나")
+        await here.found("예산")
+        library.texts[Ref.parse("doc://untold")] = "예산"
+        here.tell("updated", "a", "예산 둘", skip=3)
+        assert await here.found("예산") == ["a", "untold"]
+
+
+async def test_changes_of_other_sources_are_left_alone(index: Index) -> None:
+    async with kept(index, Library()) as here:
+        await here.found("예산")
+        here.upkeep.hear(Change(kind="updated", ref=Ref.parse("sop://x"), at=0.0, seq=1))
+        assert await here.found("예산") == []
+        assert here.library.reads == []
+
+
+async def test_a_source_that_is_no_longer_served_is_no_longer_found(index: Index) -> None:
+    index.put([Document(ref=Ref.parse("old://x"), version="1", title="예산", text="예산")])
+    async with kept(index, Library(a="예산")) as here:
+        assert await here.found("예산") == ["a"]
+
+
+async def test_a_source_that_cannot_be_listed_keeps_its_documents_and_is_tried_again(
+    index: Index, caplog: pytest.LogCaptureFixture
+) -> None:
+    library = Library(a="예산", b="예산")
+    async with kept(index, library) as here:
+        await here.found("예산")
+    library.unlisted = SourceUnavailable("The library did not answer")
+    async with kept(index, library) as here:
+        await library.asked.wait()
+        found = await FullText(index).find(TextQuery("예산"), allowed=lambda _: True)
+        assert len(found.items) == 2
+        library.unlisted = None
+        del library.texts[Ref.parse("doc://b")]
+        assert await here.found("예산") == ["a"]
+
+
+async def test_a_document_that_cannot_be_read_is_tried_again(index: Index) -> None:
+    library = Library(a="예산", b="예산")
+    library.broken["a"] = SourceUnavailable("The library did not answer")
+    async with kept(index, library) as here:
+        while library.reads.count("a") < 2:
+            library.asked.clear()
+            with anyio.fail_after(20):
+                await library.asked.wait()
+        library.broken.clear()
+        assert await here.found("예산") == ["a", "b"]
+
+
+async def test_a_document_that_is_too_large_is_found_by_its_name(
+    index: Index, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.WARNING)
+    library = Library(**{"yearly-budget": "예산"})
+    library.broken["yearly-budget"] = TooLarge("50 MB is too large")
+    async with kept(index, library) as here:
+        assert await here.found("yearly budget") == ["yearly-budget"]
+        assert "too large" in caplog.text
+
+
+async def test_an_index_that_was_lost_is_made_again(index: Index) -> None:
+    async with kept(index, Library(a="예산")) as here:
+        assert await here.found("예산") == ["a"]
+        index.remove([Ref("doc")])
+        await asyncio.to_thread(index.when_lost)
+        await asyncio.sleep(0)  # the loop hears of it
+        assert await here.found("예산") == ["a"]
+
+
+def test_a_document_takes_its_words_from_its_entry() -> None:
+    entry = Entry(ref=Ref.parse("sop://a/b"), name="b", version="7", metadata={"title": "제목", "status": "active"})
+    made = Document.of(entry, "글")
+    assert (made.title, made.version, made.metadata["status"]) == ("제목", "7", "active")
+    assert Document.of(replace(entry, title="다른", description="설명"), "").metadata["description"] == "설명"
