@@ -89,6 +89,24 @@ def test_check_finds_broken_prompts(run: Run, folder: Path) -> None:
     assert f"octavo: error: {folder}/prompts/bad.json:3: " in result.stderr
 
 
+def test_check_finds_what_is_wrong_with_the_files_of_catalogs(run: Run, empty: Path) -> None:
+    """File, line and reason; a file that only seems to be misplaced is a warning."""
+    (empty / "octavo.yaml").write_text(
+        "sources:\n  book: {kind: file, roots: [book], expose: false}\n  sops: {kind: sop, store: book}\n",
+        encoding="utf-8",
+    )
+    folder = empty / "book" / "sops"
+    (folder / "hr").mkdir(parents=True)
+    (folder / "hr" / "pay.md").write_text("---\nid: pay\nversion: 1.0.0\nstatus: actve\ntitle: Pay\n---\n", "utf-8")
+    (folder / "README.md").write_text("about\n", "utf-8")
+    result = run("check")
+    assert result.exit_code == 1
+    assert f"octavo: error: {folder}/hr/pay.md:4: status must be one of: draft, active, deprecated\n" in result.stderr
+    assert f"octavo: warning: {folder}/README.md:1: is not served" in result.stderr
+    assert "sops: sop, sop://, book/sops" in result.stdout
+    assert not (empty / ".octavo").exists(), "a check leaves nothing behind"
+
+
 @pytest.mark.parametrize("command", [("check",), ("serve",), ("ls",), ("cat", "file://x"), ("audit", "verify")])
 def test_without_a_configuration_it_says_what_to_do(command: tuple[str, ...], run: Run, empty: Path) -> None:
     result = run(*command)

@@ -29,6 +29,11 @@ def files(more: str, key: str, says: str) -> Bad:
     return Bad(FILES % f", {more}", 3, f"sources.docs.{key}", says)
 
 
+def over_store(more: str, key: str, says: str) -> Bad:
+    text = f"sources: {{h: {{kind: file, roots: [handbook], expose: false}}, {more}}}"
+    return section(text, f"sources.{key}", says)
+
+
 def rule(text: str, key: str, says: str) -> Bad:
     return Bad(POLICY % f"  - {text}\n", 4, f"policy[0]{key}", says)
 
@@ -86,7 +91,47 @@ YAML: dict[str, Bad] = {
     "no kind": section("sources: {docs: {roots: [handbook]}}", "sources.docs.kind", "is required"),
     "an unknown kind": section("sources: {docs: {kind: flie}}", "sources.docs.kind", "did you mean file?"),
     "a kind of a later release": section(
-        "sources: {docs: {kind: notion}}", "sources.docs.kind", "must be one of: file, memory"
+        "sources: {docs: {kind: notion}}", "sources.docs.kind", "must be one of: file, memory, sop"
+    ),
+    # catalogs
+    "a catalog without a store": section("sources: {s: {kind: sop}}", "sources.s.store", "is required"),
+    "a store that is not there": section(
+        "sources: {s: {kind: sop, store: x}}", "sources.s.store", "there is no source x"
+    ),
+    "a store that is a catalog": over_store(
+        "s: {kind: sop, store: d}, d: {kind: doc, store: h}", "s.store", "is a catalog"
+    ),
+    "a store that is exposed": section(
+        "sources: {h: {kind: file, roots: [handbook]}, s: {kind: sop, store: h}}", "sources.s.store", "two addresses"
+    ),
+    "two catalogs over one folder": over_store(
+        "s: {kind: sop, store: h}, d: {kind: doc, store: h, path: sops}", "d.path", "two addresses"
+    ),
+    "a catalog inside another": over_store(
+        "s: {kind: sop, store: h, path: ./}, d: {kind: doc, store: h}", "d.path", "two addresses"
+    ),
+    "a catalog over a folder that is served": over_store(
+        "s: {kind: sop, store: h, path: inner}, f: {kind: file, roots: [handbook/inner]}", "s.path", "two addresses"
+    ),
+    "two stores over one folder": over_store(
+        "s: {kind: sop, store: h, path: inner}, g: {kind: file, roots: [handbook], expose: false}, "
+        "d: {kind: doc, store: g, path: inner}",
+        "d.path",
+        "two addresses",
+    ),
+    "a path outside the store": over_store("s: {kind: sop, store: h, path: /etc}", "s.path", "relative"),
+    "a path that climbs": over_store("s: {kind: sop, store: h, path: ../x}", "s.path", "'..'"),
+    "a catalog without files": over_store("c: {kind: catalog, scheme: c, store: h}", "c.files", "is required"),
+    "a catalog without a variable": over_store(
+        'c: {kind: catalog, scheme: c, store: h, files: "x.md"}', "c", "variables"
+    ),
+    "a catalog of pictures": over_store(
+        'c: {kind: catalog, scheme: c, store: h, files: "{n}.png"}', "c", "must end in"
+    ),
+    "a schema that is none": over_store(
+        'c: {kind: catalog, scheme: c, store: h, files: "{n}.md", schema: {properties: {x: {type: x}}}}',
+        "c",
+        "JSON Schema",
     ),
     "a kind that is a number": section("sources: {docs: {kind: 3}}", "sources.docs.kind", "must be one of"),
     "a name with a space": section(

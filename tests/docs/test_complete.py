@@ -15,7 +15,17 @@ import click
 import pytest
 from pydantic import BaseModel
 
-from octavo.config.model import Config, FileOptions, MemoryOptions
+from octavo.config.model import (
+    AgentOptions,
+    CatalogOptions,
+    Config,
+    DocOptions,
+    FileOptions,
+    MemoryOptions,
+    OrgOptions,
+    SkillOptions,
+    SopOptions,
+)
 from octavo.core import errors
 from octavo.core.model import VERBS
 from octavo.core.ports import ABILITIES
@@ -23,7 +33,16 @@ from octavo.pipeline.chain import ORDER
 from octavo.pipeline.redact import DEFAULT_RULES
 from octavo.tools.context import ToolContext
 
-KINDS = {"file": FileOptions, "memory": MemoryOptions}
+KINDS = {
+    "file": FileOptions,
+    "memory": MemoryOptions,
+    "sop": SopOptions,
+    "doc": DocOptions,
+    "skill": SkillOptions,
+    "agent": AgentOptions,
+    "org": OrgOptions,
+    "catalog": CatalogOptions,
+}
 
 
 @pytest.fixture(scope="module")
@@ -86,7 +105,8 @@ def test_the_kinds_are_all_of_them() -> None:
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_every_source_has_a_page_with_the_same_headings(kind: str, book: Any) -> None:
-    headings = [text for level, text in book.headings(f"docs/sources/{kind}.md") if level == 2]
+    page = kind if kind in ("file", "memory") else "catalog"
+    headings = [text for level, text in book.headings(f"docs/sources/{page}.md") if level == 2]
     assert headings == ["Install", "Credentials", "Options", "Limits", "Events"]
 
 

@@ -1,4 +1,4 @@
-"""Seed 003: what of the organisation's resources is served already: errors, permissions, granularity of events."""
+"""Seed 003: the organisation's resources on the wire: answers, errors, permissions, granularity of events."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from octavo.transport.mcp.codes import Codes
 
 pytestmark = pytest.mark.anyio
 
-# Catalogs come later; until then the scheme alone is theirs.
 SOPS = """
 sources:
-  sops: {kind: file, roots: [./sops], scheme: sop, extensions: [.md]}
+  handbook: {kind: file, roots: [./sops], extensions: [.md], expose: false}
+  sops: {kind: sop, store: handbook, path: ""}
 agents:
   agent-brand: {roles: [marketing]}
 policy:
@@ -23,6 +23,57 @@ policy:
   - {who: agent-brand, may: "*", what: "sop://hr/*", effect: deny}
 """
 UPDATED = "notifications/resources/updated"
+BRIEF = """---
+schema_version: "1.0"
+id: sop-brand-campaign-brief
+title: 캠페인 브리프 작성
+version: %s
+status: active
+function: func-brand
+agent: agent-brand
+tags: [brand, campaign, creative]
+---
+# 본문
+"""
+
+
+@pytest.mark.seed("O2", "O9")
+@pytest.mark.parametrize("modern", [False, True])
+async def test_the_example_answer_has_its_name_metadata_and_text(serve: Any, put: Any, modern: bool) -> None:
+    put("sops/brand/campaign-brief.md", BRIEF % "1.2.0")
+    metadata = {
+        "id": "sop-brand-campaign-brief",
+        "version": "1.2.0",
+        "status": "active",
+        "function": "func-brand",
+        "agent": "agent-brand",
+        "tags": ["brand", "campaign", "creative"],
+    }
+    async with serve(SOPS, who="agent-brand", modern=modern) as wire:
+        (listed,) = await wire.listed()
+        (content,) = (await wire.ask("resources/read", uri="sop://brand/campaign-brief"))["contents"]
+    assert (listed["uri"], listed["name"], listed["mimeType"]) == (
+        "sop://brand/campaign-brief",
+        "캠페인 브리프 작성",
+        "text/markdown",
+    )
+    assert listed["_meta"]["dev.octavo/metadata"] == content["_meta"]["dev.octavo/metadata"] == metadata
+    assert (content["uri"], content["mimeType"], content["text"]) == (
+        "sop://brand/campaign-brief",
+        "text/markdown",
+        BRIEF % "1.2.0",
+    )
+
+
+@pytest.mark.seed("O1")
+@pytest.mark.parametrize("modern", [False, True])
+async def test_an_unknown_query_key_is_refused(serve: Any, put: Any, modern: bool) -> None:
+    put("sops/brand/campaign-brief.md", BRIEF % "1.2.0")
+    async with serve(SOPS, who="agent-brand", modern=modern) as wire:
+        refused = await wire.refused("resources/read", uri="sop://brand/campaign-brief?colour=red")
+        old = await wire.refused("resources/read", uri="sop://brand/campaign-brief?version=1.0.0")
+    assert (refused["code"], refused["data"]["reason"]) == (-32602, "invalid_params")
+    assert old["message"] == "Resource not found: sop://brand/campaign-brief?version=1.0.0"
 
 
 @pytest.mark.seed("O13", "O14")
@@ -62,20 +113,18 @@ def test_the_four_codes_of_the_seed(error: OctavoError, code: int, message: str)
 
 
 @pytest.mark.seed("O10")
-@pytest.mark.parametrize("pattern", ["sop://*", "sop://brand/*", "sop://brand/campaign-brief.md"])
+@pytest.mark.parametrize("pattern", ["sop://*", "sop://brand/*", "sop://brand/campaign-brief"])
 async def test_namespace_path_and_resource_can_be_subscribed_to(serve: Any, put: Any, pattern: str) -> None:
-    put("sops/brand/campaign-brief.md", "version one")
+    put("sops/brand/campaign-brief.md", BRIEF % "1.1.0")
     put("sops/hr/onboarding.md", "x")
     async with serve(SOPS, who="agent-brand") as wire:
         await wire.ask("resources/subscribe", uri=pattern)
         put("sops/hr/onboarding.md", "changed, and not for this agent")
-        put("sops/brand/campaign-brief.md", "version two, longer")
+        put("sops/brand/campaign-brief.md", BRIEF % "1.2.0")
         note = await wire.note(UPDATED)
     event = note["params"]["_meta"]["dev.octavo/event"]
-    assert (event["type"], event["uri"]) == ("resource/updated", "sop://brand/campaign-brief.md")
-    assert event["timestamp"].endswith("Z") and event["changes"]["size"] == [11, 19]
-    before, after = event["changes"]["version"]
-    assert before != after
+    assert (event["type"], event["uri"]) == ("resource/updated", "sop://brand/campaign-brief")
+    assert event["timestamp"].endswith("Z") and event["changes"] == {"version": ["1.1.0", "1.2.0"]}
 
 
 @pytest.mark.seed("O10")
@@ -89,9 +138,9 @@ async def test_created_and_deleted_are_told_too(serve: Any, put: Any) -> None:
     async with serve(SOPS, who="agent-brand") as wire:
         await wire.ask("resources/subscribe", uri="sop://brand/*")
         file = put("sops/brand/new.md", "x")
-        assert await told(wire) == ("resource/created", "sop://brand/new.md")
+        assert await told(wire) == ("resource/created", "sop://brand/new")
         file.unlink()
-        assert await told(wire) == ("resource/deleted", "sop://brand/new.md")
+        assert await told(wire) == ("resource/deleted", "sop://brand/new")
 
 
 @pytest.mark.seed("O14")
@@ -99,5 +148,5 @@ async def test_an_agent_sees_no_trace_of_what_it_may_not_read(serve: Any, put: A
     put("sops/brand/campaign-brief.md", "x")
     put("sops/hr/onboarding.md", "x")
     async with serve(SOPS, who="agent-brand") as wire:
-        assert [entry["uri"] for entry in await wire.listed()] == ["sop://brand/campaign-brief.md"]
+        assert [entry["uri"] for entry in await wire.listed()] == ["sop://brand/campaign-brief"]
         assert (await wire.refused("resources/subscribe", uri="sop://hr/*"))["code"] == -32003

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from octavo.app.narrowing import WHOLE, Narrowing, public_folders
-from octavo.config.model import Config, FileOptions
+from octavo.config.model import Config, FileOptions, OverStore
 from octavo.core.ref import Ref
 from octavo.tools.aliases import FILESYSTEM, SEED
 from octavo.tools.registry import Tool
@@ -22,7 +22,7 @@ _GENERAL = (
 def built_in_tools(config: Config, narrowing: Narrowing = WHOLE) -> list[Tool]:
     """None without a source that they could work on; those that change something only where one may be changed."""
     files = _file_sources(config)
-    if not files:
+    if not files and not any(isinstance(one, OverStore) and one.expose for one in config.sources.values()):
         return []
     from octavo.tools.builtin.room import Budget, Media
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Any, cast
 
 from octavo.app.built_in import aliases, built_in_tools, general_tools, unlisted_tools
+from octavo.app.catalogs import Catalogs, LiveAgents
 from octavo.app.narrowing import WHOLE, Narrowing
 from octavo.app.sources import configured, described_in, templates_of, ttl_of, with_plugins, writable_schemes
 from octavo.config.load import Loaded
@@ -58,6 +59,7 @@ class Works:
     redact: Redact
     audit: Audit
     sources: Sequence[Source]  # those with addresses of their own
+    catalogs: Catalogs | None
 
     def templates(self) -> Sequence[Template]:
         return self.desk.templates()
@@ -84,7 +86,8 @@ async def compose(
     config, clock = loaded.config, SystemClock()
     tools, prompts = ToolRegistry(), PromptRegistry(compile_schema)
     plugins = [load_plugin(one.path or one.module or "", protocol=one.protocol) for one in config.plugins]
-    sources = with_plugins(configured(loaded, state, narrowing), plugins)
+    made, catalogs = configured(loaded, state, narrowing)
+    sources = with_plugins(made, plugins)
     exposed = [scheme for scheme, (_, shown) in sources.items() if shown]
     for source, _ in sources.values():
         if hasattr(source, "__aenter__"):
@@ -114,8 +117,9 @@ async def compose(
         writable=writable_schemes(config, plugins),
         changes=changes,
     )
+    rules = rules_of(loaded)
     policy = Policy(
-        rules_of(loaded),
+        rules,
         desk,
         page=config.limits.page,
         general=general_tools(built_in, unlisted),
@@ -129,6 +133,8 @@ async def compose(
         extra=[{"name": rule.name, "pattern": rule.pattern} for rule in config.redact.extra],
         allow=config.redact.allow,
     )
+    if catalogs is not None:
+        catalogs.bind(LiveAgents(rules, policy, identity, tools))
     limits = config.limits
     audit = Audit(ledger, scrub=redact.text)
     ttl = {served_as: ttl_of(config, served_as) for served_as in served}
@@ -180,6 +186,7 @@ async def compose(
         audit=audit,
         # A store without addresses is not watched: its changes would go by the addresses of another.
         sources=tuple(served[scheme] for scheme in exposed),
+        catalogs=catalogs,
     )
 
 

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
+from octavo.app.catalogs import Catalogs, catalogs
 from octavo.app.narrowing import WHOLE, Narrowing
 from octavo.config.load import Loaded, prompt_directories
 from octavo.config.model import Config, FileOptions, MemoryOptions, ResourceWords
@@ -24,16 +25,23 @@ from octavo.tools.plugins import Plugin
 _FORM_TIME = 0.8  # of the time of a request, for making text of a document: the rest is for reading it
 
 
-def configured(loaded: Loaded, state: StateDirectory, narrowing: Narrowing = WHOLE) -> dict[str, tuple[Source, bool]]:
-    """The configured sources by scheme, each with whether it has addresses of its own."""
-    made: dict[str, tuple[Source, bool]] = {}
+def configured(
+    loaded: Loaded, state: StateDirectory, narrowing: Narrowing = WHOLE
+) -> tuple[dict[str, tuple[Source, bool]], Catalogs | None]:
+    """The configured sources by scheme, each with whether it has addresses of its own; and the catalogs among them."""
+    made: dict[str, Source] = {}
     for name, options in loaded.config.sources.items():
         if isinstance(options, FileOptions):
-            source: Source = _file(name, options, loaded, state, narrowing)
-        else:
-            source = _memory(options, state)
-        made[options.scheme if options.expose else f"{options.scheme}+{name}"] = (source, options.expose)
-    return made
+            made[name] = _file(name, options, loaded, state, narrowing)
+        elif isinstance(options, MemoryOptions):
+            made[name] = _memory(options, state)
+    over_stores = catalogs(loaded.config, made)
+    if over_stores is not None:
+        made |= over_stores.by_name
+    sources: dict[str, tuple[Source, bool]] = {}
+    for name, options in loaded.config.sources.items():
+        sources[options.scheme if options.expose else f"{options.scheme}+{name}"] = (made[name], options.expose)
+    return sources, over_stores
 
 
 def _file(name: str, options: FileOptions, loaded: Loaded, state: StateDirectory, narrowing: Narrowing) -> Source:

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 from octavo.config.load import Loaded, prompt_directories, state_directory
+from octavo.config.model import FileOptions, OverStore
 from octavo.config.problems import Problem
 from octavo.config.units import Bind
 from octavo.core.errors import NotFound, OctavoError
@@ -146,6 +147,33 @@ def examined(loaded: Loaded) -> list[Finding]:
     from octavo.app.examination import examine
 
     return [*examine(loaded)]
+
+
+def catalog_problems(loaded: Loaded) -> tuple[list[Problem], list[Problem]]:
+    """What is wrong with the files of catalogs, and what is only odd, by file and line."""
+
+    async def ask(house: Octavo) -> tuple[list[Problem], list[Problem]]:
+        found: tuple[list[Problem], list[Problem]] = ([], [])
+        catalogs = house.works.catalogs
+        for name, catalog in catalogs.by_name.items() if catalogs is not None else ():
+            for one in await catalog.problems():
+                problem = Problem(_path(loaded, name, one.file), "", one.message, line=one.line)
+                found[0 if one.serious else 1].append(problem)
+        return found
+
+    if not any(isinstance(one, OverStore) for one in loaded.config.sources.values()):
+        return [], []
+    return _inside(loaded, ask, leaves_traces=False)
+
+
+def _path(loaded: Loaded, catalog: str, file: str) -> str:
+    """A file of a catalog, as whoever mends it finds it."""
+    options = loaded.config.sources[catalog]
+    store = loaded.config.sources[options.store] if isinstance(options, OverStore) else options
+    if not isinstance(store, FileOptions):
+        return file
+    places = [root.path / file for root in store.roots]
+    return str(next((place for place in places if place.exists()), places[0]))
 
 
 async def _ask(house: Octavo, who: str | None, op: Op, uri: str | None, cursor: str | None = None) -> Reply:

@@ -33,10 +33,12 @@ def check(ctx: click.Context, config_file: Path | None, as_json: bool) -> None:
     path = config_file or find(Path.cwd())
     if path is None:
         raise click.UsageError("there is no octavo.yaml or octavo.toml here; name one with --config FILE")
-    found, problems = None, list[Problem]()
+    found, problems, warnings = None, list[Problem](), list[Problem]()
     try:
         found = load(path)
-        problems = _run.prompt_problems(found)
+        wrong, odd = _run.catalog_problems(found)
+        problems = [*_run.prompt_problems(found), *wrong]
+        warnings = [*found.warnings, *odd]
     except ConfigError as error:
         problems = list(error.problems)
     if as_json:
@@ -44,7 +46,7 @@ def check(ctx: click.Context, config_file: Path | None, as_json: bool) -> None:
             {
                 "ok": not problems,
                 "problems": [asdict(problem) for problem in problems],
-                "warnings": [asdict(warning) for warning in found.warnings] if found else [],
+                "warnings": [asdict(warning) for warning in warnings],
                 **(_facts(found) if found else {}),
             }
         )
@@ -52,7 +54,7 @@ def check(ctx: click.Context, config_file: Path | None, as_json: bool) -> None:
         for problem in problems:
             say("error", str(problem))
         if found is not None:
-            for warning in found.warnings:
+            for warning in warnings:
                 say("warning", str(warning))
             click.echo("\n".join(_lines(found)))
     if problems:
@@ -88,9 +90,11 @@ def _facts(found: Loaded) -> dict[str, Any]:
 
 
 def _serves(source: Any) -> list[str]:
-    """Folders of a file source, addresses of a memory source."""
+    """Folders of a file source, addresses of a memory source, the store of a catalog."""
     if source.kind == "file":
         return [str(root.path) for root in source.roots]
+    if source.kind != "memory":
+        return [f"{source.store}/{source.path}".rstrip("/")]
     return [f"{source.scheme}://{path}" for path in (*source.resources, *source.templates)]
 
 

@@ -13,7 +13,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import NamedTuple
 
-from octavo.config.model import Config, FileOptions, FileTemplate, MemoryOptions, Rule
+from octavo.config.model import CatalogKinds, Config, FileOptions, FileTemplate, MemoryOptions, OverStore, Rule
 from octavo.config.problems import KeyPath, dotted
 from octavo.config.words import RESERVED_SCHEMES, variables
 from octavo.core.glob import Glob
@@ -68,7 +68,7 @@ def _roots_exist(site: Site) -> Iterator[Finding]:
 def _roots_lie_apart(site: Site) -> Iterator[Finding]:
     """Two ways to one file would let the rules of one address be passed by the other."""
     seen: list[tuple[KeyPath, str, bool, Path]] = []
-    for path, folder in _roots(site.config):
+    for path, folder in (*_roots(site.config), *_catalog_folders(site.config)):
         if _not_a_folder(folder):
             continue
         name, real = str(path[1]), Path(os.path.realpath(folder))
@@ -76,6 +76,8 @@ def _roots_lie_apart(site: Site) -> Iterator[Finding]:
         for other_path, other_name, other_exposed, other in seen:
             if name != other_name and not (exposed and other_exposed):
                 continue
+            if _store_of(site.config, name) in (other_name, _store_of(site.config, other_name) or other_name):
+                continue  # told of the catalogs themselves
             if relation := _relation(real, other):
                 yield Finding(
                     path,
@@ -116,12 +118,45 @@ def _schemes_are_unique(site: Site) -> Iterator[Finding]:
         owners.setdefault(source.scheme, name)
 
 
+def _stores_are_stores(site: Site) -> Iterator[Finding]:
+    """A file under two addresses would let the rules of one be passed by the other."""
+    for name, source in _catalogs(site.config):
+        path: KeyPath = ("sources", name, "store")
+        store = site.config.sources.get(source.store)
+        if store is None:
+            if "sources" not in site.kept.broken:
+                stores = [other for other, one in site.config.sources.items() if not isinstance(one, OverStore)]
+                hint = f"there is {', '.join(stores)}" if stores else "add a source of kind: file with expose: false"
+                yield Finding(path, f"there is no source {source.store}", hint)
+        elif isinstance(store, OverStore):
+            yield Finding(path, f"{source.store} is a catalog itself; a store is a source of kind: file")
+        elif store.expose:
+            message = f"{source.store} is exposed by itself: the same files would have two addresses"
+            yield Finding(path, message, f"give {source.store} expose: false")
+
+
+def _catalogs_lie_apart(site: Site) -> Iterator[Finding]:
+    seen: list[tuple[str, str, tuple[str, ...]]] = []
+    for name, source in _catalogs(site.config):
+        folder = tuple(part for part in source.path.split("/") if part)
+        for other_name, store, other in seen:
+            shared = min(len(folder), len(other))
+            if store == source.store and folder[:shared] == other[:shared]:
+                yield Finding(
+                    ("sources", name, "path"),
+                    f"is the same folder as that of {other_name}, inside it or around it: "
+                    "the same files would have two addresses",
+                    "give each catalog a folder of its own",
+                )
+        seen.append((name, source.store, folder))
+
+
 def _templates_fit(site: Site) -> Iterator[Finding]:
     for name, source in site.config.sources.items():
         if isinstance(source, FileOptions):
             for index, template in enumerate(source.templates):
                 yield from _file_template_fits(template, source.scheme, ("sources", name, "templates", index))
-        else:
+        elif isinstance(source, MemoryOptions):
             for path, filled in source.templates.items():
                 for variable in filled.values:
                     if variable not in variables(path):
@@ -243,6 +278,8 @@ LOOKS: tuple[Callable[[Site], Iterator[Finding]], ...] = (
     _roots_lie_apart,
     _public_prefixes_lie_apart,
     _schemes_are_unique,
+    _stores_are_stores,
+    _catalogs_lie_apart,
     _templates_fit,
     _resources_are_served,
     _rules_name_known_things,
@@ -261,15 +298,33 @@ def _file_sources(config: Config) -> Iterator[tuple[str, FileOptions]]:
             yield name, source
 
 
+def _catalogs(config: Config) -> Iterator[tuple[str, CatalogKinds]]:
+    for name, source in config.sources.items():
+        if isinstance(source, OverStore):
+            yield name, source
+
+
 def _roots(config: Config) -> Iterator[tuple[KeyPath, Path]]:
     for name, source in _file_sources(config):
         for index, root in enumerate(source.roots):
             yield ("sources", name, "roots", index), root.path
 
 
+def _catalog_folders(config: Config) -> Iterator[tuple[KeyPath, Path]]:
+    for name, source in _catalogs(config):
+        store = config.sources.get(source.store)
+        if isinstance(store, FileOptions):
+            for root in store.roots:
+                yield ("sources", name, "path"), root.path / source.path
+
+
+def _store_of(config: Config, name: str) -> str | None:
+    source = config.sources[name]
+    return source.store if isinstance(source, OverStore) else None
+
+
 def _exposed_schemes(config: Config) -> tuple[str, ...]:
-    sources: Mapping[str, FileOptions | MemoryOptions] = config.sources
-    return tuple(dict.fromkeys(source.scheme for source in sources.values() if source.expose))
+    return tuple(dict.fromkeys(source.scheme for source in config.sources.values() if source.expose))
 
 
 def _scheme(uri: str) -> str:

@@ -22,7 +22,7 @@ from octavo.config.yaml import read_yaml
 
 MAX_FILE_BYTES = 1 << 20
 NAMES = ("octavo.yaml", "octavo.yml", "octavo.toml")
-FREE_FORM = frozenset({"metadata", "annotations", "parameters"})  # whose values are the operator's own
+FREE_FORM = frozenset({"metadata", "annotations", "parameters", "schema"})  # whose values are the operator's own
 
 
 @dataclass(frozen=True)

@@ -228,7 +228,107 @@ class MemoryOptions(Strict):
     cache: Cache = Field(default_factory=Cache, description="How long copies are kept.")
 
 
-SourceOptions: TypeAlias = Annotated[FileOptions | MemoryOptions, Field(discriminator="kind")]
+def _check_folder(folder: str) -> str:
+    if folder.startswith("/"):
+        raise ValueError("must be relative to the roots of the store")
+    inside = folder.strip("/").removeprefix("./")
+    if inside in ("", "."):
+        return ""
+    check_uri(f"x://{inside}")
+    return inside
+
+
+Folder: TypeAlias = Annotated[str, AfterValidator(_check_folder)]
+
+
+class OverStore(Strict):
+    """What all catalogs have in common."""
+
+    store: Name = Field(description="The source with the files: its name here. It must have expose: false.")
+    expose: Flag = Field(default=True, description="False: not served, only there for others to refer to.")
+    cache: Cache = Field(default_factory=Cache, description="How long copies are kept.")
+
+
+class SopOptions(OverStore):
+    """Standard operating procedures: Markdown with front matter."""
+
+    kind: Literal["sop"] = Field(description="Standard operating procedures: {function}/{name}.md.")
+    scheme: Scheme = Field(default="sop", description="What the addresses begin with.")
+    path: Folder = Field(default="sops", description="Their folder in the store.")
+
+
+class DocOptions(OverStore):
+    """Documents: Markdown with front matter."""
+
+    kind: Literal["doc"] = Field(description="Documents: {category}/{name}.md.")
+    scheme: Scheme = Field(default="doc", description="What the addresses begin with.")
+    path: Folder = Field(default="docs", description="Their folder in the store.")
+    categories: tuple[Name, ...] = Field(
+        default=("policies", "brand", "product", "onboarding"),
+        min_length=1,
+        description="The folders that there may be.",
+        json_schema_extra={"default": "policies, brand, product, onboarding"},
+    )
+
+
+class SkillOptions(OverStore):
+    """Skills: YAML definitions."""
+
+    kind: Literal["skill"] = Field(description="Skills: {function}/{name}.yml.")
+    scheme: Scheme = Field(default="skill", description="What the addresses begin with.")
+    path: Folder = Field(default="skills", description="Their folder in the store.")
+
+
+class AgentOptions(OverStore):
+    """Agents: YAML definitions. They describe agents and grant nothing; see `agents` and `policy`."""
+
+    kind: Literal["agent"] = Field(description="Agents: {name}.yml.")
+    scheme: Scheme = Field(default="agent", description="What the addresses begin with.")
+    path: Folder = Field(default="agents", description="Their folder in the store.")
+
+
+class OrgOptions(OverStore):
+    """The organisation: YAML definitions of functions, value streams and roles."""
+
+    kind: Literal["org"] = Field(
+        description="The organisation: functions/{name}.yml, value-streams/{name}.yml, roles/{name}.yml."
+    )
+    scheme: Scheme = Field(default="org", description="What the addresses begin with.")
+    path: Folder = Field(default="org", description="Their folder in the store.")
+
+
+class CatalogOptions(OverStore):
+    """A namespace of your own."""
+
+    kind: Literal["catalog"] = Field(description="A namespace of your own.")
+    scheme: Scheme = Field(description="What the addresses begin with.")
+    path: Folder = Field(default="", description="Its folder in the store; empty is the whole store.")
+    files: str = Field(
+        description="Where files stand below it, such as {team}/{name}.md. A variable is one folder or the name; "
+        "{+name} at the end is several. Ends in .md, .yml or .yaml."
+    )
+    address: str | None = Field(
+        default=None,
+        description="The path of an address, with the same variables. Not given: as files, without ending.",
+    )
+    model: dict[str, Any] = Field(
+        default={},
+        alias="schema",
+        description="JSON Schema (2020-12) of the front matter. Its properties are the metadata of an entry, and "
+        "those with single values are filters.",
+    )
+
+    @model_validator(mode="after")
+    def _can_be_used(self) -> CatalogOptions:
+        from octavo.sources.catalog import check_own  # here: few configurations have one
+
+        if fault := check_own(self.scheme, self.path, self.files, self.model, self.address):
+            raise ValueError(fault)
+        return self
+
+
+CatalogKinds: TypeAlias = SopOptions | DocOptions | SkillOptions | AgentOptions | OrgOptions | CatalogOptions
+SourceOptions: TypeAlias = Annotated[FileOptions | MemoryOptions | CatalogKinds, Field(discriminator="kind")]
 
 
 def _check_digest(digest: str) -> str:
@@ -462,8 +562,8 @@ class Config(Strict):
     )
     toolsets: tuple[Toolset, ...] = Field(
         default=("files",),
-        description="Groups of built-in tools, offered if a file source is exposed: files; filesystem, with the names "
-        "and arguments of the official file server; seed, further names for the same.",
+        description="Groups of built-in tools, offered if a file source or a catalog is exposed: files; filesystem, "
+        "with the names and arguments of the official file server; seed, further names for the same.",
     )
     limits: Limits = Field(default_factory=Limits, description="How much, how long, how often.")
     redact: Redact = Field(default_factory=Redact, description="Secrets and personal data in what is served.")

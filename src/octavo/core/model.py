@@ -99,6 +99,9 @@ class Content:
     body: str | bytes
     etag: str = ""  # keyed digest of the raw content
     encoding: str = ""  # in which the text was, where that is not UTF-8
+    # The body is JSON that tells of other resources, each an object with a `uri`: the policy leaves out those that
+    # the caller may not see.
+    composed: bool = False
     memo: dict[str, Any] = field(default_factory=dict[str, Any], compare=False, repr=False)
 
     @property

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Hashable, Mapping, Sequence
 from types import CoroutineType
 from typing import Any, Literal, Protocol, TypeAlias, runtime_checkable
 
 from octavo.core.errors import OctavoError
+from octavo.core.findings import Findings
 from octavo.core.model import Call, Change, Content, Edited, Entry, Page, Past, Template, Undone
-from octavo.core.query import Query
+from octavo.core.query import Query, TextQuery
 from octavo.core.ref import Ref
 
 
@@ -170,6 +171,15 @@ class Refuses(Protocol):
 
 
 @runtime_checkable
+class Collects(Protocol):
+    """Some addresses stand for several entries, and reading one tells of those."""
+
+    def collects(self, ref: Ref) -> bool:
+        """Whether reading the address gives a composed content (see `Content`), by its name alone."""
+        ...
+
+
+@runtime_checkable
 class Stamps(Protocol):
     """Cheap proof that a cached reply still holds."""
 
@@ -178,6 +188,18 @@ class Stamps(Protocol):
 
         Synchronous, microseconds, and never raises: it runs on every cache hit. What was looked at since
         `moment` (see `Call`) need not be looked at again; 0 asks for a look now.
+        """
+        ...
+
+
+@runtime_checkable
+class Recalls(Protocol):
+    """Whoever keeps something of a whole source can bring it up to date without a look at everything."""
+
+    def changed_since(self, stamp: object) -> Sequence[Ref] | None:
+        """What has come, gone or changed since a listing had that stamp; None when that is no longer known.
+
+        It is what the stamp of now stands for, if both are asked for at once, with nothing awaited in between.
         """
         ...
 
@@ -269,3 +291,30 @@ class Feed(Protocol):
     def subscribe(self, listener: Listener) -> Callable[[], None]:
         """Calls `listener` for each change, in order, on the event loop. Returns the way out."""
         ...
+
+
+class Finds(Protocol):
+    """Ranked search over the texts of all sources."""
+
+    async def find(
+        self,
+        query: TextQuery,
+        *,
+        allowed: Callable[[Ref], bool],
+        viewer: Hashable | None = None,
+        cursor: str | None = None,
+        limit: int = 10,
+    ) -> Findings:
+        """What the documents that `allowed` says yes to have to say, as if there were no others. What it said is
+        remembered by `viewer`, which must be another one when the rules are others. Raises InvalidParams for a query
+        without a word and for a cursor of another one, SourceUnavailable while the index is made anew."""
+        ...
+
+
+class Embedder(Protocol):
+    """Texts as vectors whose angles tell how alike their meanings are. There is none built in: no model that is good
+    at Korean comes with a package, so matching by meaning is off until an operator brings one."""
+
+    name: str  # vectors of another name are not compared
+
+    async def embed(self, texts: Sequence[str]) -> Sequence[Sequence[float]]: ...

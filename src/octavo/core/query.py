@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from octavo.core.errors import InvalidParams
+from octavo.core.ref import Ref
 
 MAX_QUERY_CHARACTERS = 1024
 
@@ -50,6 +51,20 @@ class ContentQuery:
 
 
 Query = NameQuery | ContentQuery
+
+
+@dataclass(frozen=True, slots=True)
+class TextQuery:
+    """Words, and phrases in quotes, that a ranked search over all sources looks for.
+
+    `within` are the places to look in, any of them; a scheme alone is a place too. `where` are metadata keys with
+    the values that will do, all keys of them. Whatever the text is, it is a question: what cannot be looked for in it
+    is left out.
+    """
+
+    text: str
+    within: tuple[Ref, ...] = ()
+    where: tuple[tuple[str, tuple[str, ...]], ...] = ()
 
 
 def _refuse_odd(text: str) -> None:

@@ -7,7 +7,7 @@ import binascii
 import bisect
 import hashlib
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from octavo.core.errors import InvalidParams, NotFound, TooLarge
@@ -54,6 +54,10 @@ class Shelf:
                 limit=max_bytes,
             )
         return content
+
+    @property
+    def names(self) -> Sequence[str]:
+        return tuple(self._names)
 
     def on_change(self, callback: Callable[[], None]) -> Callable[[], None]:
         """Calls `callback` whenever the list may have changed. Returns the way out."""

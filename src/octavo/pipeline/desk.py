@@ -10,6 +10,7 @@ from octavo.core.model import CHANGING, FEED, Call, Content, Entry, Page, Templa
 from octavo.core.ports import (
     Arms,
     Arranges,
+    Collects,
     Completes,
     Edits,
     Folders,
@@ -170,6 +171,10 @@ class Desk:
         """What the source says of the name alone, whether or not there is anything."""
         source = self._sources.get(ref.scheme)
         return source.refuses(ref) if isinstance(source, Refuses) else None
+
+    def collects(self, ref: Ref) -> bool:
+        source = self._sources.get(ref.scheme)
+        return isinstance(source, Collects) and source.collects(ref)
 
     def stamp(self, ref: Ref, op: str, moment: int = 0) -> object | None:
         stamp = self._stamps.get(ref.scheme)

@@ -11,6 +11,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Awaitable, Iterable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from types import CoroutineType, MappingProxyType
 from typing import Protocol
 
@@ -34,6 +35,7 @@ from octavo.core.model import (
 from octavo.core.ports import Next, Reply, settled
 from octavo.core.ref import Ref
 from octavo.pipeline.beyond import Refused, arrange, folders, search
+from octavo.pipeline.composed import is_empty, visible
 from octavo.pipeline.listing import Listing, Sight
 from octavo.pipeline.offers import below, expand, variables
 from octavo.pipeline.refusals import absent, forbidden, refusal, told
@@ -52,6 +54,7 @@ SIGHTS = 1000
 # A tool is seen by whoever may call it, a prompt by whoever may render it.
 _LIST_VERB: dict[str, Verb] = {"tool": "invoke", "prompt": "render"}
 _GENERAL = Decision(True, "general", "what it asks for is decided call by call")
+_BY_ENTRY = Decision(True, "by entry", "each entry of the collection is decided for itself")
 _BY_EVENT = Decision(True, "by event", "each event is decided when it is delivered")
 
 
@@ -63,6 +66,7 @@ class Addresses(Protocol):
     def canonical(self, ref: Ref) -> Ref: ...
     def spelled(self, ref: Ref) -> Ref: ...
     def refuses(self, ref: Ref) -> OctavoError | None: ...
+    def collects(self, ref: Ref) -> bool: ...
     def templates(self) -> Sequence[Template]: ...
 
 
@@ -162,7 +166,10 @@ class Policy:
             decision = self.decide(call.principal, verb, ref)
             call.trail.rule = decision.rule
             if not decision.allowed:
-                raise self._refusal(call, verb, decision)
+                refused = self._refusal(call, verb, decision)
+                if op == "read" and decision is CLOSED and self._may_collect(call):
+                    return self._later(call, self._collected(call, call_next, refused))
+                raise refused
         try:
             if op == "list":
                 reply = self._listing.page(call, call_next, self)
@@ -199,7 +206,8 @@ class Policy:
         return self._led(call, given)
 
     def _led(self, call: Call, reply: Reply) -> Reply:
-        """A link is served only if the address it leads to may be read as well."""
+        """A link is served only if the address it leads to may be read as well, and of what an answer tells beside
+        itself only what the caller may list."""
         entry = reply.entry if isinstance(reply, Content) else reply
         if isinstance(entry, Entry) and entry.target is not None:
             verb = VERB_OF[call.op]
@@ -207,10 +215,35 @@ class Policy:
             if not decision.allowed:
                 call.trail.rule = decision.rule
                 raise self._refusal(call, verb, decision)
+        if self._rules and isinstance(reply, Content) and reply.composed:
+            return self._composed(call, reply)
         return reply
 
     def _is_general(self, verb: Verb, ref: Ref) -> bool:
         return ref in self._general if verb == "invoke" else verb == "read" and ref.scheme == FEED
+
+    def _composed(self, call: Call, content: Content) -> Content:
+        shown = visible(content, partial(self._lists, call.principal))
+        if call.ref.segments and self._addresses.collects(call.ref) and is_empty(shown):
+            raise absent(call)  # a collection of which the caller may see nothing is not there
+        return shown
+
+    def _may_collect(self, call: Call) -> bool:
+        """No rule speaks of the collection as such: then whoever may list something in it may read what that is."""
+        ref = call.ref.bare
+        under = Glob(f"{ref}/*" if ref.segments else f"{ref.scheme}://*")
+        return self._addresses.collects(call.ref) and self.may_reach(call.principal, "list", under)
+
+    async def _collected(self, call: Call, call_next: Next, refused: OctavoError) -> Content:
+        call.trail.rule = _BY_ENTRY.rule
+        content = await settled(call_next(call))
+        if not (isinstance(content, Content) and content.composed):
+            raise Refused(refused)
+        return content
+
+    def _lists(self, principal: Principal, ref: Ref) -> bool:
+        verb = _LIST_VERB.get(ref.scheme, "list")
+        return self.decide(principal, verb, self.canonical(ref.bare)).allowed
 
     def canonical(self, ref: Ref) -> Ref:
         """The spelling on which decisions are made."""

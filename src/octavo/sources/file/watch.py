@@ -6,8 +6,10 @@ import asyncio
 import logging
 import os
 import threading
+from collections import deque
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from itertools import islice
 from typing import Final
 
 from octavo.core.clock import Clock
@@ -28,6 +30,8 @@ POLL_SECONDS: Final = 2.0  # between two looks at everything, where hints are in
 _RETRY_SECONDS: Final = 1.0
 _NEWS_SECONDS: Final = 1.0  # that somebody waits for what has just changed
 _ON_LOOP_SECONDS: Final = 0.020  # of the first look; the rest of a large tree is for a thread
+RECALLED: Final = 64  # bursts that are remembered by their addresses,
+_RECALLED_CHANGES: Final = 1000  # if they are no larger than this
 BUFFER: Final = 4096  # changes that wait for one consumer; above it only the net change of each file
 
 
@@ -58,6 +62,7 @@ class Watcher:
         self._warned = False
         self._birth = os.urandom(8)  # epochs of an earlier watcher say nothing about this one's
         self._changes = 0
+        self._recent: deque[Sequence[Ref] | None] = deque(maxlen=RECALLED)  # the last is that of the latest epoch
         self._asked = 0
         self._answer: tuple[bytes, int] | None = None
         self._waiting: list[asyncio.Future[None]] = []  # for the end of a reconciliation
@@ -114,6 +119,20 @@ class Watcher:
         if self._busy or self._batch or self._hints.pending():
             return None
         return self._birth, self._changes
+
+    def changed_since(self, epoch: object) -> Sequence[Ref] | None:
+        """What was told since an epoch; None if that is too long ago, or too much."""
+        if not isinstance(epoch, tuple) or epoch[0] != self._birth:
+            return None
+        bursts = self._changes - int(epoch[1])
+        if not 0 <= bursts <= len(self._recent):
+            return None
+        found: dict[Ref, None] = {}
+        for refs in islice(self._recent, len(self._recent) - bursts, None):
+            if refs is None:
+                return None
+            found.update(dict.fromkeys(refs))
+        return [*found]
 
     def stop(self) -> None:
         self._stopped.set()
@@ -214,6 +233,7 @@ class Watcher:
         told = work.result()
         if told:
             self._changes += 1
+            self._recent.append([one.change.ref for one in told] if len(told) <= _RECALLED_CHANGES else None)
             for consumer in self._consumers:
                 consumer.put(told)
         self._poll_if_needed(seconds)

@@ -1,0 +1,99 @@
+"""From the options of catalogs to sources over their stores, and what the running house tells them of agents."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from octavo.config.model import CatalogOptions, Config, DocOptions, OverStore
+from octavo.core.errors import OctavoError
+from octavo.core.glob import Glob
+from octavo.core.model import VERBS, Principal, Verb
+from octavo.core.ports import Source
+from octavo.core.ref import Ref
+from octavo.pipeline.identity import Identity
+from octavo.pipeline.policy import Policy
+from octavo.pipeline.rulebook import Rule
+from octavo.tools.registry import ToolRegistry
+
+if TYPE_CHECKING:
+    from octavo.sources.catalog import CatalogSource, Declaration, Handbook
+
+
+@dataclass(frozen=True, slots=True)
+class Catalogs:
+    """By the name of their source, and the handbook that all of them are."""
+
+    by_name: Mapping[str, CatalogSource]
+    handbook: Handbook
+
+    def bind(self, live: LiveAgents) -> None:
+        self.handbook.live = live
+
+
+def catalogs(config: Config, stores: Mapping[str, Source]) -> Catalogs | None:
+    options = {name: one for name, one in config.sources.items() if isinstance(one, OverStore)}
+    if not options:
+        return None
+    from octavo.sources.catalog import CatalogSource, Handbook  # here: a server of files alone starts sooner
+
+    handbook = Handbook()
+    made = {name: CatalogSource(_declared(one), stores[one.store], handbook=handbook) for name, one in options.items()}
+    return Catalogs(made, handbook)
+
+
+def _declared(options: Any) -> Declaration:
+    from octavo.sources.catalog import DECLARATIONS, doc_with, own
+
+    if isinstance(options, CatalogOptions):
+        return own(options.scheme, options.path, options.files, options.model, options.address)
+    usual = doc_with(options.categories) if isinstance(options, DocOptions) else DECLARATIONS[options.kind]
+    return replace(usual, scheme=options.scheme, path=options.path)
+
+
+@dataclass(frozen=True, slots=True)
+class LiveAgents:
+    """Agents as the policy and the registry of tools know them now."""
+
+    rules: Sequence[Rule]
+    policy: Policy
+    identity: Identity
+    registry: ToolRegistry
+
+    def tools(self, agent: str) -> Sequence[str]:
+        who = self._principal(agent)
+        return [name for name in self.registry.names if self.policy.allows(who, "invoke", Ref("tool", (name,)))]
+
+    def may_read(self, agent: str, ref: Ref) -> bool:
+        return self.policy.allows(self._principal(agent), "read", ref)
+
+    def reaches(self, agent: str, verb: str, pattern: str) -> bool | None:
+        known = [one for one in VERBS if one == verb]
+        try:
+            who = self.identity.launched(agent)
+            return self.policy.may_reach(who, known[0], Glob(pattern)) if known and self.rules else None
+        except OctavoError:  # no agent of the configuration, or no pattern
+            return None
+
+    def permissions(self, agent: str) -> Sequence[Mapping[str, Any]]:
+        """Pattern by pattern, so that each can be left out for who may not see what it speaks of. A rule that hides
+        something is not told: it would tell what is hidden."""
+        who = self._principal(agent)
+        told: list[Mapping[str, Any]] = []
+        for rule in self.rules:
+            verbs: list[Verb] = [verb for verb in VERBS if rule.concerns(who, verb)]
+            if verbs and not rule.hide:
+                effect = "allow" if rule.allow else "deny"
+                told += [{**_named(glob.text), "may": verbs, "effect": effect} for glob in rule.what]
+        return told
+
+    def _principal(self, agent: str) -> Principal:
+        try:
+            return self.identity.launched(agent)
+        except OctavoError:
+            return Principal(agent)  # described in a file, and not configured: it has what everybody has
+
+
+def _named(pattern: str) -> dict[str, str]:
+    return {"uri": pattern} if "://" in pattern and not pattern.startswith("*") else {"what": pattern}

@@ -1,0 +1,20 @@
+"""Catalogs over the files of a store: SOPs, documents, skills, agents, the organisation, and one's own namespaces."""
+
+from octavo.sources.catalog.declaration import Declaration, Shape
+from octavo.sources.catalog.handbook import Handbook, Live
+from octavo.sources.catalog.kinds import DECLARATIONS, check_own, doc_with, own
+from octavo.sources.catalog.problems import Problem
+from octavo.sources.catalog.source import CatalogSource
+
+__all__ = [
+    "DECLARATIONS",
+    "CatalogSource",
+    "Declaration",
+    "Handbook",
+    "Live",
+    "Problem",
+    "Shape",
+    "check_own",
+    "doc_with",
+    "own",
+]

@@ -1,0 +1,58 @@
+"""Query parameters of a collection: which entries are wanted."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Final, TypeAlias
+
+from octavo.core.errors import InvalidParams
+from octavo.core.ref import Ref
+from octavo.sources.catalog.card import Card
+from octavo.sources.catalog.declaration import Declaration
+from octavo.sources.catalog.names import folded, plain
+
+MAX_VALUES: Final = 50
+
+Wanted: TypeAlias = Callable[[Card], bool]
+# What an id, a name or an address means: the addresses of entries of these kinds.
+Resolve: TypeAlias = Callable[[Sequence[str], str], list[Ref]]
+
+
+def wanted(of: Declaration, scope: Ref, resolve: Resolve) -> Wanted | None:
+    """None when every entry is. A value is one of several with commas between them; all parameters must fit.
+
+    Raises InvalidParams for a parameter that the collection does not know.
+    """
+    tests = [_test(of, scope, key, value, resolve) for key, value in scope.params if key != "match"]
+    if any(key == "match" for key, _ in scope.params) and not of.matches:
+        raise unknown(of, scope, "match")
+    return (lambda card: all(test(card) for test in tests)) if tests else None
+
+
+def unknown(of: Declaration, ref: Ref, key: str) -> InvalidParams:
+    known = sorted([*of.filters, *(["match"] if of.matches else [])])
+    offer = f"{ref.bare} has {', '.join(known)}" if known else f"{ref.bare} has none"
+    return InvalidParams(f"Unknown query parameter: {key!r} ({offer})", uri=str(ref))
+
+
+def _test(of: Declaration, scope: Ref, key: str, value: str, resolve: Resolve) -> Wanted:
+    field = of.filters.get(key)
+    if field is None:
+        raise unknown(of, scope, key)
+    values = [part for part in value.split(",") if part.strip()]
+    if not values or len(values) > MAX_VALUES:
+        raise InvalidParams(f"The parameter {key!r} needs a value, or up to {MAX_VALUES} with commas", uri=str(scope))
+    kinds = of.links.get(field) or ((key,) if key in of.variables else ())
+    if not kinds:
+        plainly = {folded(one) for one in values}
+        return lambda card: not plainly.isdisjoint(map(folded, card.words(field)))
+    meant = {plain(one, kinds) for one in values}
+    refs = {ref for one in values for ref in resolve(kinds, one)}
+
+    def fits(card: Card) -> bool:
+        given = card.words(field)
+        return any(plain(one, kinds) in meant for one in given) or (
+            bool(refs) and any(ref in refs for one in given for ref in resolve(kinds, one))
+        )
+
+    return fits

@@ -1,0 +1,191 @@
+"""Several catalogs that refer to each other: what a reference means, what points where, and what points nowhere."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Final, NamedTuple, Protocol
+
+from octavo.core.errors import OctavoError
+from octavo.core.ref import Ref
+from octavo.sources._shared.frontmatter import shown
+from octavo.sources.catalog.card import Card
+from octavo.sources.catalog.declaration import Declaration
+from octavo.sources.catalog.index import Snapshot
+from octavo.sources.catalog.problems import Problem
+
+MAX_ABOVE: Final = 100  # steps up an organisation chart
+PLURALS: Final[Mapping[str, str]] = {
+    "sop": "sops", "doc": "docs", "skill": "skills", "agent": "agents", "function": "functions", "role": "roles",
+    "value-stream": "value_streams",
+}  # fmt: skip
+
+
+class Part(Protocol):
+    """A catalog, as the handbook sees it."""
+
+    @property
+    def declaration(self) -> Declaration: ...
+    async def look(self) -> Snapshot: ...
+    def epoch(self, moment: int) -> object | None: ...
+
+
+class Live(Protocol):
+    """What the running house knows of an agent, whatever files say of it."""
+
+    def tools(self, agent: str) -> Sequence[str]:
+        """Names of the tools that the agent may call."""
+        ...
+
+    def may_read(self, agent: str, ref: Ref) -> bool: ...
+
+    def reaches(self, agent: str, verb: str, pattern: str) -> bool | None:
+        """Whether the policy allows the agent anything that the pattern covers; None when that cannot be said."""
+        ...
+
+    def permissions(self, agent: str) -> Sequence[Mapping[str, Any]]:
+        """The rules of the policy that concern the agent, each with `may`, `what` and `effect`."""
+        ...
+
+
+class Link(NamedTuple):
+    """`via` is the key in which one entry names the other; `back` when it is the other one that says so."""
+
+    card: Card
+    via: str
+    back: bool
+
+
+class Handbook:
+    """Catalogs join it when they are made; one alone is a handbook of its own."""
+
+    def __init__(self) -> None:
+        self._parts: list[Part] = []
+        self._last = Pages(())
+        self.live: Live | None = None
+
+    def join(self, part: Part) -> None:
+        self._parts.append(part)
+
+    def stamp(self, moment: int = 0) -> object | None:
+        """Changes when any part does; None while that is not known."""
+        epochs = tuple(part.epoch(moment) for part in self._parts)
+        return None if None in epochs else epochs
+
+    async def look(self, own: Part) -> Pages:
+        """All parts as they are now. Another one that is down is missing, and nothing is said of what refers to it.
+
+        Raises what the part that asks raises.
+        """
+        pages: list[tuple[Declaration, Snapshot]] = []
+        for part in self._parts:
+            try:
+                pages.append((part.declaration, await part.look()))
+            except OctavoError:
+                if part is own:
+                    raise
+        if not self._last.are(pages):
+            self._last = Pages(pages)
+        return self._last
+
+
+class Pages:
+    """A handbook at one moment: the same one as long as nothing in it has changed."""
+
+    def __init__(self, parts: Sequence[tuple[Declaration, Snapshot]]) -> None:
+        self._parts = parts
+        self._pointing: dict[Ref, list[Link]] | None = None
+        self._of_kind = {shape.kind: page for of, page in parts for shape in of.shapes}
+        self._of_scheme = {of.scheme: (of, page) for of, page in parts}
+
+    def are(self, parts: Sequence[tuple[Declaration, Snapshot]]) -> bool:
+        mine = [page for _, page in self._parts]
+        return len(mine) == len(parts) and all(old is new for old, (_, new) in zip(mine, parts, strict=True))
+
+    @property
+    def schemes(self) -> frozenset[str]:
+        return frozenset(self._of_scheme)
+
+    def holds(self, ref: Ref) -> bool:
+        """Whether there is an entry, or a collection with one."""
+        page = self._of_scheme[ref.scheme][1]
+        return ref in page.cards or next(page.under(ref, None), None) is not None
+
+    @property
+    def kinds(self) -> Sequence[str]:
+        return [*self._of_kind]
+
+    def resolve(self, kinds: Sequence[str], text: str) -> list[Ref]:
+        """The entries of these kinds that an id, a name or an address means: one, none, or several of one name."""
+        if "://" in text:
+            return [ref for ref in self._at(text) if self.card(ref).kind in kinds]
+        for kind in kinds:
+            page = self._of_kind.get(kind)
+            if page is not None and (found := page.find(kind, text)):
+                return found
+        return []
+
+    def card(self, ref: Ref) -> Card:
+        return self._of_scheme[ref.scheme][1].cards[ref]
+
+    def of(self, scheme: str) -> Snapshot:
+        return self._of_scheme[scheme][1]
+
+    def links(self, card: Card) -> list[Link]:
+        """In both directions, each once, ordered by address; without entries that are links themselves."""
+        if self._pointing is None:
+            self._pointing = {}
+            for _, page in self._parts:
+                for other in page.cards.values():
+                    for link in self._out(other):
+                        self._pointing.setdefault(link.card.ref, []).append(Link(other, link.via, True))
+        links = [*self._pointing.get(card.ref, ()), *self._out(card)]
+        found = {(link.card.ref, link.via): link for link in links if link.card.entry.target is None}
+        return [found[key] for key in sorted(found)]
+
+    def faults(self, card: Card) -> Iterator[Problem]:
+        """What is wrong with a card only in the company of others."""
+        of, page = self._of_scheme[card.ref.scheme]
+        file = card.file
+        if card.id and len(page.find_id(card.id)) > 1:
+            # Not which one: a listing shows this to callers who may not see the other.
+            yield Problem(file, card.line(("id",)), "its id is also that of another file", card.ref)
+        for key, kinds in of.links.items():
+            if key in card.inferred or not any(kind in self._of_kind for kind in kinds):
+                continue  # the file does not say so, or there is nothing that could be referred to
+            for path, text in card.said(key):
+                found = self.resolve(kinds, text)
+                if len(found) != 1:
+                    said = f"there is {'no' if not found else 'more than one'} such {' or '.join(kinds)}"
+                    yield Problem(file, card.line(path), f"{shown(path)}: {said}", card.ref)
+        for key in of.above:
+            if self._circles(card, key, of.links[key]):
+                yield Problem(file, card.line((key,)), f"{key} leads in a circle back to this entry", card.ref)
+
+    def _at(self, uri: str) -> list[Ref]:
+        try:
+            ref = Ref.parse(uri).bare
+        except OctavoError:
+            return []
+        usual = ref._replace(segments=(ref.segments[0].replace("_", "-"), *ref.segments[1:])) if ref.segments else ref
+        cards = self._of_scheme[ref.scheme][1].cards if ref.scheme in self._of_scheme else {}
+        return [one for one in dict.fromkeys((ref, usual)) if one in cards]
+
+    def _out(self, card: Card) -> Iterator[Link]:
+        of, _ = self._of_scheme[card.ref.scheme]
+        for key, kinds in of.links.items():
+            for text in card.words(key):
+                for ref in self.resolve(kinds, text):
+                    if ref != card.ref:
+                        yield Link(self.card(ref), key, False)
+
+    def _circles(self, card: Card, key: str, kinds: Sequence[str]) -> bool:
+        at, seen = card, set[Ref]()
+        for _ in range(MAX_ABOVE):
+            above = [ref for text in at.words(key)[:1] for ref in self.resolve(kinds, text)[:1]]
+            if not above or above[0] in seen:
+                return False  # the top, or a circle further up of which others tell
+            if above[0] == card.ref:
+                return True
+            seen.add(above[0])
+            at = self.card(above[0])
+        return False

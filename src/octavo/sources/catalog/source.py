@@ -1,0 +1,304 @@
+"""A catalog as a source: files of a store, under addresses of its own, with what their front matter says of them."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import unicodedata
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from dataclasses import replace
+from itertools import islice
+from typing import Final
+
+from octavo.core.clock import Clock, SystemClock
+from octavo.core.errors import InvalidParams, NotFound, OctavoError, TooLarge
+from octavo.core.model import Change, Content, Entry, Page, Template
+from octavo.core.ports import Source
+from octavo.core.ref import Ref
+from octavo.sources.catalog import views
+from octavo.sources.catalog.card import MIME, Card, Cards
+from octavo.sources.catalog.declaration import Declaration, Segments
+from octavo.sources.catalog.filters import unknown, wanted
+from octavo.sources.catalog.handbook import Handbook, Pages
+from octavo.sources.catalog.index import Index, Snapshot
+from octavo.sources.catalog.links import MAX_LINKED, dangling
+from octavo.sources.catalog.match import Match, matches
+from octavo.sources.catalog.model import compile_model
+from octavo.sources.catalog.names import words
+from octavo.sources.catalog.problems import Problem
+from octavo.sources.catalog.store import Store, not_found
+from octavo.sources.catalog.watch import Follower
+
+MAX_VALUES: Final = 100
+
+
+class CatalogSource:
+    """Serves the files of `store` that fit `declaration`, whose `path` is a folder of the store.
+
+    A file with a problem is served like every other, and its metadata say what is wrong. Catalogs that refer to each
+    other share a `handbook`. The store must be open as long as the catalog is used, and not be exposed by itself: a
+    rule on `sop://hr/*` would not hold for the same files under another address.
+    """
+
+    def __init__(
+        self,
+        declaration: Declaration,
+        store: Source,
+        *,
+        path: str | None = None,
+        handbook: Handbook | None = None,
+        clock: Clock | None = None,
+    ) -> None:
+        """Raises InvalidParams for a schema or a path that cannot be used."""
+        self.scheme = declaration.scheme
+        self.declaration = declaration
+        self._store = Store(store, declaration.path if path is None else path, self.scheme)
+        cards = Cards(declaration, compile_model(declaration.schema), self._store.folder)
+        self._index = Index(declaration, self._store, cards)
+        self._follower = Follower(self._index, self._store, clock or SystemClock())
+        self._handbook = handbook or Handbook()
+        self._handbook.join(self)
+
+    def __repr__(self) -> str:
+        return f"CatalogSource({self.scheme}://, {len(self._index.snapshot.order)} entries)"
+
+    async def list(self, scope: Ref, *, cursor: str | None, limit: int) -> Page[Entry]:
+        """Parameters are filters, as in `sop://brand?status=active`. `?match=` orders by how well an entry fits.
+
+        Raises InvalidParams for a parameter that is no filter, a limit below one, and a cursor that is not from here.
+        """
+        if limit < 1:
+            raise InvalidParams("A page holds at least one entry")
+        if scope.scheme != self.scheme or scope.absolute:
+            return Page(())
+        pages = await self._handbook.look(self)
+        request = scope.param("match")
+        if request is not None:
+            return _ranked(self._matched(scope, request, pages), cursor, limit)
+        cards = [*islice(self._wanted(scope, pages, _opened(cursor)), limit + 1)]
+        given = tuple(card.with_problems(tuple(pages.faults(card))) for card in cards[:limit])
+        return Page(given, _sealed(given[-1].ref.segments) if len(cards) > limit else None)
+
+    async def stat(self, ref: Ref) -> Entry:
+        version = ref.param("version")
+        if version is not None and len(ref.params) == 1:
+            card = await self._version(ref, version)
+            return views.at(card.entry, ref)
+        if ref.params:
+            return (await self.read(ref, max_bytes=1 << 62)).entry
+        try:
+            return (await self._index.card(ref)).entry
+        except NotFound:
+            return (await self._collection(ref)).entry
+
+    async def read(self, ref: Ref, *, max_bytes: int) -> Content:
+        """The whole file with its front matter. `?view=parsed` is the front matter as JSON, `?view=relations` what an
+        entry refers to and what refers to it, `?version=1.1.0` an older file. A collection is read as a list of its
+        entries, with the filters of `list`."""
+        if not ref.params:
+            try:
+                return await self._file(ref, max_bytes)
+            except NotFound:
+                return _within(await self._collection(ref), ref, max_bytes)
+        view, version = ref.param("view"), ref.param("version")
+        if version is not None and len(ref.params) == 1:
+            card = await self._version(ref, version)
+            content = await self._file(card.ref, max_bytes, version if card.ref == ref else "")
+            return Content(entry=views.at(content.entry, ref), body=content.body, etag=content.etag)
+        if view is not None and len(ref.params) == 1:
+            return _within(await self._view(ref, view), ref, max_bytes)
+        await self._refuse_filters_of_an_entry(ref)
+        return _within(await self._collection(ref), ref, max_bytes)
+
+    def watch(self, scope: Ref) -> AsyncIterator[Change]:
+        return self._follower.watch(scope)
+
+    async def armed(self) -> None:
+        await self._follower.armed()
+
+    async def complete(self, argument: str, prefix: str, given: Mapping[str, str]) -> Sequence[str]:
+        """Values of the variables of the templates, and whole paths for `path`; nothing for other names."""
+        if argument != "path" and argument not in self.declaration.variables:
+            return ()
+        prefix = unicodedata.normalize("NFC", prefix)
+        found: dict[str, None] = {}
+        for card in (await self.look()).cards.values():
+            values = next(v for s in self.declaration.shapes if (v := s.address.match(card.ref.segments)) is not None)
+            if all(values.get(name, value) == value for name, value in given.items()):
+                found[card.ref.path if argument == "path" else values.get(argument, "")] = None
+        return sorted(value for value in found if value and value.startswith(prefix))[:MAX_VALUES]
+
+    def stamp(self, ref: Ref, op: str, moment: int = 0) -> object | None:
+        """Of a listing and of what is made of several entries: everything that it could depend on."""
+        if op == "list" or (ref.params and ref.params[0] not in (("view", "parsed"), ("view", "capabilities"))):
+            return self._handbook.stamp(moment)
+        if ref.param("view") == "capabilities":
+            return None  # rules and tools change without a file
+        places = [place for _, place in self._index.places(ref.bare)]
+        card = self._index.snapshot.cards.get(ref.bare)
+        place = card.place if card is not None and card.place in places else next(iter(places), None)
+        return None if place is None else self._store.stamp(place, op, moment)
+
+    def collects(self, ref: Ref) -> bool:
+        return all(shape.address.match(ref.segments) is None for shape in self.declaration.shapes)
+
+    def templates(self) -> Sequence[Template]:
+        return tuple(
+            Template(
+                uri_template=f"{self.scheme}://{shape.address.text}",
+                name=f"{shape.kind or self.scheme} by {', '.join(shape.address.names)}",
+                description=f"A {shape.kind or self.declaration.what}",
+                mime_type=MIME[shape.form],
+                parameters={
+                    "type": "object",
+                    "properties": {name: {"type": "string"} for name in shape.address.names},
+                    "required": [*shape.address.names],
+                },
+            )
+            for shape in self.declaration.shapes
+        )
+
+    async def look(self) -> Snapshot:
+        return await self._index.look()
+
+    def epoch(self, moment: int) -> object | None:
+        return self._store.stamp((), "list", moment)
+
+    async def problems(self) -> Sequence[Problem]:
+        """Everything that is wrong with the files of this catalog, by file and line."""
+        pages = await self._handbook.look(self)
+        page = pages.of(self.scheme)
+        found = [*page.strays]
+        for card in page.cards.values():
+            found += (*card.problems, *pages.faults(card), *self._at_odds(card))
+            found += dangling(card, await self._text(card), pages)
+        return sorted(found, key=lambda one: (one.file, one.line))
+
+    async def _text(self, card: Card) -> str:
+        """As far as it can be had: what is too large or no text has no links."""
+        try:
+            body = (await self._store.read(card.place, card.ref, MAX_LINKED)).body
+        except OctavoError:
+            return ""
+        return body if isinstance(body, str) else ""
+
+    def _at_odds(self, card: Card) -> Iterator[Problem]:
+        """Where an agent's file and the policy differ: the file grants nothing, and should not seem to."""
+        live, declared = self._handbook.live, card.get("permissions")
+        if live is None or card.kind != "agent" or not isinstance(declared, Mapping):
+            return
+        for verb, patterns in declared.items():
+            for pattern in words(patterns):
+                reaches = live.reaches(card.id, "read" if verb == "deny" else verb, pattern)
+                if reaches is not None and reaches is (verb == "deny"):
+                    said = "allows" if reaches else "does not allow"
+                    message = f"permissions.{verb}: the policy {said} {card.id} what {pattern} says"
+                    yield Problem(card.file, card.line(("permissions",)), message, card.ref, serious=False)
+
+    async def _file(self, ref: Ref, max_bytes: int, version: str = "") -> Content:
+        for shape, place in self._index.places(ref.bare, version):
+            try:
+                content = await self._store.read(place, ref, max_bytes)
+            except NotFound:
+                continue
+            card = self._index.of_content(ref, place, shape, content.entry, content.body)
+            return Content(entry=card.entry, body=content.body, etag=content.etag)
+        raise not_found(ref)
+
+    async def _version(self, ref: Ref, version: str) -> Card:
+        """Of the file whose name tells the version, as `expense@1.1.0.md` does; else of the current one, if it fits."""
+        try:
+            return await self._index.card(ref, version)
+        except (NotFound, InvalidParams):  # InvalidParams: a version that can stand in no name
+            current = await self._index.card(ref.bare)
+            if current.words("version") != [version]:
+                raise not_found(ref) from None
+            return current
+
+    async def _view(self, ref: Ref, view: str) -> Content:
+        if view not in self.declaration.views:
+            raise InvalidParams(f"The parameter view is one of: {', '.join(self.declaration.views)}", uri=str(ref))
+        card = await self._index.card(ref.bare)
+        if view == "parsed":
+            matter, target = await self._index.matter(ref.bare)
+            if matter.faults and not matter.data:
+                line = matter.faults[0].line
+                raise InvalidParams(f"{ref.bare} cannot be parsed: line {line} is no YAML", uri=str(ref))
+            return views.content(ref, replace(card.entry, target=target), dict(matter.data), composed=False)
+        pages = await self._handbook.look(self)
+        if view == "relations":
+            return views.content(ref, card.entry, views.relations(card, pages), composed=True)
+        data = views.capabilities(card, pages, self._handbook.live)
+        return views.content(ref, card.entry, data, composed=True)
+
+    async def _collection(self, scope: Ref) -> Content:
+        """Raises NotFound for a path under which there is nothing, whatever the filters say."""
+        if scope.scheme != self.scheme or scope.absolute:
+            raise not_found(scope)
+        pages = await self._handbook.look(self)
+        if next(pages.of(self.scheme).under(scope.bare, None), None) is None and scope.segments:
+            raise not_found(scope)
+        request = scope.param("match")
+        if request is not None:
+            live, agent = self._handbook.live, scope.param("agent")
+            found = self._matched(scope, request, pages)[: views.MAX_LISTED]
+            return views.content(scope, None, views.matched(request, found, live, agent), composed=True)
+        cards = islice(self._wanted(scope, pages, None), views.MAX_LISTED)
+        entries = [card.with_problems(tuple(pages.faults(card))) for card in cards]
+        return views.content(scope, None, views.listed(scope, entries), composed=True)
+
+    async def _refuse_filters_of_an_entry(self, ref: Ref) -> None:
+        if ref.scheme != self.scheme or ref.absolute:
+            raise not_found(ref)
+        for key, _ in ref.params:
+            if key in ("view", "version"):
+                raise InvalidParams("The parameters view and version stand alone", uri=str(ref))
+            if key not in self.declaration.filters and not (key == "match" and self.declaration.matches):
+                raise unknown(self.declaration, ref, key)
+        try:
+            await self._index.card(ref.bare)
+        except NotFound:
+            return
+        raise InvalidParams(f"{ref.bare} is no collection: it has no filters, but view and version", uri=str(ref))
+
+    def _wanted(self, scope: Ref, pages: Pages, after: Segments | None) -> Iterator[Card]:
+        test = wanted(self.declaration, scope, pages.resolve)
+        cards = pages.of(self.scheme).under(scope, after)
+        return cards if test is None else filter(test, cards)
+
+    def _matched(self, scope: Ref, request: str, pages: Pages) -> Sequence[Match]:
+        return matches(request, [*self._wanted(scope, pages, None)])
+
+
+def _ranked(found: Sequence[Match], cursor: str | None, limit: int) -> Page[Entry]:
+    """The cursor holds the rank of the last one: the score, and the address among those with the same."""
+    last = _opened(cursor)
+    try:
+        after = None if last is None else (-float(last[0]), last[1:])
+    except ValueError:
+        raise InvalidParams("The cursor is not one of this listing") from None
+    rest = [one for one in found if after is None or (-one.score, one.card.ref.segments) > after]
+    given = rest[:limit]
+    entries = tuple(views.with_score(one) for one in given)
+    more = len(rest) > limit
+    return Page(entries, _sealed((repr(given[-1].score), *given[-1].card.ref.segments)) if more else None)
+
+
+def _within(content: Content, ref: Ref, max_bytes: int) -> Content:
+    if content.size > max_bytes:
+        message = f"{ref} has {content.size} bytes, the limit is {max_bytes}: list it page by page"
+        raise TooLarge(message, uri=str(ref), size=content.size, limit=max_bytes)
+    return content
+
+
+def _sealed(segments: Segments) -> str:
+    return base64.urlsafe_b64encode("/".join(segments).encode()).decode()
+
+
+def _opened(cursor: str | None) -> Segments | None:
+    if cursor is None:
+        return None
+    try:
+        return tuple(base64.b64decode(cursor, altchars=b"-_", validate=True).decode("utf-8").split("/"))
+    except (binascii.Error, ValueError):  # ValueError: not ASCII, or not UTF-8
+        raise InvalidParams("The cursor is not one of this source") from None

@@ -1,0 +1,145 @@
+"""The door to the store: its addresses go in here and never come out, nor do its errors."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Awaitable
+from typing import Final, NamedTuple, TypeVar
+
+from octavo.core.errors import Conflict, Forbidden, InvalidParams, NotFound, OctavoError, SourceUnavailable, TooLarge
+from octavo.core.model import Change, Content, Entry, Page
+from octavo.core.ports import Arms, Recalls, Source, Stamps, Watches
+from octavo.core.ref import Ref
+from octavo.sources.catalog.declaration import Segments, Shape
+
+T = TypeVar("T")
+
+HEAD: Final = 64 * 1024  # bytes of a Markdown file in which its front matter must end
+WHOLE: Final = 256 * 1024  # bytes of a file that is YAML as a whole
+_PAGE: Final = 1000
+
+
+class Head(NamedTuple):
+    """The beginning of a file, and what the store told of the file in the same moment."""
+
+    entry: Entry
+    text: str | None
+    whole: bool
+    fault: str = ""
+
+
+class Store:
+    """One folder of a source. Places are segments below it."""
+
+    def __init__(self, source: Source, folder: str, scheme: str) -> None:
+        self.source = source
+        self._scheme = scheme  # of the catalog: what its callers hear when the store is down
+        self._root = Ref.of(source.scheme, [part for part in folder.split("/") if part not in ("", ".")])
+
+    @property
+    def folder(self) -> str:
+        return self._root.path
+
+    def within(self, ref: Ref | None) -> Segments | None:
+        """The place of an address of the store; None for one outside the folder."""
+        if ref is None or ref.params or not ref.within(self._root) or ref == self._root:
+            return None
+        return ref.segments[len(self._root.segments) :]
+
+    async def entries(self, folder: Segments = ()) -> AsyncIterator[Entry]:
+        scope = self._ref(folder)
+        cursor: str | None = None
+        while True:
+            page = await self._asked(self.source.list(scope, cursor=cursor, limit=_PAGE), Page, Ref(self._scheme))
+            for entry in page.items:
+                yield entry
+            cursor = page.cursor
+            if cursor is None:
+                return
+
+    async def stat(self, place: Segments, ref: Ref) -> Entry:
+        return await self._asked(self.source.stat(self._ref(place)), Entry, ref)
+
+    async def read(self, place: Segments, ref: Ref, max_bytes: int) -> Content:
+        return await self._asked(self.source.read(self._ref(place), max_bytes=max_bytes), Content, ref)
+
+    async def head(self, place: Segments, ref: Ref, shape: Shape, size: int | None) -> Head:
+        """As much of a file as its front matter needs. A file that cannot be read as text is a fault, no error."""
+        limit = WHOLE if shape.form == "yaml" else HEAD
+        if size is None or size <= limit or shape.form == "yaml":
+            try:
+                return _head(await self.read(place, ref, limit), whole=True)
+            except TooLarge:
+                if shape.form == "yaml":
+                    fault = f"is larger than {WHOLE} bytes, too large for a definition"
+                    return Head(await self.stat(place, ref), None, False, fault)
+        part = self._ref(place)._replace(params=(("range", f"0-{HEAD - 1}"),))
+        try:
+            return _head(await self._asked(self.source.read(part, max_bytes=HEAD), Content, ref), whole=False)
+        except InvalidParams:
+            pass  # a store without ranges
+        try:
+            return _head(await self.read(place, ref, 4 * WHOLE), whole=True)
+        except TooLarge:
+            return Head(await self.stat(place, ref), None, False, "is too large for its front matter to be read")
+
+    def stamp(self, place: Segments, op: str, moment: int = 0) -> object | None:
+        if not isinstance(self.source, Stamps):
+            return None
+        try:
+            return self.source.stamp(self._ref(place), op, moment)
+        except OctavoError:
+            return None
+
+    def changed_since(self, stamp: object | None) -> list[Segments] | None:
+        """Places that have changed since a stamp of a listing; None when only a look at everything can tell."""
+        refs = self.source.changed_since(stamp) if isinstance(self.source, Recalls) and stamp is not None else None
+        return None if refs is None else [place for ref in refs if (place := self.within(ref)) is not None]
+
+    def watch(self) -> AsyncIterator[Change]:
+        if not isinstance(self.source, Watches):
+            raise SourceUnavailable(f"Source unavailable: {self._scheme}", source=self._scheme)
+        return self.source.watch(self._root)
+
+    async def armed(self) -> None:
+        if isinstance(self.source, Arms):
+            await self.source.armed()
+
+    def _ref(self, place: Segments) -> Ref:
+        return Ref.of(self._root.scheme, (*self._root.segments, *place)) if place else self._root
+
+    async def _asked(self, work: Awaitable[object], kind: type[T], ref: Ref) -> T:
+        try:
+            reply = await work
+        except OctavoError as error:
+            raise self._translated(error, ref) from None
+        except OSError:
+            raise self._down() from None
+        if not isinstance(reply, kind):
+            raise self._down()
+        return reply
+
+    def _translated(self, error: OctavoError, ref: Ref) -> OctavoError:
+        """In the catalog's words: the store has no addresses for others."""
+        if isinstance(error, NotFound | Forbidden):  # Forbidden: the store does not serve files of that name
+            return not_found(ref)
+        if isinstance(error, TooLarge):
+            size, limit = error.data.get("size"), error.data.get("limit")
+            return TooLarge(f"{ref} has {size} bytes, the limit is {limit}", uri=str(ref), size=size, limit=limit)
+        if isinstance(error, Conflict):
+            return Conflict(f"{ref} cannot be told from another file of that name, or changes right now", uri=str(ref))
+        if isinstance(error, InvalidParams):
+            return InvalidParams(f"{ref} cannot be read like this", uri=str(ref))
+        return self._down()
+
+    def _down(self) -> SourceUnavailable:
+        return SourceUnavailable(f"Source unavailable: {self._scheme}", source=self._scheme)
+
+
+def not_found(ref: Ref) -> NotFound:
+    return NotFound(f"Resource not found: {ref}", uri=str(ref))
+
+
+def _head(content: Content, *, whole: bool) -> Head:
+    if isinstance(content.body, str):
+        return Head(content.entry, content.body, whole)
+    return Head(content.entry, None, whole, "is no text that can be read; save it as UTF-8")

@@ -1,0 +1,131 @@
+"""Answers that are made of several entries: collections, matches, relations, capabilities. JSON for whoever reads.
+
+Every resource that such an answer tells of stands in it as an object with a `uri`. That is a promise to the policy: it
+leaves out each object whose resource the caller may not see, so nothing here may be counted or summed up. An entry that
+is a link is not told of: one `uri` cannot say that two addresses must be allowed. Lists tell of it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterable
+from dataclasses import replace
+from typing import Any, Final
+
+from octavo.core.model import Content, Entry
+from octavo.core.ref import Ref
+from octavo.sources.catalog.card import Card
+from octavo.sources.catalog.handbook import PLURALS, Live, Pages
+from octavo.sources.catalog.match import Match
+
+MAX_LISTED: Final = 1000  # entries of a collection that is read as a whole; a list has pages
+
+
+def content(ref: Ref, of: Entry | None, data: Any, *, composed: bool) -> Content:
+    """`of` is the entry that it is a view of, if it is one: where that leads, the view leads as well."""
+    body = json.dumps(data, ensure_ascii=False, indent=2)
+    raw = body.encode("utf-8")
+    version = hashlib.blake2b(raw, digest_size=12).hexdigest()
+    entry = Entry(
+        ref=ref,
+        name=ref.name or ref.scheme if of is None else of.name,
+        mime_type="application/json",
+        version=version,
+        size=len(raw),
+        target=None if of is None else of.target,
+    )
+    return Content(entry=entry, body=body, etag=version, composed=composed)
+
+
+def at(entry: Entry, ref: Ref) -> Entry:
+    """The same under the address that was asked for."""
+    return replace(entry, ref=ref)
+
+
+def with_score(found: Match) -> Entry:
+    entry = found.card.entry
+    return replace(entry, metadata={**entry.metadata, "score": found.score, "reasons": [*found.reasons]})
+
+
+def listed(ref: Ref, entries: Iterable[Entry]) -> dict[str, Any]:
+    return {
+        "collection": str(ref),
+        "at_most": MAX_LISTED,
+        "entries": [_told(entry) for entry in entries if entry.target is None],
+    }
+
+
+def matched(request: str, found: Iterable[Match], live: Live | None, agent: str | None) -> dict[str, Any]:
+    return {"match": request, "matches": [_match(one, live, agent) for one in found if one.card.entry.target is None]}
+
+
+def relations(card: Card, pages: Pages) -> dict[str, Any]:
+    """What it refers to, and what refers to it, by kind."""
+    # All of them, also the empty ones: one that is missing would tell that something was left out of it.
+    groups: dict[str, list[dict[str, Any]]] = {PLURALS.get(kind, kind): [] for kind in pages.kinds}
+    seen: dict[Ref, dict[str, Any]] = {}
+    for link in pages.links(card):
+        other = link.card
+        if other.ref not in seen:
+            seen[other.ref] = {"uri": str(other.ref), "name": other.entry.name}
+            groups[PLURALS.get(other.kind, other.kind)].append(seen[other.ref])
+        seen[other.ref].setdefault("named_by_it_in" if link.back else "named_here_in", []).append(link.via)
+    return {"of": str(card.ref), "name": card.entry.name, "relations": groups}
+
+
+def capabilities(card: Card, pages: Pages, live: Live | None) -> dict[str, Any]:
+    """What an agent can do: its skills, the tools it may call, and what the policy lets it do.
+
+    The file's own `permissions` are quoted as declared. They grant nothing.
+    """
+    agent = card.id or card.ref.name
+    mine = {link.card.ref: link.card for link in pages.links(card) if link.card.kind == "skill"}
+    tools = None if live is None else sorted(live.tools(agent))
+    return {
+        "agent": agent,
+        "name": card.entry.name,
+        "capabilities": card.words("capabilities"),
+        "skills": [_skill(skill, live, agent) for _, skill in sorted(mine.items())],
+        "tools": [{"uri": str(Ref("tool", (name,))), "name": name} for name in tools or ()],
+        "permissions": {
+            "live": None if live is None else [dict(rule) for rule in live.permissions(agent)],
+            "declared": card.get("permissions"),
+        },
+    }
+
+
+def _skill(card: Card, live: Live | None, agent: str) -> dict[str, Any]:
+    told: dict[str, Any] = {
+        "uri": str(card.ref),
+        "name": card.entry.name,
+        "required_tools": card.words("required_tools"),
+    }
+    if live is not None:
+        told |= _usable(card, live, agent)
+    return told
+
+
+def _usable(card: Card, live: Live, agent: str) -> dict[str, Any]:
+    missing = sorted(set(card.words("required_tools")) - set(live.tools(agent)))
+    usable = live.may_read(agent, card.ref) and not missing
+    return {"usable": usable, **({"missing_tools": missing} if missing else {})}
+
+
+def _match(found: Match, live: Live | None, agent: str | None) -> dict[str, Any]:
+    card = found.card
+    told = {"uri": str(card.ref), "name": card.entry.name, "score": found.score, "reasons": [*found.reasons]}
+    if card.entry.description:
+        told["description"] = card.entry.description
+    if required := card.words("required_tools"):
+        told["required_tools"] = required
+    if live is not None and agent is not None:
+        told |= _usable(card, live, agent)
+    return told
+
+
+def _told(entry: Entry) -> dict[str, Any]:
+    told: dict[str, Any] = {"uri": str(entry.ref), "name": entry.name, "mimeType": entry.mime_type}
+    if entry.description:
+        told["description"] = entry.description
+    return {**told, "metadata": dict(entry.metadata)} if entry.metadata else told

@@ -1,0 +1,109 @@
+"""Changes of the store, told as changes of the catalog with what the metadata were before."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import suppress
+from typing import TypeAlias
+
+from octavo.core.clock import Clock
+from octavo.core.errors import NotFound, OctavoError, SourceUnavailable
+from octavo.core.model import Change, ChangeKind, Entry
+from octavo.core.ref import Ref
+from octavo.sources.catalog.index import Index
+from octavo.sources.catalog.store import Store
+
+_News: TypeAlias = Change | OctavoError  # an error is the last thing that a watch hears
+
+
+class Follower:
+    """One for all who watch a catalog: at work while somebody does.
+
+    It remembers what it told last of every entry. What is said of a change is always the difference to that, and what
+    a file is when it is looked at: changes that follow each other closely become one.
+    """
+
+    def __init__(self, index: Index, store: Store, clock: Clock) -> None:
+        self._index, self._store, self._clock = index, store, clock
+        self._told: dict[Ref, Entry] = {}
+        self._watchers: dict[asyncio.Queue[_News], Ref] = {}
+        self._task: asyncio.Task[None] | None = None
+        self._begun = asyncio.Event()
+
+    async def watch(self, scope: Ref) -> AsyncIterator[Change]:
+        queue: asyncio.Queue[_News] = asyncio.Queue()
+        self._watchers[queue] = scope
+        if self._task is None:
+            self._begun = asyncio.Event()
+            self._task = asyncio.create_task(self._follow(self._begun))
+        try:
+            while True:
+                news = await queue.get()
+                if isinstance(news, OctavoError):
+                    raise news
+                yield news
+        finally:
+            del self._watchers[queue]
+            if not self._watchers and self._task is not None:
+                self._task.cancel()
+                self._task = None
+
+    async def armed(self) -> None:
+        if self._task is not None:
+            await self._begun.wait()
+        await self._store.armed()
+
+    async def _follow(self, begun: asyncio.Event) -> None:
+        changes = self._store.watch()
+        first = asyncio.ensure_future(anext(changes))  # from here on nothing is missed
+        try:
+            await asyncio.sleep(0)
+            await self._store.armed()
+            self._told = {ref: card.entry for ref, card in (await self._index.look()).cards.items()}
+            begun.set()
+            await self._tell(await first)
+            async for change in changes:
+                await self._tell(change)
+            self._end(None)
+        except OctavoError as error:
+            self._end(error)
+        except StopAsyncIteration:
+            self._end(None)
+        finally:
+            begun.set()  # also when it failed: whoever waits hears it from the watch itself
+            first.cancel()
+            with suppress(asyncio.CancelledError, StopAsyncIteration, OctavoError):
+                await first
+            close: Callable[[], Awaitable[None]] | None = getattr(changes, "aclose", None)
+            if close is not None:
+                await close()
+
+    async def _tell(self, change: Change) -> None:
+        place = self._store.within(change.ref)
+        located = None if place is None else self._index.locate(place)
+        if located is None or located[2]:  # no file of the catalog, or an old version
+            return
+        ref = located[0]
+        old = self._told.get(ref)
+        try:
+            new: Entry | None = (await self._index.card(ref)).entry
+        except NotFound:
+            new = None
+        if old == new:
+            return
+        if new is None:
+            del self._told[ref]
+        else:
+            self._told[ref] = new
+        kind: ChangeKind = "updated" if old and new else "created" if new else "deleted"
+        told = Change(kind=kind, ref=ref, at=self._clock.wall(), old=old, new=new)
+        for queue, scope in self._watchers.items():
+            if ref.within(scope.bare):
+                queue.put_nowait(told)
+
+    def _end(self, error: OctavoError | None) -> None:
+        """Whoever watches is told, and watches again."""
+        self._task = None
+        for queue in self._watchers:
+            queue.put_nowait(error or SourceUnavailable("The watch of the store has ended"))

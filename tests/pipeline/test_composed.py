@@ -1,0 +1,56 @@
+"""Of an answer that tells of several resources, each caller sees those that it may see."""
+
+import json
+from typing import Any
+
+import pytest
+
+from octavo.core.errors import InternalError
+from octavo.core.model import Content, Entry
+from octavo.core.ref import Ref
+from octavo.pipeline.composed import visible
+
+
+def content(data: Any) -> Content:
+    body = data if isinstance(data, str) else json.dumps(data, ensure_ascii=False)
+    return Content(entry=Entry(ref=Ref("x"), name="x", version="1"), body=body, composed=True)
+
+
+def open_only(ref: Ref) -> bool:
+    return ref.segments[:1] != ("hidden",)
+
+
+def shown(data: Any) -> Any:
+    return json.loads(visible(content(data), open_only).body)
+
+
+def test_what_may_all_be_seen_is_the_very_same_content() -> None:
+    whole = content({"entries": [{"uri": "sop://a/b"}], "more": [{"n": [1, None, "x"]}]})
+    assert visible(whole, open_only) is whole
+
+
+@pytest.mark.parametrize(
+    ("data", "expected"),
+    [
+        ([{"uri": "sop://hidden/b"}, {"uri": "sop://a"}], [{"uri": "sop://a"}]),
+        ({"a": {"uri": "sop://hidden"}, "b": 1}, {"b": 1}),
+        ({"g": [{"uri": "sop://hidden"}], "h": []}, {"g": [], "h": []}),
+        ([[{"uri": "sop://a", "of": [{"uri": "sop://hidden/x"}]}]], [[{"uri": "sop://a", "of": []}]]),
+        ({"uri": "sop://hidden"}, {}),
+        ([{"uri": "no address"}, {"uri": None}, {"uri": ["sop://a"]}, {"uri": "sop://a/../hidden"}], []),
+        ([{"uri": "sop://%68idden/b"}, {"uri": "sop://hidden/b?x=1"}], []),
+    ],
+)
+def test_objects_whose_uri_may_not_be_seen_are_left_out(data: Any, expected: Any) -> None:
+    assert shown(data) == expected
+
+
+def test_size_and_version_are_those_of_what_is_left() -> None:
+    left = visible(content([{"uri": "sop://hidden/b"}]), open_only)
+    assert (left.body, left.entry.size, left.entry.version != "1", left.composed) == ("[]", 2, True, True)
+
+
+@pytest.mark.parametrize("body", ["no JSON", "", "[" * 100_000])
+def test_what_cannot_be_checked_is_not_given(body: str) -> None:
+    with pytest.raises(InternalError):
+        visible(content(body), open_only)

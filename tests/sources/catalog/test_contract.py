@@ -1,0 +1,156 @@
+"""Catalogs keep the contract of every source, over files and over memory, and when the store is broken."""
+
+import errno
+import os
+from collections.abc import AsyncIterator, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from octavo.core.errors import SourceUnavailable
+from octavo.core.ports import Source, abilities
+from octavo.core.ref import Ref
+from octavo.sources.catalog import DECLARATIONS, CatalogSource, Declaration, own
+from octavo.sources.file import FileRoot, FileSource
+from octavo.sources.memory import MemorySource
+from octavo.testing import Fault, FaultSuite, SourceSuite
+from octavo.testing.base import Suite
+from octavo.testing.faults import broken_calls
+
+NOTE = own("note", "notes", "{+path}.md", {"properties": {"title": {"type": "string"}, "version": {"type": "string"}}})
+SOP = "---\nid: sop-{0}\ntitle: 문서 {0}\nversion: 1.{0}.0\nstatus: active\ntags: [가, b]\n---\n# 본문 {0}\n"
+YAML = "id: x-{0}\nname: 이름 {0}\n"
+NASTY = ("one", "두 번째", "three %2F?", 'it\'s "quoted" & <tagged>', "#hash, [set] and *", "👩‍💻 emoji", "a@b")
+
+
+class InMemory(Suite):
+    declaration: Declaration = NOTE
+    suffix = ".md"
+
+    @pytest.fixture
+    async def source(self) -> CatalogSource:
+        self.store = MemorySource("store", {f"{self.declaration.path}/{p}": text for p, text in self.TREE.items()})
+        return CatalogSource(self.declaration, self.store)
+
+    async def put(self, source: Source, path: str, text: str) -> None:
+        await self.store.write(self.at(path), text, if_match=None)
+
+    async def remove(self, source: Source, path: str) -> None:
+        await self.store.delete(self.at(path), if_match=None)
+
+    def at(self, path: str) -> Ref:
+        return Ref.of("store", [*self.declaration.path.split("/"), *path.split("/")])
+
+    def beside(self, path: str, name: str) -> str:
+        return super().beside(path, name).removesuffix(".md") + self.suffix
+
+
+class OnDisk(InMemory):
+    @pytest.fixture
+    async def source(self, tmp_path: Path) -> AsyncIterator[CatalogSource]:
+        self.root = tmp_path / "root"
+        for path, text in self.TREE.items():
+            self.write(path, text)
+        async with FileSource([FileRoot(self.root)], secret=b"secret") as store:
+            self.files = store
+            yield CatalogSource(self.declaration, store)
+
+    def write(self, path: str, text: str) -> None:
+        place = self.root / self.declaration.path / path
+        place.parent.mkdir(parents=True, exist_ok=True)
+        place.write_text(text, encoding="utf-8")
+
+    async def put(self, source: Source, path: str, text: str) -> None:
+        self.write(path, text)
+
+    async def remove(self, source: Source, path: str) -> None:
+        (self.root / self.declaration.path / path).unlink()
+
+
+class TestOverMemory(InMemory, SourceSuite):
+    pass
+
+
+class TestOverFiles(OnDisk, SourceSuite):
+    pass
+
+
+class TestSops(OnDisk, SourceSuite):
+    """An address has exactly a function and a name."""
+
+    declaration = DECLARATIONS["sop"]
+    TREE = {f"{folder}/{name}.md": SOP.format(n) for folder in ("brand", "재무") for n, name in enumerate(NASTY)}
+
+
+class TestDocuments(InMemory, SourceSuite):
+    declaration = DECLARATIONS["doc"]
+    TREE = {f"policies/{name}.md": SOP.format(n) for n, name in enumerate(NASTY)} | {"brand/x.md": "no front matter\n"}
+
+
+class TestSkills(OnDisk, SourceSuite):
+    declaration = DECLARATIONS["skill"]
+    suffix = ".yml"
+    TREE = {f"{folder}/{name}.yml": YAML.format(n) for folder in ("brand", "hr") for n, name in enumerate(NASTY)}
+
+
+class TestAgents(InMemory, SourceSuite):
+    """An address is one name, so there are no folders."""
+
+    declaration = DECLARATIONS["agent"]
+    suffix = ".yml"
+    TREE = {f"{name}.yml": YAML.format(n) for n, name in enumerate(NASTY)}
+
+
+class TestOrganisation(OnDisk, SourceSuite):
+    declaration = DECLARATIONS["org"]
+    suffix = ".yml"
+    TREE = {f"functions/{name}.yml": YAML.format(n) for n, name in enumerate(NASTY)} | {
+        "roles/lead.yml": "id: role-lead\nname: 팀장\n",
+        "value-streams/collection-launch.yml": "id: vs-collection-launch\nname: Launch\n",
+    }
+
+    def ref(self, source: Source, path: str) -> Ref:
+        folder, _, name = path.removesuffix(".yml").partition("/")
+        return Ref.of("org", [{"functions": "function", "roles": "role"}.get(folder, "value-stream"), name])
+
+    @property
+    def folder(self) -> str:
+        pytest.skip("the folders of the store have other names than the collections")
+
+    test_1_listing_a_scope_gives_what_is_in_it_and_nothing_else = None  # for the same reason
+
+
+class TestOverBrokenDisks(OnDisk, FaultSuite):
+    @contextmanager
+    def broken(self, source: Source, fault: Fault) -> Iterator[None]:
+        def open_wrongly(dir_fd: int, path: bytes, how: int) -> int:
+            if fault == "garbage":
+                return os.open("/dev/null", os.O_RDONLY)
+            raise TimeoutError if fault == "hangs" else OSError(errno.EIO, "broken")
+
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr("octavo.sources.file.syscalls.openat2", open_wrongly)
+            yield
+
+
+class TestOverAStoreThatBreaksTheContract(InMemory, FaultSuite):
+    """It hangs, raises what it should not, or gives what is no entry at all."""
+
+    @contextmanager
+    def broken(self, source: Source, fault: Fault) -> Iterator[None]:
+        with broken_calls(self.store, ["list", "stat", "read"], fault):
+            yield
+
+
+class TestOverAStoreThatIsDown(InMemory, FaultSuite):
+    @contextmanager
+    def broken(self, source: Source, fault: Fault) -> Iterator[None]:
+        error = SourceUnavailable("Source unavailable: store", source="store")
+        with broken_calls(self.store, ["list", "stat", "read"], fault, error=error):
+            yield
+
+
+def test_a_catalog_can_be_watched_completed_and_kept() -> None:
+    source = CatalogSource(NOTE, MemorySource("store", {}))
+    assert abilities(source) == {"watch", "complete", "stamp", "template"}
