@@ -21,14 +21,13 @@ import time
 from pathlib import Path
 from typing import Any, cast
 
-from search import build
-
 from octavo.app import Octavo
 from octavo.config.load import load_text
 from octavo.core.model import EVERYTHING, Call, Change, Trail
 from octavo.core.ports import Arms
 from octavo.core.ref import Ref
 from octavo.stores.state import StateDirectory
+from search import build
 
 CALLS: dict[str, dict[str, Any]] = {
     "resources/list, first page of 100": {},
