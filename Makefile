@@ -11,7 +11,7 @@ LOCKED := --require-hashes --only-binary :all: --progress-bar on
 .PHONY: help demo test lint bench peers conformance lock race clean
 
 help:
-	@echo "make demo         set up and serve an example folder on http://127.0.0.1:8321"
+	@echo "make demo         set up and serve an example organisation on http://127.0.0.1:8321"
 	@echo "make test         set up and run every check"
 	@echo "make lint         style, types and the contracts between the rooms"
 	@echo "make conformance  the official MCP conformance suites"
@@ -34,7 +34,7 @@ $(VENV)/dev: $(VENV)/base requirements-dev.lock
 	@touch $@
 
 demo: $(VENV)/base
-	@$(BIN)/octavo demo
+	@$(BIN)/octavo demo --dir examples/maison-haru
 
 lint: $(VENV)/dev
 	@$(BIN)/ruff check .

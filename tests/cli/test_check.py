@@ -40,14 +40,14 @@ def test_a_mistyped_command_is_named_and_the_nearest_offered(run: Run) -> None:
 def test_check_says_what_is_served_to_whom(run: Run, folder: Path) -> None:
     result = run("check")
     assert (result.exit_code, result.stderr) == (0, "")
-    assert f"handbook: file, file://, {folder}/handbook" in result.stdout
+    assert f"handbook: file, not exposed, {folder}/handbook\n  sops: sop, sop://, handbook/sops" in result.stdout
     assert "agent-brand: key, roles: marketing" in result.stdout
-    assert "rules: 4; what none allows is refused" in result.stdout
+    assert "rules: 11; what none allows is refused" in result.stdout
 
 
 def test_check_for_programs(run: Run, folder: Path) -> None:
     facts = json.loads(run("check", "--json").stdout)
-    assert (facts["ok"], facts["problems"], facts["warnings"], facts["rules"]) == (True, [], [], 4)
+    assert (facts["ok"], facts["problems"], facts["warnings"], facts["rules"]) == (True, [], [], 11)
     assert facts["agents"][0] == {"id": "agent-brand", "roles": ["marketing"], "key": True}
     assert facts["state"] == str(folder / ".octavo")
 
@@ -82,11 +82,10 @@ def test_check_tells_warnings(run: Run, empty: Path) -> None:
 
 def test_check_finds_broken_prompts(run: Run, folder: Path) -> None:
     """P5: file, line and reason."""
-    (folder / "prompts").mkdir()
-    (folder / "prompts" / "bad.json").write_text('{\n  "id": "bad",\n  "description": 5\n}\n', encoding="utf-8")
+    (folder / "handbook/prompts/bad.json").write_text('{\n  "id": "bad",\n  "description": 5\n}\n', encoding="utf-8")
     result = run("check")
     assert result.exit_code == 1
-    assert f"octavo: error: {folder}/prompts/bad.json:3: " in result.stderr
+    assert f"octavo: error: {folder}/handbook/prompts/bad.json:3: " in result.stderr
 
 
 def test_check_finds_what_is_wrong_with_the_files_of_catalogs(run: Run, empty: Path) -> None:

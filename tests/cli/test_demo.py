@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import json
-import re
 import shlex
+import shutil
 import stat
+import subprocess
+import sys
+import zipfile
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+import pytest
 
 from octavo.cli.clients import Connection, ready_lines
 from octavo.config.load import load
@@ -26,7 +31,9 @@ def test_the_demo_is_a_copy_that_loads_without_warnings(run: Run, empty: Path) -
     made = empty / "octavo-demo"
     loaded = load(made / "octavo.yaml")
     assert loaded.warnings == ()
-    assert len(list((made / "handbook").rglob("*.*"))) >= 12
+    checked = run("check", "--config", made / "octavo.yaml")
+    assert (checked.exit_code, checked.stderr) == (0, ""), "no problem, and nothing odd"
+    assert len(list((made / "handbook").rglob("*.*"))) >= 80
     assert f"Made {made}" in result.stdout
 
 
@@ -35,7 +42,7 @@ def test_every_agent_has_a_key_that_only_its_owner_can_read(run: Run, empty: Pat
     run("demo", "--no-serve", "--dir", "two")
     one, two = keys(empty / "one"), keys(empty / "two")
     assert list(one) == list(load(empty / "one" / "octavo.yaml").config.agents)
-    assert len({*one.values(), *two.values()}) == 4
+    assert len({*one.values(), *two.values()}) == 10
     assert all(key in result.stdout for key in one.values())
     assert stat.S_IMODE((empty / "one/.keys").stat().st_mode) == 0o700
     assert {stat.S_IMODE(file.stat().st_mode) for file in (empty / "one/.keys").iterdir()} == {0o600}
@@ -45,11 +52,11 @@ def test_every_agent_has_a_key_that_only_its_owner_can_read(run: Run, empty: Pat
 def test_a_second_run_keeps_what_was_changed(run: Run, empty: Path) -> None:
     run("demo", "--no-serve")
     made = empty / "octavo-demo"
-    (made / "handbook/README.md").write_text("mine\n", encoding="utf-8")
+    (made / "README.md").write_text("mine\n", encoding="utf-8")
     before = keys(made)
     result = run("demo", "--no-serve")
     assert (result.exit_code, f"Found {made}" in result.stdout) == (0, True)
-    assert ((made / "handbook/README.md").read_text(encoding="utf-8"), keys(made)) == ("mine\n", before)
+    assert ((made / "README.md").read_text(encoding="utf-8"), keys(made)) == ("mine\n", before)
 
 
 def test_a_folder_that_holds_something_else_is_left_alone(run: Run, empty: Path) -> None:
@@ -80,8 +87,33 @@ def test_the_ready_lines_are_commands_and_json() -> None:
     assert json.loads(body)["method"] == "resources/list"
 
 
-def test_the_handbook_speaks_both_languages(empty: Path, run: Run) -> None:
-    run("demo", "--no-serve")
-    for file in (empty / "octavo-demo/handbook").rglob("*.md"):
-        text = file.read_text(encoding="utf-8")
-        assert re.search("[가-힣]", text) and re.search("[A-Za-z]{4}", text), file
+def test_the_demo_serves_a_checkout_where_it_is(run: Run, empty: Path) -> None:
+    """As `make demo` does: the example itself, and the keys beside it."""
+    run("demo", "--no-serve", "--dir", "checkout")
+    shutil.rmtree(empty / "checkout/.keys")
+    result = run("demo", "--no-serve", "--dir", "checkout")
+    assert (result.exit_code, f"Found {empty / 'checkout'}" in result.stdout) == (0, True)
+    assert len(keys(empty / "checkout")) == 5
+
+
+def test_what_a_server_left_in_the_example_is_not_copied(
+    run: Run, empty: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run("demo", "--no-serve", "--dir", "one")
+    (empty / "one/.octavo").mkdir()
+    monkeypatch.setattr("octavo.cli.demo._example", lambda: empty / "one")
+    run("demo", "--no-serve", "--dir", "two")
+    assert not (empty / "two/.octavo").exists()
+    assert set(keys(empty / "one").values()).isdisjoint(keys(empty / "two").values())
+
+
+@pytest.mark.slow
+def test_the_wheel_holds_the_example_and_no_key(tmp_path: Path) -> None:
+    build = [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(tmp_path)]
+    subprocess.run(build, cwd=Path(__file__).parents[2], check=True, capture_output=True, timeout=60)
+    (wheel,) = tmp_path.glob("*.whl")
+    held = zipfile.ZipFile(wheel).namelist()
+    example = Path(__file__).parents[2] / "examples/maison-haru"
+    files = {file.relative_to(example).as_posix() for file in example.rglob("*.*") if file.is_file()}
+    expected = {name for name in files if not name.startswith((".keys/", ".octavo/"))}
+    assert {name.removeprefix("octavo/examples/maison-haru/") for name in held if "/examples/" in name} == expected

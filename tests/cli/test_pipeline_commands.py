@@ -15,25 +15,25 @@ import pytest
 if TYPE_CHECKING:
     from conftest import Run
 
-SECRET = "file://sops/hr/salary-review.md"
+SECRET = "sop://hr/salary-policy"
 
 
 def test_explain_names_the_rule_its_line_and_the_reason(run: Run, folder: Path) -> None:
     result = run("explain", "agent-brand", "read", SECRET)
     lines = (folder / "octavo.yaml").read_text(encoding="utf-8").splitlines()
-    line = next(number for number, text in enumerate(lines, 1) if text.startswith("  - who: agent-brand"))
+    *_, line = (number for number, text in enumerate(lines, 1) if text == "  - who: agent-brand")
     assert result.exit_code == 1
     assert result.stdout == (
         f"agent-brand may not read {SECRET}\n"
-        f"  by policy[3] ({folder}/octavo.yaml:{line}): deny file://sops/hr/*\n"
-        "  why: HR records are not for the brand agent (인사 기록은 브랜드 에이전트가 볼 수 없습니다)\n"
+        f"  by policy[8] ({folder}/octavo.yaml:{line}): deny sop://hr/*\n"
+        "  why: HR procedures are not for the brand agent (인사 절차는 브랜드 에이전트가 볼 수 없습니다)\n"
     )
 
 
 def test_explain_for_programs(run: Run, folder: Path) -> None:
-    allowed = json.loads(run("explain", "agent-orchestrator", "read", SECRET, "--json").stdout)
-    assert (allowed["allowed"], allowed["index"], allowed["pattern"]) == (True, 1, "file://*")
-    refused = run("explain", "agent-brand", "delete", "file://README.md", "--json")
+    allowed = json.loads(run("explain", "agent-hr", "read", SECRET, "--json").stdout)
+    assert (allowed["allowed"], allowed["index"], allowed["pattern"]) == (True, 5, "sop://hr/*")
+    refused = run("explain", "agent-brand", "delete", "doc://brand/naming", "--json")
     facts = json.loads(refused.stdout)
     assert (refused.exit_code, facts["allowed"], facts["index"], facts["why"]) == (1, False, None, "no rule allows it")
 
@@ -44,47 +44,51 @@ def test_explain_leaves_no_traces(run: Run, folder: Path) -> None:
 
 
 def test_explain_refuses_what_it_does_not_know(run: Run, folder: Path) -> None:
-    assert "known agents: agent-brand, agent-orchestrator" in run("explain", "ghost", "read", SECRET).stderr
+    assert (
+        "known agents: agent-brand, agent-finance, agent-hr, agent-ops, agent-orchestrator"
+        in run("explain", "ghost", "read", SECRET).stderr
+    )
     assert run("explain", "local", "devour", SECRET).exit_code == 2
-    assert "No source serves sop://" in run("explain", "local", "read", "sop://x").stderr
+    assert "No source serves git://" in run("explain", "local", "read", "git://x").stderr
 
 
 def test_ls_shows_what_the_agent_may_see(run: Run, folder: Path) -> None:
-    everything = run("ls").stdout.splitlines()
-    mine = run("ls", "--as", "agent-brand").stdout.splitlines()
-    assert set(everything) - set(mine) == {"file://sops/hr/interview.md", SECRET}
-    assert run("ls", "file://sops/brand").stdout == "file://sops/brand/campaign.md\nfile://sops/brand/voice.md\n"
+    everything = run("ls", "doc://").stdout.splitlines()
+    mine = run("ls", "doc://", "--as", "agent-brand").stdout.splitlines()
+    assert set(everything) - set(mine) == {"doc://policies/pay-bands"}
+    assert SECRET in run("ls").stdout and SECRET not in run("ls", "--as", "agent-brand").stdout
+    assert run("ls", "sop://finance?status=active&tags=closing").stdout == "sop://finance/month-end-close\n"
 
 
 def test_ls_walks_over_all_pages(run: Run, folder: Path) -> None:
-    names = [f"file://many/{number:03}.md" for number in range(250)]
-    (folder / "handbook/many").mkdir()
+    names = [f"sop://many/{number:03}" for number in range(250)]
+    (folder / "handbook/sops/many").mkdir()
     for name in names:
-        (folder / "handbook" / name.removeprefix("file://")).write_text("x", encoding="utf-8")
-    assert run("ls", "file://many").stdout.splitlines() == names
+        (folder / f"handbook/sops/many/{name[-3:]}.md").write_text("x", encoding="utf-8")
+    assert run("ls", "sop://many").stdout.splitlines() == names
 
 
 def test_ls_for_programs(run: Run, folder: Path) -> None:
-    facts = json.loads(run("ls", "file://data", "--json").stdout)
+    facts = json.loads(run("ls", "org://function", "--json").stdout)
+    names = ("brand", "finance", "hr", "ops", "product")
     assert [(r["uri"], r["mimeType"]) for r in facts["resources"]] == [
-        ("file://data/calendar.yaml", "application/yaml"),
-        ("file://data/shops.yaml", "application/yaml"),
+        (f"org://function/{name}", "application/yaml") for name in names
     ]
 
 
 def test_cat_gives_the_bytes_of_the_file(run: Run, folder: Path) -> None:
-    result = run("cat", "file://sops/brand/voice.md", "--as", "agent-brand")
-    assert result.stdout_bytes == (folder / "handbook/sops/brand/voice.md").read_bytes()
-    facts = json.loads(run("cat", "file://data/shops.yaml", "--json").stdout)
-    assert facts["text"] == (folder / "handbook/data/shops.yaml").read_text(encoding="utf-8")
+    result = run("cat", "sop://brand/campaign-brief", "--as", "agent-brand")
+    assert result.stdout_bytes == (folder / "handbook/sops/brand/campaign-brief.md").read_bytes()
+    facts = json.loads(run("cat", "agent://brand", "--json").stdout)
+    assert facts["text"] == (folder / "handbook/agents/brand.yml").read_text(encoding="utf-8")
 
 
 @pytest.mark.parametrize(
     ("args", "says"),
     [
-        ((SECRET, "--as", "agent-brand"), "HR records are not for the brand agent"),
-        (("file://nowhere.md",), "nowhere.md"),
-        (("file://../octavo.yaml",), "octavo.yaml"),
+        ((SECRET, "--as", "agent-brand"), "HR procedures are not for the brand agent"),
+        (("sop://brand/nowhere",), "sop://brand/nowhere"),
+        (("sop://../octavo.yaml",), "octavo.yaml"),
         (("nonsense",), "Not a resource URI"),
     ],
 )
@@ -123,7 +127,7 @@ def test_watch_prints_changes_that_the_agent_may_see(folder: Path) -> None:
         "-m",
         "octavo",
         "watch",
-        "file://sops/*",
+        "sop://*",
         "--as",
         "agent-brand",
         "--count",
@@ -132,7 +136,7 @@ def test_watch_prints_changes_that_the_agent_may_see(folder: Path) -> None:
     ]
     with subprocess.Popen(command, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
         assert process.stdout is not None and process.stderr is not None
-        assert process.stderr.readline() == b"octavo: watching file://sops/*\n"
+        assert process.stderr.readline() == b"octavo: watching sop://*\n"
         with selectors.DefaultSelector() as selector:
             selector.register(process.stdout, selectors.EVENT_READ)
             for attempt in range(50):  # the first may come before the watch of the folder stands
@@ -143,7 +147,7 @@ def test_watch_prints_changes_that_the_agent_may_see(folder: Path) -> None:
         change = json.loads(process.stdout.readline())
         assert process.wait(timeout=5) == 0
     assert change["type"] == "resource/created"
-    assert change["uri"].startswith("file://sops/brand/new-")
+    assert change["uri"].startswith("sop://brand/new-")
 
 
 def test_a_reader_that_goes_away_is_no_crash(folder: Path) -> None:

@@ -19,7 +19,10 @@ if TYPE_CHECKING:
         (("--http", "--as", "agent-brand"), "--as needs --no-auth"),
         (("--http", "nonsense"), "--http nonsense: must be host:port"),
         (("--no-auth",), "--no-auth is about HTTP"),
-        (("--as", "agent-ghost"), "there is no agent agent-ghost; known agents: agent-brand, agent-orchestrator"),
+        (
+            ("--as", "agent-ghost"),
+            "there is no agent agent-ghost; known agents: agent-brand, agent-finance, agent-hr, agent-ops, ",
+        ),
         (("handbook", "--config", "octavo.yaml"), "give a folder or --config, not both"),
         (("--log-level", "loud"), "'loud' is not one of 'debug', 'info', 'warning', 'error'"),
     ],

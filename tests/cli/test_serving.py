@@ -56,10 +56,12 @@ def test_over_http_the_key_says_who_asks(folder: Path, port: int) -> None:
         status, answer = listed(port, (folder / ".keys" / agent).read_text(encoding="utf-8").strip())
         assert status == 200
         seen[agent] = {resource["uri"] for resource in answer["result"]["resources"]}
-    assert seen["agent-orchestrator"] - seen["agent-brand"] == {
-        "file://sops/hr/interview.md",
-        "file://sops/hr/salary-review.md",
+    assert {uri for uri in seen["agent-orchestrator"] if uri.startswith("sop://hr/")} == {
+        "sop://hr/hiring",
+        "sop://hr/offboarding",
+        "sop://hr/onboarding",
     }
+    assert not any(uri.startswith("sop://hr/") for uri in seen["agent-brand"])
     assert listed(port, None)[0] == 401
     assert listed(port, "octavo_guess")[0] == 401
 
@@ -77,7 +79,7 @@ def test_on_stdio_as_selects_the_agent(folder: Path) -> None:
             },
         },
         {"jsonrpc": "2.0", "method": "notifications/initialized"},
-        {"jsonrpc": "2.0", "id": 2, "method": "resources/read", "params": {"uri": "file://sops/hr/interview.md"}},
+        {"jsonrpc": "2.0", "id": 2, "method": "resources/read", "params": {"uri": "sop://hr/hiring"}},
     ]
     command = [sys.executable, "-m", "octavo", "serve", "--as", "agent-brand"]
     with subprocess.Popen(
@@ -91,4 +93,4 @@ def test_on_stdio_as_selects_the_agent(folder: Path) -> None:
         process.stdin.close()
         assert process.wait(timeout=10) == 0
     assert answers[1]["result"]["serverInfo"]["name"] == "octavo"
-    assert answers[2]["error"]["data"]["why"].startswith("HR records are not for the brand agent")
+    assert answers[2]["error"]["data"]["why"].startswith("HR procedures are not for the brand agent")

@@ -20,7 +20,8 @@ pytestmark = [
     pytest.mark.filterwarnings("ignore::mcp.shared.exceptions.MCPDeprecationWarning"),
 ]
 
-VOICE, SALARY = "file://sops/brand/voice.md", "file://sops/hr/salary-review.md"
+BRIEF, SALARY = "sop://brand/campaign-brief", "sop://hr/salary-policy"
+AGENTS = ("agent-brand", "agent-finance", "agent-hr", "agent-ops", "agent-orchestrator")
 
 
 class Demo:
@@ -83,7 +84,7 @@ def shell(demo: Demo, *lines: str) -> str:
 @pytest.mark.seed("O13", "O14")
 def test_the_demo_prints_address_keys_and_lines(demo: Demo) -> None:
     assert f"Made {demo.folder}" in demo.printed
-    assert demo.key("agent-brand") != demo.key("agent-orchestrator")
+    assert len({demo.key(agent) for agent in AGENTS}) == len(AGENTS)
     for client in ("Claude Code", "VS Code, .vscode/mcp.json", "Cursor, ~/.cursor/mcp.json", "Codex", "Gemini CLI"):
         assert demo.server.url in demo.line(client), client
     desktop = json.loads(demo.line("Claude Desktop, claude_desktop_config.json"))["mcpServers"]["octavo"]
@@ -96,37 +97,47 @@ def test_the_demo_prints_address_keys_and_lines(demo: Demo) -> None:
 async def test_a_client_with_a_printed_key_reads_is_refused_and_hears_of_an_edit(demo: Demo, era: str) -> None:
     async with linked(over_http(demo.server.url, demo.key("agent-brand")), era) as link:
         uris = await link.uris()
-        assert VOICE in uris and SALARY not in uris
-        assert "#" in await link.text(VOICE)
+        assert BRIEF in uris and SALARY not in uris
+        assert "#" in await link.text(BRIEF)
         with pytest.raises(Exception, match="Access denied") as refused:
             await link.text(SALARY)
         told: Any = refused.value
         assert (told.error.code, told.error.data["agent"]) == (-32003, "agent-brand")
-        assert told.error.data["why"].startswith("HR records are not for the brand agent")
-        async with link.subscribed("file://sops/*"):
-            file = demo.folder / "handbook/sops/brand/voice.md"
-            file.write_text(file.read_text(encoding="utf-8") + "\nEdited.\n", encoding="utf-8")
-            assert (await link.heard.updated(VOICE))["type"] == "resource/updated"
-            assert "Edited." in await link.text(VOICE)
-    async with linked(over_http(demo.server.url, demo.key("agent-orchestrator")), era) as link:
+        assert told.error.data["why"].startswith("HR procedures are not for the brand agent")
+        async with link.subscribed("sop://brand/*"):
+            text = (demo.folder / "handbook/sops/brand/campaign-brief.md").read_text(encoding="utf-8")
+            edited = text.replace("\nversion: 1.2.0\n", "\nversion: 1.3.0\n") + "\nEdited.\n"
+            (demo.folder / "new").write_text(edited, encoding="utf-8")
+            (demo.folder / "new").replace(demo.folder / "handbook/sops/brand/campaign-brief.md")
+            event = await link.heard.updated(BRIEF)
+            assert (event["type"], event["changes"]["version"]) == ("resource/updated", ["1.2.0", "1.3.0"])
+            assert "Edited." in await link.text(BRIEF)
+    async with linked(over_http(demo.server.url, demo.key("agent-hr")), era) as link:
         assert "#" in await link.text(SALARY)
+    async with linked(over_http(demo.server.url, demo.key("agent-orchestrator")), era) as link:
+        assert "#" in await link.text("sop://hr/onboarding")
+        with pytest.raises(Exception, match="Access denied"):
+            await link.text(SALARY)
 
 
 @pytest.mark.seed("O14")
 def test_the_commands_to_try_do_what_they_say(demo: Demo) -> None:
-    ls, cat, explain, watch, verify = demo.commands()
-    assert VOICE in shell(demo, ls)
-    assert "#" in shell(demo, cat)
+    ls, cat, refused, explain, match, watch, check, verify = demo.commands()
+    assert BRIEF in shell(demo, ls)
+    assert "# 캠페인 브리프 작성" in shell(demo, cat)
+    assert "Access denied to resource: sop://hr/salary-policy (HR procedures are not" in shell(demo, refused)
     said = shell(demo, explain)
-    assert "may not read" in said and "HR records are not for the brand agent" in said
+    assert "may not read" in said and "HR procedures are not for the brand agent" in said
+    assert json.loads(shell(demo, match))["matches"][0]["uri"] == "skill://finance/budget-check"
     assert watch.startswith("octavo watch") or " watch " in watch
+    assert "warning" not in shell(demo, check) and "error" not in shell(demo, check)
     assert "BROKEN" not in shell(demo, verify) and "ok " in shell(demo, verify)
 
 
 @pytest.mark.seed("B10")
 def test_the_curl_line_works_as_it_is_printed(demo: Demo) -> None:
     answer = json.loads(shell(demo, demo.line("first, in the shell"), demo.line("curl")))
-    assert VOICE in [one["uri"] for one in answer["result"]["resources"]]
+    assert BRIEF in [one["uri"] for one in answer["result"]["resources"]]
 
 
 @pytest.mark.seed("B10")
@@ -134,7 +145,7 @@ def test_the_desktop_entry_starts_a_server_that_answers(demo: Demo) -> None:
     entry = json.loads(demo.line("Claude Desktop, claude_desktop_config.json"))["mcpServers"]["octavo"]
     arguments = entry["args"][entry["args"].index("serve") + 1 :]
     with demo.place.pipe(*arguments, era="legacy") as pipe:
-        assert VOICE in [one["uri"] for one in pipe.ask("resources/list")["result"]["resources"]]
+        assert BRIEF in [one["uri"] for one in pipe.ask("resources/list")["result"]["resources"]]
         assert pipe.ask("resources/read", {"uri": SALARY})["error"]["code"] == -32003
 
 

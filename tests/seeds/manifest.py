@@ -70,7 +70,9 @@ REQUIREMENTS: dict[str, Requirement] = {
     "P2": partial("Arguments are coerced and checked by the schema. File arguments do not complete yet."),
     "P3": partial("{{name}} in text and addresses, values are data. Conditionals and loops: later."),
     "P4": partial("Resource parts are child reads; small ones embedded, large ones linked, lists expanded."),
-    "P5": partial("A broken file is reported with its line, the others load; `octavo check` names it."),
+    "P5": done(
+        "A broken file is reported with its line, the others load; `octavo check` names it, and dead addresses."
+    ),
     "P6": planned("The starter pack."),
     "P7": planned("Several languages."),
     "P8": planned("Conversation context."),
@@ -83,7 +85,9 @@ REQUIREMENTS: dict[str, Requirement] = {
     "O2": partial("List by function, status, tags; content and front matter. Search: with the index."),
     "O3": done("Documents by category, with their metadata; other categories by configuration."),
     "O4": partial("List, definition, parsed, match with scores and reasons. The skills extension: later."),
-    "O5": done("Agents, and capabilities from the live policy and registry; a file never grants."),
+    "O5": done(
+        "Agents, capabilities from live policy and registry; a file never grants, check compares it with the policy."
+    ),
     "O6": done("Functions, value streams and roles, by type, and their relations in both directions."),
     "O7": planned("notion://"),
     "O8": planned("drive://"),

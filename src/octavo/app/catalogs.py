@@ -19,6 +19,7 @@ from octavo.tools.registry import ToolRegistry
 
 if TYPE_CHECKING:
     from octavo.sources.catalog import CatalogSource, Declaration, Handbook
+    from octavo.sources.catalog.handbook import Pages
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,6 +28,10 @@ class Catalogs:
 
     by_name: Mapping[str, CatalogSource]
     handbook: Handbook
+
+    async def pages(self) -> Pages:
+        """All of them as they are now. Raises what the first of them raises."""
+        return await self.handbook.look(next(iter(self.by_name.values())))
 
     def bind(self, live: LiveAgents) -> None:
         self.handbook.live = live
@@ -56,7 +61,7 @@ def _declared(options: Any) -> Declaration:
 class LiveAgents:
     """Agents as the policy and the registry of tools know them now."""
 
-    rules: Sequence[Rule]
+    rulebook: Sequence[Rule]
     policy: Policy
     identity: Identity
     registry: ToolRegistry
@@ -68,20 +73,24 @@ class LiveAgents:
     def may_read(self, agent: str, ref: Ref) -> bool:
         return self.policy.allows(self._principal(agent), "read", ref)
 
-    def reaches(self, agent: str, verb: str, pattern: str) -> bool | None:
-        known = [one for one in VERBS if one == verb]
+    def has_tool(self, name: str) -> bool:
+        return self.registry.tool(name) is not None
+
+    def rules(self, agent: str) -> bool:
         try:
-            who = self.identity.launched(agent)
-            return self.policy.may_reach(who, known[0], Glob(pattern)) if known and self.rules else None
-        except OctavoError:  # no agent of the configuration, or no pattern
-            return None
+            return bool(self.rulebook and self.identity.launched(agent))
+        except OctavoError:
+            return False
+
+    def reaches(self, agent: str, verb: str, pattern: Glob) -> bool:
+        return any(self.policy.may_reach(self._principal(agent), known, pattern) for known in VERBS if known == verb)
 
     def permissions(self, agent: str) -> Sequence[Mapping[str, Any]]:
         """Pattern by pattern, so that each can be left out for who may not see what it speaks of. A rule that hides
         something is not told: it would tell what is hidden."""
         who = self._principal(agent)
         told: list[Mapping[str, Any]] = []
-        for rule in self.rules:
+        for rule in self.rulebook:
             verbs: list[Verb] = [verb for verb in VERBS if rule.concerns(who, verb)]
             if verbs and not rule.hide:
                 effect = "allow" if rule.allow else "deny"

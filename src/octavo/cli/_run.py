@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
@@ -19,8 +19,10 @@ from octavo.core.ref import Ref
 
 if TYPE_CHECKING:
     from octavo.app import Octavo
+    from octavo.app.authoring import Created
     from octavo.app.examination import Finding
     from octavo.pipeline.policy import Decision
+    from octavo.sources.catalog.handbook import Pages
     from octavo.stores.verify import Report
 
 T = TypeVar("T")
@@ -150,7 +152,7 @@ def examined(loaded: Loaded) -> list[Finding]:
 
 
 def catalog_problems(loaded: Loaded) -> tuple[list[Problem], list[Problem]]:
-    """What is wrong with the files of catalogs, and what is only odd, by file and line."""
+    """What is wrong with the files of catalogs, and what is only odd, by file and line. What prompts refer to, too."""
 
     async def ask(house: Octavo) -> tuple[list[Problem], list[Problem]]:
         found: tuple[list[Problem], list[Problem]] = ([], [])
@@ -159,11 +161,30 @@ def catalog_problems(loaded: Loaded) -> tuple[list[Problem], list[Problem]]:
             for one in await catalog.problems():
                 problem = Problem(_path(loaded, name, one.file), "", one.message, line=one.line)
                 found[0 if one.serious else 1].append(problem)
+        if catalogs is not None:
+            found[1].extend(_prompts_that_lead_nowhere(loaded, await catalogs.pages()))
         return found
 
     if not any(isinstance(one, OverStore) for one in loaded.config.sources.values()):
         return [], []
     return _inside(loaded, ask, leaves_traces=False)
+
+
+def _prompts_that_lead_nowhere(loaded: Loaded, pages: Pages) -> Iterator[Problem]:
+    from octavo.prompts.loader import load
+    from octavo.sources.catalog.links import nowhere
+    from octavo.tools.schema import compile_schema
+
+    for template in load(prompt_directories(loaded), compile_schema)[0]:
+        for line, uri in nowhere(Path(template.origin).read_text(encoding="utf-8-sig"), pages):
+            yield Problem(template.origin, "", f"{uri} leads nowhere", line=line)
+
+
+def created(loaded: Loaded, kind: str, name: str, title: str) -> Created:
+    """A new file in a catalog, and where it stands."""
+    from octavo.app.authoring import create
+
+    return _inside(loaded, lambda house: create(house, loaded, kind, name, title), leaves_traces=False)
 
 
 def _path(loaded: Loaded, catalog: str, file: str) -> str:

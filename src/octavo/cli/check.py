@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -18,14 +20,15 @@ if TYPE_CHECKING:
 NO_POLICY = "no policy: whoever reaches the server reads everything exposed"
 
 
-@click.command(short_help="Find every problem of the configuration.")
+@click.command(short_help="Find every problem of configuration and handbook.")
 @config_option
 @json_option
 @click.pass_context
 def check(ctx: click.Context, config_file: Path | None, as_json: bool) -> None:
-    """Find every problem of the configuration, and say what it serves.
+    """Find every problem of the configuration and of the handbook behind it, and say what it serves.
 
-    Exits with 1 if there is a problem.
+    Files of catalogs and prompts are checked one by one and beside each other, each problem with its file and line.
+    Exits with 1 if there is a problem; a warning is only worth a look.
     """
     from octavo.cli import _run
     from octavo.config.load import find, load
@@ -36,7 +39,8 @@ def check(ctx: click.Context, config_file: Path | None, as_json: bool) -> None:
     found, problems, warnings = None, list[Problem](), list[Problem]()
     try:
         found = load(path)
-        wrong, odd = _run.catalog_problems(found)
+        with _unlogged():
+            wrong, odd = _run.catalog_problems(found)
         problems = [*_run.prompt_problems(found), *wrong]
         warnings = [*found.warnings, *odd]
     except ConfigError as error:
@@ -59,6 +63,18 @@ def check(ctx: click.Context, config_file: Path | None, as_json: bool) -> None:
             click.echo("\n".join(_lines(found)))
     if problems:
         ctx.exit(FAILED)
+
+
+@contextmanager
+def _unlogged() -> Iterator[None]:
+    """What the house warns of while it opens is told here as a problem."""
+    logger = logging.getLogger("octavo.app")
+    level = logger.level
+    logger.setLevel(logging.ERROR)
+    try:
+        yield
+    finally:
+        logger.setLevel(level)
 
 
 def _facts(found: Loaded) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""`octavo demo`: a folder to play with, served at once."""
+"""`octavo demo`: an example organisation, served at once."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ import secrets
 import shlex
 import shutil
 import sys
-from importlib import resources
 from pathlib import Path
 
 import click
@@ -15,11 +14,14 @@ import click
 from octavo.cli._shared import loaded
 from octavo.cli.clients import Connection, ready_lines
 
-AGENTS = ("agent-brand", "agent-orchestrator")  # as in examples/starter/octavo.yaml
+NAME = "maison-haru"
+# As in its octavo.yaml.
+AGENTS = ("agent-brand", "agent-finance", "agent-hr", "agent-ops", "agent-orchestrator")
 KEYS = ".keys"
+NOT_COPIED = shutil.ignore_patterns(KEYS, ".octavo")
 
 
-@click.command(short_help="Make a small handbook with a policy, and serve it here.")
+@click.command(short_help="Make an example organisation with a policy, and serve it here.")
 @click.option(
     "--dir",
     "directory",
@@ -31,7 +33,7 @@ KEYS = ".keys"
 @click.option("--port", type=click.IntRange(1, 65535), default=8321, show_default=True, help="On 127.0.0.1.")
 @click.option("--no-serve", is_flag=True, help="Only make the folder.")
 def demo(directory: Path, port: int, no_serve: bool) -> None:
-    """Make a small handbook with a policy, and serve it on this machine.
+    """Make an example organisation with a policy, and serve it on this machine.
 
     The folder is yours: edit it, and run the command again to serve it again.
     """
@@ -55,18 +57,31 @@ def make(directory: Path) -> bool:
 
     Raises UsageError for a folder that holds something else.
     """
-    fresh = not (directory / "octavo.yaml").is_file()
-    keys = directory / KEYS
-    if directory.is_dir() and any(directory.iterdir()) and (fresh or not keys.is_dir()):
+    config = directory / "octavo.yaml"
+    fresh = not config.is_file()
+    if directory.is_dir() and any(directory.iterdir()) and (fresh or not _is_example(config)):
         raise click.UsageError(f"{directory} holds something else; choose another folder with --dir")
     if fresh:
-        with resources.as_file(resources.files("octavo") / "examples" / "starter") as starter:
-            shutil.copytree(starter, directory, dirs_exist_ok=True, copy_function=shutil.copyfile)
+        shutil.copytree(_example(), directory, dirs_exist_ok=True, copy_function=shutil.copyfile, ignore=NOT_COPIED)
         (directory / ".gitignore").write_text(f"{KEYS}/\n.octavo/\n", encoding="utf-8")
+    keys = directory / KEYS
     keys.mkdir(mode=0o700, exist_ok=True)
     for name in AGENTS:
         _make_key(keys / name)
     return fresh
+
+
+def _example() -> Path:
+    """In an installed package it stands beside the rooms, in a checkout beside `src`."""
+    package = Path(__file__).parents[1]
+    places = [above / "examples" / NAME for above in (package, package.parents[1])]
+    return next(place for place in places if place.is_dir())
+
+
+def _is_example(config: Path) -> bool:
+    """Whether it asks for the keys that are made here, whatever else was changed in it."""
+    text = config.read_text(encoding="utf-8", errors="replace")
+    return all(f"file:{KEYS}/{name}" in text for name in AGENTS)
 
 
 def _make_key(file: Path) -> None:
@@ -92,11 +107,17 @@ def _what_to_try(directory: Path, port: int) -> str:
     )
     connect = "\n".join(f"  {name}\n    {line}" for name, line in ready_lines(connection))
     return f"""
+  MCP     {connection.url}
+  health  http://127.0.0.1:{port}/healthz
+
 In another terminal, in {directory}:
   {octavo} ls
-  {octavo} cat file://sops/brand/voice.md --as {agent}
-  {octavo} explain {agent} read file://sops/hr/salary-review.md
-  {octavo} watch            # and edit a file
+  {octavo} cat sop://brand/campaign-brief --as {agent}
+  {octavo} cat sop://hr/salary-policy --as {agent}     # refused, with the reason
+  {octavo} explain {agent} read sop://hr/salary-policy
+  {octavo} cat "skill://?match=예산이 남았나요" --as {agent}
+  {octavo} watch "sop://brand/*" --as {agent}     # and edit handbook/sops/brand/campaign-brief.md
+  {octavo} check     # every fault of the handbook, with file and line
   {octavo} audit verify     # every request is on record
 
 Connect a client:

@@ -12,6 +12,7 @@ COMMANDS = Lazily(
         "serve": "octavo.cli.serve:serve",
         "demo": "octavo.cli.demo:demo",
         "check": "octavo.cli.check:check",
+        "new": "octavo.cli.new:new",
         "doctor": "octavo.cli.doctor:doctor",
         "adapt": "octavo.cli.adapt:adapt",
         "explain": "octavo.cli.explain:explain",

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from octavo.core.errors import InvalidParams
+from octavo.core.glob import Glob
 from octavo.core.ref import Ref
 
 pytestmark = pytest.mark.anyio
@@ -19,8 +20,14 @@ class Live:
     def may_read(self, agent: str, ref: Ref) -> bool:
         return ref.segments[0] == "brand"
 
-    def reaches(self, agent: str, verb: str, pattern: str) -> bool | None:
-        return pattern != "sop://brand/*"
+    def has_tool(self, name: str) -> bool:
+        return name == "read"
+
+    def rules(self, agent: str) -> bool:
+        return agent == "agent-brand"
+
+    def reaches(self, agent: str, verb: str, pattern: Glob) -> bool:
+        return pattern.text == "tool://read"
 
     def permissions(self, agent: str) -> Sequence[Mapping[str, Any]]:
         return [{"uri": "sop://brand/*", "may": ["read"], "effect": "allow"}]
@@ -96,12 +103,41 @@ async def test_without_a_running_house_only_files_are_quoted(organisation: Any) 
 
 @pytest.mark.seed("O5")
 async def test_an_agent_file_that_says_other_than_the_policy_is_told(organisation: Any) -> None:
+    """Here an agent may read whatever stands in a folder `brand`, and call `read`."""
     organisation.handbook.live = Live()
-    (problem,) = await organisation.catalogs["agent"].problems()
-    assert str(problem) == (
-        "agents/brand.yml:6: permissions.read: the policy does not allow agent-brand what sop://brand/* says"
+    lines = [
+        "id: agent-brand", "name: brand", "permissions:",
+        "  read:", "    - sop://brand/*", "    - doc://*", "    - skill://brand/*",
+        "  write: [doc://brand/*]", "  invoke: [tool://read, tool://write]",
+        "  deny:", "    - skill://*", "    - doc://policies/*",
+        "  reed: [sop://*]", "  list: [':']",
+        "tools: [read, dance]",
+    ]  # fmt: skip
+    organisation.write("agents/brand.yml", "\n".join(lines))
+    assert await organisation.problems("agent") == [
+        "agents/brand.yml:4: permissions.read: the policy also allows agent-brand to read agent://brand",
+        "agents/brand.yml:8: permissions.write[0]: the policy does not allow agent-brand to write doc://brand/*",
+        "agents/brand.yml:9: permissions.invoke[1]: the policy does not allow agent-brand to invoke tool://write",
+        "agents/brand.yml:11: permissions.deny[0]: the policy allows agent-brand to read skill://brand/brief-writing",
+        "agents/brand.yml:13: permissions.reed: there is no such verb; there are list, read, search, watch, write, "
+        "delete, invoke, render, complete, approve, admin, read_unredacted, and deny",
+        "agents/brand.yml:14: permissions.list[0]: is no pattern, such as sop://brand/*",
+        "agents/brand.yml:15: tools[1]: there is no such tool on this server",
+    ]
+    organisation.write("agents/brand.yml", "\n".join([*lines[:9], "tools: [read]"]))
+    assert (await organisation.problems("agent"))[1] == (
+        "agents/brand.yml:6: permissions.read[1]: the policy does not allow agent-brand to read doc://policies/expense"
     )
-    assert not problem.serious
+
+
+async def test_a_skill_that_needs_an_unknown_tool_is_told_unless_it_is_a_draft(organisation: Any) -> None:
+    organisation.handbook.live = Live()
+    assert await organisation.problems("skill") == [
+        "skills/brand/brief-writing.yml:10: required_tools[1]: there is no such tool on this server"
+    ]
+    file = organisation.root / "skills/brand/brief-writing.yml"
+    organisation.write("skills/brand/brief-writing.yml", file.read_text(encoding="utf-8") + "status: draft\n")
+    assert await organisation.problems("skill") == []
 
 
 @pytest.mark.seed("O4")

@@ -81,8 +81,8 @@ async def test_a_problem_is_told_with_file_and_line(founded: Any, path: str, tex
 async def test_two_files_with_one_id_are_both_served_and_both_told(founded: Any) -> None:
     organisation = await founded({"sops/a/x.md": GOOD.format("1"), "sops/b/y.md": GOOD.format("1")})
     assert await organisation.problems("sop") == [
-        "sops/a/x.md:2: its id is also that of another file",
-        "sops/b/y.md:2: its id is also that of another file",
+        "sops/a/x.md:2: its id is also that of sops/b/y.md",
+        "sops/b/y.md:2: its id is also that of sops/a/x.md",
     ]
     assert all("problems" in entry.metadata for entry in await organisation.entries("sop://"))
 
@@ -171,3 +171,34 @@ async def test_an_address_in_a_text_that_leads_nowhere_is_a_warning(organisation
         (7, "sop://hr/none leads nowhere", False),
         (8, "agent://no leads nowhere", False),
     ]
+
+
+async def test_a_relative_link_to_a_file_of_the_handbook_that_is_not_there_is_a_warning(organisation: Any) -> None:
+    text = (
+        GOOD.format("relative")
+        + "[a](../brand/press.md#steps) [b](press.md) [c](../../docs/policies/none.md) [d](../../README.md)\n"
+        + "[e](../../docs/policies/expense@1.1.0.md) [f](https://x.org/x.md) [g](../../%64ocs/brand/guidelines.md)\n"
+        + "sop://brand/press#steps\n"
+    )
+    organisation.write("sops/hr/relative.md", text)
+    problems = [one for one in await organisation.problems("sop") if "sops/hr/relative.md" in one]
+    assert problems == [
+        "sops/hr/relative.md:7: press.md leads nowhere",
+        "sops/hr/relative.md:7: ../../docs/policies/none.md leads nowhere",
+    ]
+
+
+async def test_a_long_circle_is_found(founded: Any) -> None:
+    roles = {f"org/roles/r{n}.yml": f"id: role-r{n}\nname: r{n}\nreports_to: r{(n + 1) % 300}\n" for n in range(300)}
+    below = {"org/roles/below.yml": "id: role-below\nname: below\nreports_to: r0\n"}
+    problems = await (await founded({**roles, **below})).problems("org")
+    assert len(problems) == 300 and not any("below" in one for one in problems)
+
+
+async def test_a_document_of_fifty_megabytes_is_said_and_the_rest_is_served(organisation: Any) -> None:
+    organisation.write("docs/brand/huge.md", "---\nid: huge\ntitle: Huge\n---\n" + "길다 " * (50 << 20 >> 3))
+    assert await organisation.problems("doc") == [
+        f"docs/brand/huge.md:1: has {(organisation.root / 'docs/brand/huge.md').stat().st_size} bytes: it is read in "
+        "parts only, and its links were not looked at"
+    ]
+    assert [entry.name for entry in await organisation.entries("doc://brand")] == ["브랜드 가이드", "Huge"]

@@ -64,13 +64,13 @@ class Card:
         first, dot, rest = key.partition(".")
         value = self.get(first)
         if not dot:
-            return _said((first,), value)
+            return said_at((first,), value)
         items: list[Any] = value if isinstance(value, list) else []
         return [
             one
             for number, item in enumerate(items)
             if isinstance(item, dict)
-            for one in _said((first, number, rest), item.get(rest))
+            for one in said_at((first, number, rest), item.get(rest))
         ]
 
     def line(self, path: KeyPath) -> int:
@@ -175,7 +175,8 @@ def _first(fields: Mapping[str, Any], keys: tuple[str, ...]) -> str:
     return next((" ".join(value.split()) for value in values if isinstance(value, str) and value.strip()), "")
 
 
-def _said(path: KeyPath, value: Any) -> list[tuple[KeyPath, str]]:
+def said_at(path: KeyPath, value: Any) -> list[tuple[KeyPath, str]]:
+    """Every word of a value, one or a list of them, and where it stands."""
     if isinstance(value, list):
         return [((*path, number), word) for number, item in enumerate(value) for word in words(item)[:1]]
     return [(path, word) for word in words(value)]

@@ -128,6 +128,7 @@ class Declaration:
     above: tuple[str, ...] = ()  # keys that name an entry above this one: no circle may come of them
     within: str = ""
     views: tuple[str, ...] = ("parsed", "relations")
+    tools: str = ""  # a key that names tools
     matches: bool = False  # whether `?match=` finds entries by a request in plain words
 
     @cached_property
@@ -147,12 +148,12 @@ class Declaration:
     @cached_property
     def asked(self) -> frozenset[str]:
         """Keys that others want to know of every entry."""
-        return frozenset((*self.properties, *self.filters.values()))
+        return frozenset((*self.properties, *self.filters.values(), *filter(None, [self.tools])))
 
     @cached_property
     def checked(self) -> frozenset[str]:
         """Keys that may be wrong only in the company of others, so that their lines are remembered."""
-        return frozenset(("id", "permissions", *(key.partition(".")[0] for key in self.links)))
+        return frozenset(("id", "permissions", self.tools, *(key.partition(".")[0] for key in self.links)))
 
     @cached_property
     def variables(self) -> frozenset[str]:

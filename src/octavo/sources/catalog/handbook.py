@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from functools import cached_property
 from typing import Any, Final, NamedTuple, Protocol
 
 from octavo.core.errors import OctavoError
+from octavo.core.glob import Glob
 from octavo.core.ref import Ref
 from octavo.sources._shared.frontmatter import shown
 from octavo.sources.catalog.card import Card
@@ -13,7 +15,6 @@ from octavo.sources.catalog.declaration import Declaration
 from octavo.sources.catalog.index import Snapshot
 from octavo.sources.catalog.problems import Problem
 
-MAX_ABOVE: Final = 100  # steps up an organisation chart
 PLURALS: Final[Mapping[str, str]] = {
     "sop": "sops", "doc": "docs", "skill": "skills", "agent": "agents", "function": "functions", "role": "roles",
     "value-stream": "value_streams",
@@ -38,8 +39,14 @@ class Live(Protocol):
 
     def may_read(self, agent: str, ref: Ref) -> bool: ...
 
-    def reaches(self, agent: str, verb: str, pattern: str) -> bool | None:
-        """Whether the policy allows the agent anything that the pattern covers; None when that cannot be said."""
+    def has_tool(self, name: str) -> bool: ...
+
+    def rules(self, agent: str) -> bool:
+        """Whether there is a policy, and the configuration knows the agent."""
+        ...
+
+    def reaches(self, agent: str, verb: str, pattern: Glob) -> bool:
+        """Whether the policy could allow the agent anything that the pattern covers."""
         ...
 
     def permissions(self, agent: str) -> Sequence[Mapping[str, Any]]:
@@ -94,12 +101,29 @@ class Pages:
     def __init__(self, parts: Sequence[tuple[Declaration, Snapshot]]) -> None:
         self._parts = parts
         self._pointing: dict[Ref, list[Link]] | None = None
+        self._circles: dict[tuple[str, str], frozenset[Ref]] = {}
         self._of_kind = {shape.kind: page for of, page in parts for shape in of.shapes}
         self._of_scheme = {of.scheme: (of, page) for of, page in parts}
 
     def are(self, parts: Sequence[tuple[Declaration, Snapshot]]) -> bool:
         mine = [page for _, page in self._parts]
         return len(mine) == len(parts) and all(old is new for old, (_, new) in zip(mine, parts, strict=True))
+
+    @cached_property
+    def everything(self) -> Sequence[Ref]:
+        return [ref for _, page in self._parts for ref in page.cards]
+
+    @cached_property
+    def files(self) -> frozenset[str]:
+        return frozenset(card.file for _, page in self._parts for card in page.cards.values())
+
+    def keeps(self, file: str) -> bool:
+        """Whether a file stands where a catalog has its files."""
+        return any(file.startswith(f"{folder}/") for folder in self._folders)
+
+    @cached_property
+    def _folders(self) -> frozenset[str]:
+        return frozenset(of.path.strip("/") for of, _ in self._parts) - {""}
 
     @property
     def schemes(self) -> frozenset[str]:
@@ -142,13 +166,15 @@ class Pages:
         found = {(link.card.ref, link.via): link for link in links if link.card.entry.target is None}
         return [found[key] for key in sorted(found)]
 
-    def faults(self, card: Card) -> Iterator[Problem]:
-        """What is wrong with a card only in the company of others."""
+    def faults(self, card: Card, *, openly: bool = False) -> Iterator[Problem]:
+        """What is wrong with a card only in the company of others. `openly` for whoever may see every file."""
         of, page = self._of_scheme[card.ref.scheme]
         file = card.file
-        if card.id and len(page.find_id(card.id)) > 1:
-            # Not which one: a listing shows this to callers who may not see the other.
-            yield Problem(file, card.line(("id",)), "its id is also that of another file", card.ref)
+        others = [ref for ref in page.find_id(card.id) if ref != card.ref] if card.id else []
+        if others:
+            # Not which one in a listing: it is shown to callers who may not see the other.
+            which = self.card(others[0]).file if openly else "another file"
+            yield Problem(file, card.line(("id",)), f"its id is also that of {which}", card.ref)
         for key, kinds in of.links.items():
             if key in card.inferred or not any(kind in self._of_kind for kind in kinds):
                 continue  # the file does not say so, or there is nothing that could be referred to
@@ -158,7 +184,7 @@ class Pages:
                     said = f"there is {'no' if not found else 'more than one'} such {' or '.join(kinds)}"
                     yield Problem(file, card.line(path), f"{shown(path)}: {said}", card.ref)
         for key in of.above:
-            if self._circles(card, key, of.links[key]):
+            if card.ref in self._in_circles(of, key):
                 yield Problem(file, card.line((key,)), f"{key} leads in a circle back to this entry", card.ref)
 
     def _at(self, uri: str) -> list[Ref]:
@@ -178,14 +204,23 @@ class Pages:
                     if ref != card.ref:
                         yield Link(self.card(ref), key, False)
 
-    def _circles(self, card: Card, key: str, kinds: Sequence[str]) -> bool:
-        at, seen = card, set[Ref]()
-        for _ in range(MAX_ABOVE):
-            above = [ref for text in at.words(key)[:1] for ref in self.resolve(kinds, text)[:1]]
-            if not above or above[0] in seen:
-                return False  # the top, or a circle further up of which others tell
-            if above[0] == card.ref:
-                return True
-            seen.add(above[0])
-            at = self.card(above[0])
-        return False
+    def _in_circles(self, of: Declaration, key: str) -> frozenset[Ref]:
+        """Every entry that is above itself. Each is looked at once, however long the way up is."""
+        known = self._circles.get((of.scheme, key))
+        if known is not None:
+            return known
+        circling: set[Ref] = set()
+        seen: set[Ref] = set()
+        for start in self._of_scheme[of.scheme][1].cards:
+            way: dict[Ref, int] = {}
+            at: Ref | None = start
+            while at is not None and at not in seen and at not in way:
+                way[at] = len(way)
+                at = self._above(at, key, of.links[key])
+            if at in way:
+                circling.update(ref for ref, step in way.items() if step >= way[at])
+            seen.update(way)
+        return self._circles.setdefault((of.scheme, key), frozenset(circling))
+
+    def _above(self, ref: Ref, key: str, kinds: Sequence[str]) -> Ref | None:
+        return next((above for text in self.card(ref).words(key)[:1] for above in self.resolve(kinds, text)[:1]), None)

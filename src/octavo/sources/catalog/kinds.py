@@ -89,6 +89,7 @@ SKILL: Final = Declaration(
         "references": _ANYTHING,
     },
     within="function",
+    tools="required_tools",
     matches=True,
 )
 
@@ -119,6 +120,7 @@ AGENT: Final = Declaration(
         "skills": ("skill",),
         "sops": ("sop",),
     },
+    tools="tools",
     views=("parsed", "relations", "capabilities"),
 )
 

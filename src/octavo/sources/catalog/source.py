@@ -17,6 +17,7 @@ from octavo.core.ports import Source
 from octavo.core.ref import Ref
 from octavo.sources.catalog import views
 from octavo.sources.catalog.card import MIME, Card, Cards
+from octavo.sources.catalog.claims import misleading
 from octavo.sources.catalog.declaration import Declaration, Segments
 from octavo.sources.catalog.filters import unknown, wanted
 from octavo.sources.catalog.handbook import Handbook, Pages
@@ -24,7 +25,6 @@ from octavo.sources.catalog.index import Index, Snapshot
 from octavo.sources.catalog.links import MAX_LINKED, dangling
 from octavo.sources.catalog.match import Match, matches
 from octavo.sources.catalog.model import compile_model
-from octavo.sources.catalog.names import words
 from octavo.sources.catalog.problems import Problem
 from octavo.sources.catalog.store import Store, not_found
 from octavo.sources.catalog.watch import Follower
@@ -166,34 +166,25 @@ class CatalogSource:
 
     async def problems(self) -> Sequence[Problem]:
         """Everything that is wrong with the files of this catalog, by file and line."""
-        pages = await self._handbook.look(self)
+        pages, live = await self._handbook.look(self), self._handbook.live
         page = pages.of(self.scheme)
         found = [*page.strays]
         for card in page.cards.values():
-            found += (*card.problems, *pages.faults(card), *self._at_odds(card))
-            found += dangling(card, await self._text(card), pages)
+            found += (*card.problems, *pages.faults(card, openly=True))
+            found += misleading(card, self.declaration.tools, live, pages.everything) if live is not None else ()
+            found += await self._links(card, pages)
         return sorted(found, key=lambda one: (one.file, one.line))
 
-    async def _text(self, card: Card) -> str:
-        """As far as it can be had: what is too large or no text has no links."""
+    async def _links(self, card: Card, pages: Pages) -> Sequence[Problem]:
+        """What is no text has none, and something else is said of it."""
         try:
             body = (await self._store.read(card.place, card.ref, MAX_LINKED)).body
+        except TooLarge as error:
+            said = f"has {error.data.get('size')} bytes: it is read in parts only, and its links were not looked at"
+            return [Problem(card.file, 1, said, card.ref, serious=False)]
         except OctavoError:
-            return ""
-        return body if isinstance(body, str) else ""
-
-    def _at_odds(self, card: Card) -> Iterator[Problem]:
-        """Where an agent's file and the policy differ: the file grants nothing, and should not seem to."""
-        live, declared = self._handbook.live, card.get("permissions")
-        if live is None or card.kind != "agent" or not isinstance(declared, Mapping):
-            return
-        for verb, patterns in declared.items():
-            for pattern in words(patterns):
-                reaches = live.reaches(card.id, "read" if verb == "deny" else verb, pattern)
-                if reaches is not None and reaches is (verb == "deny"):
-                    said = "allows" if reaches else "does not allow"
-                    message = f"permissions.{verb}: the policy {said} {card.id} what {pattern} says"
-                    yield Problem(card.file, card.line(("permissions",)), message, card.ref, serious=False)
+            return ()
+        return [*dangling(card, body, pages)] if isinstance(body, str) else ()
 
     async def _file(self, ref: Ref, max_bytes: int, version: str = "") -> Content:
         for shape, place in self._index.places(ref.bare, version):

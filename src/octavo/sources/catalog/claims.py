@@ -1,0 +1,74 @@
+"""What files say of agents and tools, beside what the running house knows of them.
+
+A file grants nothing. Where it says more or less than the policy, whoever reads it is misled.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Final
+
+from octavo.core.errors import OctavoError
+from octavo.core.glob import Glob
+from octavo.core.model import VERBS
+from octavo.core.ref import Ref
+from octavo.sources._shared.frontmatter import KeyPath, shown
+from octavo.sources.catalog.card import Card, said_at
+from octavo.sources.catalog.handbook import Live
+from octavo.sources.catalog.problems import Problem
+
+DENY: Final = "deny"  # beside the verbs: what an agent may not read
+
+
+def misleading(card: Card, tools: str, live: Live, everything: Sequence[Ref]) -> Iterator[Problem]:
+    """A warning each. `tools` is the key of the card that names tools, `everything` what the handbook holds."""
+    if tools and card.get("status") in (None, "active"):  # a draft may wait for its tools
+        for path, name in card.said(tools):
+            if not live.has_tool(name):
+                yield _problem(card, path, "there is no such tool on this server")
+    declared = card.get("permissions")
+    if card.kind == "agent" and isinstance(declared, Mapping):
+        yield from _at_odds(card, declared, live, everything)
+
+
+def _at_odds(card: Card, declared: Mapping[str, Any], live: Live, everything: Sequence[Ref]) -> Iterator[Problem]:
+    agent = card.id
+    claims: dict[str, list[tuple[KeyPath, Glob]]] = {}
+    for verb, patterns in declared.items():
+        path = ("permissions", verb)
+        if verb not in (*VERBS, DENY):
+            yield _problem(card, path, f"there is no such verb; there are {', '.join(VERBS)}, and {DENY}")
+            continue
+        claims[verb] = []
+        for place, text in said_at(path, patterns):
+            try:
+                claims[verb].append((place, Glob(text)))
+            except OctavoError:
+                yield _problem(card, place, "is no pattern, such as sop://brand/*")
+    if not live.rules(agent):
+        return  # nobody could say what it may
+    readable = {ref: None for ref in everything if live.may_read(agent, ref)}  # in their order
+    denied = [glob for _, glob in claims.get(DENY, ())]
+    for verb, globs in claims.items():
+        for place, glob in globs:
+            covered = [ref for ref in everything if glob.matches(ref)] if verb in ("read", DENY) else []
+            if verb == DENY:
+                wrong = [ref for ref in covered if ref in readable]
+                message = f"the policy allows {agent} to read {_some(wrong)}"
+            else:
+                wrong = [ref for ref in covered if ref not in readable and not any(one.matches(ref) for one in denied)]
+                message = f"the policy does not allow {agent} to {verb} {_some(wrong) if wrong else glob.text}"
+            if wrong or (verb != DENY and not covered and not live.reaches(agent, verb, glob)):
+                yield _problem(card, place, message)
+    unsaid = [ref for ref in readable if not any(glob.matches(ref) for _, glob in claims.get("read", ()))]
+    if "read" in claims and unsaid:
+        yield _problem(card, ("permissions", "read"), f"the policy also allows {agent} to read {_some(unsaid)}")
+
+
+def _some(refs: Sequence[Ref]) -> str:
+    more = f" and {len(refs) - 1} more" if len(refs) > 1 else ""
+    return f"{refs[0]}{more}" if refs else ""
+
+
+def _problem(card: Card, path: KeyPath, message: str) -> Problem:
+    return Problem(card.file, card.line(path), f"{shown(path)}: {message}", card.ref, serious=False)
