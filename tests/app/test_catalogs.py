@@ -13,8 +13,8 @@ import pytest
 
 from octavo.app import Octavo
 from octavo.config.load import load
-from octavo.core.errors import Forbidden, NotFound, OctavoError
-from octavo.core.model import Call, Change, Op, Trail
+from octavo.core.errors import Forbidden, InvalidParams, NotFound, OctavoError
+from octavo.core.model import EVERYTHING, Call, Change, Op, Trail
 from octavo.core.ports import Reply
 from octavo.core.ref import Ref
 
@@ -132,6 +132,52 @@ async def test_capabilities_are_those_of_the_live_policy_and_registry(house: Oct
         "skill://brand/writing": True,
         "skill://hr/pay": False,
     }
+
+
+@pytest.mark.seed("O5", "O14")
+async def test_capabilities_follow_a_rule_that_changes(house: Octavo, tmp_path: Path) -> None:
+    before = await told(house, "agent-hr", "agent://brand?view=capabilities")
+    file = tmp_path / "octavo.yaml"
+    rule = '  - {who: agent-brand, may: invoke, what: "tool://search", effect: deny}\n'
+    file.write_text(CONFIGURATION.replace('"skill://hr/*"]', '"skill://brand/*"]') + rule, encoding="utf-8")
+    await house.reload(load(file, environ={}))
+    after = await told(house, "agent-hr", "agent://brand?view=capabilities")
+    tools = [{tool["name"] for tool in one["tools"]} for one in (before, after)]
+    assert tools[0] - tools[1] == {"search"}
+    usable = [{skill["uri"]: skill["usable"] for skill in one["skills"]} for one in (before, after)]
+    assert usable == [
+        {"skill://brand/writing": True, "skill://hr/pay": False},
+        {"skill://brand/writing": False, "skill://hr/pay": True},
+    ]
+
+
+@pytest.mark.seed("O2", "O16")
+async def test_a_list_is_narrowed_by_what_the_source_knows_and_by_metadata(house: Octavo) -> None:
+    async def found(who: str, scope: Ref = EVERYTHING, **wanted: Any) -> list[str]:
+        call = Call("list", scope, house.works.identity.launched(who), Trail(), "", {"filter": wanted})
+        return [str(entry.ref) for entry in (await house.works.ask(call)).items]
+
+    assert await found("agent-brand", Ref("sop"), function="brand") == ["sop://brand/brief"]
+    assert await found("agent-hr", Ref("sop"), function=["func-brand"]) == ["sop://hr/secret-brand"]
+    assert await found("agent-hr", agent="brand") == ["skill://brand/writing", "skill://hr/pay"]
+    assert await found("agent-hr", id="s2", agent="agent://hr") == ["skill://hr/pay"]
+    assert await found("agent-hr", Ref("sop", (), (("status", "active"),)), id="salary") == ["sop://hr/salary"]
+    for wanted in ({"function": ""}, {"status": []}, {"function": "x" * 5000}):
+        with pytest.raises(InvalidParams):
+            await found("agent-hr", **wanted)
+    with pytest.raises(InvalidParams):
+        await found("agent-hr", Ref("sop", (), (("status", "active"),)), status="draft")
+
+
+async def test_no_part_of_a_file_shows_what_the_whole_would_not(house: Octavo) -> None:
+    whole = (await ask(house, "agent-hr", "read", "decision://2025/logo")).body
+    for end in range(20, 62):
+        part = await ask(house, "agent-hr", "read", f"decision://2025/logo?range=0-{end}")
+        assert "900101" not in part.body or "1234568" not in part.body
+        assert not any(digits in part.body for digits in ("0101-1", "234568"))
+    assert "[redacted:" in whole
+    with pytest.raises(InvalidParams):
+        await ask(house, "agent-hr", "read", "decision://2025/logo?range=0-9&view=parsed")
 
 
 async def test_without_rules_everything_is_told(house: Octavo, tmp_path: Path) -> None:

@@ -272,7 +272,7 @@ class Pipe:
 
     def __init__(self, process: subprocess.Popen[bytes], era: str) -> None:
         assert process.stdin is not None and process.stdout is not None and process.stderr is not None
-        self.process, self._era = process, era
+        self.process, self.era = process, era
         self._stdin, self._stdout = process.stdin, process.stdout
         self.log = Said(process.stderr)
         self.notifications: list[Any] = []
@@ -286,7 +286,7 @@ class Pipe:
     def request(self, method: str, params: Mapping[str, Any] | None = None) -> dict[str, Any]:
         """A request with its own id, not sent yet."""
         params = dict(params or {})
-        if self._era == "modern":
+        if self.era == "modern":
             params["_meta"] = {**ENVELOPE, **params.get("_meta", {})}
         return {"jsonrpc": "2.0", "id": next(self._next), "method": method, "params": params}
 

@@ -215,6 +215,13 @@ class Template:
     parameters: Mapping[str, Any] = field(default_factory=_nothing)  # JSON Schema of the variables
 
 
+class Suggestion(NamedTuple):
+    """A value for a variable of a template, and an entry that has it."""
+
+    value: str
+    entry: Entry
+
+
 class Call(NamedTuple):
     """One thing somebody asked for. Tools and prompts that need a resource make child calls.
 

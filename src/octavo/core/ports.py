@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Awaitable, Callable, Hashable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Hashable, Iterable, Mapping, Sequence
 from types import CoroutineType
 from typing import Any, Literal, Protocol, TypeAlias, runtime_checkable
 
 from octavo.core.errors import OctavoError
 from octavo.core.findings import Findings
-from octavo.core.model import Call, Change, Content, Edited, Entry, Page, Past, Template, Undone
+from octavo.core.model import Call, Change, Content, Edited, Entry, Page, Past, Suggestion, Template, Undone
 from octavo.core.query import Query, TextQuery
 from octavo.core.ref import Ref
 
@@ -65,6 +65,16 @@ class Levels(Protocol):
     async def list_levels(self, scope: Ref, *, depth: int, cursor: str | None, limit: int) -> Page[Entry]:
         """As `list`, but of each folder that stands `depth` names below the scope only the first entry, which stands
         for the folder. A cursor goes on behind that folder, and belongs to a listing of the same depth."""
+        ...
+
+
+@runtime_checkable
+class Filters(Protocol):
+    """Some sources narrow a listing themselves, by parameters of its scope: `sop://brand?status=active`."""
+
+    @property
+    def filters(self) -> Collection[str]:
+        """The parameters. A value may be several, with commas between them, of which one must fit."""
         ...
 
 
@@ -149,6 +159,18 @@ class Completes(Protocol):
 
 
 @runtime_checkable
+class Suggests(Protocol):
+    """Completes, and says for which entries. Where a source can, nothing is asked of its `complete`."""
+
+    async def suggest(
+        self, template: str, argument: str, prefix: str, given: Mapping[str, str]
+    ) -> Iterable[Suggestion]:
+        """Values for a variable of one template. A value comes once for each entry that has it: who may list none of
+        them is not told the value."""
+        ...
+
+
+@runtime_checkable
 class Spells(Protocol):
     """Some addresses have two spellings (`file://x.md`, `file:///root/x.md`)."""
 
@@ -214,12 +236,14 @@ class Offers(Protocol):
 ABILITIES: Mapping[str, type] = {
     "watch": Watches,
     "levels": Levels,
+    "filter": Filters,
     "folders": Folders,
     "search": Searches,
     "write": Writes,
     "edit": Edits,
     "arrange": Arranges,
     "complete": Completes,
+    "suggest": Suggests,
     "spell": Spells,
     "refuse": Refuses,
     "stamp": Stamps,

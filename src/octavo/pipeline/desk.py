@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from octavo.core.errors import Forbidden, InvalidParams, OctavoError
@@ -13,6 +13,7 @@ from octavo.core.ports import (
     Collects,
     Completes,
     Edits,
+    Filters,
     Folders,
     Levels,
     Offers,
@@ -22,6 +23,7 @@ from octavo.core.ports import (
     Source,
     Spells,
     Stamps,
+    Suggests,
     Writes,
 )
 from octavo.core.ref import Ref
@@ -94,9 +96,12 @@ class Desk:
                 completes: object = self._prompts
             else:
                 completes = source
+            asked = call.arguments
+            if isinstance(completes, Suggests):
+                template = asked.get("template") or f"{ref.scheme}://{{+path}}"
+                return await completes.suggest(template, asked["argument"], asked["prefix"], asked["given"])
             if not isinstance(completes, Completes):
                 return ()
-            asked = call.arguments
             return await completes.complete(asked["argument"], asked["prefix"], asked["given"])
         return await self._altered(call, source) if op in CHANGING else await self._found(call, source)
 
@@ -175,6 +180,11 @@ class Desk:
     def collects(self, ref: Ref) -> bool:
         source = self._sources.get(ref.scheme)
         return isinstance(source, Collects) and source.collects(ref)
+
+    def filters(self, scheme: str) -> Collection[str]:
+        """What the source itself can narrow a listing by."""
+        source = self._sources.get(scheme)
+        return source.filters if isinstance(source, Filters) else ()
 
     def stamp(self, ref: Ref, op: str, moment: int = 0) -> object | None:
         stamp = self._stamps.get(ref.scheme)

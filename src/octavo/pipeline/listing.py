@@ -9,26 +9,23 @@ up the page ends where it is, since the time has told as much.
 from __future__ import annotations
 
 import json
-import unicodedata
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from functools import partial
 from types import CoroutineType
-from typing import Any, Literal, NamedTuple, Protocol, TypeAlias, cast
-from urllib.parse import quote
+from typing import Any, Literal, NamedTuple, Protocol, TypeAlias
 
 from octavo.core.clock import Clock
 from octavo.core.errors import InvalidParams, OctavoError, Timeout
-from octavo.core.glob import Glob
 from octavo.core.model import EVERYTHING, NOTHING, Call, Entry, Page, Principal
 from octavo.core.ports import Next, Reply, settled
 from octavo.core.ref import Ref
+from octavo.pipeline.filters import Test, narrowed
 
 VERDICTS = 64  # kept with one page; a page in the cache is seen by many principals
 STARTS = 4096  # places in listings that are remembered
 
 Sight: TypeAlias = Literal["all", "some", "none"]
-_Test: TypeAlias = Callable[[Entry], bool]
 _Visible: TypeAlias = Callable[[Page[Entry]], tuple[Entry, ...]]
 
 
@@ -38,6 +35,7 @@ class Shows(Protocol):
     def canonical(self, ref: Ref) -> Ref: ...
     def shows(self, principal: Principal, entry: Entry) -> bool: ...
     def sight(self, principal: Principal, scope: Ref) -> Sight: ...
+    def filters(self, scheme: str) -> Collection[str]: ...
 
 
 class _Batch(NamedTuple):
@@ -89,7 +87,8 @@ class Listing:
         """`asked_first` is what the first source that is asked answers, where it was asked already."""
         everywhere = call.ref == EVERYTHING
         parts, at, inner = start.parts, start.at, start.inner
-        wanted = _filter(call.arguments.get("filter"))
+        asked_for = call.arguments.get("filter")
+        narrow = [narrowed(asked_for, scope, policy.filters(scope.scheme) if asked_for else ()) for scope, _ in parts]
         first: Page[Entry] | None = None
         only = at  # the one scope that was asked
         until = self._now() + call.timeout
@@ -98,7 +97,7 @@ class Listing:
         down: list[str] = []
         following: str | None = None
         while at < len(parts):
-            scope, sight = parts[at]
+            sight, (scope, wanted) = parts[at][1], narrow[at]
             room = limit - len(kept)
             if self._now() > until:
                 following, first = _cursor(scope.scheme, inner), None
@@ -112,7 +111,7 @@ class Listing:
                 first = first or page
                 batch = await _fit(page, asked, room, call_next, _visible(call.principal, policy, sight, wanted))
             except OctavoError as fault:
-                if not everywhere or (isinstance(fault, InvalidParams) and inner is not None):
+                if not everywhere or (isinstance(fault, InvalidParams) and (inner is not None or asked_for)):
                     raise
                 only = -1
                 if not room:  # the next page will tell that it is down
@@ -138,7 +137,7 @@ class Listing:
         made = Page(kept, following, tuple(down), memo)
         # While a page of a source is in the cache nothing in that source has changed, so what was made of it and
         # of the pages behind it holds as well; not so if several sources took part.
-        if first is not None and only >= 0 and wanted is None and len(first.memo) < VERDICTS:
+        if first is not None and only >= 0 and not asked_for and len(first.memo) < VERDICTS:
             first.memo[start] = made
         return made
 
@@ -197,7 +196,7 @@ async def _fit(page: Page[Entry], asked: Call, room: int, call_next: Next, visib
     return _Batch(page, shown, cut)
 
 
-def _visible(principal: Principal, policy: Shows, sight: Sight, wanted: _Test | None) -> _Visible:
+def _visible(principal: Principal, policy: Shows, sight: Sight, wanted: Test | None) -> _Visible:
     """Gives a page's own tuple where all of it is visible. That verdict is kept with the page."""
     key = (policy.epoch, principal)
 
@@ -230,40 +229,3 @@ def _position(cursor: str | None, parts: Sequence[tuple[Ref, Sight]]) -> tuple[i
         message = "The cursor does not belong to this listing; list again from the start"
         raise InvalidParams(message, reason="invalid_cursor")
     return at, inner
-
-
-def _filter(asked: Mapping[str, Any] | None) -> _Test | None:
-    """`{mimeType, name, <metadata key>: value or list of values}`; `*` is allowed in the two text fields."""
-    if not asked:
-        return None
-    tests = [(_text if key in ("mimeType", "name") else _metadata)(key, value) for key, value in asked.items()]
-    return lambda entry: all(test(entry) for test in tests)
-
-
-def _text(key: str, value: Any) -> _Test:
-    if not isinstance(value, str) or not value:
-        raise InvalidParams(f"The filter {key!r} is text, with * for any characters")
-    # As one segment of a pattern, in which only the stars mean something.
-    glob = Glob("x://" + quote(_segment(value), safe="*", errors="surrogatepass") if value.strip("*") else "**")
-
-    def matches(entry: Entry) -> bool:
-        return glob.matches(Ref("x", (_segment(entry.mime_type if key == "mimeType" else entry.name),)))
-
-    return matches
-
-
-def _segment(text: str) -> str:
-    return unicodedata.normalize("NFC", text).replace("/", "\x01")
-
-
-def _metadata(key: str, value: Any) -> _Test:
-    accepted = frozenset(_words(value))
-    return lambda entry: not accepted.isdisjoint(_words(entry.metadata.get(key)))
-
-
-def _words(value: Any) -> list[str]:
-    """One or many, as JSON and YAML write them: a filter may come as text."""
-    if value is None:
-        return []
-    values = cast("Sequence[Any]", value) if isinstance(value, list | tuple) else (value,)
-    return [str(one).lower() if isinstance(one, bool) else str(one) for one in values]

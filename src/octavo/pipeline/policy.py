@@ -9,7 +9,7 @@ outlives its rules.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Awaitable, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from types import CoroutineType, MappingProxyType
@@ -19,6 +19,7 @@ from octavo.core.clock import Clock, SystemClock
 from octavo.core.errors import Forbidden, InvalidParams, OctavoError
 from octavo.core.glob import Glob
 from octavo.core.model import (
+    EVERYTHING,
     FEED,
     VERB_OF,
     Call,
@@ -29,6 +30,7 @@ from octavo.core.model import (
     Op,
     Page,
     Principal,
+    Suggestion,
     Template,
     Verb,
 )
@@ -37,7 +39,7 @@ from octavo.core.ref import Ref
 from octavo.pipeline.beyond import Refused, arrange, folders, search
 from octavo.pipeline.composed import is_empty, visible
 from octavo.pipeline.listing import Listing, Sight
-from octavo.pipeline.offers import below, expand, variables
+from octavo.pipeline.offers import below, choices, expand, variables
 from octavo.pipeline.refusals import absent, forbidden, refusal, told
 from octavo.pipeline.rulebook import CLOSED, OPEN, Decision, Rule, Rulebook
 
@@ -67,6 +69,7 @@ class Addresses(Protocol):
     def spelled(self, ref: Ref) -> Ref: ...
     def refuses(self, ref: Ref) -> OctavoError | None: ...
     def collects(self, ref: Ref) -> bool: ...
+    def filters(self, scheme: str) -> Collection[str]: ...
     def templates(self) -> Sequence[Template]: ...
 
 
@@ -192,6 +195,8 @@ class Policy:
             return self._changes(call, call_next)
         if call.op == "search":
             return self._later(call, search(self, call, call_next, page=self._page, now=self._now))
+        if call.op == "folders" and call.ref == EVERYTHING:
+            return [scope for scope in map(Ref, self._addresses.exposed) if self.sight(call.principal, scope) != "none"]
         if call.op == "folders":
             return self._later(call, folders(self, call, call_next))
         return self._later(call, arrange(self, call, call_next, page=self._page if self._rules else 0))
@@ -265,6 +270,9 @@ class Policy:
             return False
         return entry.target is None or self.decide(principal, verb, entry.target).allowed
 
+    def filters(self, scheme: str) -> Collection[str]:
+        return self._addresses.filters(scheme)
+
     def sight(self, principal: Principal, scope: Ref) -> Sight:
         """How much of what stands under the scope a listing may show."""
         if not self._rules:
@@ -321,9 +329,16 @@ class Policy:
             if decision.hidden:
                 raise absent(call)
             return list(await settled(call_next(call))) if decision.allowed else []
-        values: Sequence[str] = await settled(call_next(call))
+        said = self._choices(call)
+        if said:
+            return [value for value in said if value.startswith(asked["prefix"])]
+        found: list[str | Suggestion] = [*await settled(call_next(call))]
+        values = [one for one in found if isinstance(one, str)]
+        if not values:
+            entries = (one for one in found if isinstance(one, Suggestion))
+            return sorted({one.value for one in entries if self.shows(who, one.entry)})
         if not self._rules:
-            return list(values)
+            return values
         # A source completes a variable for all its templates at once, so a value has to be visible in each
         # of them; and only in them, or a caller could have hidden names judged by a template of its own.
         general = f"{scheme}://{{+path}}"
@@ -337,6 +352,12 @@ class Policy:
             for value in values
             if all(self._could_list(who, expand(t, {**given, asked["argument"]: value})) for t in mine)
         ]
+
+    def _choices(self, call: Call) -> Sequence[str]:
+        """Of a template that the caller may see."""
+        template, argument = call.arguments.get("template"), call.arguments["argument"]
+        offered = next((one for one in self._addresses.templates() if one.uri_template == template), None)
+        return choices(offered, argument) if offered and self._offers(call.principal, offered) else ()
 
     def _offers(self, principal: Principal, template: Template) -> bool:
         """A template is seen by whoever may list something that it could stand for."""

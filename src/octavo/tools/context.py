@@ -102,11 +102,18 @@ class ToolContext:
         return content
 
     async def list(
-        self, uri: str, *, cursor: str | None = None, limit: int = 100, depth: int | None = None
+        self,
+        uri: str,
+        *,
+        cursor: str | None = None,
+        limit: int = 100,
+        depth: int | None = None,
+        filter: Mapping[str, Any] | None = None,
     ) -> Page[Entry]:
         """One page of what the caller may see under `uri`. With `depth`, where a source can, of each folder so many
-        names below `uri` only one entry, which stands for it; a cursor belongs to one depth."""
-        arguments = NOTHING if depth is None else {"depth": depth}
+        names below `uri` only one entry, which stands for it; a cursor belongs to one depth. `filter` is that of
+        `resources/list`."""
+        arguments = {key: value for key, value in (("depth", depth), ("filter", filter)) if value} or NOTHING
         call = self._child("list", uri)._replace(cursor=cursor, limit=limit, arguments=arguments)
         page: Page[Entry] = await self._ask(call)
         return page
@@ -116,6 +123,11 @@ class ToolContext:
         call = self._child("folders", uri)._replace(arguments={"depth": depth, "most": most})
         found: Sequence[Ref] = await self._ask(call)
         return found
+
+    async def schemes(self) -> Sequence[str]:
+        """The namespaces in which the caller may see something, in the order of the configuration."""
+        found: Sequence[Ref] = await self._ask(self.call.child("folders", EVERYTHING))
+        return [ref.scheme for ref in found]
 
     async def stat(self, uri: str) -> Entry:
         entry: Entry = await self._ask(self._child("stat", uri))

@@ -227,7 +227,8 @@ async def test_an_own_namespace_is_declared_without_python(founded: Any) -> None
     assert await organisation.uris("decision://?year=2024") == []
     assert await organisation.uris("decision://?year=2025&팀=a,b") == ["decision://2025/로고%20변경"]
     assert [template.uri_template for template in organisation.catalogs["decision"].templates()] == [
-        "decision://{year}/{name}"
+        "decision://{year}/{name}{?version,view,range}",
+        "decision://{?year}",
     ]
     assert await organisation.problems("decision") == [
         "결정/2025/x.md:2: 단계 must be a whole number",
@@ -262,15 +263,18 @@ def test_a_declaration_that_cannot_be_used_is_refused(files: str, address: str |
 async def test_variables_of_templates_are_completed(organisation: Any) -> None:
     sops, org = organisation.catalogs["sop"], organisation.catalogs["org"]
     assert [template.uri_template for template in org.templates()] == [
-        "org://function/{name}",
-        "org://value-stream/{name}",
-        "org://role/{name}",
+        "org://function/{name}{?version,view,range}",
+        "org://value-stream/{name}{?version,view,range}",
+        "org://role/{name}{?version,view,range}",
+        "org://{?type,function}",
     ]
+    for template in (*sops.templates(), *org.templates()):
+        assert all(one["description"] for one in template.parameters["properties"].values())
     assert await sops.complete("function", "", {}) == ["brand", "hr", "ops"]
     assert await sops.complete("name", "", {"function": "brand"}) == ["campaign-brief", "press"]
     assert await sops.complete("name", "o", {}) == ["onboarding"]
     assert await sops.complete("path", "brand/c", {}) == ["brand/campaign-brief"]
-    assert await sops.complete("colour", "", {}) == ()
+    assert await sops.complete("colour", "", {}) == []
 
 
 @pytest.mark.seed("O15")

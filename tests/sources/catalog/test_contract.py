@@ -153,4 +153,4 @@ class TestOverAStoreThatIsDown(InMemory, FaultSuite):
 
 def test_a_catalog_can_be_watched_completed_and_kept() -> None:
     source = CatalogSource(NOTE, MemorySource("store", {}))
-    assert abilities(source) == {"watch", "complete", "stamp", "template"}
+    assert abilities(source) == {"watch", "levels", "filter", "complete", "suggest", "stamp", "template"}

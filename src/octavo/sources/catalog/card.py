@@ -19,6 +19,7 @@ MAX_METADATA: Final = 8 * 1024  # characters of an entry's metadata as JSON: a p
 SHOWN_PROBLEMS: Final = 5
 _PATHS: Final[dict[KeyPath, KeyPath]] = {}
 MIME: Final = {"markdown": "text/markdown", "yaml": "application/yaml"}
+DIRECTORY: Final = "inode/directory"
 
 
 @dataclass(frozen=True, slots=True)

@@ -137,6 +137,12 @@ class Index:
             card = self._keep(self._cards.card(ref, place, shape, self._public(known), text, whole=True, fault=fault))
         return card
 
+    def of_part(self, card: Card, known: Entry) -> Entry:
+        """The entry of a part of a file, and where that was if it was a link. Raises NotFound."""
+        if self._leads_out(known):
+            raise not_found(card.ref)
+        return replace(card.entry, target=self._public(known).target)
+
     async def look(self) -> Snapshot:
         """The whole catalog, as it was at some moment since this was called."""
         if self._is_current():

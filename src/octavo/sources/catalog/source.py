@@ -5,18 +5,18 @@ from __future__ import annotations
 import base64
 import binascii
 import unicodedata
-from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import islice
 from typing import Final
 
 from octavo.core.clock import Clock, SystemClock
 from octavo.core.errors import InvalidParams, NotFound, OctavoError, TooLarge
-from octavo.core.model import Change, Content, Entry, Page, Template
+from octavo.core.model import Change, Content, Entry, Page, Suggestion, Template
 from octavo.core.ports import Source
 from octavo.core.ref import Ref
 from octavo.sources.catalog import views
-from octavo.sources.catalog.card import MIME, Card, Cards
+from octavo.sources.catalog.card import Card, Cards
 from octavo.sources.catalog.claims import misleading
 from octavo.sources.catalog.declaration import Declaration, Segments
 from octavo.sources.catalog.filters import unknown, wanted
@@ -27,9 +27,11 @@ from octavo.sources.catalog.match import Match, matches
 from octavo.sources.catalog.model import compile_model
 from octavo.sources.catalog.problems import Problem
 from octavo.sources.catalog.store import Store, not_found
+from octavo.sources.catalog.templates import shapes_of, templates
 from octavo.sources.catalog.watch import Follower
 
 MAX_VALUES: Final = 100
+_BEHIND: Final = "\U0010ffff"  # every other name
 
 
 class CatalogSource:
@@ -58,6 +60,7 @@ class CatalogSource:
         self._follower = Follower(self._index, self._store, clock or SystemClock())
         self._handbook = handbook or Handbook()
         self._handbook.join(self)
+        self._templates = templates(declaration)
 
     def __repr__(self) -> str:
         return f"CatalogSource({self.scheme}://, {len(self._index.snapshot.order)} entries)"
@@ -79,6 +82,24 @@ class CatalogSource:
         given = tuple(card.with_problems(tuple(pages.faults(card))) for card in cards[:limit])
         return Page(given, _sealed(given[-1].ref.segments) if len(cards) > limit else None)
 
+    async def list_levels(self, scope: Ref, *, depth: int, cursor: str | None, limit: int) -> Page[Entry]:
+        if limit < 1 or scope.scheme != self.scheme or scope.absolute or scope.param("match") is not None:
+            return await self.list(scope, cursor=cursor, limit=limit)
+        pages = await self._handbook.look(self)
+        most = len(scope.segments) + max(depth, 1)
+        after, given = _opened(cursor), list[Entry]()
+        while (card := next(self._wanted(scope, pages, after), None)) is not None:
+            if len(given) == limit:
+                return Page(tuple(given), None if after is None else _sealed(after))
+            given.append(card.with_problems(tuple(pages.faults(card))))
+            segments = card.ref.segments
+            after = (*segments[:most], _BEHIND) if len(segments) > most else segments
+        return Page(tuple(given))
+
+    @property
+    def filters(self) -> Collection[str]:
+        return (*self.declaration.filters, *(("match",) if self.declaration.matches else ()))
+
     async def stat(self, ref: Ref) -> Entry:
         version = ref.param("version")
         if version is not None and len(ref.params) == 1:
@@ -93,14 +114,18 @@ class CatalogSource:
 
     async def read(self, ref: Ref, *, max_bytes: int) -> Content:
         """The whole file with its front matter. `?view=parsed` is the front matter as JSON, `?view=relations` what an
-        entry refers to and what refers to it, `?version=1.1.0` an older file. A collection is read as a list of its
-        entries, with the filters of `list`."""
+        entry refers to and what refers to it, `?version=1.1.0` an older file, `?range=0-65535` a part. A collection is
+        read as a list of its entries, with the filters of `list`."""
         if not ref.params:
             try:
                 return await self._file(ref, max_bytes)
             except NotFound:
                 return _within(await self._collection(ref), ref, max_bytes)
-        view, version = ref.param("view"), ref.param("version")
+        view, version, part = ref.param("view"), ref.param("version"), ref.param("range")
+        if part is not None and len(ref.params) == 1:
+            card = await self._index.card(ref.bare)
+            content = await self._store.read(card.place, ref, max_bytes, part)
+            return replace(content, entry=views.at(self._index.of_part(card, content.entry), ref))
         if version is not None and len(ref.params) == 1:
             card = await self._version(ref, version)
             content = await self._file(card.ref, max_bytes, version if card.ref == ref else "")
@@ -118,15 +143,26 @@ class CatalogSource:
 
     async def complete(self, argument: str, prefix: str, given: Mapping[str, str]) -> Sequence[str]:
         """Values of the variables of the templates, and whole paths for `path`; nothing for other names."""
-        if argument != "path" and argument not in self.declaration.variables:
-            return ()
+        templates = [f"{self.scheme}://{{+path}}", *(offered.uri_template for offered in self._templates)]
+        found = [one.value for template in templates for one in await self.suggest(template, argument, prefix, given)]
+        return sorted(set(found))[:MAX_VALUES]
+
+    async def suggest(
+        self, template: str, argument: str, prefix: str, given: Mapping[str, str]
+    ) -> Iterable[Suggestion]:
+        cards = (await self.look()).cards.values()
         prefix = unicodedata.normalize("NFC", prefix)
-        found: dict[str, None] = {}
-        for card in (await self.look()).cards.values():
-            values = next(v for s in self.declaration.shapes if (v := s.address.match(card.ref.segments)) is not None)
-            if all(values.get(name, value) == value for name, value in given.items()):
-                found[card.ref.path if argument == "path" else values.get(argument, "")] = None
-        return sorted(value for value in found if value and value.startswith(prefix))[:MAX_VALUES]
+        if template == f"{self.scheme}://{{+path}}" and argument == "path":
+            return (Suggestion(card.ref.path, card.entry) for card in cards if card.ref.path.startswith(prefix))
+        shapes = shapes_of(self.declaration, template)
+        return (
+            Suggestion(values[argument], card.entry)
+            for card in cards
+            for values in (shape.address.match(card.ref.segments) or {} for shape in shapes)
+            if argument in values
+            and values[argument].startswith(prefix)
+            and all(values.get(name, value) == value for name, value in given.items())
+        )
 
     def stamp(self, ref: Ref, op: str, moment: int = 0) -> object | None:
         """Of a listing and of what is made of several entries: everything that it could depend on."""
@@ -143,20 +179,7 @@ class CatalogSource:
         return all(shape.address.match(ref.segments) is None for shape in self.declaration.shapes)
 
     def templates(self) -> Sequence[Template]:
-        return tuple(
-            Template(
-                uri_template=f"{self.scheme}://{shape.address.text}",
-                name=f"{shape.kind or self.scheme} by {', '.join(shape.address.names)}",
-                description=f"A {shape.kind or self.declaration.what}",
-                mime_type=MIME[shape.form],
-                parameters={
-                    "type": "object",
-                    "properties": {name: {"type": "string"} for name in shape.address.names},
-                    "required": [*shape.address.names],
-                },
-            )
-            for shape in self.declaration.shapes
-        )
+        return self._templates
 
     async def look(self) -> Snapshot:
         return await self._index.look()
@@ -236,21 +259,23 @@ class CatalogSource:
             return views.content(scope, None, views.matched(request, found, live, agent), composed=True)
         cards = islice(self._wanted(scope, pages, None), views.MAX_LISTED)
         entries = [card.with_problems(tuple(pages.faults(card))) for card in cards]
-        return views.content(scope, None, views.listed(scope, entries), composed=True)
+        return views.collection(scope, entries)
 
     async def _refuse_filters_of_an_entry(self, ref: Ref) -> None:
         if ref.scheme != self.scheme or ref.absolute:
             raise not_found(ref)
         for key, _ in ref.params:
-            if key in ("view", "version"):
-                raise InvalidParams("The parameters view and version stand alone", uri=str(ref))
+            if key in ("view", "version", "range"):
+                raise InvalidParams("The parameters view, version and range stand alone", uri=str(ref))
             if key not in self.declaration.filters and not (key == "match" and self.declaration.matches):
                 raise unknown(self.declaration, ref, key)
         try:
             await self._index.card(ref.bare)
         except NotFound:
             return
-        raise InvalidParams(f"{ref.bare} is no collection: it has no filters, but view and version", uri=str(ref))
+        raise InvalidParams(
+            f"{ref.bare} is no collection: it has no filters, but view, version and range", uri=str(ref)
+        )
 
     def _wanted(self, scope: Ref, pages: Pages, after: Segments | None) -> Iterator[Card]:
         test = wanted(self.declaration, scope, pages.resolve)

@@ -59,8 +59,10 @@ class Store:
     async def stat(self, place: Segments, ref: Ref) -> Entry:
         return await self._asked(self.source.stat(self._ref(place)), Entry, ref)
 
-    async def read(self, place: Segments, ref: Ref, max_bytes: int) -> Content:
-        return await self._asked(self.source.read(self._ref(place), max_bytes=max_bytes), Content, ref)
+    async def read(self, place: Segments, ref: Ref, max_bytes: int, part: str = "") -> Content:
+        """`part` are bytes, such as 0-65535. Raises InvalidParams where the store gives no parts."""
+        asked = self._ref(place)._replace(params=(("range", part),)) if part else self._ref(place)
+        return await self._asked(self.source.read(asked, max_bytes=max_bytes), Content, ref)
 
     async def head(self, place: Segments, ref: Ref, shape: Shape, size: int | None) -> Head:
         """As much of a file as its front matter needs. A file that cannot be read as text is a fault, no error."""
@@ -72,9 +74,8 @@ class Store:
                 if shape.form == "yaml":
                     fault = f"is larger than {WHOLE} bytes, too large for a definition"
                     return Head(await self.stat(place, ref), None, False, fault)
-        part = self._ref(place)._replace(params=(("range", f"0-{HEAD - 1}"),))
         try:
-            return _head(await self._asked(self.source.read(part, max_bytes=HEAD), Content, ref), whole=False)
+            return _head(await self.read(place, ref, HEAD, f"0-{HEAD - 1}"), whole=False)
         except InvalidParams:
             pass  # a store without ranges
         try:
@@ -124,7 +125,8 @@ class Store:
             return not_found(ref)
         if isinstance(error, TooLarge):
             size, limit = error.data.get("size"), error.data.get("limit")
-            return TooLarge(f"{ref} has {size} bytes, the limit is {limit}", uri=str(ref), size=size, limit=limit)
+            message = f"{ref} has {size} bytes, the limit is {limit}; read a part of it: {ref.bare}?range=0-65535"
+            return TooLarge(message, uri=str(ref), size=size, limit=limit)
         if isinstance(error, Conflict):
             return Conflict(f"{ref} cannot be told from another file of that name, or changes right now", uri=str(ref))
         if isinstance(error, InvalidParams):

@@ -15,14 +15,14 @@ from typing import Any, Final
 
 from octavo.core.model import Content, Entry
 from octavo.core.ref import Ref
-from octavo.sources.catalog.card import Card
+from octavo.sources.catalog.card import DIRECTORY, Card
 from octavo.sources.catalog.handbook import PLURALS, Live, Pages
 from octavo.sources.catalog.match import Match
 
 MAX_LISTED: Final = 1000  # entries of a collection that is read as a whole; a list has pages
 
 
-def content(ref: Ref, of: Entry | None, data: Any, *, composed: bool) -> Content:
+def content(ref: Ref, of: Entry | None, data: Any, *, composed: bool, mime_type: str = "application/json") -> Content:
     """`of` is the entry that it is a view of, if it is one: where that leads, the view leads as well."""
     body = json.dumps(data, ensure_ascii=False, indent=2)
     raw = body.encode("utf-8")
@@ -30,12 +30,16 @@ def content(ref: Ref, of: Entry | None, data: Any, *, composed: bool) -> Content
     entry = Entry(
         ref=ref,
         name=ref.name or ref.scheme if of is None else of.name,
-        mime_type="application/json",
+        mime_type=mime_type,
         version=version,
         size=len(raw),
         target=None if of is None else of.target,
     )
     return Content(entry=entry, body=body, etag=version, composed=composed)
+
+
+def collection(ref: Ref, entries: Iterable[Entry]) -> Content:
+    return content(ref, None, _listed(ref, entries), composed=True, mime_type=DIRECTORY)
 
 
 def at(entry: Entry, ref: Ref) -> Entry:
@@ -48,7 +52,7 @@ def with_score(found: Match) -> Entry:
     return replace(entry, metadata={**entry.metadata, "score": found.score, "reasons": [*found.reasons]})
 
 
-def listed(ref: Ref, entries: Iterable[Entry]) -> dict[str, Any]:
+def _listed(ref: Ref, entries: Iterable[Entry]) -> dict[str, Any]:
     return {
         "collection": str(ref),
         "at_most": MAX_LISTED,

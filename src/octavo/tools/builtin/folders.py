@@ -11,8 +11,9 @@ from octavo.core.ref import Ref
 from octavo.text.patterns import path_pattern
 from octavo.tools.builtin.addresses import below
 from octavo.tools.builtin.kinds import folders, refuse_missing
-from octavo.tools.builtin.listing import LOOKS, Names, Row, Rows, walked
+from octavo.tools.builtin.listing import LOOKS, walked
 from octavo.tools.builtin.room import Budget, Room
+from octavo.tools.builtin.rows import Names, Row, Rows
 from octavo.tools.context import ToolContext
 
 MORE: Final = "[{} more are not shown: name a folder below]"

@@ -1,0 +1,71 @@
+"""What a listing is narrowed by: `{mimeType, name, <key>: value or list of values}`; `*` in the first two.
+
+A source that has a key as a parameter of its listings judges it itself, since it knows more than that texts are equal:
+`func-brand` is `brand` there. Every other key is one of the metadata.
+"""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Callable, Collection, Mapping, Sequence
+from typing import Any, Final, NamedTuple, TypeAlias, cast
+from urllib.parse import quote
+
+from octavo.core.errors import InvalidParams
+from octavo.core.glob import Glob
+from octavo.core.model import Entry
+from octavo.core.ref import Ref
+
+Test: TypeAlias = Callable[[Entry], bool]
+_TEXTS: Final = ("mimeType", "name")
+
+
+class Narrowed(NamedTuple):
+    """What to ask of a source, and what is left to look for in its answer."""
+
+    scope: Ref
+    wanted: Test | None
+
+
+def narrowed(asked: Mapping[str, Any] | None, scope: Ref, known: Collection[str]) -> Narrowed:
+    """`known` are the parameters of the source. Raises InvalidParams for a filter that makes no sense."""
+    if not asked:
+        return Narrowed(scope, None)
+    tests = [
+        (_text if key in _TEXTS else _metadata)(key, value)
+        for key, value in asked.items()
+        if key in _TEXTS or key not in known
+    ]
+    theirs = [(key, ",".join(_words(value))) for key, value in asked.items() if key in known and key not in _TEXTS]
+    if theirs:
+        scope = Ref.of(scope.scheme, scope.segments, (*scope.params, *theirs), absolute=scope.absolute)
+    return Narrowed(scope, (lambda entry: all(test(entry) for test in tests)) if tests else None)
+
+
+def _text(key: str, value: Any) -> Test:
+    if not isinstance(value, str) or not value:
+        raise InvalidParams(f"The filter {key!r} is text, with * for any characters")
+    # As one segment of a pattern, in which only the stars mean something.
+    glob = Glob("x://" + quote(_segment(value), safe="*", errors="surrogatepass") if value.strip("*") else "**")
+
+    def matches(entry: Entry) -> bool:
+        return glob.matches(Ref("x", (_segment(entry.mime_type if key == "mimeType" else entry.name),)))
+
+    return matches
+
+
+def _segment(text: str) -> str:
+    return unicodedata.normalize("NFC", text).replace("/", "\x01")
+
+
+def _metadata(key: str, value: Any) -> Test:
+    accepted = frozenset(_words(value))
+    return lambda entry: not accepted.isdisjoint(_words(entry.metadata.get(key)))
+
+
+def _words(value: Any) -> list[str]:
+    """One or many, as JSON and YAML write them: a filter may come as text."""
+    if value is None:
+        return []
+    values = cast("Sequence[Any]", value) if isinstance(value, list | tuple) else (value,)
+    return [str(one).lower() if isinstance(one, bool) else str(one) for one in values]
