@@ -91,7 +91,7 @@ YAML: dict[str, Bad] = {
     "no kind": section("sources: {docs: {roots: [handbook]}}", "sources.docs.kind", "is required"),
     "an unknown kind": section("sources: {docs: {kind: flie}}", "sources.docs.kind", "did you mean file?"),
     "a kind of a later release": section(
-        "sources: {docs: {kind: notion}}", "sources.docs.kind", "must be one of: file, memory, sop"
+        "sources: {docs: {kind: notion}}", "sources.docs.kind", "must be one of: file, git, memory, sop"
     ),
     # catalogs
     "a catalog without a store": section("sources: {s: {kind: sop}}", "sources.s.store", "is required"),

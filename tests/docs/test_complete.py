@@ -21,6 +21,7 @@ from octavo.config.model import (
     Config,
     DocOptions,
     FileOptions,
+    GitOptions,
     MemoryOptions,
     OrgOptions,
     SkillOptions,
@@ -35,6 +36,7 @@ from octavo.tools.context import ToolContext
 
 KINDS = {
     "file": FileOptions,
+    "git": GitOptions,
     "memory": MemoryOptions,
     "sop": SopOptions,
     "doc": DocOptions,
@@ -105,7 +107,7 @@ def test_the_kinds_are_all_of_them() -> None:
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_every_source_has_a_page_with_the_same_headings(kind: str, book: Any) -> None:
-    page = kind if kind in ("file", "memory") else "catalog"
+    page = kind if kind in ("file", "git", "memory") else "catalog"
     headings = [text for level, text in book.headings(f"docs/sources/{page}.md") if level == 2]
     assert headings == ["Install", "Credentials", "Options", "Limits", "Events"]
 

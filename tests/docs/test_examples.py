@@ -46,6 +46,8 @@ def furnish(folder: Path, data: Mapping[str, Any]) -> None:
     for source in data["sources"].values():
         for root in source.get("roots", ()):
             (folder / (root if isinstance(root, str) else root["path"])).mkdir(parents=True, exist_ok=True)
+        if source["kind"] == "git":
+            (folder / source["path"]).mkdir(parents=True, exist_ok=True)
     for plugin in data.get("plugins", ()):
         file = folder / plugin["path"]
         file.parent.mkdir(parents=True, exist_ok=True)

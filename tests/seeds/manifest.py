@@ -81,7 +81,9 @@ REQUIREMENTS: dict[str, Requirement] = {
     "P11": partial("A system message becomes a marked user message; a content array one message a block."),
     "P12": planned("The model's own use of prompts."),
     # Organisation (003)
-    "O1": partial("Versions by front matter and by versioned files; unknown keys refused. History: with git."),
+    "O1": done(
+        "Versions by front matter, versioned files and git history; unknown keys refused, known versions named."
+    ),
     "O2": partial("List by function, status, tags; content and front matter, over the wire. Search: with the index."),
     "O3": done("Documents by category, with their metadata; other categories by configuration."),
     "O4": partial("List, definition, parsed, match with scores and reasons. The skills extension: later."),
@@ -99,7 +101,7 @@ REQUIREMENTS: dict[str, Requirement] = {
     "O12": partial("The change feed makes kept answers invalid. Webhooks and the endpoint: later."),
     "O13": done("The seed's four codes, messages and data."),
     "O14": done("Deny wins, default deny, explain."),
-    "O15": partial("Catalogs over a local directory, default paths. git: later."),
+    "O15": done("Catalogs over a local directory or a branch of a git repository, same code, default paths."),
     "O16": done("Ids, names and addresses in filters and references; addresses use the name."),
     # Agent's side (004)
     "A1": partial("Addresses only. The sources come later."),

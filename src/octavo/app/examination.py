@@ -14,13 +14,13 @@ from typing import Literal
 
 from octavo.app import landlock, wall
 from octavo.config.load import Loaded, state_directory
-from octavo.config.model import FileOptions
+from octavo.config.model import FileOptions, GitOptions
 from octavo.core.clock import SystemClock, iso
 from octavo.sources.file.examine import confinement, has_tmpfile, inotify_limit
 
 LEAST_PYTHON = (3, 11)
 MANY_FOLDERS = 100_000  # where counting ends
-EXTRAS = {"pdf": "pypdfium2", "sheets": "python_calamine", "images": "PIL"}
+EXTRAS = {"pdf": "pypdfium2", "sheets": "python_calamine", "images": "PIL", "git": "pygit2"}
 BEGINNING = 1_735_689_600  # of 2025: no clock that is right shows less
 
 # ok; less: it works, but something is slower or missing; problem: something needed does not work
@@ -47,6 +47,7 @@ def examine(loaded: Loaded) -> Iterator[Finding]:
         for root in source.roots
     ]
     yield from (_root(path) for path, _ in roots)
+    yield from (_root(one.path) for one in loaded.config.sources.values() if isinstance(one, GitOptions))
     yield from (_tmpfile(path) for path, write in roots if write)
     if roots and sys.platform == "linux":
         yield from _inotify([path for path, _ in roots])

@@ -9,7 +9,7 @@ from typing import Any
 from octavo.app.catalogs import Catalogs, catalogs
 from octavo.app.narrowing import WHOLE, Narrowing
 from octavo.config.load import Loaded, prompt_directories
-from octavo.config.model import Config, FileOptions, MemoryOptions, ResourceWords
+from octavo.config.model import Config, FileOptions, GitOptions, MemoryOptions, ResourceWords
 from octavo.config.words import RESERVED_SCHEMES
 from octavo.core.errors import InvalidParams
 from octavo.core.model import Entry, Template
@@ -33,6 +33,8 @@ def configured(
     for name, options in loaded.config.sources.items():
         if isinstance(options, FileOptions):
             made[name] = _file(name, options, loaded, state, narrowing)
+        elif isinstance(options, GitOptions):
+            made[name] = _git(name, options, state, narrowing)
         elif isinstance(options, MemoryOptions):
             made[name] = _memory(options, state)
     over_stores = catalogs(loaded.config, made)
@@ -84,6 +86,22 @@ def _file(name: str, options: FileOptions, loaded: Loaded, state: StateDirectory
     )
 
 
+def _git(name: str, options: GitOptions, state: StateDirectory, narrowing: Narrowing) -> Source:
+    from octavo.sources.git import GitSource  # here: most servers have none, and start sooner
+
+    return GitSource(
+        options.path,
+        branch=options.branch,
+        secret=state.key("etag"),
+        extensions=options.extensions,
+        only=narrowing.extensions,
+        hidden=(*CREDENTIALS, *options.hide),
+        encodings=options.encodings,
+        owner=options.owner,
+        name=name,
+    )
+
+
 def _memory(options: MemoryOptions, state: StateDirectory) -> Source:
     entries = {
         path: MemoryEntry(
@@ -122,7 +140,8 @@ def with_plugins(
 
 
 def ttl_of(config: Config, scheme: str) -> float:
-    return next((o.cache.ttl for o in config.sources.values() if o.expose and o.scheme == scheme), 0.0)
+    served = (one for one in config.sources.values() if one.expose and not isinstance(one, GitOptions))
+    return next((one.cache.ttl for one in served if one.scheme == scheme), 0.0)
 
 
 def templates_of(config: Config) -> list[Template]:

@@ -15,7 +15,7 @@ import octavo
 from octavo.app import landlock
 from octavo.app.landlock import EXECUTE, READ, READ_FILE, WRITE, WRITE_FILE, Grant
 from octavo.config.load import Loaded, prompt_directories
-from octavo.config.model import FileOptions
+from octavo.config.model import FileOptions, GitOptions
 from octavo.core.errors import InvalidParams, SourceUnavailable
 from octavo.stores.state import StateDirectory
 
@@ -102,6 +102,8 @@ def _needed(loaded: Loaded) -> Iterator[Grant]:
     for source in loaded.config.sources.values():
         if isinstance(source, FileOptions):
             yield from (Grant(str(root.path), WRITE if source.write else READ) for root in source.roots)
+        elif isinstance(source, GitOptions):
+            yield Grant(str(source.path), READ)
     yield from (Grant(str(folder), READ) for folder in prompt_directories(loaded))
     yield from (Grant(str(plugin.path.parent), READ) for plugin in loaded.config.plugins if plugin.path is not None)
     yield from (Grant(str(file), READ) for file in loaded.secret_files)

@@ -106,9 +106,11 @@ def _facts(found: Loaded) -> dict[str, Any]:
 
 
 def _serves(source: Any) -> list[str]:
-    """Folders of a file source, addresses of a memory source, the store of a catalog."""
+    """Folders of a file source, the branch of a repository, addresses of a memory source, the store of a catalog."""
     if source.kind == "file":
         return [str(root.path) for root in source.roots]
+    if source.kind == "git":
+        return [f"{source.path}, branch {source.branch or 'of HEAD'}"]
     if source.kind != "memory":
         return [f"{source.store}/{source.path}".rstrip("/")]
     return [f"{source.scheme}://{path}" for path in (*source.resources, *source.templates)]

@@ -9,11 +9,21 @@ import os
 import stat
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from importlib.util import find_spec
 from pathlib import Path
 from types import MappingProxyType
 from typing import NamedTuple
 
-from octavo.config.model import CatalogKinds, Config, FileOptions, FileTemplate, MemoryOptions, OverStore, Rule
+from octavo.config.model import (
+    CatalogKinds,
+    Config,
+    FileOptions,
+    FileTemplate,
+    GitOptions,
+    MemoryOptions,
+    OverStore,
+    Rule,
+)
 from octavo.config.problems import KeyPath, dotted
 from octavo.config.words import RESERVED_SCHEMES, variables
 from octavo.core.glob import Glob
@@ -63,6 +73,15 @@ def _roots_exist(site: Site) -> Iterator[Finding]:
         fault = _not_a_folder(folder)
         if fault:
             yield Finding(path, fault, "paths are relative to the configuration file")
+
+
+def _git_can_be_read(site: Site) -> Iterator[Finding]:
+    for name, source in _repositories(site.config):
+        if find_spec("pygit2") is None:
+            hint = "install it with: pip install 'octavo[git]'"
+            yield Finding(("sources", name, "kind"), "kind: git needs pygit2, which is not installed", hint)
+        if fault := _not_a_folder(source.path):
+            yield Finding(("sources", name, "path"), fault, "paths are relative to the configuration file")
 
 
 def _roots_lie_apart(site: Site) -> Iterator[Finding]:
@@ -126,10 +145,14 @@ def _stores_are_stores(site: Site) -> Iterator[Finding]:
         if store is None:
             if "sources" not in site.kept.broken:
                 stores = [other for other, one in site.config.sources.items() if not isinstance(one, OverStore)]
-                hint = f"there is {', '.join(stores)}" if stores else "add a source of kind: file with expose: false"
+                hint = (
+                    f"there is {', '.join(stores)}"
+                    if stores
+                    else "add a source of kind: file or git with expose: false"
+                )
                 yield Finding(path, f"there is no source {source.store}", hint)
         elif isinstance(store, OverStore):
-            yield Finding(path, f"{source.store} is a catalog itself; a store is a source of kind: file")
+            yield Finding(path, f"{source.store} is a catalog itself; a store is a source of kind: file or git")
         elif store.expose:
             message = f"{source.store} is exposed by itself: the same files would have two addresses"
             yield Finding(path, message, f"give {source.store} expose: false")
@@ -275,6 +298,7 @@ def _something_is_served(site: Site) -> Iterator[Finding]:
 
 LOOKS: tuple[Callable[[Site], Iterator[Finding]], ...] = (
     _roots_exist,
+    _git_can_be_read,
     _roots_lie_apart,
     _public_prefixes_lie_apart,
     _schemes_are_unique,
@@ -298,6 +322,12 @@ def _file_sources(config: Config) -> Iterator[tuple[str, FileOptions]]:
             yield name, source
 
 
+def _repositories(config: Config) -> Iterator[tuple[str, GitOptions]]:
+    for name, source in config.sources.items():
+        if isinstance(source, GitOptions):
+            yield name, source
+
+
 def _catalogs(config: Config) -> Iterator[tuple[str, CatalogKinds]]:
     for name, source in config.sources.items():
         if isinstance(source, OverStore):
@@ -316,6 +346,9 @@ def _catalog_folders(config: Config) -> Iterator[tuple[KeyPath, Path]]:
         if isinstance(store, FileOptions):
             for root in store.roots:
                 yield ("sources", name, "path"), root.path / source.path
+        elif isinstance(store, GitOptions):  # what is committed stands in the work tree too, if there is one
+            folder = store.path / source.path
+            yield ("sources", name, "path"), folder if folder.is_dir() else store.path
 
 
 def _store_of(config: Config, name: str) -> str | None:

@@ -228,6 +228,47 @@ class MemoryOptions(Strict):
     cache: Cache = Field(default_factory=Cache, description="How long copies are kept.")
 
 
+def _check_branch(branch: str) -> str:
+    from octavo.sources.git.refs import is_branch  # here: few configurations have one
+
+    if not is_branch(branch):
+        raise ValueError("is no name that a branch can have; write it without refs/heads/")
+    return branch
+
+
+class GitOptions(Strict):
+    """A branch of a git repository on this machine, as a store for catalogs."""
+
+    kind: Literal["git"] = Field(description="A branch of a git repository on this machine, as a store for catalogs.")
+    path: FilePath = Field(description="A clone or a bare repository. Relative paths begin at the folder of this file.")
+    branch: Annotated[str, AfterValidator(_check_branch)] | None = Field(
+        default=None, description="The branch that is served, such as main. Not given: the one that HEAD names."
+    )
+    extensions: tuple[Extension, ...] = Field(default=(), description="Suffixes that may be served, as for files.")
+    hide: tuple[NamePattern, ...] = Field(
+        default=(), description="Names that are never served, with * for any part, beside the built-in ones."
+    )
+    encodings: tuple[Encoding, ...] = Field(
+        default=(), description="Encodings that a text is likely to be in if it is not in UTF-8, as for files."
+    )
+    owner: Literal["self", "any"] = Field(
+        default="self",
+        description="Whose the repository may be: of the user that runs Octavo, or of root; or anybody's.",
+    )
+    expose: Flag = Field(default=False, description="Only false: a repository has no addresses of its own.")
+
+    @property
+    def scheme(self) -> str:
+        return "git"
+
+    @field_validator("expose")
+    @classmethod
+    def _is_a_store(cls, expose: bool) -> bool:
+        if expose:
+            raise ValueError("must be false: a git repository is a store; serve what is in it with catalogs over it")
+        return expose
+
+
 def _check_folder(folder: str) -> str:
     if folder.startswith("/"):
         raise ValueError("must be relative to the roots of the store")
@@ -328,7 +369,9 @@ class CatalogOptions(OverStore):
 
 
 CatalogKinds: TypeAlias = SopOptions | DocOptions | SkillOptions | AgentOptions | OrgOptions | CatalogOptions
-SourceOptions: TypeAlias = Annotated[FileOptions | MemoryOptions | CatalogKinds, Field(discriminator="kind")]
+SourceOptions: TypeAlias = Annotated[
+    FileOptions | GitOptions | MemoryOptions | CatalogKinds, Field(discriminator="kind")
+]
 
 
 def _check_digest(digest: str) -> str:

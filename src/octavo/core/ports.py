@@ -227,6 +227,16 @@ class Recalls(Protocol):
 
 
 @runtime_checkable
+class Remembers(Protocol):
+    """Some sources know what a resource was before."""
+
+    async def past(self, ref: Ref, *, limit: int) -> Sequence[Entry]:
+        """What it is and what it was, newest first, as far back as there was time to look. Each entry has an address
+        at which that content can be read, and which without its parameters is where the resource stood then."""
+        ...
+
+
+@runtime_checkable
 class Offers(Protocol):
     """Templates beyond the listed entries."""
 

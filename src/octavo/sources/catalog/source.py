@@ -28,6 +28,7 @@ from octavo.sources.catalog.model import compile_model
 from octavo.sources.catalog.problems import Problem
 from octavo.sources.catalog.store import Store, not_found
 from octavo.sources.catalog.templates import shapes_of, templates
+from octavo.sources.catalog.versions import Versions
 from octavo.sources.catalog.watch import Follower
 
 MAX_VALUES: Final = 100
@@ -57,6 +58,7 @@ class CatalogSource:
         self._store = Store(store, declaration.path if path is None else path, self.scheme)
         cards = Cards(declaration, compile_model(declaration.schema), self._store.folder)
         self._index = Index(declaration, self._store, cards)
+        self._versions = Versions(self._index, self._store, cards)
         self._follower = Follower(self._index, self._store, clock or SystemClock())
         self._handbook = handbook or Handbook()
         self._handbook.join(self)
@@ -103,8 +105,8 @@ class CatalogSource:
     async def stat(self, ref: Ref) -> Entry:
         version = ref.param("version")
         if version is not None and len(ref.params) == 1:
-            card = await self._version(ref, version)
-            return views.at(card.entry, ref)
+            found = await self._versions.find(ref, version)
+            return views.at(found.entry, ref) if isinstance(found, Card) else await self._versions.entry(found, ref)
         if ref.params:
             return (await self.read(ref, max_bytes=1 << 62)).entry
         try:
@@ -127,8 +129,10 @@ class CatalogSource:
             content = await self._store.read(card.place, ref, max_bytes, part)
             return replace(content, entry=views.at(self._index.of_part(card, content.entry), ref))
         if version is not None and len(ref.params) == 1:
-            card = await self._version(ref, version)
-            content = await self._file(card.ref, max_bytes, version if card.ref == ref else "")
+            found = await self._versions.find(ref, version)
+            if not isinstance(found, Card):
+                return await self._versions.read(found, ref, max_bytes)
+            content = await self._file(found.ref, max_bytes, version if found.ref == ref else "")
             return Content(entry=views.at(content.entry, ref), body=content.body, etag=content.etag)
         if view is not None and len(ref.params) == 1:
             return _within(await self._view(ref, view), ref, max_bytes)
@@ -218,16 +222,6 @@ class CatalogSource:
             card = self._index.of_content(ref, place, shape, content.entry, content.body)
             return Content(entry=card.entry, body=content.body, etag=content.etag)
         raise not_found(ref)
-
-    async def _version(self, ref: Ref, version: str) -> Card:
-        """Of the file whose name tells the version, as `expense@1.1.0.md` does; else of the current one, if it fits."""
-        try:
-            return await self._index.card(ref, version)
-        except (NotFound, InvalidParams):  # InvalidParams: a version that can stand in no name
-            current = await self._index.card(ref.bare)
-            if current.words("version") != [version]:
-                raise not_found(ref) from None
-            return current
 
     async def _view(self, ref: Ref, view: str) -> Content:
         if view not in self.declaration.views:

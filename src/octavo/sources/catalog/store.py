@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Awaitable
+from collections.abc import AsyncIterator, Awaitable, Sequence
 from typing import Final, NamedTuple, TypeVar
 
 from octavo.core.errors import Conflict, Forbidden, InvalidParams, NotFound, OctavoError, SourceUnavailable, TooLarge
 from octavo.core.model import Change, Content, Entry, Page
-from octavo.core.ports import Arms, Recalls, Source, Stamps, Watches
+from octavo.core.ports import Arms, Recalls, Remembers, Source, Stamps, Watches
 from octavo.core.ref import Ref
 from octavo.sources.catalog.declaration import Segments, Shape
 
@@ -57,31 +57,44 @@ class Store:
                 return
 
     async def stat(self, place: Segments, ref: Ref) -> Entry:
-        return await self._asked(self.source.stat(self._ref(place)), Entry, ref)
+        return await self._stat(self._ref(place), ref)
 
     async def read(self, place: Segments, ref: Ref, max_bytes: int, part: str = "") -> Content:
         """`part` are bytes, such as 0-65535. Raises InvalidParams where the store gives no parts."""
-        asked = self._ref(place)._replace(params=(("range", part),)) if part else self._ref(place)
+        return await self.read_at(self._ref(place), ref, max_bytes, part)
+
+    async def read_at(self, at: Ref, ref: Ref, max_bytes: int, part: str = "") -> Content:
+        """By an address of the store, such as the entries of `past` have."""
+        asked = at._replace(params=(*at.params, ("range", part))) if part else at
         return await self._asked(self.source.read(asked, max_bytes=max_bytes), Content, ref)
+
+    async def past(self, place: Segments, ref: Ref, limit: int) -> Sequence[Entry]:
+        """What a file was, newest first; nothing where the store does not remember."""
+        if not isinstance(self.source, Remembers):
+            return ()
+        return await self._asked(self.source.past(self._ref(place), limit=limit), list, ref)
 
     async def head(self, place: Segments, ref: Ref, shape: Shape, size: int | None) -> Head:
         """As much of a file as its front matter needs. A file that cannot be read as text is a fault, no error."""
+        return await self.head_at(self._ref(place), ref, shape, size)
+
+    async def head_at(self, at: Ref, ref: Ref, shape: Shape, size: int | None) -> Head:
         limit = WHOLE if shape.form == "yaml" else HEAD
         if size is None or size <= limit or shape.form == "yaml":
             try:
-                return _head(await self.read(place, ref, limit), whole=True)
+                return _head(await self.read_at(at, ref, limit), whole=True)
             except TooLarge:
                 if shape.form == "yaml":
                     fault = f"is larger than {WHOLE} bytes, too large for a definition"
-                    return Head(await self.stat(place, ref), None, False, fault)
+                    return Head(await self._stat(at, ref), None, False, fault)
         try:
-            return _head(await self.read(place, ref, HEAD, f"0-{HEAD - 1}"), whole=False)
+            return _head(await self.read_at(at, ref, HEAD, f"0-{HEAD - 1}"), whole=False)
         except InvalidParams:
             pass  # a store without ranges
         try:
-            return _head(await self.read(place, ref, 4 * WHOLE), whole=True)
+            return _head(await self.read_at(at, ref, 4 * WHOLE), whole=True)
         except TooLarge:
-            return Head(await self.stat(place, ref), None, False, "is too large for its front matter to be read")
+            return Head(await self._stat(at, ref), None, False, "is too large for its front matter to be read")
 
     def stamp(self, place: Segments, op: str, moment: int = 0) -> object | None:
         if not isinstance(self.source, Stamps):
@@ -107,6 +120,9 @@ class Store:
 
     def _ref(self, place: Segments) -> Ref:
         return Ref.of(self._root.scheme, (*self._root.segments, *place)) if place else self._root
+
+    async def _stat(self, at: Ref, ref: Ref) -> Entry:
+        return await self._asked(self.source.stat(at), Entry, ref)
 
     async def _asked(self, work: Awaitable[object], kind: type[T], ref: Ref) -> T:
         try:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import suppress
+from dataclasses import replace
+from functools import partial
 from typing import TypeAlias
 
 from octavo.core.clock import Clock
@@ -80,10 +82,25 @@ class Follower:
                 await close()
 
     async def _tell(self, change: Change) -> None:
-        place = self._store.within(change.ref)
+        """What was renamed is looked at where it was and where it is: one end may be no file of the catalog."""
+        gone = None if change.source is None else await self._difference(change.source)
+        came = await self._difference(change.ref)
+        if gone is not None and came is not None and gone.kind == "deleted" and came.kind == "created":
+            told = [replace(came, kind="renamed", source=gone.ref, old=gone.old)]
+        else:
+            told = [one for one in (gone, came) if one is not None]
+        for one in told:
+            for queue, scope in self._watchers.items():
+                part = one.part(partial(_stands_in, scope.bare))
+                if part is not None:
+                    queue.put_nowait(part)
+
+    async def _difference(self, at: Ref) -> Change | None:
+        """Between what was told last of a file and what it is; None for no file of the catalog, or an old version."""
+        place = self._store.within(at)
         located = None if place is None else self._index.locate(place)
-        if located is None or located[2]:  # no file of the catalog, or an old version
-            return
+        if located is None or located[2]:
+            return None
         ref = located[0]
         old = self._told.get(ref)
         try:
@@ -91,19 +108,20 @@ class Follower:
         except NotFound:
             new = None
         if old == new:
-            return
+            return None
         if new is None:
             del self._told[ref]
         else:
             self._told[ref] = new
         kind: ChangeKind = "updated" if old and new else "created" if new else "deleted"
-        told = Change(kind=kind, ref=ref, at=self._clock.wall(), old=old, new=new)
-        for queue, scope in self._watchers.items():
-            if ref.within(scope.bare):
-                queue.put_nowait(told)
+        return Change(kind=kind, ref=ref, at=self._clock.wall(), old=old, new=new)
 
     def _end(self, error: OctavoError | None) -> None:
         """Whoever watches is told, and watches again."""
         self._task = None
         for queue in self._watchers:
             queue.put_nowait(error or SourceUnavailable("The watch of the store has ended"))
+
+
+def _stands_in(scope: Ref, ref: Ref, _: Entry | None) -> bool:
+    return ref.within(scope)

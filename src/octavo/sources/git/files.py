@@ -1,0 +1,177 @@
+"""The files of one branch: the blocking half of the source. Runs in threads, each with objects of its own."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Sequence
+from itertools import islice
+from typing import Final
+
+from octavo.core.errors import InvalidParams, SourceUnavailable, TooLarge
+from octavo.core.model import Change, ChangeKind, Content, Entry, Page
+from octavo.core.ref import Ref
+from octavo.sources.file.addresses import Where
+from octavo.sources.file.faults import not_found
+from octavo.sources.file.forest import Place
+from octavo.sources.file.mime import mime_type
+from octavo.sources.file.names import Rules
+from octavo.sources.file.pages import opened, sealed
+from octavo.sources.file.parts import DOCUMENT_BYTES, parse_range
+from octavo.sources.file.text import cut_at_characters, decode
+from octavo.sources.git.history import State, Walk
+from octavo.sources.git.kept import Kept
+from octavo.sources.git.objects import ID_BYTES, Id
+from octavo.sources.git.refs import Names
+from octavo.sources.git.repository import Repository
+from octavo.sources.git.trees import MAX_FILES, Difference, Trees
+
+_AROUND: Final = 8192  # bytes beside a range, more than any secret is long
+_LONGEST_PAGE: Final = 10_000
+_KEPT_BYTES: Final = 16 << 20  # of contents
+_KEPT_STATES: Final = 20_000
+_SMALLEST: Final = 256  # bytes that a content counts for
+
+
+class Files:
+    """Versions and etags are made of the ids of blobs, with a key: an id is a plain hash of a content, and would be a
+    way to guess what was redacted in it."""
+
+    def __init__(
+        self, repository: Repository, rules: Rules, scheme: str, *, secret: bytes, encodings: Sequence[str]
+    ) -> None:
+        self._repository, self._rules, self._scheme = repository, rules, scheme
+        self._key = hashlib.blake2b(secret, digest_size=32, person=b"octavo-git").digest()
+        self._encodings = encodings
+        self._trees = Trees(rules)
+        self._examined = b""
+        self._contents: Kept[tuple[Id, str], tuple[str | bytes, str]] = Kept(_KEPT_BYTES)
+        self._pasts: Kept[tuple[Id, Names, int], Sequence[State]] = Kept(_KEPT_STATES)
+
+    def tip(self) -> Id:
+        """Looks where the branch is now."""
+        tip = self._repository.tip()
+        if tip != self._examined:
+            self._repository.refuse_links()
+            self._examined = tip
+        return tip
+
+    def page(self, scope: Ref, cursor: str | None, limit: int, stop: Callable[[], bool]) -> Page[Entry]:
+        names, objects = scope.segments, self._repository.objects
+        after = () if cursor is None else opened(cursor, Where(names, (0,))).names
+        limit = min(limit, _LONGEST_PAGE)
+        found: list[tuple[Names, Id]] = []
+        for file in islice(self._trees.files(objects, self._tree(), names, after), limit + 1):
+            found.append(file)
+            if stop():
+                break
+        entries = tuple(self._entry(Ref(self._scheme, file), id) for file, id in found[:limit])
+        return Page(entries, sealed(Place(found[limit - 1][0], 0)) if len(found) > limit else None)
+
+    def stat(self, ref: Ref) -> Entry:
+        return self._entry(ref.bare, self._find(ref))
+
+    def read(self, ref: Ref, max_bytes: int) -> Content:
+        id = self._find(ref)
+        entry, part = self._entry(ref.bare, id), ref.param("range")
+        size = self._repository.objects.size(id)
+        if part is not None:
+            begin, length = parse_range(ref, part, max_bytes)
+            return self._part(ref, entry, id, begin, length)
+        _refuse_larger(ref, size, min(max_bytes, DOCUMENT_BYTES))
+        kept = self._contents.get((id, entry.mime_type))
+        if kept is None:
+            raw = self._repository.objects.read(id, "blob")
+            found = decode(raw, entry.mime_type, order=self._encodings)
+            kept = (raw, "") if found is None else (found.text, "" if found.encoding == "utf-8" else found.encoding)
+            self._contents.put((id, entry.mime_type), kept, max(size, _SMALLEST))
+        return Content(entry=entry, body=kept[0], etag=self._digest(b"etag", id), encoding=kept[1])
+
+    def past(self, ref: Ref, limit: int, *, cancelled: Callable[[], bool], late: Callable[[], bool]) -> list[Entry]:
+        names, tip, objects = ref.segments, self.tip(), self._repository.objects
+        states = self._pasts.get((tip, names, limit))
+        if states is None:
+            states = Walk(objects, self._trees, limit, lambda: cancelled() or late()).past(tip, names)
+            if not cancelled():
+                self._pasts.put((tip, names, limit), states, 1 + len(states))
+        entries: list[Entry] = []
+        for state in states:
+            if self._rules.verdict(state.names) != "served":
+                break  # what it was called then is not served, nor what it was before
+            at = Ref(self._scheme, state.names, (("commit", state.commit.hex()),))
+            entries.append(self._entry(at, state.id, state.time))
+        return entries
+
+    def told(self, old: Id, new: Id, at: float) -> list[Change]:
+        """A file that is gone, and one that has come with the same content, were one that was renamed."""
+        objects = self._repository.objects
+        trees = [objects.commit(commit).tree for commit in (old, new)]
+        found = [*islice(self._trees.differences(objects, trees[0], trees[1]), MAX_FILES)]
+        gone = {one.was: one for one in found if one.now is None}
+        renamed: dict[Names, Difference] = {}
+        for one in found:
+            if one.was is None and (origin := gone.pop(one.now, None)) is not None:
+                renamed[one.names] = origin
+        moved = {origin.names for origin in renamed.values()}
+        changes = [self._change(one, renamed.get(one.names), at) for one in found if one.names not in moved]
+        # What goes away makes room for what comes.
+        return sorted(changes, key=lambda change: change.kind not in ("deleted", "renamed"))
+
+    def _change(self, one: Difference, origin: Difference | None, at: float) -> Change:
+        ref = Ref(self._scheme, one.names)
+        new = None if one.now is None else self._entry(ref, one.now)
+        if origin is not None and origin.was is not None:
+            source = Ref(self._scheme, origin.names)
+            old = self._entry(source, origin.was)
+            return Change(kind="renamed", ref=ref, source=source, at=at, old=old, new=new)
+        before = None if one.was is None else self._entry(ref, one.was)
+        kind: ChangeKind = "deleted" if new is None else "created" if before is None else "updated"
+        return Change(kind=kind, ref=ref, at=at, old=before, new=new)
+
+    def _find(self, ref: Ref) -> Id:
+        """The blob at an address, now or at the commit that it names. Raises NotFound."""
+        commit = ref.param("commit")
+        objects = self._repository.objects
+        tree = self._tree() if commit is None else objects.commit(_commit(ref, commit)).tree
+        found = self._trees.find(objects, tree, ref.segments)
+        if found is None or found.folder:
+            raise not_found(ref)
+        return found.id
+
+    def _tree(self) -> Id:
+        return self._repository.objects.commit(self.tip()).tree
+
+    def _part(self, ref: Ref, entry: Entry, id: Id, begin: int, length: int) -> Content:
+        _refuse_larger(ref, self._repository.objects.size(id), DOCUMENT_BYTES)
+        start = max(0, begin - _AROUND)
+        raw = self._repository.objects.read(id, "blob")[start : begin + length + _AROUND]
+        before, body, after = cut_at_characters(raw, begin - start, length, entry.mime_type, self._encodings)
+        return Content(entry=entry, body=body, memo={"around": (before, after)})
+
+    def _entry(self, ref: Ref, id: Id, modified: float | None = None) -> Entry:
+        try:
+            size: int | None = self._repository.objects.size(id)
+        except SourceUnavailable:  # a partial clone lacks it; whoever reads it is told
+            size = None
+        name = ref.name
+        return Entry(
+            ref=ref, name=name, mime_type=mime_type(name), version=self._digest(b"version", id), size=size,
+            modified=modified,
+        )  # fmt: skip
+
+    def _digest(self, what: bytes, id: Id) -> str:
+        return hashlib.blake2b(what + id, key=self._key, digest_size=8).hexdigest()
+
+
+def _commit(ref: Ref, text: str) -> Id:
+    try:
+        id = bytes.fromhex(text)
+    except ValueError:
+        id = b""
+    if len(id) != ID_BYTES:
+        raise InvalidParams("The parameter commit is the whole id of a commit", uri=str(ref))
+    return id
+
+
+def _refuse_larger(ref: Ref, size: int, limit: int) -> None:
+    if size > limit:
+        raise TooLarge(f"{ref} has {size} bytes, the limit is {limit}", uri=str(ref), size=size, limit=limit)

@@ -1,0 +1,150 @@
+"""Commits, trees and blobs by id. Of git's library only the object database is used, over one folder.
+
+A repository can bring a configuration, hooks, filters, attributes, alternates and references that lead elsewhere. None
+of them is ever looked at here: what they would make git do cannot happen.
+"""
+
+from __future__ import annotations
+
+import stat
+from importlib import import_module
+from pathlib import Path
+from types import ModuleType
+from typing import Any, Final, Literal, NamedTuple, TypeAlias
+
+from octavo.core.errors import SourceUnavailable
+from octavo.sources.file.confine import Root
+
+Id: TypeAlias = bytes
+Kind: TypeAlias = Literal["commit", "tree", "blob"]
+
+ID_BYTES: Final = 20
+_END_OF_TIME: Final = 253_402_300_799  # the last second of the year 9999: more can be no date
+_NUMBERS: Final[dict[Kind, int]] = {"commit": 1, "tree": 2, "blob": 3}
+_LARGEST: Final[dict[Kind, int]] = {"commit": 1 << 20, "tree": 32 << 20, "blob": 64 << 20}
+
+
+class Commit(NamedTuple):
+    tree: Id
+    parents: tuple[Id, ...]
+    time: float  # seconds since 1970, as its committer said
+
+
+class TreeItem(NamedTuple):
+    mode: bytes
+    name: bytes
+    id: Id
+
+
+class Objects:
+    """For one thread: the library's objects are not for several. Every method raises SourceUnavailable for an object
+    that is missing, damaged, of another kind or larger than anything of its kind should be."""
+
+    def __init__(self, root: Root, git_dir: Path) -> None:
+        """`root` is the opened `git_dir`."""
+        git: Any = library()
+        self._root = root
+        self._id, self._errors = git.Oid, (git.GitError, KeyError, ValueError, OSError)
+        # An empty database with two backends: one that is opened as a whole would follow alternates.
+        self._database = git.Odb()
+        objects = str(git_dir / "objects")
+        try:
+            self._database.add_backend(git.OdbBackendPack(objects), 1)
+            self._database.add_backend(git.OdbBackendLoose(objects, 0, False), 2)
+        except self._errors:
+            raise SourceUnavailable("The objects of the repository cannot be opened") from None
+
+    def commit(self, id: Id) -> Commit:
+        tree, parents, time = b"", list[Id](), 0.0
+        header, _, _ = self.read(id, "commit").partition(b"\n\n")
+        try:
+            for line in header.split(b"\n"):
+                key, _, value = line.partition(b" ")
+                if key == b"tree" and not tree:
+                    tree = _id(value)
+                elif key == b"parent":
+                    parents.append(_id(value))
+                elif key == b"committer":
+                    time = float(min(max(int(value.rsplit(b" ", 2)[1]), 0), _END_OF_TIME))
+        except (ValueError, IndexError, OverflowError):
+            raise _damaged() from None
+        if not tree:
+            raise _damaged()
+        return Commit(tree, tuple(parents), time)
+
+    def tree(self, id: Id) -> list[TreeItem]:
+        data, at = self.read(id, "tree"), 0
+        items: list[TreeItem] = []
+        try:
+            while at < len(data):
+                space = data.index(b" ", at)
+                end = data.index(b"\0", space)
+                item = TreeItem(data[at:space], data[space + 1 : end], data[end + 1 : end + 1 + ID_BYTES])
+                at = end + 1 + ID_BYTES
+                items.append(item)
+        except ValueError:
+            raise _damaged() from None
+        if at > len(data):
+            raise _damaged()
+        return items
+
+    def size(self, id: Id) -> int:
+        """Of a blob, without reading it."""
+        return self._header(id, "blob")
+
+    def read(self, id: Id, kind: Kind) -> bytes:
+        if self._header(id, kind) > _LARGEST[kind]:
+            raise SourceUnavailable(f"The repository has a {kind} that is too large to be read")
+        try:
+            found: int
+            data: bytes
+            found, data = self._database.read(self._id(raw=id))
+        except self._errors:
+            raise _damaged() from None
+        if found != _NUMBERS[kind]:
+            raise _damaged()
+        return data
+
+    def _header(self, id: Id, kind: Kind) -> int:
+        self._refuse_links(id)
+        try:
+            found: int
+            size: int
+            found, size = self._database.read_header(self._id(raw=id))
+        except self._errors:
+            raise _damaged() from None
+        if found != _NUMBERS[kind]:
+            raise _damaged()
+        return size
+
+    def _refuse_links(self, id: Id) -> None:
+        """An object in a file of its own must be in that file: a link could lead to objects of others, and opening a
+        FIFO would wait for ever. One that is not there stands in a pack; those are looked at by `Repository`."""
+        name = id.hex()
+        try:
+            mode = self._root.stat(("objects", name[:2], name[2:])).st_mode
+        except FileNotFoundError:
+            return
+        except OSError:
+            raise _damaged() from None
+        if not stat.S_ISREG(mode):
+            raise _damaged()
+
+
+def library() -> ModuleType:
+    """Raises SourceUnavailable where it is not installed, and says what to do."""
+    try:
+        return import_module("pygit2")  # an extra, and few servers need it
+    except ImportError:
+        raise SourceUnavailable("A git repository needs pygit2: pip install 'octavo[git]'") from None
+
+
+def _id(text: bytes) -> Id:
+    id = bytes.fromhex(text.decode("ascii"))
+    if len(id) != ID_BYTES:
+        raise ValueError
+    return id
+
+
+def _damaged() -> SourceUnavailable:
+    return SourceUnavailable("An object of the repository is missing or damaged; git fsck tells which")

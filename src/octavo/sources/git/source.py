@@ -1,0 +1,210 @@
+"""A branch of a git repository as a source: the asynchronous half."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import AsyncIterator, Callable, Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from pathlib import Path
+from types import TracebackType
+from typing import Final, TypeVar
+
+from octavo.core.clock import Clock, SystemClock
+from octavo.core.errors import InvalidParams, OctavoError, SourceUnavailable
+from octavo.core.model import Change, Content, Entry, Page
+from octavo.core.ref import Ref
+from octavo.sources.file.faults import not_found
+from octavo.sources.file.hints import hints
+from octavo.sources.file.names import CREDENTIALS, Rules
+from octavo.sources.file.text import preferring
+from octavo.sources.git.files import Files
+from octavo.sources.git.history import MAX_SECONDS
+from octavo.sources.git.objects import Id
+from octavo.sources.git.repository import Owner, Repository
+from octavo.sources.git.watch import Watcher
+
+T = TypeVar("T")
+
+_THREADS: Final = 4
+_MOVES: Final = 64  # of the branch that are remembered
+_PARAMETERS: Final = ("commit", "range")
+
+
+class GitSource:
+    """Serves the regular files of a branch as they are committed; the work tree is not looked at.
+
+    `path` is a clone or a bare repository, `branch` None is the one that HEAD names. Nothing of the repository's own
+    configuration counts, nothing of it runs, links and submodules in its trees are not followed. `extensions`, `only`
+    and `hidden` are explained at `file.names.Rules`. `secret` keys versions and etags. `name` stands in errors.
+
+    A store for catalogs: `?commit=` reads any commit of the repository, so its addresses are not for callers.
+    """
+
+    def __init__(
+        self,
+        path: Path,
+        *,
+        secret: bytes,
+        branch: str | None = None,
+        extensions: Iterable[str] = (),
+        only: Iterable[str] | None = None,
+        hidden: Iterable[str] = CREDENTIALS,
+        encodings: Sequence[str] = (),
+        owner: Owner = "self",
+        scheme: str = "git",
+        name: str = "git",
+        clock: Clock | None = None,
+    ) -> None:
+        self.scheme = scheme
+        self._path, self._branch, self._owner, self._name = path, branch, owner, name
+        self._secret = secret
+        self._rules = Rules(extensions, hidden, only=only)
+        self._encodings = preferring(encodings)
+        self._clock = clock or SystemClock()
+        self._repository: Repository | None = None
+        self._files: Files | None = None
+        self._pool: ThreadPoolExecutor | None = None
+        self._watcher: Watcher | None = None
+        self._stamp: tuple[int, Id | None] = (0, None)
+        self._moves: dict[Id, tuple[Id, Sequence[Ref]]] = {}
+
+    def __repr__(self) -> str:
+        return f"GitSource({self.scheme}://, {self._name})"
+
+    async def __aenter__(self) -> GitSource:
+        """Raises SourceUnavailable for what is no repository, or has no such branch."""
+        try:
+            self._repository = Repository(self._path, self._branch, owner=self._owner, clock=self._clock)
+            self._pool = ThreadPoolExecutor(_THREADS, thread_name_prefix=f"octavo-{self.scheme}")
+            self._files = Files(
+                self._repository, self._rules, self.scheme, secret=self._secret, encodings=self._encodings
+            )
+            await self.tip()
+        except SourceUnavailable as error:
+            await self.__aexit__(None, None, None)
+            raise SourceUnavailable(f"The git repository of {self._name}: {error.message}") from None
+        self._watcher = Watcher(self, self._repository, hints([self._path]))
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        repository, pool, watcher = self._repository, self._pool, self._watcher
+        self._repository = self._files = self._pool = self._watcher = None
+        if watcher is not None:
+            watcher.close()
+        if pool is not None:
+            await asyncio.to_thread(pool.shutdown, cancel_futures=True)
+        if repository is not None:
+            repository.close()
+
+    async def list(self, scope: Ref, *, cursor: str | None, limit: int) -> Page[Entry]:
+        if limit < 1:
+            raise InvalidParams("A page holds at least one entry")
+        if scope.params:
+            raise _unknown(scope, scope.params[0][0])
+        if scope.scheme != self.scheme or scope.absolute:
+            return Page(())
+        stop = threading.Event()
+        try:
+            return await self._in_thread(lambda files: files.page(scope, cursor, limit, stop.is_set))
+        finally:
+            stop.set()  # a thread whose caller has gone away stops
+
+    async def stat(self, ref: Ref) -> Entry:
+        self._refuse(ref)
+        return await self._in_thread(lambda files: files.stat(ref))
+
+    async def read(self, ref: Ref, *, max_bytes: int) -> Content:
+        """`?range=0-65535` gives those bytes, `?commit=` the file as it was then."""
+        self._refuse(ref)
+        return await self._in_thread(lambda files: files.read(ref, max_bytes))
+
+    async def past(self, ref: Ref, *, limit: int) -> Sequence[Entry]:
+        self._refuse(ref)
+        stop, until = threading.Event(), self._clock.monotonic() + MAX_SECONDS
+        try:
+            work = partial(
+                Files.past, ref=ref, limit=limit, cancelled=stop.is_set, late=lambda: self._clock.monotonic() > until
+            )
+            return await self._in_thread(work)
+        finally:
+            stop.set()
+
+    def watch(self, scope: Ref) -> AsyncIterator[Change]:
+        if self._watcher is None:
+            raise _closed()
+        return self._watcher.watch(scope)
+
+    async def armed(self) -> None:
+        if self._watcher is not None:
+            await self._watcher.armed()
+
+    async def tip(self) -> Id:
+        return await self._in_thread(Files.tip)
+
+    async def told(self, old: Id, new: Id) -> Sequence[Change]:
+        changes = await self._in_thread(lambda files: files.told(old, new, self._clock.wall()))
+        if len(self._moves) >= _MOVES:
+            del self._moves[next(iter(self._moves))]
+        self._moves[old] = (new, [ref for one in changes for ref in (one.ref, one.source) if ref is not None])
+        return changes
+
+    def stamp(self, ref: Ref, op: str, moment: int = 0) -> object | None:
+        """The commit that the branch is at: a few looks at small files tell whether it is still that one."""
+        if self._repository is None:
+            return None
+        if not moment or self._stamp[0] != moment:
+            try:
+                self._stamp = (moment, self._repository.refs.commit(wait=False))
+            except (OSError, OctavoError):
+                return None
+        return self._stamp[1]
+
+    def changed_since(self, stamp: object) -> Sequence[Ref] | None:
+        """As far as the watch has followed the branch from there to the last stamp."""
+        refs: list[Ref] = []
+        at, now = stamp, self._stamp[1]
+        for _ in range(_MOVES):
+            if at == now:
+                return refs
+            move = self._moves.get(at) if isinstance(at, bytes) else None
+            if move is None:
+                return None
+            at = move[0]
+            refs += move[1]
+        return None
+
+    def _refuse(self, ref: Ref) -> None:
+        """By name alone, before anything is looked at."""
+        if ref.scheme != self.scheme or ref.absolute or not ref.segments:
+            raise not_found(ref)
+        for key, _ in ref.params:
+            if key not in _PARAMETERS:
+                raise _unknown(ref, key)
+        if self._rules.verdict(ref.segments) != "served":
+            raise not_found(ref)
+
+    async def _in_thread(self, work: Callable[[Files], T]) -> T:
+        files, pool = self._files, self._pool
+        if files is None or pool is None:
+            raise _closed()
+        try:
+            return await asyncio.get_running_loop().run_in_executor(pool, partial(work, files))
+        except OSError:
+            raise SourceUnavailable("The repository did not answer", retry_after=1.0) from None
+        except asyncio.CancelledError:
+            task = asyncio.current_task()
+            if self._files is None and task is not None and not task.cancelling():
+                raise _closed() from None  # nobody cancelled the caller: the work was, when the source closed
+            raise
+
+
+def _unknown(ref: Ref, key: str) -> InvalidParams:
+    return InvalidParams(f"Unknown query parameter: {key!r}", uri=str(ref))
+
+
+def _closed() -> SourceUnavailable:
+    return SourceUnavailable("The source is not open")

@@ -1,0 +1,135 @@
+"""A branch that moves, told as changes of files. The kernel says when to look; a look now and then is the promise."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import suppress
+from typing import Final, Protocol, TypeAlias
+
+from octavo.core.errors import OctavoError, SourceUnavailable
+from octavo.core.model import Change
+from octavo.core.ref import Ref
+from octavo.sources.file.hints import Batch, Hints
+from octavo.sources.git.objects import Id
+from octavo.sources.git.repository import Repository
+
+log = logging.getLogger(__name__)
+
+POLL_SECONDS: Final = 2.0
+_News: TypeAlias = Change | OctavoError  # an error is the last thing that a watch hears
+
+
+class Tells(Protocol):
+    """The source, as its watch sees it."""
+
+    async def tip(self) -> Id: ...
+    async def told(self, old: Id, new: Id) -> Sequence[Change]: ...
+
+
+class Watcher:
+    """One for all who watch: at work while somebody does. A branch that is gone is not the end of its files: nothing
+    is told until it is there again, and then what is different from before."""
+
+    def __init__(self, source: Tells, repository: Repository, hints: Callable[[], Hints]) -> None:
+        self._source, self._repository, self._make = source, repository, hints
+        self._watchers: dict[asyncio.Queue[_News], Ref] = {}
+        self._task: asyncio.Task[None] | None = None
+        self._begun = asyncio.Event()
+        self._news = asyncio.Event()
+
+    async def watch(self, scope: Ref) -> AsyncIterator[Change]:
+        queue: asyncio.Queue[_News] = asyncio.Queue()
+        self._watchers[queue] = scope
+        if self._task is None:
+            self._begun = asyncio.Event()
+            self._task = asyncio.create_task(self._follow(self._begun))
+        try:
+            while True:
+                news = await queue.get()
+                if isinstance(news, OctavoError):
+                    raise news
+                yield news
+        finally:
+            del self._watchers[queue]
+            if not self._watchers:
+                self._stop()
+
+    async def armed(self) -> None:
+        if self._task is not None:
+            await self._begun.wait()
+
+    def close(self) -> None:
+        self._stop()
+        self._end(SourceUnavailable("The source is not open"))
+
+    def _stop(self) -> None:
+        if self._task is not None:
+            self._task.cancel()
+            self._task = None
+
+    def _end(self, error: OctavoError) -> None:
+        for queue in self._watchers:
+            queue.put_nowait(error)
+
+    async def _follow(self, begun: asyncio.Event) -> None:
+        hints = self._make()
+        hints.listen(lambda: self._wake(hints))
+        try:
+            self._listen(hints)
+            known = await self._tip()
+            begun.set()
+            while True:
+                with suppress(TimeoutError):
+                    await asyncio.wait_for(self._news.wait(), POLL_SECONDS)
+                self._news.clear()
+                self._listen(hints)
+                known = await self._look(known)
+        except OctavoError as error:
+            log.warning("What has changed on a branch cannot be told: %s", error)
+            self._task = None
+            self._end(error)  # whoever watches begins again, and looks at everything
+        finally:
+            begun.set()
+            hints.stop()
+            hints.close()
+
+    def _wake(self, hints: Hints) -> None:
+        hints.take(Batch())
+        self._news.set()
+
+    async def _look(self, known: Id | None) -> Id | None:
+        now = await self._tip()
+        if now is None or now == known:
+            return known
+        for change in () if known is None else await self._source.told(known, now):
+            for queue, scope in self._watchers.items():
+                self._tell(queue, scope, change)
+        return now
+
+    def _tell(self, queue: asyncio.Queue[_News], scope: Ref, change: Change) -> None:
+        told = change.part(lambda ref, entry: ref.within(scope))
+        if told is not None:
+            queue.put_nowait(told)
+
+    async def _tip(self) -> Id | None:
+        try:
+            return await self._source.tip()
+        except OctavoError:
+            return None
+
+    def _listen(self, hints: Hints) -> None:
+        """Folders can come and go with the branches in them: following one twice is harmless."""
+        for names in self._repository.refs.folders():
+            try:
+                fd = self._repository.root.open(names, "directory")
+            except OSError:
+                continue
+            try:
+                hints.follow(fd)
+            except OSError as error:
+                log.info("A folder of references cannot be followed: %s", os.strerror(error.errno or 0))
+            finally:
+                os.close(fd)
