@@ -38,6 +38,7 @@ def modules(folder: Path, *args: str) -> set[str]:
         ("ls",),
         ("audit", "verify"),
         ("serve", "--help"),
+        ("keys", "list"),
     ],
     ids=" ".join,
 )
@@ -48,3 +49,8 @@ def test_these_do_not_import_the_protocol(args: tuple[str, ...], folder: Path) -
 @pytest.mark.parametrize("args", [("--help",), ("--version",), ("serve", "--help")], ids=" ".join)
 def test_help_imports_next_to_nothing(args: tuple[str, ...], folder: Path) -> None:
     assert not modules(folder, *args) & {*PROTOCOL, "pydantic", "ruamel", "asyncio"}
+
+
+@pytest.mark.parametrize("args", [("check",), ("ls",), ("keys", "list")], ids=" ".join)
+def test_without_an_issuer_nothing_of_cryptography_is_imported(args: tuple[str, ...], folder: Path) -> None:
+    assert not modules(folder, *args) & {"jwt", "cryptography", "httpx2"}

@@ -42,7 +42,60 @@ def section(text: str, key: str, says: str) -> Bad:
     return Bad(f"version: 1\n{text}\n", 2, key, says)
 
 
+def http(text: str, key: str, says: str) -> Bad:
+    return section(f"serve: {{http: {{{text}}}}}", f"serve.http{key}", says)
+
+
+def oauth(issuer: str, key: str, says: str, *, more: str = "") -> Bad:
+    resource = "" if "resource" in more else "resource: https://o.example/mcp, "
+    return http(f"oauth: {{{resource}{more}issuers: {{company: {{{issuer}}}}}}}", f".oauth{key}", says)
+
+
 YAML: dict[str, Bad] = {
+    # who connects
+    "a socket without a path": http('bind: "unix:o.sock"', ".bind", "absolute path"),
+    "a certificate that is not there": http("tls: {cert: no.pem, key: no.pem}", ".tls.cert", "there is no file"),
+    "a certificate without its key": http("tls: {cert: no.pem}", ".tls.key", "is required"),
+    "a proxy by name": http(
+        "trusted_proxies: [proxy.example]", ".trusted_proxies[0]", "must be an address or a network"
+    ),
+    "a peer who is no agent": http("peers: [{uid: 1, agent: ghost}]", ".peers[0].agent", "there is no agent ghost"),
+    "a peer twice": http("peers: [{uid: 1, agent: local}, {uid: 1, agent: local}]", ".peers[1].uid", "is there twice"),
+    "a peer by name": http("peers: [{uid: root, agent: local}]", ".peers[0].uid", "must be"),
+    "an issuer in the clear": oauth(
+        "issuer: 'http://id.example'", ".issuers.company.issuer", "must be an https address"
+    ),
+    "an issuer with a password": oauth("issuer: 'https://a:b@id.example'", ".issuers.company.issuer", "an https"),
+    "an issuer with a query": oauth("issuer: 'https://id.example?a=b'", ".issuers.company.issuer", "no query"),
+    "keys of an issuer in the clear": oauth(
+        "issuer: 'https://id.example', jwks: 'http://id.example/k'", ".issuers.company.jwks", "must be an https address"
+    ),
+    "keys of an issuer in no file": oauth(
+        "issuer: 'https://id.example', jwks: 'file:no.json'", ".issuers.company.jwks", "there is no file"
+    ),
+    "a symmetric algorithm": oauth(
+        "issuer: 'https://id.example', algorithms: [HS256]", ".issuers.company.algorithms[0]", "must be"
+    ),
+    "no algorithm": oauth(
+        "issuer: 'https://id.example', algorithms: []", ".issuers.company.algorithms", "not be empty"
+    ),
+    "an agent of an issuer that is none": oauth(
+        "issuer: 'https://id.example', agents: {x: ghost}", ".issuers.company.agents.x", "there is no agent ghost"
+    ),
+    "no issuer": http("oauth: {resource: 'https://o.example/mcp', issuers: {}}", ".oauth.issuers", "not be empty"),
+    "no resource": http(
+        "oauth: {issuers: {company: {issuer: 'https://id.example'}}}", ".oauth.resource", "is required"
+    ),
+    "a resource with a slash": oauth(
+        "issuer: 'https://id.example'", ".resource", "no slash", more="resource: https://o.example/, "
+    ),
+    "a skew of an hour": oauth("issuer: 'https://id.example'", ".skew", "at most 60s", more="skew: 1h, "),
+    "a scope with a quote": oauth("issuer: 'https://id.example'", ".scopes[0]", "one scope", more="scopes: ['a\"b'], "),
+    "an issuer called role": http(
+        "oauth: {resource: 'https://o.example', issuers: {role: {issuer: 'https://id.example'}}}",
+        ".oauth.issuers.role",
+        "cannot be the name",
+    ),
     # the text itself
     "empty file": Bad("", 1, "", "is empty"),
     "only a comment": Bad("# nothing\n", 1, "", "is empty"),

@@ -86,7 +86,10 @@ def test_explain_and_the_audit_name_the_rule_that_refused(place: Place, server: 
 def test_without_a_known_key_nothing_is_said(server: Server, era: str) -> None:
     for key in (None, "", "octavo_guess", BRAND[:-1], BRAND + "x", BRAND.upper()):
         answer = server.asking(key, era).ask("initialize" if era == "legacy" else "resources/list")
-        assert (answer.status, answer.headers["www-authenticate"]) == (401, 'Bearer realm="octavo"')
+        assert answer.status == 401
+        challenge = answer.headers["www-authenticate"]
+        assert challenge.startswith('Bearer realm="octavo"')
+        assert ('error="invalid_token"' in challenge) is (key is not None)
         assert set(answer.body) == {"error", "message"} and answer.body["error"] == "unauthenticated"
         assert not key or key not in json.dumps(answer.body)
 

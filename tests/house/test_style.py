@@ -24,7 +24,7 @@ OWNERS: dict[str, tuple[str, ...]] = {
     ),
     "sees the environment": ("cli", "config"),
     "starts programs": ("tools/builtin/process", "gateway", "sources/_shared/documents/child.py"),
-    "opens connections": ("sources/_shared/http", "cli"),
+    "opens connections": ("sources/_shared/http", "cli", "pipeline/tokens/fetch.py"),
     "tells the time": ("core/clock.py",),
     "runs text as code": (),
 }

@@ -100,7 +100,9 @@ REQUIREMENTS: dict[str, Requirement] = {
     "O11": partial("In process, TTL per source, keyed by address and redaction version. Redis: later."),
     "O12": partial("The change feed makes kept answers invalid. Webhooks and the endpoint: later."),
     "O13": done("The seed's four codes, messages and data."),
-    "O14": done("Deny wins, default deny, explain."),
+    "O14": done(
+        "Deny wins, default deny, explain; who asks is proved by keys, tokens, sockets, never by claims of its own."
+    ),
     "O15": done("Catalogs over a local directory or a branch of a git repository, same code, default paths."),
     "O16": done("Ids, names and addresses in filters and references; addresses use the name."),
     # Agent's side (004)
@@ -111,7 +113,7 @@ REQUIREMENTS: dict[str, Requirement] = {
     "A5": done("Rate, size and time are limited and told, with how to read a part."),
     "A6": partial("Secrets and Korean registration numbers. More kinds of personal data: later."),
     "A7": done("Hash-chained, verifiable, fail-closed by default."),
-    "A8": done("Roots, extensions and rules are allow-lists."),
+    "A8": done("Roots, extensions, rules, hosts, origins, proxies, issuers, algorithms and audiences are allow-lists."),
     "A9": planned("Live feeds, database views, API responses."),
     "A10": partial("Patterns only. The gateway comes later."),
     "A11": partial("List, filter, read and subscribe on the server's side. The client class: later."),

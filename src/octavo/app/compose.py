@@ -10,6 +10,7 @@ from typing import Any, cast
 
 from octavo.app.built_in import aliases, built_in_tools, general_tools, unlisted_tools
 from octavo.app.catalogs import Catalogs, LiveAgents
+from octavo.app.identities import identity_of
 from octavo.app.narrowing import WHOLE, Narrowing
 from octavo.app.sources import configured, described_in, templates_of, ttl_of, with_plugins, writable_schemes
 from octavo.config.load import Loaded
@@ -27,7 +28,7 @@ from octavo.pipeline.audit import Audit
 from octavo.pipeline.cache import Cache
 from octavo.pipeline.chain import awaitable, fold
 from octavo.pipeline.desk import Desk
-from octavo.pipeline.identity import Agent, Identity
+from octavo.pipeline.identity import Identity
 from octavo.pipeline.mask import Mask
 from octavo.pipeline.policy import Policy, Rule
 from octavo.pipeline.quota import Quota
@@ -126,7 +127,7 @@ async def compose(
         aliases=aliases([*(tool.info.name for tool in built_in), *unlisted]),
         clock=clock,
     )
-    identity = Identity(Agent(name, frozenset(a.roles), a.digest) for name, a in config.agents.items())
+    identity = identity_of(config, state, clock)
     redact = Redact(
         key=state.key("mark"),
         rules=config.redact.rules,

@@ -1,4 +1,4 @@
-"""The configuration file, followed: a change is loaded, a broken one leaves what runs."""
+"""The configuration file and the key file, followed: a change is loaded, a broken one leaves what runs."""
 
 from __future__ import annotations
 
@@ -9,9 +9,10 @@ import sys
 from pathlib import Path
 
 from octavo.app.octavo import Octavo
-from octavo.config.load import Loaded, load
+from octavo.config.load import Loaded, load, state_directory
 from octavo.config.problems import ConfigError
 from octavo.core.errors import OctavoError
+from octavo.stores.keys import KeyFile
 
 logger = logging.getLogger(__name__)
 
@@ -22,17 +23,23 @@ async def follow(house: Octavo, loaded: Loaded) -> None:
     hangup = asyncio.Event()
     if sys.platform != "win32":
         asyncio.get_running_loop().add_signal_handler(signal.SIGHUP, hangup.set)
-    await follow_file(house, loaded.file, wake=hangup)
+    await follow_file(house, loaded.file, wake=hangup, keys=KeyFile(state_directory(loaded)).path)
 
 
-async def follow_file(house: Octavo, file: Path, *, wake: asyncio.Event) -> None:
-    """Reloads when the configuration file changes or `wake` is set. A broken file keeps what runs."""
-    seen = _fingerprint(file)
+async def follow_file(house: Octavo, file: Path, *, wake: asyncio.Event, keys: Path | None = None) -> None:
+    """Reloads when the configuration file changes or `wake` is set, and knows other keys when `keys` does.
+
+    A broken file keeps what runs.
+    """
+    seen, seen_keys = _fingerprint(file), keys and _fingerprint(keys)
     while True:
         try:
             await asyncio.wait_for(wake.wait(), timeout=1.0)
             wake.clear()
         except TimeoutError:
+            if keys and _fingerprint(keys) != seen_keys:
+                seen_keys = _fingerprint(keys)
+                _rekey(house)
             if _fingerprint(file) == seen:
                 continue
         seen = _fingerprint(file)
@@ -45,6 +52,13 @@ async def follow_file(house: Octavo, file: Path, *, wake: asyncio.Event) -> None
         else:
             foreign = None if isinstance(problem, OctavoError | ConfigError) else problem
             logger.error("the new configuration is not used, the old one stays:\n%s", problem, exc_info=foreign)
+
+
+def _rekey(house: Octavo) -> None:
+    try:
+        house.rekey()
+    except OctavoError as problem:
+        logger.error("the keys stay as they are: %s", problem)
 
 
 async def _reload(house: Octavo, file: Path) -> None:

@@ -10,15 +10,17 @@ from types import TracebackType
 from typing import Any, Literal, cast
 
 from octavo.app.compose import Works, compose
+from octavo.app.identities import hand_on, stored_keys
 from octavo.app.narrowing import WHOLE, Narrowing, asked_for, by_roots, effective
 from octavo.app.wall import Wall
 from octavo.config.load import Loaded, state_directory
-from octavo.core.errors import Forbidden
+from octavo.core.errors import Forbidden, SourceUnavailable
 from octavo.core.model import Principal
 from octavo.core.ports import Ledger
 from octavo.core.ref import Ref
 from octavo.feed import ChangeFeed
 from octavo.pipeline.rulebook import OPEN
+from octavo.stores.keys import KeyFile
 from octavo.stores.ledger import FileLedger, MemoryLedger
 from octavo.stores.state import StateDirectory
 
@@ -66,6 +68,13 @@ class Octavo:
     def key(self, purpose: Any) -> bytes:
         return self._state.key(purpose)
 
+    @property
+    def key_file(self) -> KeyFile:
+        """Raises SourceUnavailable where the state is kept in memory."""
+        if self._state.path is None:
+            raise SourceUnavailable("Keys need a state folder that can be written; name one in state.path")
+        return KeyFile(self._state.path)
+
     def note(self, who: str, what: str, outcome: str, **fields: Any) -> None:
         self.works.audit.note(who, what, outcome, **fields)
 
@@ -104,6 +113,11 @@ class Octavo:
             if ended:
                 self._narrowed_by = "nobody"
             self._tell()
+
+    def rekey(self) -> None:
+        """Uses the keys that the state directory has now. Raises, and changes nothing, when they cannot be read."""
+        self.works.identity.use_keys(stored_keys(self._state))
+        self._tell()
 
     async def narrow(self, who: Principal, asked: Mapping[str, Any], *, owns_process: bool) -> dict[str, Any]:
         if not owns_process:
@@ -150,6 +164,8 @@ class Octavo:
         except BaseException:
             await stack.aclose()
             raise
+        if self._works is not None:
+            hand_on(self._works.identity, works.identity)
         old, self._open = self._open, stack
         self._works, self._loaded, self._narrowing = works, loaded, narrowing
         stack.callback(self.feed.subscribe(works.cache.forget))

@@ -5,16 +5,16 @@ from __future__ import annotations
 import asyncio
 import gc
 import os
-import socket
 import sys
 from collections.abc import Awaitable, Callable
+from urllib.parse import urlsplit
 
 from octavo.app.follow import follow
+from octavo.app.listening import Certificate, Names, forget, listen
 from octavo.app.octavo import Octavo
 from octavo.app.wall import raise_wall
 from octavo.config.load import Loaded, state_directory
 from octavo.config.units import Bind
-from octavo.core.errors import SourceUnavailable
 from octavo.stores.state import StateDirectory
 
 
@@ -33,33 +33,42 @@ def serve_stdio(loaded: Loaded, *, as_who: str | None) -> None:
 
 def serve_http(loaded: Loaded, *, bind: Bind, as_who: str | None, no_auth: bool) -> None:
     """Serves MCP at /mcp until SIGTERM or SIGINT. Port 0 takes a free one; the address is told on stderr."""
-    try:
-        family = socket.AF_INET6 if ":" in bind.host else socket.AF_INET
-        listening = socket.create_server((bind.host, bind.port), family=family, backlog=1024)
-    except OSError as error:
-        reason = os.strerror(error.errno) if error.errno else error  # without Python's own words about the attempt
-        raise SourceUnavailable(f"Cannot listen on {bind}: {reason}") from None
+    options = loaded.config.serve
+    tls = Certificate(options.http.tls.cert, options.http.tls.key) if options.http.tls and not bind.socket else None
+    others = any(peer.uid != os.geteuid() for peer in options.http.peers) if bind.socket else False
+    listening = listen(bind, shared=others)
 
     async def serve(house: Octavo) -> None:
         from octavo.transport.mcp import serve_http as mcp
-        from octavo.transport.mcp.http import Access
+        from octavo.transport.mcp.entry import Access
 
-        options = loaded.config.serve
         access = Access(everybody=as_who or "") if no_auth else Access()
         if no_auth:
             house.works.identity.launched(as_who)
-        names = {"127.0.0.1", "localhost", "[::1]", f"[{bind.host}]" if ":" in bind.host else bind.host}
+        if tls is not None:
+            house.on_swap(tls.renew)
+        names = Names(bind, secure=tls is not None)
         app, hub = mcp.application(
             house,
             access=access,
-            hosts=[*(f"{name}:*" for name in sorted(names)), *options.http.allowed_hosts],
-            origins=[*(f"http://{name}:*" for name in sorted(names)), *options.http.allowed_origins],
+            hosts=[*names.hosts, *_own_host(loaded), *options.http.allowed_hosts],
+            origins=[*names.origins, *options.http.allowed_origins],
             lane=options.lane,
             strict_codes=options.error_codes == "strict",
         )
-        await mcp.serve(app, hub, listening, _announce)
+        context = None if tls is None else tls.context
+        await mcp.serve(app, hub, listening, _announce, tls=context, trusted_proxies=options.http.trusted_proxies)
 
-    _run(loaded, serve)
+    try:
+        _run(loaded, serve)
+    finally:
+        forget(bind)
+
+
+def _own_host(loaded: Loaded) -> list[str]:
+    """The name by which tokens know this server."""
+    oauth = loaded.config.serve.http.oauth
+    return [] if oauth is None else [urlsplit(oauth.resource).netloc]
 
 
 def _announce(address: str) -> None:

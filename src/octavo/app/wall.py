@@ -107,6 +107,8 @@ def _needed(loaded: Loaded) -> Iterator[Grant]:
     yield from (Grant(str(folder), READ) for folder in prompt_directories(loaded))
     yield from (Grant(str(plugin.path.parent), READ) for plugin in loaded.config.plugins if plugin.path is not None)
     yield from (Grant(str(file), READ) for file in loaded.secret_files)
+    if (tls := loaded.config.serve.http.tls) is not None:
+        yield from (Grant(str(file.parent), READ) for file in (tls.cert, tls.key))  # a renewed one is a new file
     if loaded.file is not None:
         yield Grant(str(loaded.file.parent), READ)  # the folder: editors put a new file in place of the old one
 

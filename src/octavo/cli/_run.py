@@ -7,10 +7,12 @@ from collections.abc import Awaitable, Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
+from octavo.cli._shared import LOCAL
 from octavo.config.load import Loaded, prompt_directories, state_directory
 from octavo.config.model import FileOptions, OverStore
 from octavo.config.problems import Problem
 from octavo.config.units import Bind
+from octavo.core.clock import SystemClock, iso
 from octavo.core.errors import NotFound, OctavoError
 from octavo.core.glob import Glob
 from octavo.core.model import EVERYTHING, Call, Change, Content, Entry, Op, Page, Trail, Verb
@@ -23,6 +25,7 @@ if TYPE_CHECKING:
     from octavo.app.examination import Finding
     from octavo.pipeline.policy import Decision
     from octavo.sources.catalog.handbook import Pages
+    from octavo.stores.keys import StoredKey
     from octavo.stores.verify import Report
 
 T = TypeVar("T")
@@ -133,6 +136,55 @@ def verified(loaded: Loaded) -> tuple[Path, Report]:
     if not (path / "audit").is_dir():
         raise NotFound(f"There is no audit log in {path} yet")
     return path, verify(path / "audit", StateDirectory.open(path).key("audit"))
+
+
+def issued(loaded: Loaded, agent: str, *, seconds: float, overlap: float) -> tuple[str, StoredKey]:
+    """A new key, which is told now and never again."""
+
+    async def ask(house: Octavo) -> tuple[str, StoredKey]:
+        now = SystemClock.wall()
+        text, made = house.key_file.issue(agent, now=now, expires=now + seconds, overlap=overlap)
+        _noted(house, "keys new", made)
+        return text, made
+
+    return _inside(loaded, ask)
+
+
+def revoked(loaded: Loaded, name: str) -> StoredKey:
+    async def ask(house: Octavo) -> StoredKey:
+        gone = house.key_file.revoke(name)
+        _noted(house, "keys revoke", gone)
+        return gone
+
+    return _inside(loaded, ask)
+
+
+def _noted(house: Octavo, what: str, key: StoredKey) -> None:
+    house.note(LOCAL, what, "ok", key=key.id, agent=key.agent)
+    house.ledger.flush()
+
+
+def known_keys(loaded: Loaded) -> list[dict[str, str | None]]:
+    """Those of the configuration, then those of the key file."""
+    from octavo.stores.keys import KeyFile
+
+    rows: list[dict[str, str | None]] = [
+        {"id": "configuration", "agent": name, "state": "live", "created": None, "expires": None}
+        for name, agent in loaded.config.agents.items()
+        if agent.digest is not None
+    ]
+    for key in KeyFile(state_directory(loaded)).read():
+        state = "unused" if key.agent not in loaded.config.agents else "live"
+        rows.append(
+            {
+                "id": key.id,
+                "agent": key.agent,
+                "state": state if key.live(SystemClock.wall()) else "expired",
+                "created": iso(key.created),
+                "expires": None if key.expires is None else iso(key.expires),
+            }
+        )
+    return rows
 
 
 def prompt_problems(loaded: Loaded) -> list[Problem]:

@@ -20,6 +20,7 @@ COMMANDS = Lazily(
         "cat": "octavo.cli.resources:cat",
         "watch": "octavo.cli.resources:watch",
         "audit": "octavo.cli.audit:audit",
+        "keys": "octavo.cli.keys:keys",
         "schema": "octavo.cli.schema:schema",
     }
 )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import os
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -23,7 +24,7 @@ CONFIGURED = "configured"  # `--http` without an address
 @config_option
 @click.option(
     "--http",
-    metavar="[HOST:PORT]",
+    metavar="[HOST:PORT|unix:PATH]",
     is_flag=False,
     flag_value=CONFIGURED,
     help="Serve over HTTP instead of stdio, there or where serve.http.bind says.",
@@ -88,10 +89,12 @@ def _with_toolsets(found: Loaded, names: str | None) -> Loaded:
 
 
 def _bind(http: str, found: Loaded) -> Bind:
-    from octavo.config.units import parse_bind
+    from octavo.config.units import UNIX, parse_bind
 
     if http == CONFIGURED:
         return found.config.serve.http.bind
+    if http.startswith(UNIX):
+        http = UNIX + os.path.abspath(http.removeprefix(UNIX))
     try:
         return parse_bind(f"127.0.0.1:{http}" if http.isdigit() else http)
     except ValueError as error:
@@ -109,8 +112,13 @@ def guard(found: Loaded, bind: Bind, *, as_who: str | None, no_auth: bool) -> No
         return
     if as_who is not None:
         raise click.UsageError("over HTTP the key says who asks; --as needs --no-auth")
-    if not any(agent.digest for agent in found.config.agents.values()):
+    from octavo.config.checks import proves_callers
+    from octavo.config.load import state_directory
+
+    if bind.socket is not None and found.config.serve.http.peers:
+        return
+    if not proves_callers(found.config, state_directory(found)):
         raise click.UsageError(
-            "HTTP needs agents with keys, and there are none; give an agent a key under agents: in octavo.yaml, "
-            "or add --no-auth to let in every program of this machine"
+            "HTTP needs agents with keys, and there are none; give an agent a key under agents: in octavo.yaml "
+            "or with octavo keys new, or add --no-auth to let in every program of this machine"
         )

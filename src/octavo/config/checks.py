@@ -215,9 +215,13 @@ def _rules_name_known_things(site: Site) -> Iterator[Finding]:
     agents = site.config.agents
     roles = {role for agent in agents.values() for role in agent.roles}
     schemes = {*_exposed_schemes(site.config), *RESERVED_SCHEMES, "*"}
+    oauth = site.config.serve.http.oauth
+    issuers = oauth.issuers if oauth is not None else {}
     for index, rule in enumerate(site.config.policy):
         path: KeyPath = ("policy", site.number("policy", index))
         for who in rule.who:
+            if issuers and (who.startswith("role:") or who.partition(":")[0] in issuers):
+                continue  # tokens bring roles and names of their own
             if who.startswith("role:") and who.removeprefix("role:") not in roles:
                 yield Finding((*path, "who"), f"no agent has the role {who.removeprefix('role:')}", fatal=False)
             elif not who.startswith("role:") and who not in (*agents, "*", LOCAL):
@@ -259,7 +263,7 @@ def _http_is_guarded(site: Site) -> Iterator[Finding]:
     bind = site.config.serve.http.bind
     if "agents" in site.kept.broken:
         return
-    if not bind.loopback and not any(agent.digest for agent in site.config.agents.values()):
+    if not bind.loopback and not proves_callers(site.config, site.state):
         yield Finding(
             ("serve", "http", "bind"),
             f"other machines can reach {bind}, but no agent has a key",
@@ -267,7 +271,56 @@ def _http_is_guarded(site: Site) -> Iterator[Finding]:
         )
 
 
+def proves_callers(config: Config, state: Path) -> bool:
+    """Whether somebody could prove over HTTP who it is: by a key or a token."""
+    configured = any(agent.digest for agent in config.agents.values())
+    return configured or config.serve.http.oauth is not None or (state / "keys.json").exists()
+
+
+def _callers_are_agents(site: Site) -> Iterator[Finding]:
+    if site.kept.broken.intersection(("agents", "serve")):
+        return
+    http, agents = site.config.serve.http, site.config.agents
+    known = f"known agents: {', '.join(agents)}" if agents else "no agent is configured"
+    for index, peer in enumerate(http.peers):
+        if peer.agent not in (*agents, LOCAL):
+            yield Finding(("serve", "http", "peers", index, "agent"), f"there is no agent {peer.agent}", known)
+        if any(other.uid == peer.uid for other in http.peers[:index]):
+            yield Finding(("serve", "http", "peers", index, "uid"), "is there twice")
+    if http.peers and http.bind.socket is None:
+        yield Finding(("serve", "http", "peers"), "is about unix sockets, and bind is none", fatal=False)
+    seen: dict[str, str] = {}
+    for name, issuer in (http.oauth.issuers if http.oauth is not None else {}).items():
+        path: KeyPath = ("serve", "http", "oauth", "issuers", name)
+        if name == "role" or ":" in name:
+            yield Finding(path, "cannot be the name of an issuer", "choose another, without a colon")
+        if first := seen.get(issuer.issuer):
+            yield Finding((*path, "issuer"), f"is that of {first}")
+        seen.setdefault(issuer.issuer, name)
+        for claim, agent in issuer.agents.items():
+            if agent not in agents:
+                yield Finding((*path, "agents", claim), f"there is no agent {agent}", known)
+        for agent in agents:
+            if agent.startswith(f"{name}:"):
+                yield Finding(("agents", agent), f"could be taken for a subject of the issuer {name}", "rename one")
+
+
+def _keys_travel_hidden(site: Site) -> Iterator[Finding]:
+    http = site.config.serve.http
+    if not http.bind.loopback and http.tls is None and not http.trusted_proxies:
+        yield Finding(
+            ("serve", "http", "bind"),
+            f"{http.bind} is plain HTTP, so that keys can be read on their way",
+            "give serve.http.tls, or let a proxy of serve.http.trusted_proxies do it",
+            fatal=False,
+        )
+
+
 def _named_files_exist(site: Site) -> Iterator[Finding]:
+    tls = site.config.serve.http.tls
+    for key, file in (("cert", tls.cert), ("key", tls.key)) if tls is not None else ():
+        if not file.is_file():
+            yield Finding(("serve", "http", "tls", key), f"there is no file {file}")
     for index, folder in enumerate(site.config.prompts.dirs or ()):
         if fault := _not_a_folder(folder):
             yield Finding(("prompts", "dirs", index), fault)
@@ -310,6 +363,8 @@ LOOKS: tuple[Callable[[Site], Iterator[Finding]], ...] = (
     _rules_differ,
     _keys_differ,
     _http_is_guarded,
+    _callers_are_agents,
+    _keys_travel_hidden,
     _named_files_exist,
     _state_is_apart,
     _something_is_served,

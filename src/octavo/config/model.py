@@ -11,16 +11,16 @@ import hashlib
 from collections.abc import Callable
 from typing import Annotated, Any, Literal, TypeAlias
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, field_validator, model_validator
+from pydantic import AfterValidator, BeforeValidator, Field, field_validator, model_validator
 
+from octavo.config.http import Http
 from octavo.config.reference import FilePath, Secret
+from octavo.config.strict import Strict, written
 from octavo.config.units import (
-    Address,
     Limit,
     Size,
     Time,
     Timeout,
-    parse_bind,
     parse_rate,
     parse_size,
     parse_time,
@@ -47,21 +47,8 @@ from octavo.config.words import (
 from octavo.core.model import Verb
 
 
-class Strict(BaseModel):
-    """Unknown keys are errors, values do not change, and no error repeats a value."""
-
-    model_config = ConfigDict(
-        extra="forbid", frozen=True, hide_input_in_errors=True, allow_inf_nan=False, defer_build=True
-    )
-
-
-def _written(text: str, parse: Callable[[object], Any], description: str) -> Any:
-    """A default as people would write it: the schema shows the text, the model holds the value."""
-    return Field(default=parse(text), description=description, json_schema_extra={"default": text})
-
-
 class Cache(Strict):
-    ttl: Time = _written("60s", parse_time, "How long a copy may be served, such as 60 or 5m; 0 never keeps one.")
+    ttl: Time = written("60s", parse_time, "How long a copy may be served, such as 60 or 5m; 0 never keeps one.")
 
 
 def _check_public_prefix(prefix: str) -> str:
@@ -490,25 +477,25 @@ def _at_least(least: int) -> Callable[[int], int]:
 
 
 class Limits(Strict):
-    read: Size = _written("1MiB", parse_size, "Largest content of one read.")
-    answer: Annotated[Size, AfterValidator(_at_least(16_000))] = _written(
+    read: Size = written("1MiB", parse_size, "Largest content of one read.")
+    answer: Annotated[Size, AfterValidator(_at_least(16_000))] = written(
         "64KB", parse_size, "Largest text in the answer of a built-in tool, at least 16KB. What is more comes in parts."
     )
     answer_tokens: Annotated[Count, Field(ge=4_000)] = Field(
         default=20_000, description="The same in tokens, by an estimate that is rather too high; at least 4000."
     )
-    media: Size = _written(
+    media: Size = written(
         "700KB", parse_size, "Largest picture or sound in the answer of a built-in tool; larger pictures are shrunk."
     )
-    time: Timeout = _written("10s", parse_timeout, "Longest time that one read or list may take.")
+    time: Timeout = written("10s", parse_timeout, "Longest time that one read or list may take.")
     page: Annotated[Count, Field(le=1000)] = Field(default=100, description="Entries on one page of a list.")
-    per_principal: Limit = _written(
+    per_principal: Limit = written(
         "50/s", parse_rate, 'Requests of one agent with a key, such as 50/s; "off" for none.'
     )
     in_flight: Count = Field(default=64, description="Requests of one agent that may be worked on at once.")
     subscriptions: Count = Field(default=100, description="Subscriptions of one agent.")
-    cache: Size = _written("64MiB", parse_size, "Memory that the cache may use.")
-    line: Size = _written("4MiB", parse_size, "Longest message that is accepted from a client.")
+    cache: Size = written("64MiB", parse_size, "Memory that the cache may use.")
+    line: Size = written("4MiB", parse_size, "Longest message that is accepted from a client.")
 
 
 class RedactionRule(Strict):
@@ -531,7 +518,7 @@ class Audit(Strict):
         default="batch", description="always: records are on the disk before an answer leaves; batch: in the file."
     )
     fail_closed: Flag = Field(default=True, description="Refuse requests while records cannot be written.")
-    rotate: Size = _written("64MiB", parse_size, "Begin a new file above this size.")
+    rotate: Size = written("64MiB", parse_size, "Begin a new file above this size.")
     keep: Annotated[Count, Field(ge=2)] = Field(default=16, description="How many files of one process are kept.")
 
 
@@ -540,30 +527,6 @@ class State(Strict):
         default=None,
         description="Folder for audit log, secret and other state. Not given: .octavo beside this file.",
         json_schema_extra={"default": ".octavo"},
-    )
-
-
-def _check_host(host: str) -> str:
-    if not host or "/" in host or "*" in host or not host.isprintable() or " " in host:
-        raise ValueError("must be a host, or host:port, such as octavo.example.com")
-    return host
-
-
-def _check_origin(origin: str) -> str:
-    scheme, separator, host = origin.partition("://")
-    if scheme not in ("http", "https") or not separator:
-        raise ValueError("must be an origin such as https://console.example.com")
-    _check_host(host)
-    return origin
-
-
-class Http(Strict):
-    bind: Address = _written("127.0.0.1:8321", parse_bind, "Where the server listens with --http.")
-    allowed_hosts: tuple[Annotated[str, AfterValidator(_check_host)], ...] = Field(
-        default=(), description="Further Host headers that are accepted, beside the address itself and localhost."
-    )
-    allowed_origins: tuple[Annotated[str, AfterValidator(_check_origin)], ...] = Field(
-        default=(), description="Origins of web pages that may connect."
     )
 
 

@@ -69,6 +69,14 @@ def resolve_secret(value: object, info: ValidationInfo) -> SecretStr:
     raise ValueError(_HOW)
 
 
+def resolve_document(reference: str, info: ValidationInfo) -> str:
+    """The text of the file in `file:PATH`, which is read with the configuration and no later."""
+    context = _context(info)
+    file = context.absolute(reference.removeprefix("file:"))
+    context.secret_files.append(file)
+    return _read_secret(file)
+
+
 def _read_secret(path: Path) -> str:
     try:
         if not path.is_file():

@@ -15,6 +15,9 @@ _TIME_FACTORS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0}
 _RATE = re.compile(r"(\d+)/(s|m|h)\Z")
 _BIND = re.compile(r"(?:\[(?P<six>[0-9A-Fa-f:.]+)\]|(?P<host>[A-Za-z0-9._-]+)):(?P<port>\d{1,5})\Z")
 
+UNIX = "unix:"
+LONGEST_SOCKET = 107  # bytes of its path, as the kernel has it
+
 
 class Rate(NamedTuple):
     """At most `requests` in any `seconds`."""
@@ -32,7 +35,7 @@ class Rate(NamedTuple):
 
 
 class Bind(NamedTuple):
-    """Where an HTTP server listens."""
+    """Where an HTTP server listens: a port, or a unix socket, whose host is unix:/path."""
 
     host: str
     port: int
@@ -40,14 +43,21 @@ class Bind(NamedTuple):
     @property
     def loopback(self) -> bool:
         """Whether only programs of this machine can connect."""
-        if self.host == "localhost":
+        if self.host == "localhost" or self.socket is not None:
             return True
         try:
             return ipaddress.ip_address(self.host).is_loopback
         except ValueError:
             return False
 
+    @property
+    def socket(self) -> str | None:
+        """The path of a unix socket; None for a port."""
+        return self.host.removeprefix(UNIX) if self.host.startswith(UNIX) else None
+
     def __str__(self) -> str:
+        if self.socket is not None:
+            return self.host
         return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
 
 
@@ -88,12 +98,17 @@ def parse_rate(value: object) -> Rate | None:
 
 
 def parse_bind(value: object) -> Bind:
-    """Raises ValueError for text that is no host:port."""
+    """Raises ValueError for text that is neither host:port nor unix:/path."""
     if isinstance(value, Bind):
         return value
+    if isinstance(value, str) and value.startswith(UNIX):
+        path = value.removeprefix(UNIX)
+        if not path.startswith("/") or path.endswith("/") or "\x00" in path or len(path.encode()) > LONGEST_SOCKET:
+            raise ValueError(f"must have an absolute path of at most {LONGEST_SOCKET} bytes after unix:")
+        return Bind(value, 0)
     found = _BIND.match(value) if isinstance(value, str) else None
     if found is None or int(found["port"]) > 65535:
-        raise ValueError("must be host:port, such as 127.0.0.1:8321 or [::1]:8321")
+        raise ValueError("must be host:port, such as 127.0.0.1:8321 or [::1]:8321, or unix:/path")
     if found["six"]:
         try:
             ipaddress.IPv6Address(found["six"])

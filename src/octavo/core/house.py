@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple, Protocol
+from urllib.parse import urlsplit
 
 from octavo.core.model import Change, Principal, Template, Verb
 from octavo.core.ports import Ask, Feed, Ledger, Next
 from octavo.core.ref import Ref
 from octavo.core.surface import Prompts, Tools
+
+WELL_KNOWN = "/.well-known/oauth-protected-resource"
 
 
 class Limits(NamedTuple):
@@ -20,11 +23,39 @@ class Limits(NamedTuple):
     line: int = 4 << 20  # bytes of one message
 
 
+class Admitted(NamedTuple):
+    """Who asks, and until when what proved it holds."""
+
+    principal: Principal
+    until: float | None = None  # seconds since 1970; None: until it is taken away
+
+
+class Protected(NamedTuple):
+    """What a client must know to get a token for this server (RFC 9728)."""
+
+    resource: str  # this server's own address, exactly as tokens name it
+    issuers: tuple[str, ...]
+    scopes: tuple[str, ...]  # that every request needs
+
+    @property
+    def metadata_path(self) -> str:
+        return f"{WELL_KNOWN}{urlsplit(self.resource).path.rstrip('/')}"
+
+    @property
+    def metadata_url(self) -> str:
+        parts = urlsplit(self.resource)
+        return f"{parts.scheme}://{parts.netloc}{self.metadata_path}"
+
+
 class Identifies(Protocol):
     @property
     def has_keys(self) -> bool: ...
+    @property
+    def protected(self) -> Protected | None: ...
     def launched(self, as_who: str | None) -> Principal: ...
     def by_key(self, key: str) -> Principal: ...
+    def by_peer(self, uid: int) -> Principal: ...
+    async def by_credential(self, text: str) -> Admitted: ...
     def current(self, principal: Principal) -> Principal: ...
 
 

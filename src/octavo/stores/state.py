@@ -5,6 +5,7 @@
       version           the layout, "1"
       secret            32 random bytes; cursors, etags, marks and the audit use keys derived from it
       audit/            see `stores.ledger`
+      keys.json         hashes of the keys that `octavo keys new` made, see `stores.keys`
 
 Losing the secret costs open cursors, equality of redaction marks across the loss, and the means to verify
 older audit chains; it never costs data. So a damaged file is set aside and said, and a directory that
@@ -61,7 +62,7 @@ class StateDirectory:
             path.mkdir(mode=0o700, parents=True, exist_ok=True)
             if _shared(path.stat()):
                 path.chmod(0o700)
-            with _turn(path / "lock"):
+            with turn(path / "lock"):
                 stamp = f"{(clock or SystemClock()).wall():.0f}"
                 _prepare_layout(path, stamp)
                 return cls(path, _secret(path, stamp))
@@ -94,7 +95,7 @@ class _Newer(Exception):
 
 
 @contextlib.contextmanager
-def _turn(lock: Path) -> Generator[None]:
+def turn(lock: Path) -> Generator[None]:
     """One process at a time. The kernel ends the turn of a process that dies."""
     descriptor = os.open(lock, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | _NOT_THROUGH_LINKS, 0o600)
     try:
@@ -106,22 +107,22 @@ def _turn(lock: Path) -> Generator[None]:
 
 
 def _prepare_layout(path: Path, stamp: str) -> None:
-    for left_over in path.glob("*.new-*"):  # of a process that was killed in `_write`
+    for left_over in path.glob("*.new-*"):  # of a process that was killed in `write_whole`
         left_over.unlink(missing_ok=True)
     text = _read(path / "version")
     if text is None:
-        _write(path / "version", b"%d\n" % VERSION)
+        write_whole(path / "version", b"%d\n" % VERSION)
         return
     found = int(text) if text.strip().isdigit() and len(text) < 8 else None
     if found is None or found < 1:
         _set_aside(path / "version", "corrupt", stamp)
-        _write(path / "version", b"%d\n" % VERSION)
+        write_whole(path / "version", b"%d\n" % VERSION)
         return
     if found > VERSION:
         raise _Newer(str(found))
     for step in range(found, VERSION):
         MIGRATIONS[step](path)
-        _write(path / "version", b"%d\n" % (step + 1))
+        write_whole(path / "version", b"%d\n" % (step + 1))
 
 
 def _secret(path: Path, stamp: str) -> bytes:
@@ -135,7 +136,7 @@ def _secret(path: Path, stamp: str) -> bytes:
         secret = None
     if secret is None:
         secret = os.urandom(SECRET_BYTES)
-        _write(file, secret)
+        write_whole(file, secret)
     return secret
 
 
@@ -170,7 +171,7 @@ def _read(file: Path) -> bytes | None:
         os.close(descriptor)
 
 
-def _write(file: Path, body: bytes) -> None:
+def write_whole(file: Path, body: bytes) -> None:
     """Whole or not at all, also when the process or the machine dies."""
     fresh = file.with_name(f"{file.name}.new-{os.getpid()}-{os.urandom(4).hex()}")
     descriptor = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)

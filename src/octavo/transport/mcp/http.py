@@ -8,34 +8,26 @@ passes on untouched.
 from __future__ import annotations
 
 import asyncio
-import json
-from collections.abc import Awaitable, Callable, Mapping, MutableMapping
-from typing import Any, NamedTuple
+from typing import Any
 
 from mcp.server.auth.middleware.bearer_auth import AuthenticatedUser
 from mcp.server.auth.provider import AccessToken
-from mcp.server.streamable_http import check_accept_headers
-from mcp.server.transport_security import TransportSecurityMiddleware, TransportSecuritySettings
+from mcp.server.transport_security import TransportSecuritySettings
 from mcp.shared.inbound import ERROR_CODE_HTTP_STATUS, decode_header_value
-from starlette.requests import Request
 
-from octavo.core.errors import OctavoError, Unauthenticated
-from octavo.core.house import House
+from octavo.core.errors import OctavoError
+from octavo.core.house import Admitted, House
 from octavo.core.model import Principal
 from octavo.transport.mcp import frames, keys
 from octavo.transport.mcp.codes import Codes
+from octavo.transport.mcp.entry import Access, Entry
+from octavo.transport.mcp.exchange import App, Message, Receive, Scope, Send, header, headers, respond
 from octavo.transport.mcp.lane import Answer, Lane, Taken
-
-Scope = MutableMapping[str, Any]
-Message = MutableMapping[str, Any]
-Receive = Callable[[], Awaitable[Message]]
-Send = Callable[[Message], Awaitable[None]]
-App = Callable[[Scope, Receive, Send], Awaitable[None]]
+from octavo.transport.mcp.leases import Leases
 
 PATH = "/mcp"
 BODY_SECONDS = 30.0  # for a whole request body to arrive
 LANE_BODY = 64 * 1024
-MEMO_SIZE = 1024  # header combinations known to be good
 
 _HOT = frozenset(
     (b"resources/read", b"resources/list", b"resources/templates/list", b"tools/list", b"prompts/list",
@@ -44,15 +36,9 @@ _HOT = frozenset(
 _MODERN = keys.MODERN.encode()
 _NAMED = ("resources/read", "tools/call", "prompts/get")
 _ROUTING = (b"mcp-protocol-version", b"mcp-method", b"mcp-name")
+_ADMITTED = "octavo.admitted"  # in the scope: who asks
 _RECORDED = "octavo.recorded"  # in the scope of an exchange that has its audit record
 _REFUSED = {"too_large": 413, "timeout": 408}  # HTTP status of a malformed message by its reason; else 400
-_IDENTIFYING = (b"host", b"origin", b"content-type", b"accept", b"authorization")
-
-
-class Access(NamedTuple):
-    """How callers are told apart: by key, or all of them as one principal on loopback."""
-
-    everybody: str | None = None  # agent id with `--no-auth`, "" for the local user; None: keys
 
 
 class Front:
@@ -66,13 +52,12 @@ class Front:
         *,
         body_seconds: float = BODY_SECONDS,
     ) -> None:
-        self._app, self._house, self._access = app, house, access
+        self._app, self._house = app, house
         self.lane = lane
-        self._security = TransportSecurityMiddleware(security)
+        self._entry = Entry(house, security, access)
+        self._leases = Leases(house)
         self._body_seconds = body_seconds
         self._bodies: set[asyncio.Timeout] = set()  # deadlines of the bodies that are being read
-        self._good: dict[tuple[bytes | None, ...], Principal] = {}
-        house.on_swap(self._good.clear)
 
     def stop(self) -> None:
         """Waits for no body any longer: one that never comes would hold up the shutdown."""
@@ -82,31 +67,26 @@ class Front:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
-        elif scope["path"] == "/healthz":
-            await _json(send, 200, {"status": "ok"})
         elif scope["path"] == PATH:
             # The HTTP parser keeps white space around values, which is not part of them.
             scope["headers"] = [(name, value.strip(b" \t")) for name, value in scope["headers"]]
             await self._mcp(scope, receive, self._recorded(send))
-        else:
-            await _json(send, 404, {"error": "not found"})
+        elif scope["path"] == "/healthz":
+            await respond(send, 200, b'{"status": "ok"}')
+        elif not await self._entry.describe(scope, receive, send):
+            await respond(send, 404, b'{"error": "not found"}')
 
     async def _mcp(self, scope: Scope, receive: Receive, send: Send) -> None:
-        identifying = _headers(scope, _IDENTIFYING)
-        principal = self._good.get(identifying) if identifying is not None else None
-        if principal is None:
-            principal = await self._admit(scope, receive, send)
-            if principal is None:
+        mark = self._entry.mark(scope)
+        admitted = self._entry.recall(mark)
+        known = admitted is not None
+        if admitted is None:
+            admitted = await self._entry.admit(scope, receive, send)
+            if admitted is None:
                 return
-            if identifying is not None and scope["method"] == "POST" and _acceptable(scope):
-                if len(self._good) >= MEMO_SIZE:
-                    self._good.clear()
-                self._good[identifying] = principal
-            else:
-                identifying = None
-        scope["octavo.principal"] = principal
-        # The SDK binds a session to the user of its first request.
-        scope["user"] = AuthenticatedUser(AccessToken(token="", client_id=principal.id, scopes=[]))
+            known = mark is not None and self._entry.remember(mark, scope, admitted)
+        principal = admitted.principal
+        scope[_ADMITTED] = admitted
         if scope["method"] != "POST":
             await self._sdk(scope, receive, send, principal)
             return
@@ -116,21 +96,23 @@ class Front:
                 self._house.note(principal.id, "malformed", "disconnected")
                 return
             replayed = _replay(body, receive)
-            if identifying is not None and await self._in_lane(scope, body, replayed, send, principal):
+            if known and await self._in_lane(scope, body, replayed, send, principal):
                 return
             frames.check(body)
         except frames.Malformed as bad:
             self._house.note(principal.id, "malformed", f"error {bad.error.code}")
-            await _respond(send, _REFUSED.get(bad.error.data["reason"], 400), frames.error_frame(bad.error, bad.id))
+            await respond(send, _REFUSED.get(bad.error.data["reason"], 400), frames.error_frame(bad.error, bad.id))
             return
         await self._sdk(scope, replayed, send, principal)
         # `_meta` that the SDK accepted is known from now on.
-        modern = _header(scope, b"mcp-protocol-version") == _MODERN
+        modern = header(scope, b"mcp-protocol-version") == _MODERN
         if modern and scope.get(_RECORDED) == "ok" and (envelope := self.lane.envelope(body)) is not None:
             self.lane.learn(envelope)
 
     async def _sdk(self, scope: Scope, receive: Receive, send: Send, who: Principal) -> None:
         noted = False
+        # The SDK binds a session to the user of its first request.
+        scope["user"] = AuthenticatedUser(AccessToken(token="", client_id=who.id, scopes=[]))
 
         def note(outcome: str) -> None:
             nonlocal noted
@@ -145,39 +127,17 @@ class Front:
             await send(message)
 
         try:
-            await self._app(scope, receive, watched)
+            if scope["method"] == "GET":
+                await self._leases.serve(self._app, scope, receive, watched, scope[_ADMITTED])
+            else:
+                await self._app(scope, receive, watched)
         finally:
             note("ended")
-
-    async def _admit(self, scope: Scope, receive: Receive, send: Send) -> Principal | None:
-        """Who asks, or None after the refusal has been sent."""
-        request = Request(scope, receive)
-        refused = await self._security.validate_request(request, is_post=scope["method"] == "POST")
-        if refused is not None:
-            self._house.note("unknown", "http", f"status {refused.status_code}")
-            await refused(scope, receive, send)
-            return None
-        try:
-            return self._authenticate(_header(scope, b"authorization"))
-        except OctavoError as why:
-            self._house.note("unknown", "http", why.reason)
-            body = {"error": why.reason, "message": why.message}
-            await _json(send, 401, body, [(b"www-authenticate", b'Bearer realm="octavo"')])
-            return None
-
-    def _authenticate(self, authorization: bytes | None) -> Principal:
-        identity = self._house.works.identity
-        if self._access.everybody is not None:
-            return identity.launched(self._access.everybody or None)
-        scheme, _, key = (authorization or b"").decode("latin-1").partition(" ")
-        if scheme.lower() != "bearer" or not key.strip():
-            raise Unauthenticated("Send the agent's key as `Authorization: Bearer KEY`")
-        return identity.by_key(key.strip())
 
     async def _body(self, scope: Scope, receive: Receive) -> bytes | None:
         """The whole body; None if the client left. Raises Malformed above the limit, or when it takes too long."""
         limit = self._house.works.limits.line
-        announced = _header(scope, b"content-length") or b""
+        announced = header(scope, b"content-length") or b""
         if announced.isdigit() and int(announced[:20]) > limit:
             raise frames.too_large(limit)
         chunks: list[bytes] = []
@@ -203,7 +163,7 @@ class Front:
 
     async def _in_lane(self, scope: Scope, body: bytes, receive: Receive, send: Send, who: Principal) -> bool:
         """Whether the lane took the request."""
-        routing = _headers(scope, _ROUTING)
+        routing = headers(scope, _ROUTING)
         if routing is None or len(body) > LANE_BODY or routing[0] != _MODERN or routing[1] not in _HOT:
             return False
         if any(name.startswith(b"mcp-param-") or name == b"content-encoding" for name, _ in scope["headers"]):
@@ -223,7 +183,7 @@ class Front:
                 await asyncio.wait({task})
         if answers:
             status = 200 if answers[0].code is None else ERROR_CODE_HTTP_STATUS.get(answers[0].code, 200)
-            await _respond(send, status, answers[0].frame)
+            await respond(send, status, answers[0].frame)
         return True
 
     def _recorded(self, send: Send) -> Send:
@@ -241,7 +201,7 @@ class Front:
                 if started:
                     raise  # in the middle of a stream: it breaks off
                 wire = Codes().encode(fault, modern=True)
-                await _respond(send, 503, frames.error_frame(wire))
+                await respond(send, 503, frames.error_frame(wire))
                 return
             started = True
             await send(message)
@@ -249,9 +209,9 @@ class Front:
         return after_the_record
 
 
-def principal_of(request: Any) -> Principal:
-    who: Principal = request.scope["octavo.principal"]
-    return who
+def admitted_by(request: Any) -> Admitted:
+    admitted: Admitted = request.scope[_ADMITTED]
+    return admitted
 
 
 def mark_recorded(ctx: Any, succeeded: bool) -> None:
@@ -268,25 +228,6 @@ def _says_the_same(routing: tuple[bytes | None, ...], taken: Taken) -> bool:
         return name is None
     asked = taken.call.uri if taken.method == "resources/read" else taken.call.uri.partition("://")[2]
     return name is not None and decode_header_value(name.decode("latin-1")) == asked
-
-
-def _headers(scope: Scope, names: tuple[bytes, ...]) -> tuple[bytes | None, ...] | None:
-    """The values of these headers, None for a missing one; nothing at all if one of them is there twice."""
-    found: dict[bytes, bytes] = {}
-    for name, value in scope["headers"]:
-        if name in names:
-            if name in found:
-                return None
-            found[name] = value
-    return tuple(found.get(name) for name in names)
-
-
-def _header(scope: Scope, wanted: bytes) -> bytes | None:
-    return next((value for name, value in scope["headers"] if name == wanted), None)
-
-
-def _acceptable(scope: Scope) -> bool:
-    return all(check_accept_headers(Request(scope)))
 
 
 def _replay(body: bytes, receive: Receive) -> Receive:
@@ -306,15 +247,3 @@ def _replay(body: bytes, receive: Receive) -> Receive:
 async def _disconnected(receive: Receive) -> None:
     while (await receive())["type"] != "http.disconnect":
         pass
-
-
-async def _respond(send: Send, status: int, body: bytes, headers: list[tuple[bytes, bytes]] | None = None) -> None:
-    told = [(b"content-length", b"%d" % len(body)), (b"content-type", b"application/json"), *(headers or ())]
-    await send({"type": "http.response.start", "status": status, "headers": told})
-    await send({"type": "http.response.body", "body": body})
-
-
-async def _json(
-    send: Send, status: int, body: Mapping[str, Any], headers: list[tuple[bytes, bytes]] | None = None
-) -> None:
-    await _respond(send, status, json.dumps(body, ensure_ascii=False).encode("utf-8"), headers)

@@ -5,7 +5,8 @@ from __future__ import annotations
 import asyncio
 import signal
 import socket
-from collections.abc import Callable
+import ssl
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from types import FrameType
 
@@ -14,10 +15,12 @@ from mcp.server.transport_security import TransportSecuritySettings
 
 from octavo.core.house import House
 from octavo.transport.mcp.calls import Calls
+from octavo.transport.mcp.entry import Access
 from octavo.transport.mcp.events import SessionEvents
-from octavo.transport.mcp.http import BODY_SECONDS, PATH, Access, Front, mark_recorded, principal_of
+from octavo.transport.mcp.http import BODY_SECONDS, PATH, Front, admitted_by, mark_recorded
 from octavo.transport.mcp.hub import Hub
 from octavo.transport.mcp.lane import Lane
+from octavo.transport.mcp.peer import PeerProtocol
 from octavo.transport.mcp.sdk_compat import events_per_session
 from octavo.transport.mcp.server import McpServer
 
@@ -38,7 +41,13 @@ def application(
     """The whole HTTP side as one ASGI application, and the hub to close before it stops."""
     calls = Calls(house, strict_codes=strict_codes)
     hub = Hub(house)
-    server = McpServer(calls, hub, lambda ctx: principal_of(ctx.request), mark_recorded)
+    server = McpServer(
+        calls,
+        hub,
+        lambda ctx: admitted_by(ctx.request).principal,
+        mark_recorded,
+        until=lambda ctx: admitted_by(ctx.request).until,
+    )
     hot = Lane(calls, server_info=server.sdk.server_info_stamp, on=lane)
     # Always explicit: without settings the SDK does not check Host and Origin.
     security = TransportSecuritySettings(allowed_hosts=hosts, allowed_origins=origins)
@@ -53,10 +62,24 @@ def application(
     return Front(inner, house, hot, security, access, body_seconds=body_seconds), hub
 
 
-async def serve(app: Front, hub: Hub, listening: socket.socket, ready: Callable[[str], None]) -> None:
+async def serve(
+    app: Front,
+    hub: Hub,
+    listening: socket.socket,
+    ready: Callable[[str], None],
+    *,
+    tls: ssl.SSLContext | None = None,
+    trusted_proxies: Sequence[str] = (),
+) -> None:
     """Until SIGTERM or SIGINT. `ready` gets the address once connections are accepted."""
+    local = listening.family == getattr(socket, "AF_UNIX", None)
     config = uvicorn.Config(
         app,
+        http=PeerProtocol if local else "httptools",
+        # Always explicit: by default every program of this machine could say from where it asks.
+        proxy_headers=bool(trusted_proxies),
+        forwarded_allow_ips=list(trusted_proxies),
+        ssl_context_factory=None if tls is None else lambda _config, _default: tls,
         log_config=None,
         access_log=False,
         server_header=False,
@@ -64,11 +87,15 @@ async def serve(app: Front, hub: Hub, listening: socket.socket, ready: Callable[
         ws="none",
         timeout_graceful_shutdown=SHUTDOWN_SECONDS,
     )
-    host, port = listening.getsockname()[:2]
-    address = f"http://{f'[{host}]' if ':' in host else host}:{port}{PATH}"
+    address = f"unix:{listening.getsockname()}" if local else _address(listening, "http" if tls is None else "https")
     server = _Uvicorn(config, app, hub, lambda: ready(address))
     with suppress(asyncio.CancelledError):
         await server.serve(sockets=[listening])
+
+
+def _address(listening: socket.socket, scheme: str) -> str:
+    host, port = listening.getsockname()[:2]
+    return f"{scheme}://{f'[{host}]' if ':' in host else host}:{port}{PATH}"
 
 
 class _Uvicorn(uvicorn.Server):

@@ -31,7 +31,7 @@ from octavo.transport.mcp.channel import McpChannel
 from octavo.transport.mcp.codes import WireError
 from octavo.transport.mcp.hub import Hub
 from octavo.transport.mcp.narrowing import ConfigParams, Narrowing
-from octavo.transport.mcp.streams import ListenStreams, Sessions
+from octavo.transport.mcp.streams import ListenStreams, Sessions, Until
 
 logger = logging.getLogger(__name__)
 
@@ -67,13 +67,22 @@ class _Sdk(Server[dict[str, Any]]):
 class McpServer:
     """Everything one process serves over MCP, whatever the transport."""
 
-    def __init__(self, calls: Calls, hub: Hub, who: Who, recorded: Recorded, *, owns_process: bool = False) -> None:
+    def __init__(
+        self,
+        calls: Calls,
+        hub: Hub,
+        who: Who,
+        recorded: Recorded,
+        *,
+        until: Until = lambda _ctx: None,
+        owns_process: bool = False,
+    ) -> None:
         """`owns_process`: the client is the only one, so that it may narrow what the process serves."""
         self.calls, self.hub, self._who, self._recorded = calls, hub, who, recorded
         self._house = calls.house
         self._narrowing = Narrowing(calls.house, who, owns_process=owns_process)
         self._sessions = Sessions(calls, hub, who)
-        self._listens = ListenStreams(calls, hub, who)
+        self._listens = ListenStreams(calls, hub, who, until)
         self.sdk = self._build()
 
     def _build(self) -> Server[dict[str, Any]]:

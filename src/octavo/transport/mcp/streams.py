@@ -15,10 +15,12 @@ from octavo.core.model import Principal
 from octavo.transport.mcp import keys
 from octavo.transport.mcp.calls import Calls
 from octavo.transport.mcp.hub import Hub, Note, Subscriber
+from octavo.transport.mcp.leases import at
 from octavo.transport.mcp.sdk_compat import connection_of, on_disconnect
 
 Context = ServerRequestContext[Any, Any]
 Who = Callable[[Context], Principal]
+Until = Callable[[Context], float | None]  # when the credential of a request ends
 
 
 class Sessions:
@@ -78,8 +80,8 @@ class Sessions:
 class ListenStreams:
     """`subscriptions/listen`: the acknowledgement first, then events until either side ends it."""
 
-    def __init__(self, calls: Calls, hub: Hub, who: Who) -> None:
-        self._calls, self._hub, self._who = calls, hub, who
+    def __init__(self, calls: Calls, hub: Hub, who: Who, until: Until) -> None:
+        self._calls, self._hub, self._who, self._until = calls, hub, who, until
 
     async def listen(
         self, ctx: Context, params: types.SubscriptionsListenRequestParams
@@ -105,6 +107,7 @@ class ListenStreams:
             raise RateLimited("Subscription limit reached", retry_after=60.0, limit=limit)
         # Joined before the acknowledgement leaves, so that nothing that happens meanwhile is lost.
         self._hub.join(subscriber, capped=True)
+        ending = at(self._until(ctx), subscriber.close)
         try:
             for pattern in patterns:
                 await self._want(subscriber, pattern)
@@ -123,6 +126,8 @@ class ListenStreams:
             await subscriber.pump(send)
         finally:
             self._hub.leave(subscriber)
+            if ending is not None:
+                ending.cancel()
         return types.SubscriptionsListenResult(_meta=tag)
 
     async def _want(self, subscriber: Subscriber, pattern: str) -> None:

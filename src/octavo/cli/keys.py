@@ -1,0 +1,80 @@
+"""`octavo keys`: keys of agents that expire, follow one another, and can be taken back."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from octavo.cli._shared import config_option, json_option, known_agent, loaded, print_json, tell
+
+DAYS = 90
+HOURS = 24
+
+
+@click.group()
+def keys() -> None:
+    """Keys with which agents connect over HTTP.
+
+    Octavo keeps their hashes in the state folder. A server that runs learns of a change within seconds.
+    """
+
+
+@keys.command()
+@click.argument("agent")
+@config_option
+@click.option(
+    "--days", type=click.IntRange(1, 3650), default=DAYS, show_default=True, help="After how many days it expires."
+)
+@click.option(
+    "--overlap",
+    type=click.IntRange(0, 8760),
+    default=HOURS,
+    show_default=True,
+    help="For how many hours the agent's earlier key goes on to work.",
+)
+@json_option
+def new(agent: str, config_file: Path | None, days: int, overlap: int, as_json: bool) -> None:
+    """Make a key for AGENT, and print it. It is shown this once.
+
+    An agent has two keys at most: the one that goes and the one that comes.
+    """
+    from octavo.cli import _run
+    from octavo.core.clock import iso
+
+    found = loaded(config_file)
+    if known_agent(found, agent) not in found.config.agents:
+        raise click.UsageError(f"{agent} is no agent of the configuration, so that it has no key")
+    text, made = _run.issued(found, agent, seconds=days * 86_400.0, overlap=overlap * 3600.0)
+    expires = iso(made.expires) if made.expires is not None else None
+    if as_json:
+        print_json({"key": text, "id": made.id, "agent": agent, "expires": expires})
+    else:
+        tell(f"key {made.id} of {agent}, until {expires}; it is not kept and not shown again")
+        click.echo(text)
+
+
+@keys.command("list")
+@config_option
+@json_option
+def list_(config_file: Path | None, as_json: bool) -> None:
+    """List the keys that there are, without the keys themselves."""
+    from octavo.cli import _run
+
+    rows = _run.known_keys(loaded(config_file))
+    if as_json:
+        print_json({"keys": rows})
+        return
+    for row in rows:
+        click.echo(f"{row['id']:13}  {row['agent']:20}  {row['state']:8}  {row['expires'] or 'never expires'}")
+
+
+@keys.command()
+@click.argument("key_id", metavar="ID")
+@config_option
+def revoke(key_id: str, config_file: Path | None) -> None:
+    """Take the key with this ID back. Requests with it are refused from then on, and its streams end."""
+    from octavo.cli import _run
+
+    gone = _run.revoked(loaded(config_file), key_id)
+    tell(f"key {gone.id} of {gone.agent} is revoked")

@@ -1,0 +1,151 @@
+"""Who comes in over HTTP: Host and Origin first, then a key, a token, or the peer of a unix socket.
+
+Only the Authorization header is read, and the kernel's word on a socket. No other header and nothing in the query
+says who asks. What was admitted once is remembered by a keyed digest, never by the credential itself.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from typing import Any, NamedTuple
+
+from mcp.server.streamable_http import check_accept_headers
+from mcp.server.transport_security import TransportSecurityMiddleware, TransportSecuritySettings
+from starlette.requests import Request
+
+from octavo.core.clock import SystemClock
+from octavo.core.errors import Forbidden, OctavoError, SourceUnavailable, Unauthenticated
+from octavo.core.house import WELL_KNOWN, Admitted, House, Protected
+from octavo.transport.mcp.exchange import Receive, Scope, Send, headers, respond
+
+MEMO_SIZE = 1024  # header combinations known to be good
+MEMO_SECONDS = 300.0  # after which a token is verified again: its issuer may have taken the key away
+PEER = "octavo.peer"  # in the scope: the user id of whoever connected to a unix socket
+
+_IDENTIFYING = (b"host", b"origin", b"content-type", b"accept", b"authorization")
+
+
+class Access(NamedTuple):
+    """How callers are told apart: by what they prove, or all of them as one principal on loopback."""
+
+    everybody: str | None = None  # agent id with `--no-auth`, "" for the local user; None: keys
+
+
+class Entry:
+    def __init__(self, house: House, security: TransportSecuritySettings, access: Access) -> None:
+        self._house, self._access = house, access
+        self._security = TransportSecurityMiddleware(security)
+        self._secret = os.urandom(32)
+        self._good: dict[tuple[object, ...], tuple[Admitted, float | None]] = {}
+        house.on_swap(self._good.clear)
+
+    def mark(self, scope: Scope) -> tuple[object, ...] | None:
+        """What tells this caller from others, for `recall`; None where a header is there twice."""
+        found = headers(scope, _IDENTIFYING)
+        if found is None:
+            return None
+        shown = found[4]
+        digest = shown and hashlib.blake2b(shown, key=self._secret, digest_size=16).digest()
+        return found[0], found[1], found[2], found[3], digest, scope.get(PEER)
+
+    def recall(self, mark: tuple[object, ...] | None) -> Admitted | None:
+        known = self._good.get(mark) if mark is not None else None
+        if known is None:
+            return None
+        admitted, until = known
+        return admitted if until is None or SystemClock.wall() < until else None
+
+    def remember(self, mark: tuple[object, ...], scope: Scope, admitted: Admitted) -> bool:
+        """Whether it may be remembered: a good request, as far as its headers tell."""
+        if scope["method"] != "POST" or not all(check_accept_headers(Request(scope))):
+            return False
+        if len(self._good) >= MEMO_SIZE:
+            self._good.clear()
+        until = None if admitted.until is None else min(admitted.until, SystemClock.wall() + MEMO_SECONDS)
+        self._good[mark] = admitted, until
+        return True
+
+    async def admit(self, scope: Scope, receive: Receive, send: Send) -> Admitted | None:
+        """Who asks, or None after the refusal has been sent."""
+        if await self._turned_away(scope, receive, send, is_post=scope["method"] == "POST"):
+            return None
+        shown = [value for name, value in scope["headers"] if name == b"authorization"]
+        try:
+            admitted = await self._authenticate(shown, scope.get(PEER))
+            self._house.works.identity.current(admitted.principal)  # a reload may have come in between
+            return admitted
+        except OctavoError as why:
+            self._house.note("unknown", "http", why.reason, **_origin(scope))
+            status, further = self._refusal(why, shown=bool(shown))
+            await respond(send, status, _body({"error": why.reason, "message": why.message}), further)
+            return None
+
+    async def describe(self, scope: Scope, receive: Receive, send: Send) -> bool:
+        """Answers a question for the metadata of this server (RFC 9728); False if it is none."""
+        protected = self._house.works.identity.protected
+        if protected is None or scope["path"] not in (WELL_KNOWN, protected.metadata_path):
+            return False
+        if await self._turned_away(scope, receive, send, is_post=False):
+            return True
+        if scope["method"] not in ("GET", "HEAD"):
+            await respond(send, 405, _body({"error": "method not allowed"}), [(b"allow", b"GET, HEAD")])
+            return True
+        document: dict[str, Any] = {
+            "resource": protected.resource,
+            "authorization_servers": list(protected.issuers),
+            "bearer_methods_supported": ["header"],
+            "resource_name": "Octavo",
+        }
+        if protected.scopes:
+            document["scopes_supported"] = list(protected.scopes)
+        await respond(send, 200, _body(document), [(b"cache-control", b"public, max-age=300")])
+        return True
+
+    async def _turned_away(self, scope: Scope, receive: Receive, send: Send, *, is_post: bool) -> bool:
+        refused = await self._security.validate_request(Request(scope, receive), is_post=is_post)
+        if refused is None:
+            return False
+        self._house.note("unknown", "http", f"status {refused.status_code}", **_origin(scope))
+        await refused(scope, receive, send)
+        return True
+
+    async def _authenticate(self, shown: list[bytes], peer: int | None) -> Admitted:
+        identity = self._house.works.identity
+        if self._access.everybody is not None:
+            return Admitted(identity.launched(self._access.everybody or None))
+        if not shown and peer is not None:
+            return Admitted(identity.by_peer(peer))
+        scheme, _, text = (shown[0] if len(shown) == 1 else b"").decode("latin-1").partition(" ")
+        if scheme.lower() != "bearer" or not text.strip():
+            raise Unauthenticated("Send the agent's key or token as `Authorization: Bearer KEY`, once")
+        return await identity.by_credential(text.strip())
+
+    def _refusal(self, why: OctavoError, *, shown: bool) -> tuple[int, list[tuple[bytes, bytes]]]:
+        if isinstance(why, SourceUnavailable):
+            return 503, [(b"retry-after", b"%d" % max(1, round(why.retry_after or 1)))]
+        protected = self._house.works.identity.protected
+        if isinstance(why, Forbidden):
+            return 403, [_challenge(protected, "insufficient_scope", why.message)]
+        told = why.message if shown and isinstance(why, Unauthenticated) else ""
+        return 401, [_challenge(protected, "invalid_token" if shown else "", told)]
+
+
+def _challenge(protected: Protected | None, error: str, description: str) -> tuple[bytes, bytes]:
+    """RFC 6750 and RFC 9728: what is wrong, which scopes are needed, and where to learn how to get a token."""
+    said = {"realm": "octavo", "error": error, "error_description": description.replace("`", "'")}
+    if protected is not None:
+        said |= {"scope": " ".join(protected.scopes), "resource_metadata": protected.metadata_url}
+    words = ", ".join(f'{name}="{value}"' for name, value in said.items() if value)
+    return b"www-authenticate", f"Bearer {words}".encode("ascii")
+
+
+def _origin(scope: Scope) -> dict[str, str]:
+    """Where a refused request came from, as the socket says, or a proxy that is trusted."""
+    client = scope.get("client")
+    return {"from": str(client[0])} if client and client[0] else {}
+
+
+def _body(value: dict[str, Any]) -> bytes:
+    return json.dumps(value, ensure_ascii=False).encode("utf-8")
