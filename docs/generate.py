@@ -19,7 +19,8 @@ import click
 from octavo.config.schema import schema
 from octavo.core import errors
 from octavo.core.model import VERBS, Verb
-from octavo.pipeline.redact import DEFAULT_RULES
+from octavo.pipeline.rules.book import SECRETS
+from octavo.pipeline.rules.personal import GROUPS
 from octavo.sources.file.mime import SAFE_EXTENSIONS, SAFE_NAMES
 from octavo.sources.file.names import ALWAYS_HIDDEN, CREDENTIALS
 from octavo.transport.mcp.codes import Codes
@@ -177,7 +178,9 @@ def _code(kind: type[errors.OctavoError], modern: bool, strict: bool) -> str:
 
 
 def redaction_rules() -> str:
-    return ", ".join(f"`{rule.name}`" for rule in DEFAULT_RULES)
+    secrets = ", ".join(f"`{rule.name}`" for rule in SECRETS)
+    personal = [f"| `{group}` | {', '.join(f'`{rule.name}`' for rule in rules)} |" for group, rules in GROUPS.items()]
+    return "\n".join([f"Secrets: {secrets}", "", "| personal data | rules |", "|---|---|", *personal])
 
 
 def hidden_names() -> str:

@@ -31,7 +31,8 @@ from octavo.core import errors
 from octavo.core.model import VERBS
 from octavo.core.ports import ABILITIES
 from octavo.pipeline.chain import ORDER
-from octavo.pipeline.redact import DEFAULT_RULES
+from octavo.pipeline.rules.book import rules_for
+from octavo.pipeline.rules.personal import GROUPS
 from octavo.tools.context import ToolContext
 
 KINDS = {
@@ -157,7 +158,7 @@ def test_every_verb_ability_rule_and_member_is_named(book: Any) -> None:
     assert [verb for verb in VERBS if f"| `{verb}` |" not in book["docs/policy.md"]] == []
     page = book["docs/writing-a-source.md"]
     assert [ability for ability in ABILITIES.values() if f"`{ability.__name__}`" not in page] == []
-    assert [rule.name for rule in DEFAULT_RULES if f"`{rule.name}`" not in book["docs/redaction.md"]] == []
+    assert [rule.name for rule in rules_for(GROUPS) if f"`{rule.name}`" not in book["docs/redaction.md"]] == []
     members = [name for name in vars(ToolContext) if not name.startswith("_") and name != "call"]
     assert [name for name in members if not re.search(rf"`{name}[`(]", book["docs/plugins.md"])] == []
 

@@ -6,110 +6,32 @@ Every secret here is put together at run time: nothing in this file looks like o
 from __future__ import annotations
 
 import asyncio
-import base64
 import json
-import random
-import string
-from collections.abc import Callable
 from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.pipeline import secrets_corpus as corpus
+from tests.pipeline.secrets_corpus import DIGITS, Maker, rrn
 
 from octavo.core.errors import InvalidParams
 from octavo.core.model import Call, Content, Entry, Page, Principal, Trail
 from octavo.core.ref import Ref
-from octavo.pipeline.redact import DEFAULT_RULES, Redact
-from octavo.pipeline.rules import checks
+from octavo.pipeline.redact import Redact
+from octavo.pipeline.rules import numbers
+from octavo.pipeline.rules.book import rules_for
+from octavo.pipeline.rules.personal import GROUPS
 
 KEY = b"m" * 32
 REF = Ref.parse("doc://policies/access")
-LETTERS, DIGITS, HEX = string.ascii_letters, string.digits, "0123456789abcdef"
-WORD = LETTERS + DIGITS
-BASE64 = WORD + "+/"
-URL_SAFE = WORD + "-_"
-
-
-class Maker:
-    """Random text with a fixed seed. The first characters differ, so that no value is too plain to be real."""
-
-    def __init__(self, seed: int) -> None:
-        self._random = random.Random(seed)
-
-    def __call__(self, length: int, alphabet: str = WORD) -> str:
-        while True:
-            text = "".join(self._random.choice(alphabet) for _ in range(length))
-            if len(set(text)) > min(6, len(alphabet) - 2, length - 1):
-                return text
-
-
-def rrn(birth: str, century: str, serial: str) -> str:
-    digits = [int(c) for c in birth + century + serial]
-    base = 13 if century in "5678" else 11
-    total = sum(d * w for d, w in zip(digits, (2, 3, 4, 5, 6, 7, 8, 9, 2, 3, 4, 5), strict=True))
-    return f"{birth}-{century}{serial}{(base - total % 11) % 10}"
-
-
-def pem(make: Maker, kind: str = "RSA ") -> str:
-    body = "\n".join(make(64, BASE64) for _ in range(6))
-    return "\n".join(["-----BEGIN " + kind + "PRIVATE KEY-----", body, "-----END " + kind + "PRIVATE KEY-----"])
-
-
-# rule → how to make one: (the text around, with {} for the secret; the secret)
-SECRETS: dict[str, Callable[[Maker], tuple[str, str]]] = {
-    "aws-access-key": lambda m: ("id {}.", "AKIA" + m(16, string.ascii_uppercase + "234567")),
-    "github-token": lambda m: ("git clone with {} please", "gh" + "p_" + m(36)),
-    "github-fine-grained-token": lambda m: ("`{}`", "github" + "_pat_" + m(22) + "_" + m(59)),
-    "gitlab-token": lambda m: ("({})", "gl" + "pat-" + m(20, URL_SAFE)),
-    "slack-token": lambda m: ("{}", "xo" + "xb-" + m(12, DIGITS) + "-" + m(24)),
-    "slack-webhook": lambda m: (
-        "https://hooks.slack.com/services/{} is the hook",
-        "T" + m(9) + "/B" + m(9) + "/" + m(24),
-    ),
-    "stripe-key": lambda m: ("{}\n", "sk" + "_live_" + m(24)),
-    "anthropic-key": lambda m: ("use {}", "sk" + "-ant-api03-" + m(80, URL_SAFE)),
-    "openai-key": lambda m: ("use {}", "sk" + "-proj-" + m(60, URL_SAFE)),
-    "google-api-key": lambda m: ("?k={}&x=1", "AI" + "za" + m(35, URL_SAFE)),
-    "google-oauth-secret": lambda m: ("{},", "GOC" + "SPX-" + m(28, URL_SAFE)),
-    "google-oauth-token": lambda m: ("{} ", "ya" + "29." + m(60, URL_SAFE)),
-    "notion-token": lambda m: ("{}", "nt" + "n_" + m(46)),
-    "discord-token": lambda m: (
-        "bot {} here",
-        "M" + m(23, URL_SAFE) + "." + m(6, URL_SAFE) + "." + m(27, URL_SAFE),
-    ),
-    "discord-webhook": lambda m: ("https://discord.com/api/webhooks/" + m(18, DIGITS) + "/{}", m(68, URL_SAFE)),
-    "npm-token": lambda m: ("//registry/:_authToken {}", "np" + "m_" + m(36)),
-    "pypi-token": lambda m: ("{}", "py" + "pi-AgEIcHlwaS5vcmc" + m(80, URL_SAFE)),
-    "sendgrid-key": lambda m: ("{}", "S" + "G." + m(22, URL_SAFE) + "." + m(43, URL_SAFE)),
-    "twilio-key": lambda m: ("{}", "S" + "K" + m(32, HEX)),
-    "hugging-face-token": lambda m: ("{}", "h" + "f_" + m(34, LETTERS)),
-    "docker-token": lambda m: ("{}", "dck" + "r_pat_" + m(27, URL_SAFE)),
-    "vault-token": lambda m: ("{}", "hv" + "s." + m(90, URL_SAFE)),
-    "atlassian-token": lambda m: ("{}", "ATA" + "TT3" + m(180, URL_SAFE)),
-    "jwt": lambda m: (
-        "cookie {};",
-        ".".join(["ey" + "J" + m(30, URL_SAFE), "ey" + "J" + m(60, URL_SAFE), m(43, URL_SAFE)]),
-    ),
-    "private-key": lambda m: ("before\n{}\nafter", pem(m)),
-    "private-key-base64": lambda m: ("tls: {}", base64.b64encode(pem(m).encode()).decode()),
-    "azure-storage-key": lambda m: ("AccountName=x;AccountKey={};EndpointSuffix=y", m(86, BASE64) + "=="),
-    "aws-secret-key": lambda m: ("AWS_SECRET_ACCESS_KEY={}\n", m(40, BASE64)),
-    "twilio-token": lambda m: ("twilio_sid = '{}'", m(32, HEX)),
-    "authorization": lambda m: ("Authorization: Bearer {}\r\n", m(40)),
-    "url-password": lambda m: ("postgres://app:{}@db.internal:5432/app", m(14) + "!9"),
-    "password": lambda m: ("password: {}\n", m(12) + "a9!"),
-    "kr-registration-number": lambda m: ("주민등록번호는 {}입니다", rrn("880214", "2", m(5, DIGITS))),
-    "kr-registration-number-bare": lambda m: (
-        "주민번호: {}",
-        rrn("880214", "1", m(5, DIGITS)).replace("-", ""),
-    ),
-}
+SECRETS = corpus.ALL
+EVERYTHING = Redact(KEY, personal=GROUPS)
 
 
 @pytest.fixture(scope="module")
 def redact() -> Redact:
-    return Redact(KEY)
+    return EVERYTHING
 
 
 def text_content(body: str | bytes, **entry: Any) -> Content:
@@ -124,7 +46,7 @@ async def through(redact: Redact, reply: Any) -> Any:
 
 
 def test_every_rule_is_shown_here() -> None:
-    assert sorted(SECRETS) == sorted(rule.name for rule in DEFAULT_RULES)
+    assert sorted(SECRETS) == sorted(rule.name for rule in rules_for(GROUPS))
 
 
 @pytest.mark.seed("A6")
@@ -132,7 +54,7 @@ def test_every_rule_is_shown_here() -> None:
 @pytest.mark.parametrize("rule", SECRETS)
 def test_a_secret_is_replaced_and_what_stands_around_it_stays(redact: Redact, rule: str, seed: int) -> None:
     around, secret = SECRETS[rule](Maker(seed))
-    before, after = around.split("{}")
+    before, after = around.format("\0").split("\0")
     hidden = redact.text(around.format(secret))
     mark = hidden.removeprefix(before).removesuffix(after)
     assert mark.startswith(f"[redacted:{rule}:") and mark.endswith("]")
@@ -144,7 +66,7 @@ def test_a_secret_is_replaced_and_what_stands_around_it_stays(redact: Redact, ru
 @settings(max_examples=150, deadline=None)
 @given(st.data())
 def test_no_secret_survives_wherever_it_stands_and_twice_is_once(data: st.DataObject) -> None:
-    redact = Redact(KEY)
+    redact = EVERYTHING
     make = Maker(data.draw(st.integers(0, 10_000)))
     pieces: list[str] = []
     secrets: list[str] = []
@@ -169,7 +91,7 @@ def test_no_secret_survives_wherever_it_stands_and_twice_is_once(data: st.DataOb
     )
 )  # fmt: skip
 def test_redaction_is_idempotent_on_rubble(pieces: list[str]) -> None:
-    redact = Redact(KEY)
+    redact = EVERYTHING
     once = redact.text("".join(pieces))
     assert redact.text(once) == once
 
@@ -266,7 +188,7 @@ def test_json_stays_json(redact: Redact) -> None:
     ],
 )
 def test_registration_numbers_are_told_by_date_and_check_digit(number: str, is_one: bool) -> None:
-    assert checks.is_registration_number(number) is is_one
+    assert numbers.is_registration_number(number) is is_one
 
 
 def test_a_wrong_check_digit_is_no_registration_number(redact: Redact) -> None:

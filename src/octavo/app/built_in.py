@@ -18,6 +18,8 @@ _GENERAL = (
     "changes",
 )  # need no grant: they only ask for what the caller may read anyway
 
+_CHANGING = ("write", "edit", "move", "copy", "delete", "create_directory", "undo")
+
 
 def built_in_tools(config: Config, narrowing: Narrowing = WHOLE) -> list[Tool]:
     """None without a source that they could work on; those that change something only where one may be changed."""
@@ -61,6 +63,12 @@ def aliases(names: Sequence[str]) -> dict[Ref, Ref]:
 def general_tools(tools: Sequence[Tool], unlisted: Sequence[str]) -> list[Ref]:
     reading = [tool.info.name for tool in tools if tool.info.hints.read_only]
     return [Ref.of("tool", (name,)) for name in (*reading, *(name for name in unlisted if SEED[name] in _GENERAL))]
+
+
+def composed_tools(tools: Sequence[Tool], unlisted: Sequence[str]) -> list[str]:
+    """Those whose answers only pass on what their child calls gave, in which nothing is left to hide."""
+    known = {*_GENERAL, *_CHANGING, *FILESYSTEM, *SEED}
+    return [*(tool.info.name for tool in tools if tool.info.name in known), *unlisted]
 
 
 def _file_sources(config: Config) -> list[FileOptions]:

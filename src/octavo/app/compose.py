@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from typing import Any, cast
 
-from octavo.app.built_in import aliases, built_in_tools, general_tools, unlisted_tools
+from octavo.app.built_in import aliases, built_in_tools, composed_tools, general_tools, unlisted_tools
 from octavo.app.catalogs import Catalogs, LiveAgents
 from octavo.app.identities import identity_of
 from octavo.app.narrowing import WHOLE, Narrowing
@@ -19,7 +19,7 @@ from octavo.config.model import Rule as RuleOptions
 from octavo.core.clock import SystemClock
 from octavo.core.glob import Glob
 from octavo.core.house import Limits
-from octavo.core.model import VERBS, Change, Template, Verb
+from octavo.core.model import VERBS, Change, Principal, Template, Verb
 from octavo.core.ports import Ask, Ledger, Next, Source, Watches
 from octavo.core.ref import Ref
 from octavo.core.seal import Seal
@@ -73,6 +73,10 @@ class Works:
 
     def redacted(self, change: Change) -> Change:
         return self.redact.change(change)
+
+    def veiled(self, change: Change, who: Principal) -> Change:
+        further = self.redact.further(who)
+        return change if further is None else further.change(change)
 
 
 async def compose(
@@ -128,16 +132,11 @@ async def compose(
         clock=clock,
     )
     identity = identity_of(config, state, clock)
-    redact = Redact(
-        key=state.key("mark"),
-        rules=config.redact.rules,
-        extra=[{"name": rule.name, "pattern": rule.pattern} for rule in config.redact.extra],
-        allow=config.redact.allow,
-    )
+    redact = redaction(config, state.key("mark"), composed=composed_tools(built_in, unlisted))
     if catalogs is not None:
         catalogs.bind(LiveAgents(rules, policy, identity, tools))
     limits = config.limits
-    audit = Audit(ledger, scrub=redact.text)
+    audit = Audit(ledger, scrub=redact.address)
     ttl = {served_as: ttl_of(config, served_as) for served_as in served}
     cache = Cache(
         desk,
@@ -154,7 +153,12 @@ async def compose(
             identity,
             Quota(rate=rate, in_flight=limits.in_flight),
             policy,
-            Mask(max_bytes=limits.read, timeout=limits.time, page=limits.page),
+            Mask(
+                max_bytes=limits.read,
+                timeout=limits.time,
+                page=limits.page,
+                hidden_from=redact.further if config.redact.principals else None,
+            ),
             cache,
             redact,
             Throttle(),
@@ -188,6 +192,23 @@ async def compose(
         # A store without addresses is not watched: its changes would go by the addresses of another.
         sources=tuple(served[scheme] for scheme in exposed),
         catalogs=catalogs,
+    )
+
+
+def redaction(config: Config, key: bytes, *, composed: Iterable[str] = ()) -> Redact:
+    """The seventh fold as the configuration wants it. Raises InvalidParams for an expression that RE2 refuses."""
+    wanted = config.redact
+    return Redact(
+        key,
+        rules=wanted.rules,
+        personal=wanted.personal,
+        sources={config.sources[name].scheme: groups for name, groups in wanted.sources.items()},
+        principals=wanted.principals,
+        extra=[{"name": rule.name, "pattern": rule.pattern} for rule in wanted.extra],
+        skip=wanted.skip,
+        allow=wanted.allow,
+        invisible=wanted.invisible,
+        composed=composed,
     )
 
 

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from octavo.app import Octavo
     from octavo.app.authoring import Created
     from octavo.app.examination import Finding
+    from octavo.app.scanning import Sighting
     from octavo.pipeline.policy import Decision
     from octavo.sources.catalog.handbook import Pages
     from octavo.stores.keys import StoredKey
@@ -106,7 +107,7 @@ def watched(
             ready()
             left = count
             while left != 0:
-                change = works.redacted(await heard.get())
+                change = works.veiled(works.redacted(await heard.get()), principal)
                 concerned = change.part(lambda ref, _: glob.matches(ref) or glob.matches(works.spelled(ref)))
                 told = concerned and works.policy.told(principal, "watch", concerned)
                 if told is not None:
@@ -125,6 +126,16 @@ def _glob(pattern: str) -> tuple[Glob, OctavoError | None]:
         return Glob(pattern) if "*" in pattern or pattern.endswith("/") else Glob.at(Ref.parse(pattern)), None
     except OctavoError as fault:
         return Glob.at(NOWHERE), fault
+
+
+def scanned(loaded: Loaded, uri: str | None) -> list[Sighting]:
+    """What redaction would hide, in the order of the list. Leaves no state and no audit record behind."""
+    from octavo.app.scanning import scan
+
+    async def ask(house: Octavo) -> list[Sighting]:
+        return [one async for one in scan(house.works, None if uri is None else Ref.parse(uri))]
+
+    return _inside(loaded, ask, leaves_traces=False)
 
 
 def verified(loaded: Loaded) -> tuple[Path, Report]:

@@ -19,6 +19,7 @@ COMMANDS = Lazily(
         "ls": "octavo.cli.resources:ls",
         "cat": "octavo.cli.resources:cat",
         "watch": "octavo.cli.resources:watch",
+        "scan": "octavo.cli.scan:scan",
         "audit": "octavo.cli.audit:audit",
         "keys": "octavo.cli.keys:keys",
         "schema": "octavo.cli.schema:schema",

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from octavo.cli._logs import Discreet
 from octavo.cli._shared import as_option, config_option, known_agent, loaded
 
 if TYPE_CHECKING:
@@ -60,9 +61,9 @@ def serve(
     """
     from octavo.cli import _run
 
-    logging.basicConfig(
-        stream=sys.stderr, level=log_level.upper(), format="octavo: %(levelname)s: %(name)s: %(message)s"
-    )
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setFormatter(Discreet("octavo: %(levelname)s: %(name)s: %(message)s"))
+    logging.basicConfig(level=log_level.upper(), handlers=[handler])
     if http not in (None, CONFIGURED) and directory is None and config_file is None and Path(http).is_dir():
         http, directory = CONFIGURED, Path(http)  # `octavo serve --http DIR` reads as if DIR were the address
     found = _with_toolsets(loaded(config_file, directory, write=write), toolsets)

@@ -240,6 +240,25 @@ def _rules_differ(site: Site) -> Iterator[Finding]:
             yield Finding(("policy", number), f"says the same as policy[{first}]", fatal=False)
 
 
+def _redaction_names_known_things(site: Site) -> Iterator[Finding]:
+    wanted = site.config.redact
+    for name in wanted.sources:
+        if name not in site.config.sources and "sources" not in site.kept.broken:
+            yield Finding(
+                ("redact", "sources", name), "there is no such source", "use a name that stands under sources"
+            )
+    if wanted.skip:
+        from octavo.pipeline.rules.book import rules_for
+        from octavo.pipeline.rules.personal import GROUPS
+
+        known = {rule.name for rule in rules_for(GROUPS)}
+        for index, name in enumerate(wanted.skip):
+            if name not in known:
+                yield Finding(
+                    ("redact", "skip", index), f"there is no rule {name}", "docs/redaction.md lists the rules"
+                )
+
+
 def _keys_differ(site: Site) -> Iterator[Finding]:
     owners: dict[str, str] = {}
     for name, agent in site.config.agents.items():
@@ -362,6 +381,7 @@ LOOKS: tuple[Callable[[Site], Iterator[Finding]], ...] = (
     _rules_name_known_things,
     _rules_differ,
     _keys_differ,
+    _redaction_names_known_things,
     _http_is_guarded,
     _callers_are_agents,
     _keys_travel_hidden,

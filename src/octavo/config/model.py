@@ -39,6 +39,7 @@ from octavo.config.words import (
     Scheme,
     UriOrTemplate,
     UriTemplate,
+    Who,
     Whos,
     check_template,
     check_uri,
@@ -503,13 +504,33 @@ class RedactionRule(Strict):
     pattern: Expression = Field(description="A regular expression (RE2).")
 
 
+PersonalData: TypeAlias = Literal["identity", "business", "payment", "email", "phone", "network", "address"]
+
+
 class Redact(Strict):
     rules: Literal["default", "off"] = Field(
-        default="default", description="Whether the built-in rules for secrets and personal data are used."
+        default="default", description="Whether the built-in rules for secrets are used."
     )
+    personal: tuple[PersonalData, ...] = Field(
+        default=("identity",),
+        description="Groups of personal data that are hidden everywhere: identity (Korean resident and foreigner "
+        "numbers), business (Korean business numbers), payment (cards, IBAN), email, phone, network (public IP "
+        "addresses), address (Korean postal addresses).",
+    )
+    sources: dict[Name, tuple[PersonalData, ...]] = Field(
+        default={}, description="Further groups for what these sources give, by the name of the source."
+    )
+    principals: dict[Who, tuple[PersonalData, ...]] = Field(
+        default={}, description="Further groups for these callers: an agent, role:NAME, or * for all."
+    )
+    skip: tuple[Name, ...] = Field(default=(), description="Built-in rules to leave out, by name.")
     extra: tuple[RedactionRule, ...] = Field(default=(), description="Rules of your own.")
     allow: tuple[Expression, ...] = Field(
         default=(), description="Regular expressions (RE2): what one of them matches as a whole is left as it is."
+    )
+    invisible: Literal["mark", "keep"] = Field(
+        default="mark",
+        description="Characters that nobody sees or that turn the order of a line round: shown as a marker, or kept.",
     )
 
 

@@ -102,7 +102,7 @@ class Content:
     # The body is JSON that tells of other resources, each an object with a `uri`: the policy leaves out those that
     # the caller may not see.
     composed: bool = False
-    memo: dict[str, Any] = field(default_factory=dict[str, Any], compare=False, repr=False)
+    memo: dict[Any, Any] = field(default_factory=dict[Any, Any], compare=False, repr=False)
 
     @property
     def size(self) -> int:

@@ -1,21 +1,35 @@
-"""Fold 5: what depends on the caller: how much, and how long.
+"""Fold 5: what depends on the caller: how much, how long, and what is hidden from this one alone.
 
 Limits can only be lowered by a call, never raised above the operator's ceiling.
 """
 
 from __future__ import annotations
 
-from collections.abc import Awaitable
+import asyncio
+from collections.abc import Awaitable, Callable
+from dataclasses import replace
 from types import CoroutineType
+from typing import Any, TypeGuard
 
 from octavo.core.errors import TooLarge
-from octavo.core.model import Call, Content
+from octavo.core.model import Call, Content, Edited, Entry, News, Page, Principal
 from octavo.core.ports import Next, Reply
+from octavo.core.surface import PromptResult, ToolResult
+from octavo.pipeline.veil import Veil
 
 
 class Mask:
-    def __init__(self, *, max_bytes: int, timeout: float, page: int) -> None:
+    def __init__(
+        self,
+        *,
+        max_bytes: int,
+        timeout: float,
+        page: int,
+        hidden_from: Callable[[Principal], Veil | None] | None = None,
+    ) -> None:
+        """`hidden_from` gives what a caller may not see of what others may; None where that is so for nobody."""
         self._max_bytes, self._timeout, self._page = max_bytes, timeout, page
+        self._hidden_from = hidden_from
 
     def __call__(self, call: Call, call_next: Next) -> Reply:
         if call.max_bytes > self._max_bytes or call.timeout > self._timeout or call.limit > self._page:
@@ -24,10 +38,41 @@ class Mask:
                 timeout=min(call.timeout, self._timeout),
                 limit=min(call.limit, self._page),
             )
+        if self._hidden_from is not None and (veil := self._hidden_from(call.principal)) is not None:
+            return _veiled(call, call_next(call), veil)
         reply = call_next(call)
         if type(reply) is CoroutineType:
             return _later(call, reply)
         return _bounded(call, reply) if type(reply) is Content else reply
+
+
+async def _veiled(call: Call, reply: Reply, veil: Veil) -> Reply:
+    """What others may see lies in the cache, and what this caller may see beside it: each is made once."""
+    if type(reply) is CoroutineType:
+        reply = await reply
+    if isinstance(reply, Content):
+        known: Content | None = reply.memo.get(veil)
+        if known is None:
+            known = await asyncio.to_thread(veil.content, reply)
+            reply.memo[veil] = known
+        return _bounded(call, known)
+    if _is_page(reply):
+        return veil.page(reply)
+    if isinstance(reply, Entry):
+        return veil.entry(reply)
+    if isinstance(reply, News):
+        return veil.news(reply)
+    if isinstance(reply, ToolResult):
+        return veil.result(reply)
+    if isinstance(reply, PromptResult):
+        return veil.prompt(reply)
+    if isinstance(reply, Edited):
+        return replace(reply, report=veil.text(reply.report))
+    return reply
+
+
+def _is_page(value: object) -> TypeGuard[Page[Any]]:
+    return isinstance(value, Page)
 
 
 async def _later(call: Call, reply: Awaitable[Reply]) -> Reply:

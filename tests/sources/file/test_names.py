@@ -80,6 +80,8 @@ async def test_credentials_and_git_and_our_own_state_are_absent(write: Any, open
     hidden = [
         ".env", ".env.local", ".ENV", "prod.env", "tls/server.pem", "tls/server.KEY", "id_rsa", "id_ed25519.bak",
         "x.p12", "x.pfx", ".netrc", ".npmrc", ".pypirc", ".aws/credentials", "home/.aws/credentials", ".ssh/config",
+        ".envrc", "krb5.keytab", ".bash_history", "client_secret_1.json", "serviceaccountkey.json",
+        ".composer/auth.json",
         ".kube/config", "vault.kdbx", ".docker/config.json", ".git/config", "sub/.git/HEAD", ".octavo/state.db",
     ]  # fmt: skip
     shown = [".aws/config", ".env.example", ".env.sample", ".github/x.yml", "credentials", "docker/config.json"]

@@ -1,10 +1,9 @@
-"""Second looks: what a pattern found, and whether it deserves to be hidden."""
+"""Second looks: what a pattern found, and whether it deserves to be hidden. Those at numbers are in `numbers`."""
 
 from __future__ import annotations
 
 import base64
 import binascii
-import datetime
 import math
 import re
 from collections import Counter
@@ -15,6 +14,7 @@ MIN_LENGTH = 8
 _TEMPLATE = re.compile(r"\$\{|\$[A-Za-z_(]|\{\{|<[^>]*>|%\(|%[A-Z_]{2,}%|#\{|\[redacted:")
 _REFERENCE = re.compile(r"(?:process\.env|os\.environ|os\.getenv|env|file|vault|ref|secret|arn)[.:\[(]", re.IGNORECASE)
 _DOTTED_NAME = re.compile(r"[A-Za-z_]\w*(?:(?:\.|::|->)[A-Za-z_]\w*)+\Z")
+_MIXED = re.compile(r"[^\W\d_].*[\d]|[\d].*[^\W\d_]|[^\W\d_].*[^\w./:-]|[^\w./:-].*[^\W\d_]")
 _PLACE = re.compile(r"(?:https?:/|/|\./|\.\./|~/|[A-Za-z]:\\)")
 _STAND_IN = re.compile(
     r"changeme|change[_-]me|placeholder|example|dummy|sample|your[_-]?|my[_-]?(?:password|secret|token|key)|insert|replace"
@@ -48,7 +48,7 @@ def is_placeholder(text: str) -> bool:
 
 def is_real(text: str) -> bool:
     """For tokens whose shape alone says what they are: anything but a documented example."""
-    return not text.upper().endswith("EXAMPLE") and len(set(text)) > 6
+    return len(set(text)) > 6 and not _STAND_IN.search(text)
 
 
 def is_varied(text: str) -> bool:
@@ -58,15 +58,18 @@ def is_varied(text: str) -> bool:
 
 def is_password(text: str) -> bool:
     """For `password: value`. Rather misses a weak password than hides a word, a number or a line of code."""
-    if not MIN_LENGTH <= len(text) <= 512 or is_placeholder(text) or _DOTTED_NAME.match(text) or _PLACE.match(text):
+    if not MIN_LENGTH <= len(text) <= 512 or _PLACE.match(text) or not _MIXED.search(text):
         return False
-    has_letter, has_digit = any(c.isalpha() for c in text), any(c.isdigit() for c in text)
-    has_other = any(not c.isalnum() and c not in "_-./:" for c in text)
-    return has_letter and (has_digit or has_other) and entropy(text) >= 2.5
+    return not (_DOTTED_NAME.match(text) or is_placeholder(text)) and entropy(text) >= 2.5
 
 
 def is_url_password(text: str) -> bool:
     return not is_placeholder(text)
+
+
+def is_command_password(text: str) -> bool:
+    """An option may be followed by anything: a number, a name, another option."""
+    return not is_placeholder(text) and any(c.isdigit() for c in text) and any(c.isalpha() for c in text)
 
 
 def is_private_key(text: str) -> bool:
@@ -81,24 +84,3 @@ def is_encoded_private_key(text: str) -> bool:
         return b"PRIVATE KEY" in base64.b64decode(beginning[: len(beginning) // 4 * 4])
     except (binascii.Error, ValueError):
         return False
-
-
-def is_registration_number(text: str) -> bool:
-    """A Korean resident (or foreigner) registration number: a date that exists, and the check digit.
-
-    Numbers given out since October 2020 end in random digits, so for who was born then the date must do.
-    """
-    digits = [int(c) for c in text if c.isdigit()]
-    if len(digits) != 13:
-        return False
-    century = {9: 1800, 0: 1800, 1: 1900, 2: 1900, 5: 1900, 6: 1900, 3: 2000, 4: 2000, 7: 2000, 8: 2000}[digits[6]]
-    year, month, day = (digits[i] * 10 + digits[i + 1] for i in (0, 2, 4))
-    try:
-        born = datetime.date(century + year, month, day)
-    except ValueError:
-        return False
-    if born >= datetime.date(2020, 10, 5):
-        return True
-    total = sum(digit * weight for digit, weight in zip(digits, (2, 3, 4, 5, 6, 7, 8, 9, 2, 3, 4, 5), strict=False))
-    base = 13 if 5 <= digits[6] <= 8 else 11  # 5 to 8: a foreigner's
-    return (base - total % 11) % 10 == digits[12]

@@ -1,7 +1,7 @@
 """Finds what rules describe and puts marks in its place, on RE2: linear in the text, whatever the pattern.
 
 A text is looked at twice. First one pass for the clues of all rules, which RE2 runs as one automaton; then
-only the rules that had one. Most texts end with the first pass.
+only the rules that had one. Most texts end with the first pass. A rule is compiled when it first has a clue.
 
 Everything works on UTF-8: RE2 does, and offsets into bytes need no translation.
 """
@@ -10,12 +10,12 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 
 import re2 as _untyped_re2  # type: ignore[import-untyped]  # it has no annotations
 
 from octavo.core.errors import InvalidParams
+from octavo.pipeline.rules.rule import Rule
 
 re2 = cast("Any", _untyped_re2)
 
@@ -28,66 +28,70 @@ _MARK_START = b"[redacted:"
 _NAME = r"[a-z0-9][a-z0-9-]{0,40}"
 
 
-@dataclass(frozen=True, slots=True)
-class Rule:
-    """`pattern` is RE2. Its first group that took part, or else the whole match, is what is replaced.
+class Found(NamedTuple):
+    """Bytes `start` to `end` of a text are what a rule describes."""
 
-    One of the `keywords` (lower case) or something that `clue` (RE2) describes stands in every match; a
-    rule without either runs on every text. `accept` takes the second look that a pattern cannot.
-    """
+    start: int
+    end: int
+    rule: str
 
-    name: str
-    pattern: str
-    keywords: tuple[str, ...] = ()
-    clue: str = ""
-    accept: Callable[[str], bool] | None = None
+
+class Patch(NamedTuple):
+    """Bytes `start` to `end` become `new`."""
+
+    start: int
+    end: int
+    new: bytes
+
+
+# What else must change for a text to keep its form, given what becomes of the found: see `shapes`.
+Shape = Callable[[bytes, Sequence[Patch]], Sequence[Patch]]
 
 
 class Engine:
-    """A compiled rule set. Safe to use from several threads; RE2 works without the interpreter lock.
+    """A set of rules. Safe to use from several threads; RE2 works without the interpreter lock.
 
     Promises of `redact`: no rule matches its result, apart from matches that overlap a mark, so doing it
     twice is doing it once; and equal secrets have equal marks under one key.
 
-    Raises InvalidParams for a pattern that RE2 does not take and for a name that cannot stand in a mark.
+    Raises InvalidParams for an `allow` pattern that RE2 does not take and for a name that cannot stand in a mark.
     """
 
-    def __init__(self, rules: Sequence[Rule], key: bytes, *, allow: Iterable[str] = ()) -> None:
-        allow = tuple(allow)
+    def __init__(
+        self,
+        rules: Sequence[Rule],
+        key: bytes,
+        *,
+        allow: Iterable[str] = (),
+    ) -> None:
         self._key = key
-        self._rules = [(rule, _compiled(rule.name, rule.pattern)) for rule in rules]
-        self._allow = [_compiled("allow", pattern) for pattern in allow]
-        self._marks = _compiled("mark", rf"\[redacted:{_NAME}:[0-9a-f]{{8}}\]")
-        self._clues = re2.Set.SearchSet(_options())
-        self._owners: list[int] = []  # place of a clue in the set → place of its rule
-        self._always: list[int] = []
-        name = _compiled("name", _NAME)
-        for index, rule in enumerate(rules):
+        self._rules = tuple(rules)
+        self._patterns: list[Any] = [None] * len(self._rules)
+        self._allow = [compiled("allow", pattern) for pattern in allow]
+        self._marks = compiled("mark", rf"\[redacted:{_NAME}:[0-9a-f]{{8}}\]")
+        self._due = _Clues(self._rules)
+        name = compiled("name", _NAME)
+        for rule in self._rules:
             if not name.fullmatch(rule.name):
                 raise InvalidParams(f"Redaction rule {rule.name!r}: a name has lower-case letters, digits and hyphens")
-            clues = [f"(?i:{re2.escape(keyword)})" for keyword in rule.keywords] + ([rule.clue] if rule.clue else [])
-            for clue in clues:
-                self._clues.Add(clue)
-                self._owners.append(index)
-            if not clues:
-                self._always.append(index)
-        if self._owners:
-            self._clues.Compile()
-        facts = [(rule.name, rule.pattern, rule.keywords, rule.clue) for rule in rules]
-        self.version = hashlib.blake2b(repr((1, facts, allow)).encode(), digest_size=8).hexdigest()
 
     def suspects(self, text: str) -> bool:
         """False only when `redact` would change nothing. Costs one pass."""
-        return bool(self._always or self._due(_bytes(text)))
+        return bool(self._due(_bytes(text)))
 
-    def redact(self, text: str) -> str:
+    def find(self, text: str) -> list[tuple[int, str]]:
+        """Where in the text (in characters) which rule found something, in order."""
+        raw = _bytes(text)
+        return [(len(raw[: found.start].decode("utf-8", "surrogatepass")), found.rule) for found in self._find(raw)]
+
+    def redact(self, text: str, shape: Shape | None = None) -> str:
         """The same object where there is nothing to hide."""
         first = raw = _bytes(text)
         for _ in range(MAX_PASSES):
-            spans = self._find(raw)
-            if not spans:
+            patches = self._patches(raw)
+            if not patches:
                 break
-            raw = self._replaced(raw, spans)
+            raw = _patched(raw, patches if shape is None else shape(raw, patches))
         return text if raw is first else raw.decode("utf-8", "surrogatepass")
 
     def redact_part(self, before: str, part: str, after: str) -> str:
@@ -97,12 +101,11 @@ class Engine:
         left = len(_bytes(before))
         right = left + len(_bytes(part))
         for _ in range(MAX_PASSES):
-            spans = self._find(raw)
-            if not spans:
+            patches = self._patches(raw)
+            if not patches:
                 break
-            marked = [(start, end, self._mark(self._rules[k][0].name, raw[start:end])) for start, end, k in spans]
-            left, right = _moved(left, marked, behind=False), _moved(right, marked, behind=True)
-            raw = self._replaced(raw, spans)
+            left, right = _moved(left, patches, behind=False), _moved(right, patches, behind=True)
+            raw = _patched(raw, patches)
         return raw[left:right].decode("utf-8", "surrogatepass")
 
     def mark(self, rule: str, secret: str) -> str:
@@ -112,61 +115,92 @@ class Engine:
         digest = hashlib.blake2b(secret, key=self._key, digest_size=4).hexdigest()
         return f"[redacted:{rule}:{digest}]".encode("ascii")
 
-    def _due(self, raw: bytes) -> list[int]:
-        """Rules that have a clue in the text, in their order."""
-        found: list[int] | None = self._clues.Match(raw) if self._owners else None
-        if not found:
-            return []
-        return sorted({self._owners[clue] for clue in found})
+    def _patches(self, raw: bytes) -> list[Patch]:
+        return [Patch(start, end, self._mark(rule, raw[start:end])) for start, end, rule in self._find(raw)]
 
-    def _find(self, raw: bytes) -> list[tuple[int, int, int]]:
-        """(start, end, rule) of what is to go: in order, apart from each other, and outside every mark."""
-        due = sorted([*self._due(raw), *self._always]) if self._always else self._due(raw)
-        found: list[tuple[int, int, int]] = []
-        for index in due:
-            rule, pattern = self._rules[index]
+    def _find(self, raw: bytes) -> list[Found]:
+        """What is to go: in order, apart from each other, and outside every mark."""
+        claims: list[tuple[int, int, int]] = []
+        for index in self._due(raw):
+            rule, pattern = self._rules[index], self._pattern(index)
+            groups = range(1, pattern.groups + 1)
             for match in pattern.finditer(raw):
-                start, end = _extent(match)
+                start, end = _extent(match, groups)
                 if start < end and self._stays_hidden(rule, raw[start:end]):
-                    found.append((start, end, index))
-        if not found:
-            return found
-        found.sort()
-        merged = [found[0]]
-        for start, end, index in found[1:]:
+                    claims.append((start, end, index))
+        if not claims:
+            return []
+        claims.sort()
+        merged = [claims[0]]
+        for start, end, index in claims[1:]:
             before = merged[-1]
             if start < before[1]:  # what two rules claim in part goes as a whole
                 merged[-1] = (before[0], max(end, before[1]), min(index, before[2]))
             else:
                 merged.append((start, end, index))
+        found = [Found(start, end, self._rules[index].name) for start, end, index in merged]
         if _MARK_START not in raw:
-            return merged
+            return found
         marks = [match.span() for match in self._marks.finditer(raw)]
-        return [span for span in merged if not any(span[0] < end and start < span[1] for start, end in marks)]
+        return [one for one in found if not any(one.start < end and start < one.end for start, end in marks)]
+
+    def _pattern(self, index: int) -> Any:
+        pattern = self._patterns[index]
+        if pattern is None:
+            rule = self._rules[index]
+            pattern = self._patterns[index] = compiled(rule.name, rule.pattern)
+        return pattern
 
     def _stays_hidden(self, rule: Rule, secret: bytes) -> bool:
         if rule.accept is not None and not rule.accept(secret.decode("utf-8", "replace")):
             return False
         return not any(allowed.fullmatch(secret) for allowed in self._allow)
 
-    def _replaced(self, raw: bytes, spans: Sequence[tuple[int, int, int]]) -> bytes:
-        pieces: list[bytes] = []
-        at = 0
-        for start, end, index in spans:
-            pieces += (raw[at:start], self._mark(self._rules[index][0].name, raw[start:end]))
-            at = end
-        pieces.append(raw[at:])
-        return b"".join(pieces)
+
+class _Clues:
+    """Which rules have a clue in a text, in their order. One automaton for all of them."""
+
+    def __init__(self, rules: Sequence[Rule]) -> None:
+        self._set = re2.Set.SearchSet(_options())
+        self._always: list[int] = []
+        places: dict[str, list[int]] = {}
+        for index, rule in enumerate(rules):
+            clues = [f"(?i:{re2.escape(keyword)})" for keyword in rule.keywords] + ([rule.clue] if rule.clue else [])
+            for clue in clues:
+                places.setdefault(clue, []).append(index)
+            if not clues:
+                self._always.append(index)
+        self._rules_of = [*places.values()]
+        for clue in places:
+            self._set.Add(clue)
+        if places:
+            self._set.Compile()
+
+    def __call__(self, raw: bytes) -> list[int]:
+        found: list[int] | None = self._set.Match(raw) if self._rules_of else None
+        if not found:
+            return self._always
+        return sorted({rule for clue in found for rule in self._rules_of[clue]}.union(self._always))
 
 
-def _moved(border: int, marked: Sequence[tuple[int, int, bytes]], *, behind: bool) -> int:
+def _patched(raw: bytes, patches: Sequence[Patch]) -> bytes:
+    pieces: list[bytes] = []
+    at = 0
+    for start, end, new in patches:
+        pieces += (raw[at:start], new)
+        at = end
+    pieces.append(raw[at:])
+    return b"".join(pieces)
+
+
+def _moved(border: int, patches: Sequence[Patch], *, behind: bool) -> int:
     """Where a border is once the spans are replaced; one inside a span is before its mark, or behind it."""
     grown = 0
-    for start, end, mark in marked:
+    for start, end, new in patches:
         if start < border < end:
-            return start + grown + (len(mark) if behind else 0)
+            return start + grown + (len(new) if behind else 0)
         if end <= border:
-            grown += len(mark) - (end - start)
+            grown += len(new) - (end - start)
     return border + grown
 
 
@@ -174,8 +208,8 @@ def _bytes(text: str) -> bytes:
     return text.encode("utf-8", "surrogatepass")
 
 
-def _extent(match: Any) -> tuple[int, int]:
-    for group in range(1, match.re.groups + 1):
+def _extent(match: Any, groups: range) -> tuple[int, int]:
+    for group in groups:
         span: tuple[int, int] = match.span(group)
         if span[0] >= 0:
             return span
@@ -190,7 +224,8 @@ def _options() -> Any:
     return options
 
 
-def _compiled(name: str, pattern: str) -> Any:
+def compiled(name: str, pattern: str) -> Any:
+    """Raises InvalidParams with the name for what RE2 does not take."""
     try:
         return re2.compile(pattern, _options())
     except re2.error as error:

@@ -1,4 +1,4 @@
-"""Credentials. Rules that know a form by its look come first, those that need its surroundings follow.
+"""Keys of no single service, and what only its surroundings give away.
 
 Earlier rules win where two match the same text. No class of a value holds `[` or `]`: a mark never matches.
 Repetitions have no upper bound where none is needed: each counted copy makes the automaton larger.
@@ -6,19 +6,26 @@ Repetitions have no upper bound where none is needed: each counted copy makes th
 
 from __future__ import annotations
 
+import re
+
 from octavo.pipeline.rules import checks
-from octavo.pipeline.rules.engine import Rule
+from octavo.pipeline.rules.rule import Rule, token
 
 _BLOCK = r"[A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----"
-_ASSIGNED = r"""["']{0,1}[ \t]{0,8}(?::=|=>|=|:)[ \t]{0,8}"""
+# Quotes are escaped where a text stands inside a string of another.
+_ASSIGNED = r"""(?:\\?["'])?[ \t]{0,8}(?::=|=>|=|:)[ \t]{0,8}"""
 _SENSITIVE = (
     "password|passwd|passphrase|pwd|secret|secret[_-]?key|client[_-]?secret|api[_-]?key|apikey|access[_-]?key|auth[_-]?key"
     "|private[_-]?key|encryption[_-]?key|signing[_-]?key|access[_-]?token|auth[_-]?token|refresh[_-]?token|token"
-    "|credential|credentials|비밀번호|암호|패스워드"
+    "|credential|credentials|비밀번호|암호|패스워드|인증키|비밀키"
 )
-SENSITIVE_NAME = rf"(?i)(?:^|[^a-z])(?:{_SENSITIVE})$"
+_SENSITIVE_NAME = re.compile(rf"(?i)(?:^|[^a-z])(?:{_SENSITIVE})$")
+_NAMED = r"[a-z0-9_.-]{0,30}"  # the rest of a name that begins with a service's
 
-BY_LOOK: tuple[Rule, ...] = (
+_JWT = r"eyJ[A-Za-z0-9_-]{10}"
+_HEADER = r"x-(?:api|auth|access|goog-api|functions|amz-security|ncp-apigw)-?(?:key|token)"
+
+KEYS: tuple[Rule, ...] = (
     Rule(
         "private-key",
         rf"""-----BEGIN {_BLOCK}(?:[A-Za-z0-9+/=\s\\:,.()"'_-]*?-----END {_BLOCK}|[A-Za-z0-9+/=\s\\]{{64,}})""",
@@ -28,84 +35,108 @@ BY_LOOK: tuple[Rule, ...] = (
     Rule(
         "private-key-base64",
         r"\bLS0tLS1CRUdJTi[A-Za-z0-9+/]{60,}={0,2}",
-        ("ls0tls1crudjti",),
+        clue="LS0tLS1CRUdJTi",
         accept=checks.is_encoded_private_key,
     ),
     Rule(
-        "aws-access-key",
-        r"\b(?:AKIA|ASIA|ABIA|ACCA)[A-Z2-7]{16}\b",
-        ("akia", "asia", "abia", "acca"),
-        accept=checks.is_real,
+        "putty-key",
+        r"Private-Lines: \d+(?:\s|\\[nr])+([A-Za-z0-9+/=\s\\]+?)(?:\s|\\[nr])+Private-MAC",
+        clue="Private-Lines: ",
     ),
-    Rule("github-token", r"\bgh[pousr]_[A-Za-z0-9]{36,}\b", ("ghp_", "gho_", "ghu_", "ghs_", "ghr_")),
-    Rule("github-fine-grained-token", r"\bgithub_pat_[A-Za-z0-9_]{40,}", ("github_pat_",)),
+    token("age-key", "AGE-SECRET-KEY-1", r"[QPZRY9X8GF2TVDW0S3JN54KHCE6MUA7L]{50,}"),
+    Rule("jwt", r"\beyJ[A-Za-z0-9_-]{10,}\.eyJ[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]*", clue=_JWT),
+    Rule("jwt-encrypted", r"\beyJ[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]*(?:\.[A-Za-z0-9_-]{10,}){3}", clue=_JWT),
     Rule(
-        "gitlab-token",
-        r"\bgl(?:pat|dt|ptt|rt|cbt|ft|imt|agent|oas|soat|ffct)-[A-Za-z0-9_=.-]{20,}",
-        ("glpat-", "gldt-", "glptt-", "glrt-", "glcbt-", "glft-", "glimt-", "glagent-", "gloas-", "glsoat-", "glffct-"),
+        "password-hash",
+        r"\$(?:2[abxy]\$\d\d\$[./A-Za-z0-9]{53}|argon2(?:id|i|d)\$[A-Za-z0-9$=,+/]{40,}"
+        r"|[56]\$(?:rounds=\d+\$)?[./A-Za-z0-9]{1,16}\$[./A-Za-z0-9]{43,86})",
+        clue=r"\$(?:2[abxy]\$\d\d\$|argon2|[56]\$[./A-Za-z0-9])",
     ),
-    Rule("slack-token", r"\bxox[abceoprs]-[A-Za-z0-9-]{10,}|\bxapp-\d-[A-Za-z0-9-]{10,}", ("xox", "xapp-")),
+)  # fmt: skip
+
+BY_SURROUNDINGS: tuple[Rule, ...] = (
     Rule(
-        "slack-webhook",
-        r"hooks\.slack\.com/(?:services|workflows|triggers)/([A-Za-z0-9+/]{20,})",
-        ("hooks.slack.com",),
-    ),
-    Rule(
-        "stripe-key",
-        r"\b(?:sk|rk)_(?:live|test|prod)_[A-Za-z0-9]{10,}|\bwhsec_[A-Za-z0-9+/=]{24,}",
-        ("sk_live_", "sk_test_", "sk_prod_", "rk_live_", "rk_test_", "rk_prod_", "whsec_"),
-        accept=checks.is_real,
-    ),
-    Rule("anthropic-key", r"\bsk-ant-[A-Za-z0-9]{2,12}-[A-Za-z0-9_-]{20,}", ("sk-ant-",)),
-    Rule(
-        "openai-key",
-        r"\bsk-(?:proj|svcacct|admin|None)-[A-Za-z0-9_-]{20,}|\bsk-[A-Za-z0-9_-]{10,}T3BlbkFJ[A-Za-z0-9_-]{10,}",
-        ("sk-proj-", "sk-svcacct-", "sk-admin-", "sk-none-", "t3blbkfj"),
-    ),
-    Rule("google-api-key", r"\bAIza[A-Za-z0-9_-]{35}", ("aiza",), accept=checks.is_real),
-    Rule("google-oauth-secret", r"\bGOCSPX-[A-Za-z0-9_-]{28}", ("gocspx-",)),
-    Rule("google-oauth-token", r"\bya29\.[A-Za-z0-9_-]{20,}", ("ya29.",)),
-    Rule("notion-token", r"\bsecret_[A-Za-z0-9]{43}\b|\bntn_[A-Za-z0-9]{40,60}\b", ("secret_", "ntn_")),
-    Rule(
-        "discord-token",
-        r"\b[MNO][A-Za-z0-9_-]{23,27}\.[A-Za-z0-9_-]{6}\.[A-Za-z0-9_-]{27,38}",
-        clue=r"[A-Za-z0-9_-]\.[A-Za-z0-9_-]{6}\.[A-Za-z0-9_-]",
+        "aws-secret-key",
+        rf"""(?i)aws{_NAMED}{_ASSIGNED}["']?([A-Za-z0-9/+]{{40}})(?:[^A-Za-z0-9/+=]|$)""",
+        clue=r"(?i)aws[a-z0-9_.-]*key",
         accept=checks.is_varied,
     ),
     Rule(
-        "discord-webhook",
-        r"discord(?:app)?\.com/api/webhooks/\d{10,25}/([A-Za-z0-9_-]{40,})",
-        ("discord.com/api/webhooks", "discordapp.com/api/webhooks"),
-    ),
-    Rule("npm-token", r"\bnpm_[A-Za-z0-9]{36}\b", ("npm_",)),
-    Rule("pypi-token", r"\bpypi-AgE[A-Za-z0-9_-]{50,}", ("pypi-age",)),
-    Rule("sendgrid-key", r"\bSG\.[A-Za-z0-9_-]{16,32}\.[A-Za-z0-9_-]{16,64}", ("sg.",)),
-    Rule("twilio-key", r"\bSK[0-9a-f]{32}\b", clue=r"\bSK[0-9a-f]{4}", accept=checks.is_real),
-    Rule("hugging-face-token", r"\bhf_[A-Za-z]{34}\b", ("hf_",)),
-    Rule("docker-token", r"\bdckr_[po]at_[A-Za-z0-9_-]{20,}", ("dckr_",)),
-    Rule("vault-token", r"\bhv[sbr]\.[A-Za-z0-9_-]{24,}", ("hvs.", "hvb.", "hvr.")),
-    Rule("atlassian-token", r"\bATATT3[A-Za-z0-9_=-]{50,}", ("atatt3",)),
-    Rule("jwt", r"\beyJ[A-Za-z0-9_-]{10,}\.eyJ[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]*", ("eyj",)),
-)
-
-BY_SURROUNDINGS: tuple[Rule, ...] = (
-    Rule("azure-storage-key", r"(?i)AccountKey=([A-Za-z0-9+/]{86}==)", ("accountkey=",)),
-    Rule(
-        "aws-secret-key",
-        rf"""(?i)aws[a-z0-9_.-]{{0,30}}{_ASSIGNED}["']?([A-Za-z0-9/+]{{40}})(?:[^A-Za-z0-9/+=]|$)""",
-        ("aws",),
+        "aws-session-token",
+        rf"""(?i)session_?token{_ASSIGNED}["']?([A-Za-z0-9/+=]{{100,}})""",
+        ("session_token", "sessiontoken"),
         accept=checks.is_varied,
     ),
     Rule(
         "twilio-token",
-        rf"""(?i)twilio[a-z0-9_.-]{{0,30}}{_ASSIGNED}["']?([0-9a-f]{{32}})\b""",
+        rf"""(?i)twilio{_NAMED}{_ASSIGNED}["']?([0-9a-f]{{32}})\b""",
         ("twilio",),
         accept=checks.is_varied,
     ),
     Rule(
+        "service-key",
+        rf"(?i)(?:datadog|dd|kakao|naver|cloudflare|cf|okta|pagerduty|algolia|mixpanel|cohere|mistral|wandb|weaviate"
+        rf"|shodan|fastly|linode|vultr|zendesk|trello|jenkins|rapidapi|coinbase|binance|snyk|codecov){_NAMED}"
+        rf"""(?:key|token|secret|pat){_ASSIGNED}["']?([A-Za-z0-9_.~-]{{20,}})(?:[^A-Za-z0-9_.~-]|$)""",
+        clue=rf"(?i)(?:key|token|secret|pat){_ASSIGNED}[\"']?[A-Za-z0-9_.~-]{{16}}",
+        accept=checks.is_password,
+    ),
+    Rule(
         "authorization",
-        rf"""(?i)authorization{_ASSIGNED}["']?(?:(?:bearer|basic|token|kakaoak)[ \t]+)([A-Za-z0-9._~+/=-]{{16,}})""",
-        ("authorization",),
+        rf"""(?i)authorization{_ASSIGNED}["']?(?:bearer|basic|token|kakaoak|apikey)[ \t]+"""
+        r"([A-Za-z0-9._~+/=-]{16,})",
+        clue=r"(?i)authorization[\"' \t:=]",
+        accept=checks.is_varied,
+    ),
+    Rule(
+        "api-key-header",
+        rf"""(?i)\b{_HEADER}["']?[ \t]*:[ \t]*["']?([A-Za-z0-9._~+/=-]{{16,}})""",
+        clue=rf"(?i){_HEADER}",
+        accept=checks.is_varied,
+    ),
+    Rule(
+        "session-cookie",
+        r"(?i)cookie:[^\r\n]*?(?:session|sess|sid|auth|token)[a-z0-9_.-]*=([A-Za-z0-9._~+/=%-]{20,})",
+        clue=r"(?i)cookie:",
+        accept=checks.is_varied,
+    ),
+    Rule(
+        "registry-auth",
+        r"""(?m)(?:"auth"[ \t]*:[ \t]*"|(?:^|:)_auth(?:Token)?[ \t]*=[ \t]*"?)([A-Za-z0-9+/_-]{16,}={0,2})""",
+        clue=r"""["_]auth(?:Token)?"?[ \t]*[:=]""",
+        accept=checks.is_varied,
+    ),
+    Rule(
+        "netrc-password",
+        r"\bmachine[ \t]+[^\s\[\]]+\s+(?:login[ \t]+[^\s\[\]]+\s+)?password[ \t]+([^\s\[\]\"'\\]{4,})",
+        clue=r"machine[ \t]+[^\s]+\s+(?:login|password)",
+        accept=checks.is_url_password,
+    ),
+    Rule(
+        "command-password",
+        r"""(?:\bcurl\b[^\r\n]*?[ \t](?:-u|--user)[ =]["']?[^\s:"'\[\]]+:|\bsshpass[ \t]+-p[ ]?["']?"""
+        r"""|\b(?:mysql|mysqldump|mariadb)\b[^\r\n]*?[ \t]-p["']?|\bredis-cli\b[^\r\n]*?[ \t]-a[ ]["']?)"""
+        r"""([^\s"'\[\]\\]{6,})""",
+        clue=r"\b(?:curl|sshpass|mysql|mysqldump|mariadb|redis-cli)\b[^\r\n]*?[ \t]-",
+        accept=checks.is_command_password,
+    ),
+    Rule(
+        "private-jwk",
+        r'\\?"d\\?"[ \t]*:[ \t]*\\?"([A-Za-z0-9_-]{40,})\\?"',
+        clue=r'"kty\\?"[ \t]*:',
+        accept=checks.is_varied,
+    ),
+    Rule(
+        "wireguard-key",
+        r"(?i)(?:PrivateKey|PresharedKey)[ \t]*=[ \t]*([A-Za-z0-9+/]{43}=)",
+        clue=r"(?i)(?:private|preshared)key[ \t]*=",
+        accept=checks.is_varied,
+    ),
+    Rule("otp-secret", r"otpauth://[^\s\"'<>\[\]]*?[?&]secret=([A-Za-z2-7]{16,})", clue="otpauth://"),
+    Rule(
+        "hex-private-key",
+        r"(?i)(?:private|wallet|signer|deployer)[_-]?key[\"']?[ \t]*[:=][ \t]*[\"']?((?:0x)?[0-9a-f]{64})\b",
+        clue=r"(?i)(?:private|wallet|signer|deployer)[_-]?key",
         accept=checks.is_varied,
     ),
     Rule(
@@ -117,10 +148,15 @@ BY_SURROUNDINGS: tuple[Rule, ...] = (
     Rule(
         "password",
         rf"(?im)(?:{_SENSITIVE}){_ASSIGNED}"
-        r"""(?:"([^"\s\\\[\]]{8,})"|'([^'\s\\\[\]]{8,})'|"""
+        r"""(?:\\?"([^"\s\\\[\]]{8,})\\?"|'([^'\s\\\[\]]{8,})'|"""
         r"""([^\s"'`,;&<>(){}\[\]\\=:][^\s"'`,;&<>(){}\[\]\\]{7,})(?:[\s"'`,;&<)}\\]|$))"""
         rf"|<(?:{_SENSITIVE})>([^<>\s\[\]]{{8,}})</",
         clue=rf"(?i)(?:{_SENSITIVE})(?:{_ASSIGNED}|>)[^\s]",
         accept=checks.is_password,
     ),
-)
+)  # fmt: skip
+
+
+def is_sensitive(name: str) -> bool:
+    """Whether something of this name is a secret, whatever it looks like: `db_password`, `apiKey`."""
+    return _SENSITIVE_NAME.search(name) is not None

@@ -20,14 +20,18 @@ Verdict = Literal["served", "hidden", "extension", "outside"]
 
 ALWAYS_HIDDEN: Final = (".git", ".octavo")
 CREDENTIALS: Final = (
-    ".env", ".env.*", "*.env", "*.pem", "*.key", "*.p12", "*.pfx", "*.p8", "*.jks", "*.keystore", "*.ppk",
-    "*.kdbx", "*.kdb", "*.ovpn", "*.gpg", "*.agekey", "*.tfstate", "*.tfstate.*",
+    ".env", ".env.*", "*.env", ".envrc", "*.pem", "*.key", "*.p12", "*.pfx", "*.pkcs12", "*.p8", "*.jks", "*.jceks",
+    "*.keystore", "*.keytab", "*.ppk", "*.kdbx", "*.kdb", "*.keychain", "*.keychain-db", "*.ovpn", "*.gpg", "*.agekey",
+    "*.tfstate", "*.tfstate.*", "*.kubeconfig",
     "id_rsa*", "id_dsa*", "id_ecdsa*", "id_ed25519*",
     ".netrc", "_netrc", ".npmrc", ".pypirc", ".pgpass", ".my.cnf", ".htpasswd", ".git-credentials",
-    ".dockercfg", ".vault-token", ".s3cfg", ".boto", ".terraformrc", "credentials.tfrc.json",
+    ".dockercfg", ".vault-token", ".vault_pass*", ".s3cfg", ".boto", ".terraformrc", "credentials.tfrc.json",
+    ".msmtprc", ".ftpconfig", "sftp-config.json", "rclone.conf", "client_secret*.json", "serviceAccountKey*.json",
+    "application_default_credentials.json", "gha-creds-*.json", ".bash_history", ".zsh_history", ".psql_history",
+    ".mysql_history", ".rediscli_history", ".python_history", ".password-store",
     ".ssh", ".gnupg", ".aws/credentials", ".kube/config", ".docker/config.json", ".config/gcloud",
     ".config/gh/hosts.yml", ".azure", ".cargo/credentials", ".cargo/credentials.toml", ".gem/credentials",
-    ".m2/settings.xml",
+    ".m2/settings.xml", ".composer/auth.json", ".config/op", ".config/hub",
 )  # fmt: skip
 # Written to be shared: they show which settings there are, not their values.
 _EXAMPLES: Final = frozenset((".env.example", ".env.sample", ".env.template", ".env.dist"))

@@ -159,6 +159,7 @@ class Hub:
 
     def _deliver_to(self, subscriber: Subscriber, change: Change) -> None:
         policy, principal = self._house.works.policy, subscriber.principal
+        change = self._house.works.veiled(change, principal)
 
         def wanted(ref: Ref, _: Entry | None) -> bool:
             return self._spelled(subscriber, ref) is not None

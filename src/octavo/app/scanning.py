@@ -1,0 +1,65 @@
+"""What redaction would hide, without hiding it: rules, addresses and lines, never what was found."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from typing import NamedTuple
+
+from octavo.app.compose import Works
+from octavo.core.errors import OctavoError
+from octavo.core.model import Call, Content, Entry, Page, Principal, Trail
+from octavo.core.ref import Ref
+
+
+class Sighting(NamedTuple):
+    """Something that would be hidden; or, without a line, a resource that could not be looked at, and why."""
+
+    ref: Ref
+    line: int | None
+    what: str
+
+
+async def scan(works: Works, scope: Ref | None) -> AsyncIterator[Sighting]:
+    """Everything exposed, or what stands below an address, whoever may read it. Raises what the scope's source does."""
+    scopes = [Ref(scheme) for scheme in works.desk.exposed] if scope is None else [works.canonical(scope)]
+    for place in scopes:
+        try:
+            async for sighting in _scan(works, place):
+                yield sighting
+        except OctavoError as fault:
+            if scope is not None:
+                raise
+            yield Sighting(place, None, fault.message)
+
+
+async def _scan(works: Works, scope: Ref) -> AsyncIterator[Sighting]:
+    cursor: str | None = None
+    seen = False
+    while True:
+        page: Page[Entry] = await works.desk(_call(works, "list", scope)._replace(cursor=cursor))
+        for entry in page.items:
+            seen = True
+            for sighting in await _sightings(works, entry.ref):
+                yield sighting
+        cursor = page.cursor
+        if cursor is None:
+            break
+    if not seen and scope.segments:  # one resource rather than a folder
+        for sighting in await _sightings(works, scope):
+            yield sighting
+
+
+async def _sightings(works: Works, ref: Ref) -> list[Sighting]:
+    try:
+        content: Content = await works.desk(_call(works, "read", ref))
+    except OctavoError as fault:
+        return [Sighting(ref, None, fault.message)]
+    if not isinstance(content.body, str):
+        return []
+    return [Sighting(ref, line, rule) for line, rule in works.redact.veil(ref.scheme).sightings(content.body)]
+
+
+def _call(works: Works, op: str, ref: Ref) -> Call:
+    limits = works.limits
+    asked = Call("list" if op == "list" else "read", ref, Principal("local"), Trail(), str(ref), limit=limits.page)
+    return asked._replace(max_bytes=limits.max_bytes, timeout=limits.timeout)

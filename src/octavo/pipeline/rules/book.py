@@ -1,0 +1,21 @@
+"""All rules that come with Octavo, in the order in which they win."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+from octavo.pipeline.rules.clouds import CLOUDS
+from octavo.pipeline.rules.forges import FORGES
+from octavo.pipeline.rules.personal import GROUPS
+from octavo.pipeline.rules.rule import Rule
+from octavo.pipeline.rules.secrets import BY_SURROUNDINGS, KEYS
+from octavo.pipeline.rules.services import MODELS, MONEY, TALK, WORK
+
+BY_LOOK: tuple[Rule, ...] = (*KEYS, *CLOUDS, *FORGES, *TALK, *MONEY, *WORK, *MODELS)
+SECRETS: tuple[Rule, ...] = (*BY_LOOK, *BY_SURROUNDINGS)
+
+
+def rules_for(groups: Collection[str], *, secrets: bool = True) -> tuple[Rule, ...]:
+    """Those for secrets, and for these groups of personal data."""
+    personal = [rule for group, rules in GROUPS.items() if group in groups for rule in rules]
+    return (*BY_LOOK, *personal, *BY_SURROUNDINGS) if secrets else tuple(personal)

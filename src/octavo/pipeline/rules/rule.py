@@ -1,0 +1,33 @@
+"""What a rule is."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from octavo.pipeline.rules import checks
+
+WORD = "[A-Za-z0-9]"
+URL_SAFE = "[A-Za-z0-9_-]"
+HEX = "[0-9a-f]"
+UUID = "[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}"
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """`pattern` is RE2. Its first group that took part, or else the whole match, is what is replaced.
+
+    One of the `keywords` (lower case) or something that `clue` (RE2) describes stands in every match; a
+    rule without either runs on every text. `accept` takes the second look that a pattern cannot.
+    """
+
+    name: str
+    pattern: str
+    keywords: tuple[str, ...] = ()
+    clue: str = ""
+    accept: Callable[[str], bool] | None = None
+
+
+def token(name: str, prefix: str, body: str, *, accept: Callable[[str], bool] = checks.is_real) -> Rule:
+    """A credential that begins with something no other text begins with: `prefix`, then `body`, both RE2."""
+    return Rule(name, rf"\b(?:{prefix}){body}", clue=rf"(?:{prefix})[A-Za-z0-9+/_%-]{{3}}", accept=accept)

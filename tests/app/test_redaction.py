@@ -1,0 +1,150 @@
+"""Redaction through the whole pipeline: what holds for everybody, for one source, for one caller."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from textwrap import dedent
+from typing import Any
+
+import pytest
+from tests.pipeline import secrets_corpus as corpus
+
+from octavo.app import Octavo
+from octavo.config.load import load
+from octavo.config.problems import ConfigError
+from octavo.core.errors import InvalidParams
+from octavo.core.model import Call, Op, Trail
+from octavo.core.ref import Ref
+from octavo.core.surface import Embedded, Text
+
+pytestmark = pytest.mark.anyio
+
+
+def made(rule: str, seed: int = 3) -> str:
+    return corpus.ALL[rule](corpus.Maker(seed))[1]
+
+
+TOKEN, MAIL, PHONE, NUMBER = (made(rule) for rule in ("github-token", "email", "kr-phone", "kr-registration-number"))
+TEXT = f"token {TOKEN}\nmail {MAIL}\nphone {PHONE}\nid {NUMBER}\n"
+CONFIGURATION = """
+    version: 1
+    sources:
+      work: {kind: file, roots: [./work], write: true}
+      crm: {kind: file, roots: [./crm], scheme: crm}
+    agents: {insider: {}, guest: {roles: [guest]}}
+    redact:
+      sources: {crm: [email]}
+      principals: {"role:guest": [phone]}
+    plugins: [{path: ./plugin.py}]
+"""
+PLUGIN = """
+from octavo.core.errors import InvalidParams
+from octavo.core.surface import Hints
+
+HINTS = Hints(read_only=True, destructive=False, idempotent=True, open_world=False)
+SCHEMA = {"type": "object", "properties": {"text": {"type": "string"}}}
+
+def register(octavo):
+    @octavo.tool("tell", description="Says it.", input_schema=SCHEMA, hints=HINTS)
+    async def tell(ctx, arguments):
+        return {"password": arguments["text"], "said": arguments["text"]}
+
+    @octavo.tool("fail", description="Fails with it.", input_schema=SCHEMA, hints=HINTS)
+    async def fail(ctx, arguments):
+        raise InvalidParams("cannot use " + arguments["text"], detail=arguments["text"])
+"""
+
+
+def house(folder: Path, configuration: str = CONFIGURATION) -> Octavo:
+    for name in ("work", "crm"):
+        (folder / name).mkdir(exist_ok=True)
+        (folder / name / "note.md").write_text(TEXT, encoding="utf-8")
+    (folder / "plugin.py").write_text(PLUGIN, encoding="utf-8")
+    (folder / "octavo.yaml").write_text(dedent(configuration), encoding="utf-8")
+    return Octavo(load(folder / "octavo.yaml", environ={}))
+
+
+async def ask(octavo: Octavo, op: Op, uri: str, who: str = "insider", **arguments: Any) -> Any:
+    works = octavo.works
+    call = Call(op, Ref.parse(uri), works.identity.launched(who), Trail(), uri, arguments)
+    return await works.ask(call)
+
+
+def hidden(text: str) -> set[str]:
+    known = {"token": TOKEN, "mail": MAIL, "phone": PHONE, "id": NUMBER}
+    return {name for name, secret in known.items() if secret not in text}
+
+
+@pytest.mark.seed("A6")
+async def test_secrets_are_hidden_from_everybody_and_personal_data_as_configured(tmp_path: Path) -> None:
+    async with house(tmp_path) as octavo:
+        for _ in range(2):  # from the source, and from the cache
+            assert hidden((await ask(octavo, "read", "file://note.md")).body) == {"token", "id"}
+            assert hidden((await ask(octavo, "read", "crm://note.md")).body) == {"token", "id", "mail"}
+            assert hidden((await ask(octavo, "read", "file://note.md", "guest")).body) == {"token", "id", "phone"}
+            assert hidden((await ask(octavo, "read", "crm://note.md", "guest")).body) == {
+                "token", "id", "mail", "phone",
+            }  # fmt: skip
+
+
+@pytest.mark.seed("A6")
+async def test_what_is_hidden_from_one_caller_is_made_once_and_shown_to_no_other(tmp_path: Path) -> None:
+    async with house(tmp_path) as octavo:
+        first = await ask(octavo, "read", "file://note.md", "guest")
+        assert await ask(octavo, "read", "file://note.md", "guest") is first
+        assert (await ask(octavo, "read", "file://note.md")).body != first.body
+
+
+@pytest.mark.parametrize("who", ["insider", "guest"])
+async def test_tools_show_a_caller_no_more_than_a_read_does(tmp_path: Path, who: str) -> None:
+    async with house(tmp_path) as octavo:
+        told = await ask(octavo, "invoke", "tool://read", who, target="note.md")
+        text = "".join(
+            block.text if isinstance(block, Text) else str(block.content.body)
+            for block in told.content
+            if isinstance(block, Text | Embedded)
+        )
+        assert hidden(text) == {"token", "id"} | ({"phone"} if who == "guest" else set())
+        found = await ask(octavo, "invoke", "tool://search", who, query="phone")
+        assert PHONE not in str(found) or who == "insider"
+        assert TOKEN not in str(found)
+        change = {"old": "mail ", "new": "e-mail "}
+        edited = await ask(octavo, "invoke", "tool://edit", who, target="note.md", edits=[change])
+        assert TOKEN not in str(edited) and (PHONE not in str(edited) or who == "insider")
+
+
+async def test_what_a_tool_of_a_plugin_makes_up_is_redacted_and_stays_json(tmp_path: Path) -> None:
+    word = "tr0ub4dor" + "3xy"
+    async with house(tmp_path) as octavo:
+        for secret in (TOKEN, word):
+            told = await ask(octavo, "invoke", "tool://tell", text=secret)
+            assert told.structured["password"].startswith("[redacted:")
+            assert json.loads(told.content[0].text)["password"] == told.structured["password"]
+        assert PHONE in str(await ask(octavo, "invoke", "tool://tell", text=PHONE))
+        assert PHONE not in str(await ask(octavo, "invoke", "tool://tell", "guest", text=PHONE))
+        with pytest.raises(InvalidParams) as raised:
+            await ask(octavo, "invoke", "tool://fail", text=TOKEN)
+        assert TOKEN not in f"{raised.value}{raised.value.message}{raised.value.data}"
+        assert "[redacted:github-token:" in raised.value.message
+
+
+async def test_marks_and_markers_are_not_written_back(tmp_path: Path) -> None:
+    async with house(tmp_path) as octavo:
+        for text in ("a [redacted:jwt:12345678] b", "a⟨U+200B⟩b"):
+            with pytest.raises(InvalidParams, match="Writing it would"):
+                await ask(octavo, "write", "file://note.md", body=text)
+
+
+@pytest.mark.parametrize(
+    ("setting", "where"),
+    [
+        ("sources: {nowhere: [email]}", "redact.sources.nowhere"),
+        ("skip: [no-such-rule]", "redact.skip[0]"),
+        ("personal: [emails]", "redact.personal[0]"),
+    ],
+)
+async def test_settings_that_name_nothing_are_refused(tmp_path: Path, setting: str, where: str) -> None:
+    with pytest.raises(ConfigError) as raised:
+        house(tmp_path, f"version: 1\nsources:\n  work: {{kind: file, roots: [./work]}}\nredact: {{{setting}}}\n")
+    assert [problem.key for problem in raised.value.problems] == [where]
