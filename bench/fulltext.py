@@ -114,7 +114,7 @@ async def change(index: Index, search: FullText, count: int) -> None:
         for ref, version in index.versions(scheme).items():
             yield Entry(ref=ref, name=ref.name, version=version)
 
-    async def read(ref: Ref) -> Document:
+    async def read(ref: Ref, _: Entry | None) -> Document:
         return Document(ref=ref, version="2", title="바뀐 문서", text=texts[ref])
 
     upkeep = Upkeep(index, ["doc", "file", "sop"], entries=entries, read=read)
@@ -126,7 +126,7 @@ async def change(index: Index, search: FullText, count: int) -> None:
     for number, ref in enumerate(list(index.versions("sop"))[:50]):
         texts[ref] = f"새말{number}번째 문서"
         begun = time.perf_counter()
-        upkeep.hear(Change(kind="updated", ref=ref, at=0.0, seq=number + 1))
+        upkeep.hear(Change(kind="updated", ref=ref, at=0.0))
         await upkeep.in_step()
         found = await search.find(TextQuery(f"새말{number}번째"), allowed=lambda _: True, viewer="upkeep")
         times.append(1000 * (time.perf_counter() - begun))

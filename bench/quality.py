@@ -5,24 +5,33 @@
     python bench/quality.py --misses                also what was not found
 
 recall@10 is the share of the expected documents among the first ten, MRR one through the place of the first of them;
-both as the mean over all questions. Exit code 1 below recall@10 0.95 or MRR 0.8.
+both as the mean over all questions. Octavo is asked through its tool `search`, over catalogs of the same pages. Exit
+code 1 below recall@10 0.95 or MRR 0.8.
 """
 
 from __future__ import annotations
 
 import argparse
+import asyncio
+import json
 import re
+import shutil
 import sqlite3
 import sys
+import tempfile
 from collections import defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 from judged import Judged, pages, questions
 from ruamel.yaml import YAML
 
+from octavo.app import Octavo
+from octavo.config.load import load
 from octavo.core.errors import OctavoError
+from octavo.core.model import Call, Trail
 from octavo.core.query import TextQuery
 from octavo.core.ref import Ref
 from octavo.search import Document, FullText, Index
@@ -33,6 +42,50 @@ FOLDERS = {"sops": "sop", "docs": "doc", "skills": "skill", "agents": "agent", "
 PLURALS = {"functions": "function", "value-streams": "value-stream", "roles": "role"}
 
 Finds = Callable[[str], Sequence[str]]
+
+
+@contextmanager
+def served(configuration: Path) -> Iterator[Finds]:
+    """The whole product: catalogs, pipeline, redaction, index, tool."""
+    with asyncio.Runner() as runner:
+        house = Octavo(load(configuration, environ={}))
+        runner.run(house.__aenter__())
+        try:
+            print(f"{configuration.parent.name}: {runner.run(house.searching.complete())} documents are indexed")
+            works = house.works
+            who, tool = works.identity.launched(None), Ref("tool", ("search",))
+
+            async def ask(text: str) -> Sequence[str]:
+                asked = {"query": text, "kind": "ranked", "limit": FIRST}
+                result = await works.ask(Call("invoke", tool, who, Trail(), str(tool), asked))
+                return [one["uri"] for one in result.structured["results"]]
+
+            yield lambda text: runner.run(ask(text))
+        finally:
+            runner.run(house.__aexit__(None, None, None))
+
+
+def handbook(folder: Path, documents: Sequence[Document]) -> Path:
+    """The documents as files with front matter, and a configuration that serves them under the same addresses."""
+    for one in documents:
+        file = folder / one.ref.scheme / f"{one.ref.path}.md"
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(f"---\ntitle: {json.dumps(one.title, ensure_ascii=False)}\n---\n{one.text}", encoding="utf-8")
+    stores = {scheme: {"kind": "file", "roots": [f"./{scheme}"], "expose": False} for scheme in ("sop", "doc")}
+    catalogs = {f"{scheme}s": {"kind": scheme, "store": scheme, "path": ""} for scheme in stores}
+    catalogs["docs"]["categories"] = ["handbook", "other"]
+    configuration = folder / "octavo.yaml"
+    configuration.write_text(json.dumps({"version": 1, "sources": {**stores, **catalogs}}), encoding="utf-8")
+    return configuration
+
+
+def copied(folder: Path, home: Path) -> Path:
+    """An organisation, without the keys of its agents."""
+    shutil.copytree(home, folder, dirs_exist_ok=True)
+    configuration = folder / "octavo.yaml"
+    text = configuration.read_text(encoding="utf-8")
+    configuration.write_text(re.sub(r'key: "file:[^"]*"(, )?', "", text), encoding="utf-8")
+    return configuration
 
 
 def octavo(documents: Sequence[Document]) -> Finds:
@@ -117,8 +170,8 @@ def measured(find: Finds, asked: Sequence[Judged]) -> dict[str, tuple[float, flo
     }
 
 
-def report(name: str, documents: Sequence[Document], asked: Sequence[Judged], *, misses: bool) -> bool:
-    ways = {"octavo": octavo(documents), "FTS5 trigram": trigram(documents), "substring": substring(documents)}
+def report(name: str, find: Finds, documents: Sequence[Document], asked: Sequence[Judged], *, misses: bool) -> bool:
+    ways = {"octavo": find, "FTS5 trigram": trigram(documents), "substring": substring(documents)}
     table = {way: measured(find, asked) for way, find in ways.items()}
     print(f"\n{name}: {len(documents)} documents, {len(asked)} questions (recall@10 / MRR)\n")
     print(f"{'kind':<12}{'n':>5}" + "".join(f"{way:>18}" for way in ways))
@@ -139,9 +192,13 @@ def main() -> int:
     parser.add_argument("--organisation", type=Path, default=Path(__file__).parents[1] / "examples" / "maison-haru")
     parser.add_argument("--misses", action="store_true")
     options = parser.parse_args()
-    good = report("generated handbook", *generated(), misses=options.misses)
-    if (options.organisation / "queries.yaml").is_file():
-        good &= report(options.organisation.name, *organisation(options.organisation), misses=options.misses)
+    home = options.organisation
+    documents, asked = generated()
+    with tempfile.TemporaryDirectory() as folder, served(handbook(Path(folder), documents)) as it:
+        good = report("generated handbook", it, documents, asked, misses=options.misses)
+    if (home / "queries.yaml").is_file():
+        with tempfile.TemporaryDirectory(prefix="octavo-quality-") as folder, served(copied(Path(folder), home)) as it:
+            good &= report(home.name, it, *organisation(home), misses=options.misses)
     else:
         print(f"\n{options.organisation.name} is not there: only the generated handbook was judged")
     return 0 if good else 1

@@ -114,6 +114,14 @@ async def test_tools_show_a_caller_no_more_than_a_read_does(tmp_path: Path, who:
         assert TOKEN not in str(edited) and (PHONE not in str(edited) or who == "insider")
 
 
+async def test_a_ranked_search_is_no_way_to_ask_whether_a_hidden_number_is_there(tmp_path: Path) -> None:
+    async with house(tmp_path) as octavo:
+        for query in (PHONE, PHONE[-4:]):
+            asked = {"query": query, "kind": "ranked"}
+            assert "note.md" in str(await ask(octavo, "invoke", "tool://search", "insider", **asked))
+            assert "note.md" not in str(await ask(octavo, "invoke", "tool://search", "guest", **asked))
+
+
 async def test_what_a_tool_of_a_plugin_makes_up_is_redacted_and_stays_json(tmp_path: Path) -> None:
     word = "tr0ub4dor" + "3xy"
     async with house(tmp_path) as octavo:

@@ -32,9 +32,9 @@ def test_every_command_has_help_that_fits_a_line(command: str, run: Run) -> None
 
 
 def test_a_mistyped_command_is_named_and_the_nearest_offered(run: Run) -> None:
-    result = run("serv")
+    result = run("explian")
     assert result.exit_code == 2
-    assert result.stderr.startswith("octavo: error: No such command 'serv'. Did you mean 'serve'?")
+    assert result.stderr.startswith("octavo: error: No such command 'explian'. Did you mean 'explain'?")
 
 
 def test_check_says_what_is_served_to_whom(run: Run, folder: Path) -> None:

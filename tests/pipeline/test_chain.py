@@ -12,7 +12,7 @@ from octavo.core.ports import Next, Reply
 from octavo.core.ref import Ref
 from octavo.pipeline.audit import Audit
 from octavo.pipeline.cache import Cache
-from octavo.pipeline.chain import ORDER, fold
+from octavo.pipeline.chain import ORDER, fold, inner
 from octavo.pipeline.identity import Identity
 from octavo.pipeline.mask import Mask
 from octavo.pipeline.policy import Policy
@@ -78,3 +78,13 @@ def test_a_fold_twice_is_refused() -> None:
     all_of_them = steps([])
     with pytest.raises(ValueError):
         fold([*all_of_them, all_of_them[-1]], desk)
+
+
+@pytest.mark.anyio
+async def test_the_house_itself_asks_through_the_last_folds_and_no_others() -> None:
+    seen: list[str] = []
+    assert await inner(steps(seen)[-2:], desk)(CALL) == "reply"
+    assert seen == ["redact", "throttle"]
+    for wrong in (steps(seen)[-3:-1], steps(seen)[:2], []):
+        with pytest.raises(ValueError, match="throttle"):
+            inner(wrong, desk)

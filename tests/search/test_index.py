@@ -203,7 +203,20 @@ def _of_another_layout(path: Path) -> None:
     database.close()
 
 
-@pytest.mark.parametrize("spoil", [_garbage, _holes, _of_another_layout])
+def test_an_index_of_another_layout_is_made_anew(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    path = tmp_path / "search.db"
+    index = Index(path)
+    index.put([document("doc://a", "예산")])
+    index.close()
+    _of_another_layout(path)
+    index = Index(path)
+    assert index.versions("doc") == {}
+    assert "made anew" in caplog.text
+    assert not list(tmp_path.glob("*damaged*"))
+    index.close()
+
+
+@pytest.mark.parametrize("spoil", [_garbage, _holes])
 def test_a_file_that_cannot_be_used_is_set_aside_and_said(
     spoil: Any, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -105,7 +105,7 @@ async def test_the_upkeep_learns_what_documents_mean(index: Index) -> None:
     async def entries(_: str) -> AsyncIterator[Entry]:
         yield Entry(ref=Ref.parse("doc://a"), name="a", version="1")
 
-    async def read(ref: Ref) -> Document:
+    async def read(ref: Ref, _: Entry | None) -> Document:
         return Document(ref=ref, version="1", title="a", text="vacation")
 
     meaning = Meaning(index, Dictionary())

@@ -41,7 +41,7 @@ class Library:
             if ref.scheme == scheme:
                 yield self.entry(ref)
 
-    async def read(self, ref: Ref) -> Document:
+    async def read(self, ref: Ref, _: Entry | None = None) -> Document:
         self.reads.append(ref.name)
         self.asked.set()
         if ref.name in self.broken:
@@ -55,16 +55,17 @@ class Kept:
     def __init__(self, index: Index, library: Library, schemes: tuple[str, ...] = ("doc",)) -> None:
         self.index, self.library = index, library
         self.upkeep = Upkeep(index, schemes, entries=library.entries, read=library.read, pause=0, retry=0.01)
-        self.seq = 0
 
-    def tell(self, kind: ChangeKind, name: str, text: str = "", *, skip: int = 0) -> None:
+    def tell(self, kind: ChangeKind, name: str, text: str = "", *, source: str | None = None) -> None:
         ref = Ref.parse(f"doc://{name}")
         if kind == "deleted":
             self.library.texts.pop(ref, None)
         else:
             self.library.texts[ref] = text
-        self.seq += 1 + skip
-        self.upkeep.hear(Change(kind=kind, ref=ref, at=0.0, seq=self.seq))
+        was = None if source is None else Ref.parse(f"doc://{source}")
+        if was is not None:
+            self.library.texts.pop(was, None)
+        self.upkeep.hear(Change(kind=kind, ref=ref, source=was, at=0.0))
 
     async def found(self, text: str) -> list[str]:
         with anyio.fail_after(20):
@@ -119,20 +120,51 @@ async def test_a_document_that_changes_often_is_read_once(index: Index) -> None:
         assert library.reads == ["a"]
 
 
-async def test_a_gap_in_the_feed_makes_it_look_at_everything(index: Index) -> None:
+async def test_after_a_gap_in_the_feed_it_looks_at_everything(index: Index) -> None:
     library = Library(a="예산")
     async with kept(index, library) as here:
-        here.tell("updated", "a", "예산 하나")
         await here.found("예산")
         library.texts[Ref.parse("doc://untold")] = "예산"
-        here.tell("updated", "a", "예산 둘", skip=3)
+        here.upkeep.compare()
         assert await here.found("예산") == ["a", "untold"]
+
+
+async def test_what_was_renamed_is_found_at_its_new_address_alone(index: Index) -> None:
+    async with kept(index, Library(a="예산")) as here:
+        assert await here.found("예산") == ["a"]
+        here.tell("renamed", "b", "예산", source="a")
+        assert await here.found("예산") == ["b"]
+
+
+async def test_what_is_too_much_is_left_out_and_said(caplog: pytest.LogCaptureFixture) -> None:
+    index = Index(None, most=3)
+    library = Library(**{f"d{n}": "예산" for n in range(5)})
+    async with kept(index, library) as here:
+        assert await here.found("예산") == ["d0", "d1", "d2"]
+        assert here.upkeep.limited
+        assert "search.documents" in caplog.text
+        assert library.reads == ["d0", "d1", "d2"]
+        here.tell("created", "d6", "예산")
+        here.tell("updated", "d1", "경비")
+        assert await here.found("예산") == ["d0", "d2"]
+    index.close()
+
+
+async def test_texts_that_were_redacted_by_other_rules_go_at_once_and_do_not_come_back(index: Index) -> None:
+    async with kept(index, Library(a="예산")) as here:
+        assert await here.found("예산") == ["a"]
+        index.begin_for("other rules")
+        here.tell("updated", "a", "예산 둘")
+        assert await here.found("예산") == []
+    index.begin_for("other rules")
+    index.put([Document(ref=Ref.parse("doc://b"), version="1", title="", text="예산")], redaction="other rules")
+    assert [*index.versions("doc")] == [Ref.parse("doc://b")]
 
 
 async def test_changes_of_other_sources_are_left_alone(index: Index) -> None:
     async with kept(index, Library()) as here:
         await here.found("예산")
-        here.upkeep.hear(Change(kind="updated", ref=Ref.parse("sop://x"), at=0.0, seq=1))
+        here.upkeep.hear(Change(kind="updated", ref=Ref.parse("sop://x"), at=0.0))
         assert await here.found("예산") == []
         assert here.library.reads == []
 
@@ -174,7 +206,7 @@ async def test_a_document_that_cannot_be_read_is_tried_again(index: Index) -> No
 async def test_a_document_that_is_too_large_is_found_by_its_name(
     index: Index, caplog: pytest.LogCaptureFixture
 ) -> None:
-    caplog.set_level(logging.WARNING)
+    caplog.set_level(logging.INFO)
     library = Library(**{"yearly-budget": "예산"})
     library.broken["yearly-budget"] = TooLarge("50 MB is too large")
     async with kept(index, library) as here:

@@ -33,9 +33,13 @@ def built_in_tools(config: Config, narrowing: Narrowing = WHOLE) -> list[Tool]:
     tools: list[Tool] = []
     for name in dict.fromkeys(config.toolsets):
         if name == "files":
-            from octavo.tools.builtin import file_tools
+            from octavo.tools.builtin import Kinds, file_tools
 
-            tools += file_tools(write=write, budget=budget, media=media)
+            # Where there are only files, words are looked for in their lines, as ever.
+            lines = frozenset(one.scheme for one in files)
+            only_files = all(one.scheme in lines for one in config.sources.values() if one.expose)
+            searches = Kinds(config.search.enabled, lines, "content" if only_files else "ranked")
+            tools += file_tools(write=write, budget=budget, media=media, searches=searches)
         elif name == "filesystem":
             from octavo.tools.builtin.filesystem import filesystem_tools
 

@@ -20,13 +20,13 @@ from octavo.core.clock import SystemClock
 from octavo.core.glob import Glob
 from octavo.core.house import Limits
 from octavo.core.model import VERBS, Change, Principal, Template, Verb
-from octavo.core.ports import Ask, Ledger, Next, Source, Watches
+from octavo.core.ports import Ask, Finds, Ledger, Next, Source, Watches
 from octavo.core.ref import Ref
 from octavo.core.seal import Seal
 from octavo.feed import ChangeFeed, Changes
 from octavo.pipeline.audit import Audit
 from octavo.pipeline.cache import Cache
-from octavo.pipeline.chain import awaitable, fold
+from octavo.pipeline.chain import awaitable, fold, inner
 from octavo.pipeline.desk import Desk
 from octavo.pipeline.identity import Identity
 from octavo.pipeline.mask import Mask
@@ -50,6 +50,7 @@ class Works:
     config: Config
     ask: Ask
     begin: Next  # the same, giving at once what is there at once
+    behind: Ask  # what stands behind policy and cache: redacted, and not yet for anybody
     policy: Policy
     identity: Identity
     tools: ToolRegistry
@@ -86,6 +87,7 @@ async def compose(
     feed: ChangeFeed,
     stack: AsyncExitStack,
     narrowing: Narrowing = WHOLE,
+    finds: Finds | None = None,
 ) -> Works:
     """Opens the sources on `stack`; whoever calls closes it, also when this raises."""
     config, clock = loaded.config, SystemClock()
@@ -121,6 +123,7 @@ async def compose(
         templates=templates_of(config),
         writable=writable_schemes(config, plugins),
         changes=changes,
+        finds=finds if config.search.enabled else None,
     )
     rules = rules_of(loaded)
     policy = Policy(
@@ -173,6 +176,7 @@ async def compose(
         config=config,
         ask=ask,
         begin=begin,
+        behind=awaitable(inner([redact, Throttle()], desk)),
         policy=policy,
         identity=identity,
         tools=tools,

@@ -12,6 +12,7 @@ from typing import Any, Literal, cast
 from octavo.app.compose import Works, compose
 from octavo.app.identities import hand_on, stored_keys
 from octavo.app.narrowing import WHOLE, Narrowing, asked_for, by_roots, effective
+from octavo.app.searching import Searching
 from octavo.app.wall import Wall
 from octavo.config.load import Loaded, state_directory
 from octavo.core.errors import Forbidden, SourceUnavailable
@@ -50,6 +51,7 @@ class Octavo:
                 fail_closed=audit.fail_closed,
             )
         )
+        self.searching = Searching(self._state.path, self.feed)
         self._works: Works | None = None
         self._open: AsyncExitStack | None = None
         self._unfollow: Callable[[], Awaitable[None]] | None = None
@@ -92,6 +94,7 @@ class Octavo:
     async def __aexit__(
         self, kind: type[BaseException] | None, raised: BaseException | None, where: TracebackType | None
     ) -> None:
+        await self.searching.close()
         await self.feed.close()
         for task in self._retiring:
             task.cancel()
@@ -160,7 +163,7 @@ class Octavo:
     async def _swap(self, loaded: Loaded, narrowing: Narrowing = WHOLE) -> None:
         stack = AsyncExitStack()
         try:
-            works = await compose(loaded, self._state, self.ledger, self.feed, stack, narrowing)
+            works = await compose(loaded, self._state, self.ledger, self.feed, stack, narrowing, self.searching)
         except BaseException:
             await stack.aclose()
             raise
@@ -177,6 +180,7 @@ class Octavo:
             task.add_done_callback(self._retiring.discard)
         if unfollow is not None:
             await unfollow()  # at once: a change that two watches see would be told twice
+        self.searching.serve(works)
 
 
 async def _retire(old: AsyncExitStack) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from octavo.cli._shared import LOCAL
 from octavo.config.load import Loaded, prompt_directories, state_directory
@@ -13,10 +13,12 @@ from octavo.config.model import FileOptions, OverStore
 from octavo.config.problems import Problem
 from octavo.config.units import Bind
 from octavo.core.clock import SystemClock, iso
-from octavo.core.errors import NotFound, OctavoError
+from octavo.core.errors import Conflict, NotFound, OctavoError
+from octavo.core.findings import Findings
 from octavo.core.glob import Glob
 from octavo.core.model import EVERYTHING, Call, Change, Content, Entry, Op, Page, Trail, Verb
 from octavo.core.ports import Reply
+from octavo.core.query import TextQuery
 from octavo.core.ref import Ref
 
 if TYPE_CHECKING:
@@ -81,6 +83,31 @@ def read(loaded: Loaded, who: str | None, uri: str) -> Content:
         return content
 
     return _inside(loaded, ask)
+
+
+def found(loaded: Loaded, who: str | None, query: TextQuery, uri: str | None, limit: int) -> Findings:
+    """The best documents, after everything was looked at."""
+
+    async def ask(house: Octavo) -> Findings:
+        if loaded.config.search.enabled:
+            await house.searching.complete()
+        findings: Findings = await _ask(house, who, "search", uri, limit=limit, query=query)
+        return findings
+
+    return _inside(loaded, ask)
+
+
+def rebuilt(loaded: Loaded) -> int:
+    """Makes the index anew: the number of documents. Raises Conflict while a server uses it."""
+    from octavo.stores.places import Place
+
+    place = Place.take(state_directory(loaded) / "search", most=1)
+    if place is None:
+        raise Conflict("A server that runs here uses the index: stop it first, or let it be, it follows all changes")
+    for file in place.path.parent.glob("*.db*"):
+        file.unlink()
+    place.leave()
+    return _inside(loaded, lambda house: house.searching.complete())
 
 
 def watched(
@@ -260,7 +287,15 @@ def _path(loaded: Loaded, catalog: str, file: str) -> str:
     return str(next((place for place in places if place.exists()), places[0]))
 
 
-async def _ask(house: Octavo, who: str | None, op: Op, uri: str | None, cursor: str | None = None) -> Reply:
+async def _ask(
+    house: Octavo,
+    who: str | None,
+    op: Op,
+    uri: str | None,
+    cursor: str | None = None,
+    limit: int | None = None,
+    **arguments: Any,
+) -> Reply:
     """One request, recorded before its answer is used, like every client's."""
     works = house.works
     ref, fault = EVERYTHING, None
@@ -276,8 +311,9 @@ async def _ask(house: Octavo, who: str | None, op: Op, uri: str | None, cursor: 
         works.identity.launched(who),
         Trail(),
         uri or "",
+        arguments,
         cursor=cursor,
-        limit=limits.page,
+        limit=limits.page if limit is None else limit,
         max_bytes=limits.max_bytes,
         timeout=limits.timeout,
         fault=fault,

@@ -20,6 +20,8 @@ COMMANDS = Lazily(
         "cat": "octavo.cli.resources:cat",
         "watch": "octavo.cli.resources:watch",
         "scan": "octavo.cli.scan:scan",
+        "search": "octavo.cli.search:search",
+        "index": "octavo.cli.search:index",
         "audit": "octavo.cli.audit:audit",
         "keys": "octavo.cli.keys:keys",
         "schema": "octavo.cli.schema:schema",

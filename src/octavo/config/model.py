@@ -543,6 +543,12 @@ class Audit(Strict):
     keep: Annotated[Count, Field(ge=2)] = Field(default=16, description="How many files of one process are kept.")
 
 
+class Search(Strict):
+    enabled: Flag = Field(default=True, description="Whether there is a ranked search over all sources, with an index.")
+    documents: Count = Field(default=100_000, description="How many documents it may be about; catalogs come first.")
+    text: Size = written("1MiB", parse_size, "Larger documents are found by their names and metadata alone.")
+
+
 class State(Strict):
     path: FilePath | None = Field(
         default=None,
@@ -594,6 +600,7 @@ class Config(Strict):
     )
     limits: Limits = Field(default_factory=Limits, description="How much, how long, how often.")
     redact: Redact = Field(default_factory=Redact, description="Secrets and personal data in what is served.")
+    search: Search = Field(default_factory=Search, description="The ranked search over all sources.")
     audit: Audit = Field(default_factory=Audit, description="The record of every request.")
     state: State = Field(default_factory=State, description="Where Octavo keeps what it must remember.")
     serve: Serve = Field(default_factory=Serve, description="How clients connect.")

@@ -32,3 +32,5 @@ class Findings:
     cursor: str | None = None
     corrected: Mapping[str, str] = field(default_factory=lambda: NOTHING)  # words asked for, and what was meant
     ignored: int = 0  # words beyond those that one query may have
+    building: bool = False  # not everything was looked at yet since the server started
+    limited: bool = False  # there is more than may be searched at all

@@ -9,6 +9,7 @@ from octavo.core.errors import InvalidParams
 from octavo.core.ref import Ref
 
 MAX_QUERY_CHARACTERS = 1024
+MAX_FILTERS = 50
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +66,10 @@ class TextQuery:
     text: str
     within: tuple[Ref, ...] = ()
     where: tuple[tuple[str, tuple[str, ...]], ...] = ()
+
+    def __post_init__(self) -> None:
+        if max(len(self.where), len(self.within), *(len(values) for _, values in self.where), 0) > MAX_FILTERS:
+            raise InvalidParams(f"A search has at most {MAX_FILTERS} filters, and each at most as many values")
 
 
 def _refuse_odd(text: str) -> None:

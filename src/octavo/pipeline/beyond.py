@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from typing import Protocol
 
 from octavo.core.errors import InvalidParams, OctavoError
+from octavo.core.findings import Findings
 from octavo.core.glob import Glob
-from octavo.core.model import NOTHING, VERB_OF, Call, Entry, Page, Past, Principal, Verb
+from octavo.core.model import EVERYTHING, NOTHING, VERB_OF, Call, Entry, Page, Past, Principal, Verb
 from octavo.core.ports import Next, Reply, settled
+from octavo.core.query import TextQuery
 from octavo.core.ref import Ref
 from octavo.pipeline.refusals import refusal, told
 from octavo.pipeline.rulebook import CLOSED, Decision
 
-_FINDING: tuple[Verb, ...] = ("search", "read")
+FINDING: tuple[Verb, ...] = ("search", "read")
 
 
 class Refused(Exception):
@@ -49,6 +51,22 @@ async def search(judge: Judge, call: Call, call_next: Next, *, page: int, now: C
             return Page(tuple(kept), cursor, found.unavailable)
 
 
+async def find(judge: Judge, call: Call, call_next: Next, allowed: Callable[[Ref], bool], viewer: Hashable) -> Findings:
+    """A ranked search at and below the scope, whose parameters are filters. What is `allowed` is decided inside of it,
+    so that nothing that is counted there counts what the caller may not see."""
+    query: TextQuery = call.arguments["query"]
+    scope = call.ref
+    everything = scope.scheme == EVERYTHING.scheme
+    under = Glob("**") if everything else Glob(f"{scope.bare}/*" if scope.segments else f"{scope.scheme}://*")
+    if not judge.may_reach(call.principal, "search", under):
+        raise Refused(refusal(call, "search", CLOSED))
+    where = (*query.where, *((key, tuple(value.split(","))) for key, value in scope.params))
+    asked = TextQuery(query.text, query.within if everything else (scope.bare,), where)
+    arguments = {"query": asked, "allowed": allowed, "viewer": viewer}
+    findings: Findings = await settled(call_next(call._replace(ref=EVERYTHING, arguments=arguments)))
+    return findings
+
+
 async def folders(judge: Judge, call: Call, call_next: Next) -> tuple[Ref, ...]:
     """Those whose own address the caller may list, also where it may see nothing in them."""
     who = call.principal
@@ -59,7 +77,7 @@ async def folders(judge: Judge, call: Call, call_next: Next) -> tuple[Ref, ...]:
 
 def _finds(judge: Judge, who: Principal, entry: Entry) -> bool:
     refs = (entry.ref,) if entry.target is None else (entry.ref, entry.target)
-    return all(judge.allows(who, verb, judge.canonical(ref)) for verb in _FINDING for ref in refs)
+    return all(judge.allows(who, verb, judge.canonical(ref)) for verb in FINDING for ref in refs)
 
 
 async def arrange(judge: Judge, call: Call, call_next: Next, *, page: int) -> Reply:

@@ -20,6 +20,19 @@ def fold(steps: Sequence[Step], desk: Next) -> Next:
     names = tuple(type(step).__name__.lower() for step in steps)
     if names != ORDER:
         raise ValueError(f"The folds stand in the order {', '.join(ORDER)}, not {', '.join(names)}")
+    return _folded(steps, desk)
+
+
+def inner(steps: Sequence[Step], desk: Next) -> Next:
+    """The end of the chain alone, for the house itself: who asks there is nobody, and decides later who may see what
+    it was told. Refuses steps that are not the last of ORDER."""
+    names = tuple(type(step).__name__.lower() for step in steps)
+    if not names or names != ORDER[-len(names) :]:
+        raise ValueError(f"The chain ends with {', '.join(ORDER[-max(1, len(names)) :])}, not {', '.join(names)}")
+    return _folded(steps, desk)
+
+
+def _folded(steps: Sequence[Step], desk: Next) -> Next:
     chain = desk
     for step in reversed(steps):
         chain = _bind(step.__call__, chain)

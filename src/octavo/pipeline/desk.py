@@ -6,7 +6,8 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from octavo.core.errors import Forbidden, InvalidParams, OctavoError
-from octavo.core.model import CHANGING, FEED, Call, Content, Entry, Page, Template
+from octavo.core.findings import Findings
+from octavo.core.model import CHANGING, EVERYTHING, FEED, Call, Content, Entry, Page, Template
 from octavo.core.ports import (
     Arms,
     Arranges,
@@ -14,6 +15,7 @@ from octavo.core.ports import (
     Completes,
     Edits,
     Filters,
+    Finds,
     Folders,
     Levels,
     Offers,
@@ -46,8 +48,11 @@ class Desk:
         templates: Sequence[Template] = (),
         writable: Iterable[str] = (),
         changes: Changes | None = None,
+        finds: Finds | None = None,
     ) -> None:
-        """`writable` are the schemes that may be changed: what a source can do is not what the operator wants."""
+        """`writable` are the schemes that may be changed: what a source can do is not what the operator wants.
+        `finds` is the search over all of them."""
+        self._finds = finds
         self._changes = changes
         self._sources = sources
         # Looked up once: telling abilities from methods is too slow for every hit.
@@ -72,6 +77,8 @@ class Desk:
             return await self._changes.since(call)
         if op == "templates":
             return self.templates()
+        if op == "search" and ref == EVERYTHING:
+            return await self._ranked(call)
         if ref.scheme == FEED and op == "read" and self._changes is not None:
             return await self._changes.read(call)
         source = self.source(ref.scheme)
@@ -110,6 +117,14 @@ class Desk:
         for scheme in self.exposed if scope.scheme == "*" else (scope.scheme,):
             if isinstance(one := self._sources.get(scheme), Arms):
                 await one.armed()
+
+    async def _ranked(self, call: Call) -> Findings:
+        if self._finds is None:
+            raise InvalidParams("Search over everything is off here: search.enabled in the configuration", uri=call.uri)
+        asked = call.arguments
+        return await self._finds.find(
+            asked["query"], allowed=asked["allowed"], viewer=asked["viewer"], cursor=call.cursor, limit=call.limit
+        )
 
     async def _found(self, call: Call, source: Source) -> Page[Entry]:
         if call.op != "search" or not isinstance(source, Searches):

@@ -12,6 +12,7 @@ from types import CoroutineType
 from typing import Any, TypeGuard
 
 from octavo.core.errors import TooLarge
+from octavo.core.findings import Findings
 from octavo.core.model import Call, Content, Edited, Entry, News, Page, Principal
 from octavo.core.ports import Next, Reply
 from octavo.core.surface import PromptResult, ToolResult
@@ -66,9 +67,11 @@ async def _veiled(call: Call, reply: Reply, veil: Veil) -> Reply:
         return veil.result(reply)
     if isinstance(reply, PromptResult):
         return veil.prompt(reply)
+    if isinstance(reply, Findings):
+        return veil.findings(reply)
     if isinstance(reply, Edited):
         return replace(reply, report=veil.text(reply.report))
-    return reply
+    return veil.offers(reply) if call.op == "complete" else reply
 
 
 def _is_page(value: object) -> TypeGuard[Page[Any]]:

@@ -9,7 +9,7 @@ outlives its rules.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Awaitable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from types import CoroutineType, MappingProxyType
@@ -17,6 +17,7 @@ from typing import Protocol
 
 from octavo.core.clock import Clock, SystemClock
 from octavo.core.errors import Forbidden, InvalidParams, OctavoError
+from octavo.core.findings import Findings
 from octavo.core.glob import Glob
 from octavo.core.model import (
     EVERYTHING,
@@ -35,8 +36,9 @@ from octavo.core.model import (
     Verb,
 )
 from octavo.core.ports import Next, Reply, settled
+from octavo.core.query import TextQuery
 from octavo.core.ref import Ref
-from octavo.pipeline.beyond import Refused, arrange, folders, search
+from octavo.pipeline.beyond import FINDING, Refused, arrange, find, folders, search
 from octavo.pipeline.composed import is_empty, visible
 from octavo.pipeline.listing import Listing, Sight
 from octavo.pipeline.offers import below, choices, expand, variables
@@ -98,6 +100,7 @@ class Policy:
         self._memo: dict[tuple[Principal, Verb, Ref], Decision] = {}
         self._sights: dict[tuple[Principal, Ref], Sight] = {}
         self.epoch = _epoch(self._rules)
+        self._era = object()  # what a search remembers of these rules holds for no others
 
     def decide(self, principal: Principal, verb: Verb, ref: Ref) -> Decision:
         """The verdict on a canonical address, with the rule that gave it."""
@@ -193,6 +196,8 @@ class Policy:
             return self._watch(call, call_next)
         if call.op == "changes":
             return self._changes(call, call_next)
+        if call.op == "search" and isinstance(call.arguments.get("query"), TextQuery):
+            return self._later(call, self._find(call, call_next))
         if call.op == "search":
             return self._later(call, search(self, call, call_next, page=self._page, now=self._now))
         if call.op == "folders" and call.ref == EVERYTHING:
@@ -253,6 +258,25 @@ class Policy:
     def canonical(self, ref: Ref) -> Ref:
         """The spelling on which decisions are made."""
         return self._addresses.canonical(ref) if ref.absolute else ref
+
+    def finder(self, principal: Principal) -> Callable[[Ref], bool]:
+        """Whether somebody may find a document: for whoever asks about very many of them, at most once each. It keeps
+        no decision, and may be called in another thread."""
+        if not self._rules:
+            return _everything
+        books = [self._rulebook(principal, verb) for verb in FINDING]
+
+        def finds(ref: Ref) -> bool:
+            spellings = self._spellings(ref)
+            return all(book.decide(spellings).allowed for book in books)
+
+        return finds
+
+    async def _find(self, call: Call, call_next: Next) -> Findings:
+        who = call.principal
+        findings = await find(self, call, call_next, self.finder(who), (who, self._era))
+        # How much there is at all is nothing that who sees only a part of it should learn.
+        return replace(findings, limited=False) if self._rules and findings.limited else findings
 
     async def _templates(self, call: Call, call_next: Next) -> list[Template]:
         return [offered for offered in await settled(call_next(call)) if self._offers(call.principal, offered)]
@@ -407,6 +431,10 @@ class Policy:
             return glob
         rest = glob.text.split("/")[3 + len(literal.segments) :]  # behind `file:///` and the fixed names
         return Glob("/".join([str(usual).replace("*", "%2A"), *rest]))
+
+
+def _everything(_: Ref) -> bool:
+    return True
 
 
 def _epoch(rules: Sequence[Rule]) -> str:

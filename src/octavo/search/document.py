@@ -33,6 +33,7 @@ class Document:
     title: str
     text: str
     metadata: Mapping[str, Any] = field(default_factory=lambda: NOTHING)
+    aliases: Mapping[str, Any] = field(default_factory=lambda: NOTHING)  # what filters may call the metadata as well
 
     @classmethod
     def of(cls, entry: Entry, text: str) -> Document:
@@ -75,14 +76,19 @@ def fields_of(document: Document) -> Fields:
     )
 
 
-def facets(metadata: Mapping[str, Any]) -> set[tuple[str, str]]:
+def facets(document: Document) -> set[tuple[str, str]]:
     """What a filter can ask for: values, and each of a list of values, as text."""
     found: set[tuple[str, str]] = set()
-    for key, value in metadata.items():
+    for key, value in (*document.metadata.items(), *document.aliases.items()):
         for one in _values(value):
             if len(found) < MAX_FACETS and len(one) <= MAX_VALUE:
-                found.add((t.normal(str(key)), t.normal(one)))
+                found.add((t.normal(str(key)), facet(one)))
     return found
+
+
+def facet(value: str) -> str:
+    """A value as filters compare it: capitals do not matter."""
+    return t.normal(value.strip()).casefold()
 
 
 def kept_metadata(metadata: Mapping[str, Any]) -> str:

@@ -10,6 +10,7 @@ import logging
 import sqlite3
 import threading
 from collections.abc import Callable, Generator, Iterable, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
@@ -22,27 +23,49 @@ from octavo.search.document import MAX_CHARACTERS, Document, Fields, facets, fie
 
 logger = logging.getLogger(__name__)
 
-FILE: Final = "search.db"
+MOST: Final = 100_000  # documents
 
 
 class Index:
-    """For use from any thread. `path` is the file; None keeps everything in memory."""
+    """For use from any thread. `path` is the file; None keeps everything in memory. `most` is how many documents
+    there may be: what comes when it is full is left out."""
 
-    def __init__(self, path: Path | None, *, clock: Clock | None = None) -> None:
+    def __init__(self, path: Path | None, *, most: int = MOST, clock: Clock | None = None) -> None:
         self._path = path
+        self.most = most
+        self.threads = ThreadPoolExecutor(1, "octavo-ranked")  # questions wait for each other, and for nothing else
         self._clock = clock or SystemClock()
         self._writing = threading.RLock()
         self._reading = threading.RLock() if path is not None else self._writing
         self._beginnings = 0
+        self._redaction = ""
         self.when_lost: Callable[[], None] = _nothing  # called when the index was begun again, and is empty
         self._open()
 
-    def put(self, documents: Iterable[Document]) -> None:
-        """Adds documents, or replaces those with the same address: all of them or none."""
+    def begin_for(self, redaction: str) -> None:
+        """Holds only texts that were redacted by these rules: all others go at once."""
+        self._redaction = redaction
+        with self._change() as (database, _):
+            (held,) = database.execute("SELECT redaction FROM state").fetchone()
+            if held != redaction:
+                for table in ("documents", "texts", "facets", "vectors"):
+                    database.execute(f"DELETE FROM {table}")  # noqa: S608  # the names stand above
+                database.execute("INSERT INTO words(words) VALUES ('delete-all')")
+                database.execute("UPDATE state SET redaction = ?, birth = randomblob(8)", (redaction,))
+
+    def put(self, documents: Iterable[Document], *, redaction: str = "") -> None:
+        """Adds documents, or replaces those with the same address: all of them or none. Texts that were redacted by
+        other rules than those of the index come too late, and are left out."""
         made = [(document, fields := fields_of(document), fields.tokens()) for document in documents]
         with self._change() as (database, revision):
+            if database.execute("SELECT redaction FROM state").fetchone() != (redaction,):
+                return
+            room = self.most - _count(database)
             for document, fields, tokens in made:
-                _forget(database, document.ref)
+                if not _forget(database, document.ref):
+                    if room <= 0:
+                        continue
+                    room -= 1
                 _keep(database, document, fields, tokens, revision)
 
     def remove(self, refs: Iterable[Ref]) -> None:
@@ -67,6 +90,10 @@ class Index:
             rows = database.execute("SELECT scheme, path, odd, version FROM documents WHERE scheme = ?", (scheme,))
             return {ref_of(*address): version for *address, version in rows}
 
+    def count(self) -> int:
+        with self.reading() as database:
+            return _count(database)
+
     def schemes(self) -> set[str]:
         with self.reading() as database:
             return {scheme for (scheme,) in database.execute("SELECT DISTINCT scheme FROM documents")}
@@ -84,6 +111,7 @@ class Index:
                     database.execute("COMMIT")
 
     def close(self) -> None:
+        self.threads.shutdown(cancel_futures=True)
         with self._writing, self._reading:
             try:
                 self._writer.execute("UPDATE state SET clean = 1")
@@ -128,6 +156,7 @@ class Index:
             if self._path is not None:
                 schema.set_aside(self._path, why, self._clock)
             self._open()
+            self._writer.execute("UPDATE state SET redaction = ?", (self._redaction,))
         self.when_lost()
 
     def _open(self) -> None:
@@ -138,6 +167,11 @@ class Index:
 
 def _nothing() -> None:
     """Nobody waits to hear of it."""
+
+
+def _count(database: sqlite3.Connection) -> int:
+    count: int = database.execute("SELECT count(*) FROM documents").fetchone()[0]
+    return count
 
 
 def ref_of(scheme: str, path: str, odd: str) -> Ref:
@@ -203,5 +237,5 @@ def _keep(database: sqlite3.Connection, document: Document, fields: Fields, toke
     metadata = kept_metadata(document.metadata)
     database.execute("INSERT OR REPLACE INTO texts VALUES (?, ?, ?, ?, ?, ?)", (number, *fields, metadata))
     database.execute("INSERT INTO words (rowid, tokens) VALUES (?, ?)", (number, tokens))
-    pairs = facets(document.metadata)
+    pairs = facets(document)
     database.executemany("INSERT INTO facets VALUES (?, ?, ?)", [(key, value, number) for key, value in pairs])

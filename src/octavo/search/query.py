@@ -8,6 +8,7 @@ import json
 import sqlite3
 from array import array
 from collections.abc import Hashable, Sequence
+from functools import partial
 from itertools import islice
 from typing import Final
 
@@ -54,7 +55,8 @@ class FullText:
     ) -> Findings:
         """See `core.ports.Finds`. `allowed` is called in a thread."""
         vector = None if self._meaning is None else await self._meaning.of(query.text)
-        return await asyncio.to_thread(self.find_now, query, allowed, viewer, cursor, limit, vector)
+        asking = partial(self.find_now, query, allowed, viewer, cursor, limit, vector)
+        return await asyncio.get_running_loop().run_in_executor(self._index.threads, asking)
 
     def find_now(
         self,

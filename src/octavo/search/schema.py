@@ -33,8 +33,10 @@ CREATE TABLE texts (
 CREATE TABLE facets (key TEXT, value TEXT, id INTEGER, PRIMARY KEY (key, value, id)) WITHOUT ROWID;
 CREATE INDEX facets_by_document ON facets (id);
 CREATE TABLE vectors (id INTEGER PRIMARY KEY, name TEXT NOT NULL, vector BLOB NOT NULL);
-CREATE TABLE state (birth BLOB NOT NULL, revision INTEGER NOT NULL, removals INTEGER NOT NULL, clean INTEGER NOT NULL);
-INSERT INTO state VALUES (randomblob(8), 0, 0, 1);
+CREATE TABLE state (
+    birth BLOB NOT NULL, revision INTEGER NOT NULL, removals INTEGER NOT NULL, clean INTEGER NOT NULL,
+    redaction TEXT NOT NULL);
+INSERT INTO state VALUES (randomblob(8), 0, 0, 1, '');
 CREATE VIRTUAL TABLE words USING fts5(
     tokens, content='', columnsize=0, detail=none, tokenize="ascii tokenchars '+=@^'");
 CREATE VIRTUAL TABLE vocabulary USING fts5vocab(words, row);
@@ -43,6 +45,10 @@ CREATE VIRTUAL TABLE vocabulary USING fts5vocab(words, row);
 
 class Unusable(Exception):
     """The file is there and cannot be used; why is the message."""
+
+
+class Outdated(Unusable):
+    """Another version of this program wrote it."""
 
 
 def is_damage(error: sqlite3.Error) -> bool:
@@ -55,6 +61,7 @@ def connect(path: Path | None) -> sqlite3.Connection:
     database.execute("PRAGMA synchronous = NORMAL")
     database.execute("PRAGMA journal_size_limit = 67108864")
     database.execute("PRAGMA cache_size = -16000")
+    database.execute("PRAGMA temp_store = MEMORY")  # no other folder may be written
     return database
 
 
@@ -62,19 +69,30 @@ def opened(path: Path | None, clock: Clock) -> sqlite3.Connection:
     """A database that is in order; begun again where it was not."""
     try:
         return _checked(path)
+    except Outdated as problem:
+        assert path is not None
+        logger.warning("The search index is made anew: %s.", problem)
+        clear(path)
     except (Unusable, sqlite3.DatabaseError) as problem:
         if path is None or not (isinstance(problem, Unusable) or is_damage(problem)):
             raise
         set_aside(path, str(problem), clock)
-        return _checked(path)
+    return _checked(path)
+
+
+def clear(path: Path) -> None:
+    """Takes the index away, with all that SQLite keeps beside it."""
+    for ending in ("", "-wal", "-shm"):
+        path.with_name(path.name + ending).unlink(missing_ok=True)
 
 
 def set_aside(path: Path, why: str, clock: Clock) -> None:
     aside = path.with_name(f"{path.name}.damaged-{clock.wall():.0f}-{os.urandom(2).hex()}")
-    for ending in ("-wal", "-shm"):
-        path.with_name(path.name + ending).unlink(missing_ok=True)
+    for earlier in path.parent.glob(f"{path.name}.damaged-*"):  # one is enough to look at
+        earlier.unlink(missing_ok=True)
     if path.exists():
         os.replace(path, aside)
+    clear(path)
     logger.warning("The search index %s cannot be used (%s); it is now %s and is made anew.", path, why, aside.name)
 
 
@@ -100,7 +118,7 @@ def _prepare(database: sqlite3.Connection) -> None:
                 database.execute(statement)
             database.execute(f"PRAGMA user_version = {STAMP}")
         elif stamp != STAMP:
-            raise Unusable(f"it has layout {stamp}, this program writes {STAMP}")
+            raise Outdated(f"it has layout {stamp}, this program writes {STAMP}")
         elif not database.execute("SELECT clean FROM state").fetchone()[0]:
             _check(database)
     finally:

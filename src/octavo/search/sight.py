@@ -14,6 +14,7 @@ from typing import Final
 
 from octavo.core.query import TextQuery
 from octavo.core.ref import Ref
+from octavo.search.document import facet
 from octavo.search.index import below, ref_of
 from octavo.search.tokens import normal
 
@@ -102,6 +103,6 @@ def _documents(database: sqlite3.Connection, scope: Ref | None, after: int) -> s
 def _having(database: sqlite3.Connection, key: str, values: tuple[str, ...]) -> set[int]:
     rows = database.execute(
         "SELECT id FROM facets WHERE key = ? AND value IN (SELECT value FROM json_each(?))",
-        (normal(key), json.dumps([*map(normal, values)])),
+        (normal(key), json.dumps([*map(facet, values)])),
     )
     return {number for (number,) in rows}

@@ -2,7 +2,8 @@
 
 Changes are hints: what a document is now is read when its turn comes, so of many changes of one document only the
 last costs anything. At the start, after a gap in the feed and when the index was lost, everything is compared by
-version, and only what differs is read.
+version, and only what differs is read. That is done in small parts with rests between them, and without the rests
+while somebody waits for it.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Sequen
 from itertools import islice
 from typing import Final
 
+from octavo.core.clock import Clock, SystemClock
 from octavo.core.errors import Forbidden, InvalidParams, NotFound, OctavoError, TooLarge
 from octavo.core.model import Change, Entry
 from octavo.core.ref import Ref
@@ -25,17 +27,19 @@ logger = logging.getLogger(__name__)
 PAUSE: Final = 0.05  # seconds in which changes are gathered
 RETRY: Final = 5.0  # seconds before what failed is tried again
 _AT_ONCE: Final = 8  # reads
-_BATCH: Final = 200  # documents of one transaction
-_BATCH_CHARACTERS: Final = 4_000_000
+_BATCH: Final = 100  # documents of one transaction
+_BATCH_CHARACTERS: Final = 1_000_000
 
 Entries = Callable[[str], AsyncIterator[Entry]]
-Read = Callable[[Ref], Awaitable[Document | None]]
+Read = Callable[[Ref, Entry | None], Awaitable[Document | None]]
 _GONE: Final = (NotFound, Forbidden, InvalidParams)
 
 
 class Upkeep:
     """`entries` lists all of one source, `read` gives the text that may be shown of one document, None where there is
-    none to search. `hear` is a listener of the feed; `run` works until it is cancelled."""
+    none to search; it is told what a listing said of it, if one did. The first of the `schemes` are looked at first.
+    `redaction` names the rules by which texts were redacted. After a part of a comparison it rests `rest` times as
+    long as that took. `hear` is a listener of the feed; `run` works until it is cancelled."""
 
     def __init__(
         self,
@@ -44,39 +48,59 @@ class Upkeep:
         *,
         entries: Entries,
         read: Read,
+        redaction: str = "",
         meaning: Meaning | None = None,
         pause: float = PAUSE,
         retry: float = RETRY,
+        rest: float = 0.0,
+        clock: Clock | None = None,
     ) -> None:
         self._index = index
         self._schemes = tuple(schemes)
         self._entries = entries
         self._read = read
+        self._redaction = redaction
         self._meaning = meaning
-        self._pause, self._retry = pause, retry
-        self._seq = 0
+        self._pause, self._retry, self._rest = pause, retry, rest
+        self._now = (clock or SystemClock()).monotonic
         self._changed: dict[Ref, Entry | None] = {}
         self._failing: set[Ref] = set()
         self._unlisted: set[str] = set(schemes)  # what must be compared with the index
+        self._awaited = 0
         self._news = asyncio.Event()
         self._in_step = asyncio.Event()
+        self._compared = asyncio.Event()
+        self._caught_up = asyncio.Event()
+        self._caught_up.set()
+        self.limited = False  # there are more documents than the index may hold
 
     def hear(self, change: Change) -> None:
-        if change.seq > self._seq + 1 and self._seq:
-            self.compare()  # something was not told
-        self._seq = max(self._seq, change.seq)
-        if change.ref.scheme in self._schemes:
-            self._changed[change.ref.bare if change.kind == "deleted" else change.ref] = change.new
-            self._wake()
+        for ref in (change.source, change.ref):
+            if ref is not None and ref.scheme in self._schemes:
+                self._changed[ref] = None
+                self._caught_up.clear()
+                self._wake()
 
-    def compare(self) -> None:
-        """Look at everything again."""
-        self._unlisted |= set(self._schemes)
+    def compare(self, schemes: Iterable[str] | None = None) -> None:
+        """Look at everything again, or at all of some sources."""
+        self._unlisted |= set(self._schemes if schemes is None else schemes)
         self._wake()
 
-    async def in_step(self) -> None:
+    @property
+    def is_compared(self) -> bool:
+        """Whether everything was looked at once."""
+        return self._compared.is_set()
+
+    async def compared(self) -> None:
+        await self._hurried(self._compared)
+
+    async def caught_up(self) -> None:
         """Returns once all that was heard so far can be found."""
-        await self._in_step.wait()
+        await self._hurried(self._caught_up)
+
+    async def in_step(self) -> None:
+        """The same, and nothing is left to be compared."""
+        await self._hurried(self._in_step)
 
     async def run(self) -> None:
         loop = asyncio.get_running_loop()
@@ -101,30 +125,61 @@ class Upkeep:
 
     async def _turn(self) -> bool:
         """Whether something failed and is to be tried again."""
-        unlisted, self._unlisted = self._unlisted, set()
-        for scheme in sorted(unlisted):
+        strangers = await asyncio.to_thread(self._index.schemes) - set(self._schemes)
+        await self._remove(map(Ref, strangers))  # of sources that are no longer served
+        for scheme in [one for one in self._schemes if one in self._unlisted]:
+            self._unlisted.discard(scheme)
             try:
                 await self._compare(scheme)
             except OctavoError as fault:
                 logger.warning("%s:// could not be listed for the search index: %s", scheme, fault)
                 self._unlisted.add(scheme)
-        changed, self._changed = self._changed, {}
-        await self._update(changed)
+        self._compared.set()
+        await self._catch_up()
         if self._meaning is not None:
             await self._meaning.learn()
         return bool(self._changed or self._unlisted)
 
+    async def _catch_up(self) -> None:
+        changed, self._changed = self._changed, {}
+        await self._update(changed)
+        if not self._changed.keys() - self._failing:
+            self._caught_up.set()
+
     async def _compare(self, scheme: str) -> None:
-        strangers = await asyncio.to_thread(self._index.schemes) - set(self._schemes)
-        await self._remove(map(Ref, strangers))  # of sources that are no longer served
         held = dict(await asyncio.to_thread(self._index.versions, scheme))
+        room = self._index.most - await asyncio.to_thread(self._index.count)
         different: dict[Ref, Entry | None] = {}
+        begun = self._now()
         async for entry in self._entries(scheme):
             version = held.pop(entry.ref, None)
+            if version is None:
+                if room <= 0:
+                    self._say_limited()
+                    if not held:
+                        break
+                    continue
+                room -= 1
             if not version or version != entry.version:
                 different[entry.ref] = entry
+            if self._changed:
+                await self._catch_up()
+            if len(different) >= _BATCH:
+                await self._update(different)
+                different = {}
+                await self._relax(self._now() - begun)
+                begun = self._now()
         await self._remove(held)
         await self._update(different)
+
+    def _say_limited(self) -> None:
+        if not self.limited:
+            logger.warning("Only %d documents are indexed: there are more (search.documents).", self._index.most)
+        self.limited = True
+
+    async def _relax(self, seconds: float) -> None:
+        if not self._awaited:
+            await asyncio.sleep(self._rest * seconds)
 
     async def _update(self, refs: dict[Ref, Entry | None]) -> None:
         ready: list[Document] = []
@@ -145,11 +200,11 @@ class Upkeep:
 
     async def _document(self, ref: Ref, entry: Entry | None) -> tuple[Ref, Document | OctavoError | None]:
         try:
-            return ref, await self._read(ref)
+            return ref, await self._read(ref, entry)
         except _GONE:
             return ref, None
         except TooLarge:
-            logger.warning("%s is too large to be searched: it is found by its name alone.", ref)
+            logger.info("%s is too large to be searched: it is found by its name alone.", ref)
             return ref, None if entry is None else Document.of(entry, "")
         except OctavoError as fault:
             if ref not in self._failing:
@@ -160,7 +215,8 @@ class Upkeep:
 
     async def _put(self, documents: Sequence[Document]) -> None:
         if documents:
-            await self._written([one.ref for one in documents], lambda: self._index.put(documents))
+            refs = [one.ref for one in documents]
+            await self._written(refs, lambda: self._index.put(documents, redaction=self._redaction))
 
     async def _remove(self, refs: Iterable[Ref]) -> None:
         refs = list(refs)
@@ -174,6 +230,13 @@ class Upkeep:
             logger.warning("%d documents could not be written to the search index: %s", len(refs), fault)
             for ref in refs:
                 self._changed.setdefault(ref, None)
+
+    async def _hurried(self, event: asyncio.Event) -> None:
+        self._awaited += 1
+        try:
+            await event.wait()
+        finally:
+            self._awaited -= 1
 
     def _wake(self) -> None:
         self._in_step.clear()

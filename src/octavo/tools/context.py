@@ -11,9 +11,10 @@ from typing import Any, Final
 
 from octavo.core.effort import Effort
 from octavo.core.errors import Forbidden, InvalidParams, OctavoError
+from octavo.core.findings import Findings
 from octavo.core.model import EVERYTHING, NOTHING, Call, Content, Edited, Entry, News, Op, Page, Principal, Undone
 from octavo.core.ports import Ask, Channel, Mode
-from octavo.core.query import Query
+from octavo.core.query import Query, TextQuery
 from octavo.core.ref import Ref
 from octavo.core.seal import Seal
 from octavo.core.surface import PromptResult
@@ -139,6 +140,14 @@ class ToolContext:
         call = self._child("search", uri)._replace(cursor=cursor, limit=limit, arguments={"query": query})
         page: Page[Entry] = await self._ask(call)
         return page
+
+    async def find(
+        self, query: TextQuery, uri: str | None = None, *, cursor: str | None = None, limit: int = 10
+    ) -> Findings:
+        """The best documents of all sources, or of what stands below `uri`, that the caller may search and read."""
+        call = self.call.child("search", EVERYTHING) if uri is None else self._child("search", uri)
+        findings: Findings = await self._ask(call._replace(cursor=cursor, limit=limit, arguments={"query": query}))
+        return findings
 
     async def changes(self, uri: str | None = None, *, after: int | None = None, limit: int = 100) -> News:
         """What changed below `uri`, or anywhere, after that number of the feed; without one, the latest changes."""

@@ -9,20 +9,20 @@ from octavo.tools.builtin.listing import list_tool
 from octavo.tools.builtin.moving import moving_tools
 from octavo.tools.builtin.reading import read_tool
 from octavo.tools.builtin.room import Budget, Media
-from octavo.tools.builtin.searching import search_tool
+from octavo.tools.builtin.searching import LINES, Kinds, search_tool
 from octavo.tools.builtin.writing import writing_tools
 from octavo.tools.registry import Tool
 
-__all__ = ["file_tools"]
+__all__ = ["Kinds", "file_tools"]
 
 
-def file_tools(*, write: bool, budget: Budget, media: Media) -> list[Tool]:
+def file_tools(*, write: bool, budget: Budget, media: Media, searches: Kinds = LINES) -> list[Tool]:
     """The toolset `files`. No answer holds more than the budgets say."""
     reading = [
         list_tool(budget),
         read_tool(budget, media),
         info_tool(budget),
-        search_tool(budget),
+        search_tool(budget, searches),
         changes_tool(budget),
     ]
     if not write:

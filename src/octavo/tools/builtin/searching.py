@@ -1,7 +1,7 @@
-"""The tool `search`: files by name, or lines by what stands in them.
+"""The tool `search`: files by name, lines by what stands in them, or documents of all sources by rank.
 
-A source finds candidates in the text as it is; what counts are hits in the text that the caller may see, so that a
-secret cannot be found by guessing it.
+For the first two a source finds candidates in the text as it is; what counts are hits in the text that the caller may
+see, so that a secret cannot be found by guessing it.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from functools import partial
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from octavo.core.errors import OctavoError, RateLimited, TooLarge
 from octavo.core.model import Entry
@@ -21,6 +21,8 @@ from octavo.tools.builtin.addresses import address, path_of
 from octavo.tools.builtin.kinds import refuse_missing
 from octavo.tools.builtin.large import Binary, Large
 from octavo.tools.builtin.places import Step, Walk
+from octavo.tools.builtin.ranking import KIND as RANKED
+from octavo.tools.builtin.ranking import ranked
 from octavo.tools.builtin.room import Budget, Room
 from octavo.tools.context import ToolContext
 from octavo.tools.registry import Tool
@@ -28,6 +30,29 @@ from octavo.tools.registry import Tool
 READS: Final = 500  # candidates that one call reads
 _NAMES_PAGE: Final = 100
 _READ_PAGE: Final = 20
+_OF_LINES: Final = ("regex", "case", "word", "context", "include", "exclude")
+
+
+class Kinds(NamedTuple):
+    """Which kinds of search there are, and which is meant where none is named."""
+
+    ranked: bool = False
+    lines: frozenset[str] = frozenset(("file",))  # schemes whose texts have lines to be found
+    usual: str = "content"  # over everything
+
+    def meant(self, asked: Mapping[str, Any]) -> str:
+        if "kind" in asked or not self.ranked:
+            return str(asked.get("kind", "content"))
+        if any(option in asked for option in _OF_LINES):
+            return "content"
+        if "where" in asked:
+            return RANKED
+        if not asked.get("target"):
+            return self.usual
+        return "content" if address(asked["target"]).partition("://")[0].lower() in self.lines else RANKED
+
+
+LINES: Final = Kinds()
 
 
 class Answer:
@@ -60,11 +85,14 @@ class Answer:
         return d.result("\n".join(lines), structured)
 
 
-async def _search(budget: Budget, ctx: ToolContext, asked: Mapping[str, Any]) -> ToolResult:
+async def _search(budget: Budget, kinds: Kinds, ctx: ToolContext, asked: Mapping[str, Any]) -> ToolResult:
+    kind = kinds.meant(asked)
+    if kind == RANKED:
+        return await ranked(budget, ctx, asked)
     uri, text = address(asked.get("target", "")), asked["query"]
     inner: str | None = ctx.opened(asked["cursor"], (str, type(None)))[0] if "cursor" in asked else None
     answer = Answer(asked.get("limit", 100), budget)
-    if asked.get("kind") == "names":
+    if kind == "names":
         names = NameQuery(text)
         walk = Walk(lambda at, n: ctx.search(uri, names, cursor=at, limit=n), inner, page=_NAMES_PAGE)
         result = await _in_names(ctx, walk, answer)
@@ -169,18 +197,25 @@ def _lines(hit: Hit) -> list[str]:
     return [*before, f"  {hit.line}: {hit.text}", *after]
 
 
-def search_tool(budget: Budget) -> Tool:
+def search_tool(budget: Budget, kinds: Kinds) -> Tool:
+    lines = (
+        "Lines that contain query (text, or an RE2 regex), or files by name (kind: names; part of a path, or a glob), "
+        "below target. Leaves out what .gitignore names."
+    )
+    best = " kind: ranked: the best documents of all sources for some words, or a phrase in quotes."
+    usual = f" Default: {kinds.usual}." if kinds.ranked else ""
+    filters = {"where": d.said(d.an_object({}), 'ranked: metadata, as {"status": "active"}')}
     return d.tool(
         "search",
-        "Search files",
-        "Lines that contain query (text, or an RE2 regex), or files by name (kind: names; part of a path, or a glob), "
-        "below target. Leaves out what .gitignore names.",
-        partial(_search, budget),
+        "Search",
+        lines + best + usual if kinds.ranked else lines,
+        partial(_search, budget, kinds),
         d.READS,
         {
             "query": d.TEXT,
             "target": d.TEXT,
-            "kind": d.one_of("content", "names"),
+            "kind": d.one_of("content", "names", *([RANKED] if kinds.ranked else [])),
+            **(filters if kinds.ranked else {}),
             "regex": d.FLAG,
             "case": d.said(d.FLAG, "default: if query has capitals"),
             "word": d.FLAG,
@@ -191,5 +226,5 @@ def search_tool(budget: Budget) -> Tool:
             "cursor": d.TEXT,
         },
         required=["query"],
-        gives=d.an_object({"files": d.a_list(), "cursor": d.TEXT}, ["files"]),
+        gives=d.an_object({"files": d.a_list(), **({"results": d.a_list()} if kinds.ranked else {}), "cursor": d.TEXT}),
     )

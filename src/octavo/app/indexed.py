@@ -1,0 +1,143 @@
+"""What the index is made of: the documents of one configuration, read from behind policy and cache.
+
+Everything is redacted by then, so no secret rests in the index. Who may find what is decided when somebody asks.
+"""
+
+from __future__ import annotations
+
+import logging
+import re
+import sqlite3
+import sys
+from collections.abc import AsyncIterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from octavo.core.errors import OctavoError, RateLimited, SourceUnavailable, Timeout
+from octavo.core.findings import Finding
+from octavo.core.model import NOTHING, Call, Content, Entry, Op, Page, Principal, Trail
+from octavo.core.ports import Reply, Searches
+from octavo.core.query import NameQuery
+from octavo.core.ref import Ref
+from octavo.search import Document, FullText, Index
+from octavo.sources.catalog.names import plain, words
+from octavo.stores.places import Place
+
+if TYPE_CHECKING:
+    from octavo.app.compose import Works
+
+logger = logging.getLogger(__name__)
+
+_NOBODY: Final = Principal("")
+_PAGE: Final = 200
+_ALL: Final = NameQuery("*")
+_NO_TEXT: Final = ("image/", "audio/", "video/", "font/")
+_FRONT: Final = re.compile(r"\A\ufeff?---[ \t]*\r?\n.*?\n---[ \t]*\r?(?:\n|\Z)", re.DOTALL)
+_SWITCH: Final = 0.001  # seconds after which the thread that writes the index lets others run
+
+
+@dataclass(frozen=True, slots=True)
+class Room:
+    """The index of this process, and its search."""
+
+    index: Index
+    text: FullText
+    place: Place | None
+
+    @classmethod
+    def open(cls, directory: Path | None) -> Room:
+        """In memory where there is no directory, or it cannot be used."""
+        sys.setswitchinterval(min(_SWITCH, sys.getswitchinterval()))
+        place: Place | None = None
+        try:
+            place = None if directory is None else Place.take(directory)
+            index = Index(None if place is None else place.path)
+        except (OSError, sqlite3.Error) as problem:
+            logger.warning("The search index is kept in memory: %s.", problem)
+            index = Index(None)
+        return cls(index, FullText(index), place)
+
+    def close(self) -> None:
+        self.index.close()
+        if self.place is not None:
+            self.place.leave()
+
+
+class Documents:
+    """`schemes` are in the order in which they are looked at: first catalogs, which are made to be searched."""
+
+    def __init__(self, works: Works) -> None:
+        self._works = works
+        by_name = {} if works.catalogs is None else works.catalogs.by_name
+        self._declared = {one.scheme: one.declaration for one in by_name.values()}
+        self.schemes = sorted(works.desk.exposed, key=lambda scheme: scheme not in self._declared)
+        self._most = works.config.search.text
+
+    async def entries(self, scheme: str) -> AsyncIterator[Entry]:
+        """All of one source. Where it can be searched by name, what .gitignore files name is left out, and links are
+        everywhere: what they lead to is found under its own address."""
+        cursor: str | None = None
+        while True:
+            page = await self._page(Ref(scheme), cursor, _PAGE)
+            for entry in page.items:
+                if entry.target is None:
+                    yield replace(entry, ref=self._works.canonical(entry.ref))
+            cursor = page.cursor
+            if cursor is None:
+                return
+
+    async def read(self, ref: Ref, entry: Entry | None) -> Document | None:
+        """`entry` is what a listing told; without one it is looked for. None for what is not to be searched."""
+        if entry is None:
+            page = await self._page(ref, None, 1)
+            entry = next((one for one in page.items if self._works.canonical(one.ref) == ref), None)
+        if entry is None or entry.target is not None:
+            return None
+        if entry.mime_type.startswith(_NO_TEXT) or (entry.size or 0) > self._most:
+            return Document.of(replace(entry, ref=ref), "")
+        content: Content = await self._ask("read", ref)
+        if content.entry.target is not None:
+            return None
+        text = content.body if isinstance(content.body, str) else ""
+        if content.entry.metadata:
+            text = _FRONT.sub("", text, count=1)  # the metadata say it already
+        document = Document.of(replace(content.entry, ref=ref, version=entry.version), text)
+        return replace(document, aliases=self._aliases(document))
+
+    def _aliases(self, document: Document) -> dict[str, list[str]]:
+        """The filters of a catalog, and names for ids: `function: func-brand` is found by `function: brand`."""
+        declared = self._declared.get(document.ref.scheme)
+        if declared is None:
+            return {}
+        found: dict[str, list[str]] = {}
+        for key, field in declared.filters.items():
+            kinds = declared.links.get(field) or ((key,) if key in declared.variables else ())
+            found[key] = [plain(word, kinds) for word in words(document.metadata.get(field))]
+        return found
+
+    async def as_it_is(self, finding: Finding) -> Finding | None:
+        """With the address that its source gives it; None if it is not served any more. What cannot be asked at the
+        moment stays."""
+        try:
+            entry: Entry = await self._ask("stat", finding.ref)
+        except (SourceUnavailable, Timeout, RateLimited):
+            return finding
+        except OctavoError:
+            return None
+        return replace(finding, ref=entry.ref) if entry.target is None else None
+
+    async def _page(self, scope: Ref, cursor: str | None, limit: int) -> Page[Entry]:
+        page: Page[Entry]
+        if isinstance(self._works.desk.source(scope.scheme), Searches):
+            page = await self._ask("search", scope, cursor, limit, query=_ALL)
+        else:
+            page = await self._ask("list", scope, cursor, limit)
+        return page
+
+    async def _ask(self, op: Op, ref: Ref, cursor: str | None = None, limit: int = 1, **asked: Any) -> Reply:
+        timeout = self._works.limits.timeout
+        arguments = asked or NOTHING
+        return await self._works.behind(
+            Call(op, ref, _NOBODY, Trail(), str(ref), arguments, cursor, limit, self._most, timeout)
+        )

@@ -1,0 +1,211 @@
+"""The ranked search of a house: it begins when it is needed, follows the sources, and outlives a reload.
+
+Nothing of it is imported or opened before that. Where there are catalogs it begins soon after the start; else with the
+first question.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+import logging
+from collections.abc import Awaitable, Callable, Coroutine, Hashable
+from contextlib import suppress
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+from octavo.core.findings import Findings
+from octavo.core.ports import Watches
+from octavo.core.query import TextQuery
+from octavo.core.ref import Ref
+from octavo.feed import ChangeFeed
+
+if TYPE_CHECKING:
+    from octavo.app.compose import Works
+    from octavo.app.indexed import Documents, Room
+    from octavo.search import Upkeep
+
+logger = logging.getLogger(__name__)
+
+AHEAD: Final = 3.0  # seconds after the start: the first request is answered by then
+PATIENCE: Final = 5.0  # seconds that a question waits while not everything was looked at
+MOMENT: Final = 0.3  # and for what has just changed
+LOOK_AGAIN: Final = 60.0  # seconds between two looks for what the feed did not tell
+_RARELY: Final = 10  # so many of these until what cannot be watched is compared
+_REST: Final = 1.0  # an index that nobody waits for takes half of the time
+
+
+class _Kept(NamedTuple):
+    """The index as it follows one configuration."""
+
+    works: Works
+    documents: Documents
+    upkeep: Upkeep
+
+
+class Searching:
+    """See `core.ports.Finds`. `directory` is that of the state; None keeps the index in memory."""
+
+    def __init__(self, directory: Path | None, feed: ChangeFeed) -> None:
+        self._directory = None if directory is None else directory / "search"
+        self._feed = feed
+        self._works: Works | None = None
+        self._room: Room | None = None
+        self._kept: _Kept | None = None
+        self._preparing: asyncio.Task[None] | None = None
+        self._following: set[asyncio.Task[None]] = set()
+        self._ahead: asyncio.TimerHandle | None = None
+
+    def serve(self, works: Works) -> None:
+        """Another configuration: what the index holds is compared with it."""
+        self._works = works
+        if not works.config.search.enabled:
+            return
+        if self._room is not None:
+            self._begin()
+        elif works.catalogs is not None and self._ahead is None:
+            self._ahead = asyncio.get_running_loop().call_later(AHEAD, self._begin)
+
+    async def find(
+        self,
+        query: TextQuery,
+        *,
+        allowed: Callable[[Ref], bool],
+        viewer: Hashable | None = None,
+        cursor: str | None = None,
+        limit: int = 10,
+    ) -> Findings:
+        ready = await self._ready(PATIENCE)
+        if ready is None:
+            return Findings((), building=True)
+        room, kept = ready
+        upkeep = kept.upkeep
+        await _patiently(upkeep.compared(), PATIENCE)
+        await _patiently(upkeep.caught_up(), MOMENT)
+        found = await room.text.find(query, allowed=allowed, viewer=viewer, cursor=cursor, limit=limit)
+        there = await asyncio.gather(*map(kept.documents.as_it_is, found.items))
+        return replace(
+            found,
+            items=tuple(one for one in there if one is not None),
+            building=not upkeep.is_compared,
+            limited=upkeep.limited,
+        )
+
+    async def complete(self) -> int:
+        """Returns once everything was looked at: the number of documents."""
+        ready = await self._ready(None)
+        assert ready is not None
+        room, kept = ready
+        await kept.upkeep.compared()
+        return await asyncio.to_thread(room.index.count)
+
+    async def close(self) -> None:
+        if self._ahead is not None:
+            self._ahead.cancel()
+        if self._preparing is not None:
+            await asyncio.wait({self._preparing}, timeout=PATIENCE)  # what a thread opens must be closed
+        await _ended(self._following)
+        room, self._room, self._kept = self._room, None, None
+        if room is not None:
+            await asyncio.to_thread(room.close)
+
+    async def _ready(self, seconds: float | None) -> tuple[Room, _Kept] | None:
+        """The index, following what is served now; None if that takes longer. Whoever gives up waiting disturbs
+        nobody."""
+        preparing = self._begin()
+        if preparing is not None:
+            await asyncio.wait({preparing}, timeout=seconds)
+            if not preparing.done():
+                return None
+            preparing.result()
+        assert self._room is not None and self._kept is not None
+        return self._room, self._kept
+
+    def _begin(self) -> asyncio.Task[None] | None:
+        """What has to be waited for, if anything."""
+        if self._preparing is None and (self._kept is None or self._kept.works is not self._works):
+            self._preparing = asyncio.get_running_loop().create_task(self._prepare())
+        return self._preparing
+
+    async def _prepare(self) -> None:
+        try:
+            if self._room is None:
+                self._room = await asyncio.to_thread(_opened, self._directory)
+            while (works := self._works) is not None and (self._kept is None or self._kept.works is not works):
+                await _ended(self._following)
+                self._kept = await self._follow(works, self._room)
+        finally:
+            self._preparing = None
+
+    async def _follow(self, works: Works, room: Room) -> _Kept:
+        from octavo.app.indexed import Documents
+        from octavo.search import Upkeep
+
+        redaction = works.redact.version
+        documents = Documents(works)
+        room.index.most = works.config.search.documents
+        await asyncio.to_thread(room.index.begin_for, redaction)
+        upkeep = Upkeep(
+            room.index,
+            documents.schemes,
+            entries=documents.entries,
+            read=documents.read,
+            redaction=redaction,
+            rest=_REST,
+        )
+        watched = [source.scheme for source in works.sources if isinstance(source, Watches)]
+        _kept_track(self._following, self._run(upkeep, watched))
+        _kept_track(self._following, self._look_out(upkeep, watched, [*set(documents.schemes) - set(watched)]))
+        return _Kept(works, documents, upkeep)
+
+    async def _run(self, upkeep: Upkeep, watched: list[str]) -> None:
+        leave = self._feed.subscribe(upkeep.hear)
+        try:
+            await _patiently(self._feed.followed(watched), PATIENCE)
+            await upkeep.run()
+        finally:
+            leave()
+
+    async def _look_out(self, upkeep: Upkeep, watched: list[str], others: list[str]) -> None:
+        """What is not watched, or was not for a while, is compared."""
+        await _patiently(self._feed.followed(watched), PATIENCE)
+        number = self._feed.number()
+        for turn in itertools.count(1):
+            await asyncio.sleep(LOOK_AGAIN)
+            unsure = [scheme for scheme in watched if self._feed.since(number, [scheme]) is None]
+            number = self._feed.number()
+            if not turn % _RARELY:
+                unsure += others
+            if unsure:
+                upkeep.compare(unsure)
+
+
+def _opened(directory: Path | None) -> Room:
+    from octavo.app.indexed import Room  # here: whoever never searches pays nothing for it
+
+    return Room.open(directory)
+
+
+def _kept_track(tasks: set[asyncio.Task[None]], work: Coroutine[Any, Any, None]) -> None:
+    def done(task: asyncio.Task[None]) -> None:
+        tasks.discard(task)
+        if not task.cancelled() and (fault := task.exception()) is not None:
+            logger.error("The search index is no longer kept in step", exc_info=fault)
+
+    task = asyncio.get_running_loop().create_task(work)
+    tasks.add(task)
+    task.add_done_callback(done)
+
+
+async def _patiently(waiting: Awaitable[None], seconds: float) -> None:
+    with suppress(TimeoutError):
+        async with asyncio.timeout(seconds):
+            await waiting
+
+
+async def _ended(tasks: set[asyncio.Task[None]]) -> None:
+    waiting = [*tasks]
+    for task in waiting:
+        task.cancel()
+    await asyncio.gather(*waiting, return_exceptions=True)

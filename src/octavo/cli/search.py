@@ -1,0 +1,88 @@
+"""`octavo search` and `octavo index`: the ranked search over all sources, and the index behind it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from octavo.cli._shared import as_option, config_option, json_option, known_agent, loaded, print_json, say
+
+if TYPE_CHECKING:
+    from octavo.core.findings import Finding
+
+
+@click.command(short_help="Find documents of all sources by words.")
+@click.argument("query")
+@click.option("--in", "uri", metavar="URI", help="Only what stands below it, such as sop://brand.")
+@click.option(
+    "--where", "where", multiple=True, metavar="KEY=VALUE", help="Only documents with this in their metadata."
+)
+@click.option("--limit", type=click.IntRange(1, 100), default=10, show_default=True, help="How many are shown.")
+@config_option
+@as_option
+@json_option
+def search(
+    query: str,
+    uri: str | None,
+    where: tuple[str, ...],
+    limit: int,
+    config_file: Path | None,
+    as_who: str | None,
+    as_json: bool,
+) -> None:
+    """Find documents of all sources by words, or by a phrase in quotes, best first.
+
+    The first search of a folder makes its index, which may take a while.
+    """
+    from octavo.cli import _run
+    from octavo.core.query import TextQuery
+
+    configured = loaded(config_file)
+    asked = TextQuery(query, where=tuple(map(_filter, where)))
+    found = _run.found(configured, known_agent(configured, as_who), asked, uri, limit)
+    if as_json:
+        print_json({"results": [_told(one) for one in found.items], "corrected": dict(found.corrected)})
+        return
+    for one in found.items:
+        click.echo(f"{one.ref}  {one.title}  ({one.score:g})")
+        click.echo(f"    {one.snippet}")
+    for word, meant in found.corrected.items():
+        say("note", f"{word} is not there: {meant} was searched")
+    if found.limited:
+        say("warning", "there are more documents than search.documents lets be indexed")
+    if not found.items:
+        say("note", "nothing was found")
+
+
+@click.group()
+def index() -> None:
+    """What the ranked search knows. It follows all changes by itself."""
+
+
+@index.command()
+@config_option
+def rebuild(config_file: Path | None) -> None:
+    """Make the index anew, from the first document to the last."""
+    from octavo.cli import _run
+
+    click.echo(f"documents: {_run.rebuilt(loaded(config_file))}")
+
+
+def _filter(text: str) -> tuple[str, tuple[str, ...]]:
+    key, separator, value = text.partition("=")
+    if not separator or not key:
+        raise click.UsageError("--where is KEY=VALUE, such as --where status=active")
+    return key, tuple(value.split(","))
+
+
+def _told(one: Finding) -> dict[str, Any]:
+    return {
+        "uri": str(one.ref),
+        "title": one.title,
+        "score": one.score,
+        "snippet": one.snippet,
+        "marks": [list(mark) for mark in one.marks],
+        "metadata": dict(one.metadata),
+    }

@@ -1,0 +1,107 @@
+"""The tool `search`, ranked: the documents of all sources that have most to say on some words, best first."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+from octavo.core.errors import InvalidParams
+from octavo.core.findings import Finding, Findings
+from octavo.core.query import TextQuery
+from octavo.core.surface import ToolResult
+from octavo.tools.builtin import defining as d
+from octavo.tools.builtin.addresses import address
+from octavo.tools.builtin.kinds import refuse_missing
+from octavo.tools.builtin.room import Budget, Room, shortened
+from octavo.tools.context import ToolContext
+
+KIND: Final = "ranked"
+_USUAL: Final = 10
+_MOST: Final = 100
+_MARKS: Final = ("«", "»")
+_TOLD: Final = 2000  # characters of metadata that are told of one document
+_LONG: Final = Budget(4_000, 2_000)  # of one title or word
+
+
+async def ranked(budget: Budget, ctx: ToolContext, asked: Mapping[str, Any]) -> ToolResult:
+    uri = address(asked["target"]) if asked.get("target") else None
+    cursor: str | None = ctx.opened(asked["cursor"], str, str)[1] if "cursor" in asked else None
+    query = TextQuery(asked["query"], where=_where(asked.get("where", {})))
+    limit = min(asked.get("limit", _USUAL), _MOST)
+    found = await ctx.find(query, uri, cursor=cursor, limit=limit)
+    results, lines = _within(budget.told_twice, found)
+    if len(results) < len(found.items):
+        found = await ctx.find(query, uri, cursor=cursor, limit=max(1, len(results)))  # for a cursor to go on from
+    elif not results and uri is not None:
+        await refuse_missing(ctx, uri.partition("?")[0])
+    structured: dict[str, Any] = {"results": results}
+    notes = [*_notes(found)]
+    if found.corrected:
+        structured["corrected"] = {word: meant for word, meant in found.corrected.items() if len(word) <= _TOLD}
+    if found.building or found.limited:
+        structured["incomplete"] = True
+    if found.cursor is not None:
+        structured["cursor"] = ctx.sealed(KIND, found.cursor)
+        notes.append(f"[more: call again with cursor: {structured['cursor']}]")
+    return d.result("\n".join([*(lines or ["Nothing was found"]), *notes]), structured)
+
+
+def _within(budget: Budget, found: Findings) -> tuple[list[dict[str, Any]], list[str]]:
+    room, results, lines = Room(budget), list[dict[str, Any]](), list[str]()
+    for one in found.items:
+        told, said = _told(one), _lines(one)
+        if not room.take(json.dumps(told, ensure_ascii=False), *said):
+            break
+        results.append(told)
+        lines += said
+    return results, lines
+
+
+def _told(one: Finding) -> dict[str, Any]:
+    told: dict[str, Any] = {
+        "uri": str(one.ref),
+        "title": shortened(one.title, _LONG),
+        "score": one.score,
+        "snippet": one.snippet,
+        "marks": [list(mark) for mark in one.marks],
+    }
+    if one.metadata and len(json.dumps(dict(one.metadata), ensure_ascii=False)) <= _TOLD:
+        told["metadata"] = dict(one.metadata)
+    return told
+
+
+def _lines(one: Finding) -> Sequence[str]:
+    title = shortened(one.title, _LONG)
+    return [f"{one.ref}  {title}  ({one.score:g})", *([f"  {_marked(one)}"] if one.snippet else [])]
+
+
+def _marked(one: Finding) -> str:
+    pieces, last = list[str](), 0
+    for begin, end in one.marks:
+        pieces += [one.snippet[last:begin], one.snippet[begin:end].join(_MARKS)]
+        last = end
+    return "".join([*pieces, one.snippet[last:]])
+
+
+def _notes(found: Findings) -> Sequence[str]:
+    notes = [f"[{word} is not there: {meant} was searched]" for word, meant in found.corrected.items()]
+    notes = [shortened(note, _LONG) for note in notes]
+    if found.ignored:
+        notes.append("[the query is long: only its first words were searched]")
+    if found.building:
+        notes.append("[not everything is indexed yet: ask again in a moment]")
+    if found.limited:
+        notes.append("[there are more documents than search.documents lets be indexed]")
+    return notes
+
+
+def _where(asked: Mapping[str, Any]) -> tuple[tuple[str, tuple[str, ...]], ...]:
+    return tuple((key, tuple(_words(key, value))) for key, value in asked.items())
+
+
+def _words(key: str, value: Any) -> Sequence[str]:
+    values: list[Any] = value if isinstance(value, list) else [value]
+    if not values or not all(isinstance(one, str | int | float) for one in values):
+        raise InvalidParams(f"where.{key[:80]} is a text, or a list of texts of which one will do")
+    return [str(one).lower() if isinstance(one, bool) else str(one) for one in values]
