@@ -1,6 +1,6 @@
 """Runs the official MCP conformance suites against the real `octavo serve`.
 
-    python conformance/run.py                 all four runs; exit 1 if a check fails, warns or is skipped
+    python conformance/run.py                 all runs; exit 1 if a check fails, warns or is skipped
     python conformance/run.py --only 2026     the runs whose name contains the text
     python conformance/run.py --url URL       against a server that already runs
     python conformance/run.py --install       only put the Node tools in place
@@ -49,16 +49,25 @@ RUNS = (
     Run("0.2.0 requirements 2025-11-25", "0.2.0", ("--requirements", "2025-11-25")),
     Run("0.2.0 requirements 2026-07-28", "0.2.0", ("--requirements", "2026-07-28")),
     Run("0.2.0 all", "0.2.0", ("--suite", "all")),
+    # The suite tries extensions in the newest version only; we serve this one in the older too.
+    *(
+        Run(
+            f"0.2.0 {scenario} 2025-11-25", "0.2.0", ("--scenario", scenario, "--spec-version", "2025-11-25", "--force")
+        )
+        for scenario in ("sep-2640-skills-directory", "sep-2640-skills-enumeration", "sep-2640-skills-manifest")
+    ),
 )
 
 # Extensions that Octavo does not claim yet. Remove a line when it does.
-LATER = ("tasks-", "sep-2640-skills")
+LATER = ("tasks-",)
 
 
 def allowed(run: Run, scenario: str, check: dict[str, Any]) -> bool:
     """Whether a check may be something else than a success."""
     if scenario.startswith(LATER):
         return True
+    if check["id"].endswith("-cache-attributes") and "2025-11-25" in run.name and check["status"] == "SKIPPED":
+        return True  # that version has none
     # The probe of 0.1.16 speaks 2025-03-26, for which the SDK sends no priming event.
     return run.package == "0.1.16" and scenario == "server-sse-polling" and check["status"] == "WARNING"
 
@@ -214,11 +223,11 @@ def judge(run: Run, output: Path) -> Outcome:
 
 
 def report(outcomes: list[Outcome]) -> int:
-    print(f"\n{'run':32} {'scenarios':>9} {'passed':>7} {'failed':>7} {'warned':>7} {'skipped':>8}")
+    print(f"\n{'run':44} {'scenarios':>9} {'passed':>7} {'failed':>7} {'warned':>7} {'skipped':>8}")
     for outcome in outcomes:
         counts = outcome.counts
         print(
-            f"{outcome.run.name:32} {outcome.scenarios:>9} {counts['SUCCESS']:>7} {counts['FAILURE']:>7} "
+            f"{outcome.run.name:44} {outcome.scenarios:>9} {counts['SUCCESS']:>7} {counts['FAILURE']:>7} "
             f"{counts['WARNING']:>7} {counts['SKIPPED']:>8}"
         )
     for outcome in outcomes:

@@ -677,6 +677,9 @@ class TwoRoots:
         root = where.roots[0] if len(where.roots) == 1 else len(where.names) % 2
         return self._files.absolute(where.names, root) or ref
 
+    def whole(self, ref: Ref) -> Ref | None:
+        return None
+
     def refuses(self, ref: Ref) -> None:
         return None
 

@@ -86,7 +86,7 @@ REQUIREMENTS: dict[str, Requirement] = {
     ),
     "O2": done("List by function, status, tags; content and front matter; search by words, function and status."),
     "O3": done("Documents by category, with their metadata; other categories by configuration."),
-    "O4": partial("List, definition, parsed, match with scores and reasons. The skills extension: later."),
+    "O4": done("List, definition, parsed, match with scores and reasons; SEP-2640 skills in both eras."),
     "O5": done(
         "Agents, capabilities from live policy and registry; a file never grants, check compares it with the policy."
     ),

@@ -36,6 +36,11 @@ class Catalogs:
     def bind(self, live: LiveAgents) -> None:
         self.handbook.live = live
 
+    @property
+    def of_skills(self) -> list[str]:
+        """Schemes whose entries are skills of the protocol's extension."""
+        return [one.scheme for one in self.by_name.values() if one.declaration.manifest]
+
 
 def catalogs(config: Config, stores: Mapping[str, Source]) -> Catalogs | None:
     options = {name: one for name, one in config.sources.items() if isinstance(one, OverStore)}

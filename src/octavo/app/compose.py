@@ -10,6 +10,7 @@ from typing import Any, cast
 
 from octavo.app.built_in import aliases, built_in_tools, composed_tools, general_tools, unlisted_tools
 from octavo.app.catalogs import Catalogs, LiveAgents
+from octavo.app.composed import Composed
 from octavo.app.identities import identity_of
 from octavo.app.narrowing import WHOLE, Narrowing
 from octavo.app.sources import configured, described_in, templates_of, ttl_of, with_plugins, writable_schemes
@@ -62,6 +63,7 @@ class Works:
     audit: Audit
     sources: Sequence[Source]  # those with addresses of their own
     catalogs: Catalogs | None
+    skill_schemes: Sequence[str]
 
     def templates(self) -> Sequence[Template]:
         return self.desk.templates()
@@ -113,6 +115,8 @@ async def compose(
     for problem in prompts.load(narrowing.prompt_directories(loaded)):
         logger.warning("prompt left out: %s", problem)
     served: dict[str, Source] = {scheme: source for scheme, (source, _) in sources.items()}
+    of_skills = [] if catalogs is None else catalogs.of_skills
+    composed = Composed(exposed, [scheme for scheme in exposed if scheme in of_skills])
     changes = Changes(feed, [scheme for scheme in exposed if isinstance(served[scheme], Watches)])
     desk = Desk(
         {**served, "tool": tools, "prompt": prompts},
@@ -124,6 +128,7 @@ async def compose(
         writable=writable_schemes(config, plugins),
         changes=changes,
         finds=finds if config.search.enabled else None,
+        composed=composed.answers,
     )
     rules = rules_of(loaded)
     policy = Policy(
@@ -172,6 +177,7 @@ async def compose(
     tools.bind(ask, desk.canonical, Seal(state.key("cursor")))
     prompts.bind(ask)
     changes.bind(ask)
+    composed.bind(ask, desk.canonical)
     return Works(
         config=config,
         ask=ask,
@@ -196,6 +202,7 @@ async def compose(
         # A store without addresses is not watched: its changes would go by the addresses of another.
         sources=tuple(served[scheme] for scheme in exposed),
         catalogs=catalogs,
+        skill_schemes=composed.skill_schemes,
     )
 
 

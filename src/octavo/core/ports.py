@@ -202,6 +202,16 @@ class Collects(Protocol):
 
 
 @runtime_checkable
+class Parts(Protocol):
+    """Some addresses are parts of an entry, such as the files of a skill."""
+
+    def whole(self, ref: Ref) -> Ref | None:
+        """The entry that the address would be a part of, by its name alone. What a rule says of the entry, it says of
+        its parts as well."""
+        ...
+
+
+@runtime_checkable
 class Stamps(Protocol):
     """Cheap proof that a cached reply still holds."""
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
+from types import MappingProxyType
 
 from octavo.core.errors import Forbidden, InvalidParams, OctavoError
 from octavo.core.findings import Findings
-from octavo.core.model import CHANGING, EVERYTHING, FEED, Call, Content, Entry, Page, Template
+from octavo.core.model import CHANGING, EVERYTHING, FEED, Call, Content, Entry, Op, Page, Template
 from octavo.core.ports import (
     Arms,
     Arranges,
@@ -19,6 +20,7 @@ from octavo.core.ports import (
     Folders,
     Levels,
     Offers,
+    Parts,
     Refuses,
     Reply,
     Searches,
@@ -49,11 +51,13 @@ class Desk:
         writable: Iterable[str] = (),
         changes: Changes | None = None,
         finds: Finds | None = None,
+        composed: Mapping[Op, Callable[[Call], Awaitable[Reply]]] = MappingProxyType({}),
     ) -> None:
         """`writable` are the schemes that may be changed: what a source can do is not what the operator wants.
-        `finds` is the search over all of them."""
+        `finds` is the search over all of them. `composed` answers operations that are made of child calls."""
         self._finds = finds
         self._changes = changes
+        self._composed = composed
         self._sources = sources
         # Looked up once: telling abilities from methods is too slow for every hit.
         self._stamps = {scheme: source.stamp for scheme, source in sources.items() if isinstance(source, Stamps)}
@@ -79,6 +83,8 @@ class Desk:
             return self.templates()
         if op == "search" and ref == EVERYTHING:
             return await self._ranked(call)
+        if op in self._composed:
+            return await self._composed[op](call)
         if ref.scheme == FEED and op == "read" and self._changes is not None:
             return await self._changes.read(call)
         source = self.source(ref.scheme)
@@ -200,6 +206,10 @@ class Desk:
         """What the source itself can narrow a listing by."""
         source = self._sources.get(scheme)
         return source.filters if isinstance(source, Filters) else ()
+
+    def whole(self, ref: Ref) -> Ref | None:
+        source = self._sources.get(ref.scheme)
+        return source.whole(ref) if isinstance(source, Parts) else None
 
     def stamp(self, ref: Ref, op: str, moment: int = 0) -> object | None:
         stamp = self._stamps.get(ref.scheme)

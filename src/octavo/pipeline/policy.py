@@ -49,7 +49,7 @@ __all__ = ["Decision", "Policy", "Rule"]
 
 # What is decided in a way of its own; for the rest one look at the address is enough.
 _SPECIAL: frozenset[Op] = frozenset(
-    ("templates", "watch", "changes", "search", "folders", "delete", "move", "copy", "undo")
+    ("templates", "watch", "changes", "search", "folders", "directory", "skills", "delete", "move", "copy", "undo")
 )
 MEMO_SIZE = 50_000  # decisions kept; all are dropped when it is full
 MEMO_CHARACTERS = 256  # of an address worth keeping: clients choose how long theirs are
@@ -72,6 +72,7 @@ class Addresses(Protocol):
     def refuses(self, ref: Ref) -> OctavoError | None: ...
     def collects(self, ref: Ref) -> bool: ...
     def filters(self, scheme: str) -> Collection[str]: ...
+    def whole(self, ref: Ref) -> Ref | None: ...
     def templates(self) -> Sequence[Template]: ...
 
 
@@ -204,6 +205,9 @@ class Policy:
             return [scope for scope in map(Ref, self._addresses.exposed) if self.sight(call.principal, scope) != "none"]
         if call.op == "folders":
             return self._later(call, folders(self, call, call_next))
+        if call.op in ("directory", "skills"):
+            call.trail.rule = _BY_ENTRY.rule  # made of child calls, and each of them comes by here
+            return self._later(call, settled(call_next(call)))
         return self._later(call, arrange(self, call, call_next, page=self._page if self._rules else 0))
 
     async def _later(self, call: Call, reply: Awaitable[Reply]) -> Reply:
@@ -315,7 +319,9 @@ class Policy:
             return "all"
         if self._general and scope.scheme == "tool":
             return "some"
-        return "some" if self.may_reach(principal, verb, _under(scope)) else "none"
+        whole = self._addresses.whole(scope)
+        reached = any(self.may_reach(principal, verb, _under(one)) for one in (scope, whole) if one is not None)
+        return "some" if reached else "none"
 
     async def _watch(self, call: Call, call_next: Next) -> Reply:
         self._may_watch(call, call.arguments["glob"])
@@ -408,7 +414,8 @@ class Policy:
         return book
 
     def _spellings(self, ref: Ref) -> tuple[Ref, ...]:
-        """Without parameters, but found with them: `?root=2` says which absolute spelling is meant."""
+        """Without parameters, but found with them: `?root=2` says which absolute spelling is meant. A part of an entry
+        has the address of the entry among them: rules speak of both."""
         if ref.scheme not in self._addresses.exposed:
             stands_for = self._aliases.get(ref)
             return (ref.bare,) if stands_for is None else (ref.bare, stands_for)
@@ -416,7 +423,8 @@ class Policy:
             other = self._addresses.spelled(ref).bare
         except OctavoError:  # parameters that the source will refuse
             other = self._addresses.spelled(ref.bare).bare
-        return (ref.bare,) if other == ref.bare else (ref.bare, other)
+        whole = self._addresses.whole(ref.bare)
+        return tuple(dict.fromkeys((ref.bare, other) if whole is None else (ref.bare, other, whole)))
 
     def _usual(self, glob: Glob) -> Glob:
         """An absolute pattern in the spelling that addresses have here: a root behind a link is known by two."""

@@ -117,3 +117,17 @@ async def test_a_catalog_that_follows_is_the_same_as_one_that_looks(organisation
                 organisation.write(path, SOP.format(id=random.randrange(3), version=f"1.0.{turn}", body=turn))
             fresh = CatalogSource(DECLARATIONS["sop"], organisation.store)
             assert await following_one.look() == await fresh.look()
+
+
+async def test_a_file_that_is_moved_is_told_with_both_its_ends(organisation: Any) -> None:
+    async with heard(organisation.catalogs["sop"], "sop://") as queue:
+        (organisation.root / "sops/brand/press.md").rename(organisation.root / "sops/ops/press.md")
+        told = await following(queue)
+        assert (told.kind, str(told.source), str(told.ref)) == ("renamed", "sop://brand/press", "sop://ops/press")
+
+
+async def test_who_watches_one_end_of_a_move_hears_of_that_end(organisation: Any) -> None:
+    async with heard(organisation.catalogs["sop"], "sop://brand") as queue:
+        (organisation.root / "sops/brand/press.md").rename(organisation.root / "sops/ops/press.md")
+        told = await following(queue)
+        assert (told.kind, str(told.ref)) == ("deleted", "sop://brand/press")

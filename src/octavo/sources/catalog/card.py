@@ -77,6 +77,26 @@ class Card:
     def line(self, path: KeyPath) -> int:
         return next((self.lines[path[:n]] for n in range(len(path), 0, -1) if path[:n] in self.lines), 1)
 
+    def folder_of_files(self, manifest: str) -> Segments:
+        """Where the files stand that belong to it: around the manifest, or in a folder beside the definition."""
+        *above, name = self.place
+        return (*above,) if name == manifest else (*above, name.rpartition(".")[0])
+
+    def file_entry(self, known: Entry, ref: Ref, manifest: str) -> Entry:
+        """Of a file that belongs to it, from what the store tells of the file."""
+        is_manifest = len(ref.segments) == len(self.ref.segments) + 1 and ref.name == manifest
+        return Entry(
+            ref=ref,
+            name=self.ref.name if is_manifest else ref.name,
+            description=self.entry.description if is_manifest else None,
+            mime_type=known.mime_type,
+            version=known.version,
+            size=known.size,
+            modified=known.modified,
+            annotations=known.annotations,
+            target=self.ref,
+        )
+
     def with_problems(self, more: tuple[Problem, ...]) -> Entry:
         return self.entry if not more else replace(self.entry, metadata=_flagged(self.entry.metadata, more))
 
@@ -108,11 +128,15 @@ class Cards:
             problems.append(Problem(file, 1, f"has no front matter; a {of.what} begins with --- and its keys", ref))
         variables = shape.address.match(ref.segments) or {}
         told = {**variables, **({"type": shape.kind} if len(of.shapes) > 1 else {})}
+        if place[-1] == of.manifest:
+            told["id"] = ref.name  # it is known by its folder: manifests of others have no ids
         inferred = {k: v for k, v in told.items() if k in of.asked and k != "name" and matter.data.get(k) is None}
         fields = {**matter.data, **inferred}
         if not problems:
             problems += [Problem(file, matter.line(path), said, ref) for path, said in self._check(fields)]
             problems += self._elsewhere(file, ref, fields, matter, variables)
+            if place[-1] == of.manifest:
+                problems += [Problem(file, matter.line((key,)), said, ref) for key, said in _unfit(ref, fields)]
         name = _first(fields, of.names)
         metadata, left_out = _metadata(of, fields)
         problems += [Problem(file, matter.line((key,)), f"{key} is too long to be listed", ref) for key in left_out]
@@ -142,6 +166,15 @@ class Cards:
         if not isinstance(said, str) or folder is None or plain(said, (key,)) == plain(folder, (key,)):
             return []
         return [Problem(file, matter.line((key,)), f"{key} is not the folder that the file stands in", ref)]
+
+
+def _unfit(ref: Ref, fields: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """What keeps clients from taking a manifest as one, beside its schema."""
+    found = [("name", f"name must be that of the folder, {ref.name}")] if fields.get("name") != ref.name else []
+    described = fields.get("description")
+    if not isinstance(described, str) or not described.strip():
+        found.append(("description", "description is missing: clients choose a skill by it"))
+    return found
 
 
 def _metadata(of: Declaration, fields: Mapping[str, Any]) -> tuple[dict[str, Any], list[str]]:

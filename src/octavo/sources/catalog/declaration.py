@@ -57,6 +57,12 @@ class Shape:
         values = self.file.match((*place[:-1], name))
         return None if values is None else (values, version)
 
+    def resembles(self, place: Segments) -> bool:
+        """Whether a file looks as if it was meant to be one of this shape, wherever it stands."""
+        name = place[-1].lower()
+        literal = not self.file.ends_in_variable
+        return any(name == f"{self.file.last}{s}".lower() if literal else name.endswith(s) for s in self.suffixes)
+
     def rank(self, place: Segments) -> int:
         """Of two files with one address the one of lesser rank is served."""
         return next(n for n, suffix in enumerate(self.suffixes) if place[-1].endswith(suffix))
@@ -87,6 +93,7 @@ class _Template:
             self._parts.append((segment if found is None else found[2], found is not None, many))
         Ref.of("x", [part for part, variable, _ in self._parts if not variable])  # raises for what can be no name
         self.names = [part for part, variable, _ in self._parts if variable]
+        self.last, self.ends_in_variable, _ = self._parts[-1]
 
     def match(self, segments: Segments) -> dict[str, str] | None:
         parts = self._parts
@@ -130,6 +137,7 @@ class Declaration:
     views: tuple[str, ...] = ("parsed", "relations")
     tools: str = ""  # a key that names tools
     matches: bool = False  # whether `?match=` finds entries by a request in plain words
+    manifest: str = ""  # the file that makes a folder an entry, with whatever else stands in the folder
 
     @cached_property
     def properties(self) -> Mapping[str, Mapping[str, Any]]:

@@ -170,7 +170,8 @@ class Pages:
         """What is wrong with a card only in the company of others. `openly` for whoever may see every file."""
         of, page = self._of_scheme[card.ref.scheme]
         file = card.file
-        others = [ref for ref in page.find_id(card.id) if ref != card.ref] if card.id else []
+        said = "" if "id" in card.inferred else card.id
+        others = [ref for ref in page.find_id(said) if ref != card.ref] if said else []
         if others:
             # Not which one in a listing: it is shown to callers who may not see the other.
             which = self.card(others[0]).file if openly else "another file"

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from bisect import bisect_left, bisect_right, insort
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final, NamedTuple
 
@@ -27,24 +27,26 @@ _TURN: Final = 16  # files between two turns of the event loop
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
-    """What the catalog holds. `ids` and `names` find an entry by what others call it."""
+    """What the catalog holds. `ids` and `names` find an entry by what others call it. `files` belong to entries."""
 
     cards: Mapping[Ref, Card] = field(default_factory=dict[Ref, Card])
     order: Sequence[Segments] = ()
     ids: Mapping[str, list[Ref]] = field(default_factory=dict[str, list[Ref]])
     names: Mapping[tuple[str, str], list[Ref]] = field(default_factory=dict[tuple[str, str], list[Ref]])
     strays: tuple[Problem, ...] = ()
+    files: Mapping[Ref, Entry] = field(default_factory=dict[Ref, Entry])
+    everything: Sequence[Segments] = ()  # `order` with the files in it
+
+    def listed(self, scope: Ref, after: Segments | None) -> Iterator[Card | Entry]:
+        """As `under`, with the files behind the card that they belong to."""
+        for names in _slice(self.everything, scope, after):
+            ref = Ref(scope.scheme, names)
+            yield self.cards.get(ref) or self.files[ref]
 
     def under(self, scope: Ref, after: Segments | None) -> Iterator[Card]:
         """The cards under a scope that come after a place, in order."""
-        prefix = scope.segments
-        at = bisect_left(self.order, prefix)
-        if after is not None:
-            at = max(at, bisect_right(self.order, after))
-        for number in range(at, len(self.order)):
-            if self.order[number][: len(prefix)] != prefix:
-                return
-            yield self.cards[Ref(scope.scheme, self.order[number])]
+        for names in _slice(self.order, scope, after):
+            yield self.cards[Ref(scope.scheme, names)]
 
     def with_changes(self, changes: Mapping[Ref, Card | None]) -> Snapshot:
         """Another snapshot: whoever works with this one is not disturbed."""
@@ -60,7 +62,7 @@ class Snapshot:
                 insort(order, ref.segments)
                 cards[ref] = card
                 _join(ref, card, ids, names)
-        return Snapshot(cards, order, ids, names, self.strays)
+        return Snapshot(cards, order, ids, names, self.strays, everything=order)
 
     def find_id(self, id: str) -> list[Ref]:
         return self.ids.get(folded(id), [])
@@ -72,7 +74,7 @@ class Snapshot:
 
 
 class _File(NamedTuple):
-    rank: int  # of several with one address the least is served
+    rank: tuple[int, int]  # of several with one address the least is served
     place: Segments
     shape: Shape
     entry: Entry
@@ -95,6 +97,19 @@ class Index:
                 values, version = fit
                 return Ref(self._declaration.scheme, shape.address.fill(values)), shape, version
         return None
+
+    @property
+    def has_files(self) -> bool:
+        """Whether files can belong to entries."""
+        return bool(self._declaration.manifest)
+
+    def concerned(self, place: Segments) -> Ref | None:
+        """The entry that a file is, or belongs to; None for an old version, and for a file of none."""
+        located = self.locate(place)
+        if located is None and self._declaration.manifest:
+            around = (self.locate((*place[:n], self._declaration.manifest)) for n in range(1, len(place)))
+            located = next((one for one in around if one is not None), None)
+        return None if located is None or located[2] else located[0]
 
     def places(self, ref: Ref, version: str = "") -> Iterator[tuple[Shape, Segments]]:
         if ref.scheme == self._declaration.scheme and not ref.absolute:
@@ -162,6 +177,8 @@ class Index:
     async def _looked_again(self, places: Sequence[Segments]) -> Snapshot | None:
         """Only at what has changed. None where that is not enough: when one file can change what others are."""
         changes: dict[Ref, Card | None] = {}
+        if self._declaration.manifest:
+            return None
         for place in places:
             located = self.locate(place)
             if located is None and not _looks_like(self._declaration, place):
@@ -182,23 +199,30 @@ class Index:
         strays: list[Problem] = []
         versions: list[tuple[Ref, Segments]] = []
         files: dict[Ref, list[_File]] = {}
+        loose: list[tuple[Segments, Entry]] = []
         async for entry in self._store.entries():
             place = self._store.within(entry.ref)
             located = None if place is None else self.locate(place)
             if place is None or located is None:
-                if place is not None and _looks_like(self._declaration, place):
-                    strays.append(self._misplaced(place))
+                loose += [] if place is None else [(place, entry)]
             elif located[2]:
                 versions.append((located[0], place))
             elif self._leads_out(entry):
                 strays.append(self._stray(place, "is not served: it is a link that leads out of the catalog"))
             else:
                 ref, shape, _ = located
-                files.setdefault(ref, []).append(_File(shape.rank(place), place, shape, entry))
+                rank = (self._declaration.shapes.index(shape), shape.rank(place))
+                files.setdefault(ref, []).append(_File(rank, place, shape, entry))
         cards: dict[Ref, Card] = {}
         for number, (ref, found) in enumerate(files.items(), 1):
             served, *others = sorted(found, key=lambda file: file.rank)
-            strays += [self._stray(file.place, "is not served: another file has its address") for file in others]
+            for file in others:
+                if file.place[-1] == self._declaration.manifest:
+                    loose.append((file.place, file.entry))  # the definition stands beside it
+                else:
+                    strays.append(self._stray(file.place, "is not served: another file has its address"))
+            if served.place[-1] == self._declaration.manifest and served.entry.target is None:
+                loose.append((served.place, served.entry))
             if number % _TURN == 0:
                 await asyncio.sleep(0)  # others wait as well
             try:
@@ -208,11 +232,33 @@ class Index:
         strays += [
             self._stray(place, "is a version of what is not there") for ref, place in versions if ref not in cards
         ]
+        owned = self._owned(loose, cards.values(), strays)
         self._known = {card.place: card for card in cards.values()}
         self._has_versions = bool(versions)
-        if cards == self.snapshot.cards and tuple(strays) == self.snapshot.strays:
-            return self.snapshot
-        return _snapshot(cards, tuple(strays))
+        known = self.snapshot
+        if cards == known.cards and tuple(strays) == known.strays and owned == known.files:
+            return known
+        return _snapshot(cards, tuple(strays), owned)
+
+    def _owned(
+        self, loose: Sequence[tuple[Segments, Entry]], cards: Iterable[Card], strays: list[Problem]
+    ) -> dict[Ref, Entry]:
+        """The files that belong to entries. What belongs to none is a stray, if it looks like an entry."""
+        manifest = self._declaration.manifest
+        folders = {card.folder_of_files(manifest): card for card in cards if not card.entry.target} if manifest else {}
+        found: dict[Ref, Entry] = {}
+        for place, entry in loose:
+            above = (folders[place[:n]] for n in range(1, len(place)) if place[:n] in folders)
+            card = next(above, None)
+            if card is None:
+                if _looks_like(self._declaration, place):
+                    strays.append(self._misplaced(place))
+            elif entry.target is not None:
+                strays.append(self._stray(place, "is not served: links are no files of an entry"))
+            else:
+                ref = card.ref.child(*place[len(card.folder_of_files(manifest)) :])
+                found[ref] = card.file_entry(entry, ref, manifest)
+        return found
 
     async def _made(self, ref: Ref, place: Segments, shape: Shape, known: Entry) -> Card:
         card = self._known.get(place)
@@ -254,10 +300,21 @@ class Index:
 
 
 def _looks_like(declaration: Declaration, place: Segments) -> bool:
-    return any(place[-1].lower().endswith(suffix) for shape in declaration.shapes for suffix in shape.suffixes)
+    return any(shape.resembles(place) for shape in declaration.shapes)
 
 
-def _snapshot(cards: dict[Ref, Card], strays: tuple[Problem, ...]) -> Snapshot:
+def _slice(order: Sequence[Segments], scope: Ref, after: Segments | None) -> Iterator[Segments]:
+    prefix = scope.segments
+    at = bisect_left(order, prefix)
+    if after is not None:
+        at = max(at, bisect_right(order, after))
+    for number in range(at, len(order)):
+        if order[number][: len(prefix)] != prefix:
+            return
+        yield order[number]
+
+
+def _snapshot(cards: dict[Ref, Card], strays: tuple[Problem, ...], files: dict[Ref, Entry]) -> Snapshot:
     ids: dict[str, list[Ref]] = {}
     names: dict[tuple[str, str], list[Ref]] = {}
     for ref, card in cards.items():
@@ -266,7 +323,9 @@ def _snapshot(cards: dict[Ref, Card], strays: tuple[Problem, ...]) -> Snapshot:
             ids.setdefault(id, []).append(ref)
         for name in own_names:
             names.setdefault(name, []).append(ref)
-    return Snapshot(cards, sorted(ref.segments for ref in cards), ids, names, strays)
+    order = sorted(ref.segments for ref in cards)
+    everything = sorted((*order, *(ref.segments for ref in files))) if files else order
+    return Snapshot(cards, order, ids, names, strays, files, everything)
 
 
 def _join(ref: Ref, card: Card, ids: dict[str, list[Ref]], names: dict[tuple[str, str], list[Ref]]) -> None:

@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Any, Final
 
 from octavo.core.errors import InvalidParams, OctavoError
+from octavo.core.skill import MANIFEST
 from octavo.sources.catalog.declaration import Declaration, Shape
 from octavo.sources.catalog.model import compile_model
 
@@ -64,7 +65,10 @@ DOC: Final = Declaration(
 SKILL: Final = Declaration(
     scheme="skill",
     path="skills",
-    shapes=(Shape("{function}/{name}.yml", kind="skill"),),
+    shapes=(
+        Shape("{function}/{name}.yml", kind="skill"),
+        Shape("{function}/{name}/SKILL.md", "{function}/{name}", kind="skill"),
+    ),
     what="skill",
     schema=_model(
         ("id", "name"),
@@ -91,6 +95,7 @@ SKILL: Final = Declaration(
     within="function",
     tools="required_tools",
     matches=True,
+    manifest=MANIFEST,
 )
 
 AGENT: Final = Declaration(

@@ -16,6 +16,7 @@ from octavo.core.model import Change, Content, Entry, Page, Suggestion, Template
 from octavo.core.ports import Source
 from octavo.core.ref import Ref
 from octavo.sources.catalog import views
+from octavo.sources.catalog.bundle import Bundles
 from octavo.sources.catalog.card import Card, Cards
 from octavo.sources.catalog.claims import misleading
 from octavo.sources.catalog.declaration import Declaration, Segments
@@ -59,6 +60,7 @@ class CatalogSource:
         cards = Cards(declaration, compile_model(declaration.schema), self._store.folder)
         self._index = Index(declaration, self._store, cards)
         self._versions = Versions(self._index, self._store, cards)
+        self._bundles = Bundles(declaration, self._index, self._store)
         self._follower = Follower(self._index, self._store, clock or SystemClock())
         self._handbook = handbook or Handbook()
         self._handbook.join(self)
@@ -80,9 +82,9 @@ class CatalogSource:
         request = scope.param("match")
         if request is not None:
             return _ranked(self._matched(scope, request, pages), cursor, limit)
-        cards = [*islice(self._wanted(scope, pages, _opened(cursor)), limit + 1)]
-        given = tuple(card.with_problems(tuple(pages.faults(card))) for card in cards[:limit])
-        return Page(given, _sealed(given[-1].ref.segments) if len(cards) > limit else None)
+        found = self._listed(scope, pages, _opened(cursor))
+        given = [_entry(one, pages) for one in islice(found, limit)]
+        return Page(tuple(given), _sealed(given[-1].ref.segments) if next(found, None) is not None else None)
 
     async def list_levels(self, scope: Ref, *, depth: int, cursor: str | None, limit: int) -> Page[Entry]:
         if limit < 1 or scope.scheme != self.scheme or scope.absolute or scope.param("match") is not None:
@@ -90,12 +92,12 @@ class CatalogSource:
         pages = await self._handbook.look(self)
         most = len(scope.segments) + max(depth, 1)
         after, given = _opened(cursor), list[Entry]()
-        while (card := next(self._wanted(scope, pages, after), None)) is not None:
+        while (one := next(self._listed(scope, pages, after), None)) is not None:
             if len(given) == limit:
                 return Page(tuple(given), None if after is None else _sealed(after))
-            given.append(card.with_problems(tuple(pages.faults(card))))
-            segments = card.ref.segments
-            after = (*segments[:most], _BEHIND) if len(segments) > most else segments
+            given.append(_entry(one, pages))
+            names = one.ref.segments
+            after = (*names[:most], _BEHIND) if len(names) > most else names
         return Page(tuple(given))
 
     @property
@@ -103,6 +105,8 @@ class CatalogSource:
         return (*self.declaration.filters, *(("match",) if self.declaration.matches else ()))
 
     async def stat(self, ref: Ref) -> Entry:
+        if self.whole(ref) is not None:
+            return await self._bundles.stat(ref)
         version = ref.param("version")
         if version is not None and len(ref.params) == 1:
             found = await self._versions.find(ref, version)
@@ -118,6 +122,8 @@ class CatalogSource:
         """The whole file with its front matter. `?view=parsed` is the front matter as JSON, `?view=relations` what an
         entry refers to and what refers to it, `?version=1.1.0` an older file, `?range=0-65535` a part. A collection is
         read as a list of its entries, with the filters of `list`."""
+        if self.whole(ref) is not None:
+            return await self._bundles.read(ref, max_bytes)
         if not ref.params:
             try:
                 return await self._file(ref, max_bytes)
@@ -174,13 +180,19 @@ class CatalogSource:
             return self._handbook.stamp(moment)
         if ref.param("view") == "capabilities":
             return None  # rules and tools change without a file
+        if self.whole(ref) is not None:
+            return self.epoch(moment)  # it depends on its file, on the definition, and on which of the two is there
         places = [place for _, place in self._index.places(ref.bare)]
         card = self._index.snapshot.cards.get(ref.bare)
         place = card.place if card is not None and card.place in places else next(iter(places), None)
         return None if place is None else self._store.stamp(place, op, moment)
 
     def collects(self, ref: Ref) -> bool:
-        return all(shape.address.match(ref.segments) is None for shape in self.declaration.shapes)
+        is_entry = any(shape.address.match(ref.segments) is not None for shape in self.declaration.shapes)
+        return not is_entry and self.whole(ref) is None
+
+    def whole(self, ref: Ref) -> Ref | None:
+        return self._bundles.owner(ref)
 
     def templates(self) -> Sequence[Template]:
         return self._templates
@@ -197,7 +209,7 @@ class CatalogSource:
         page = pages.of(self.scheme)
         found = [*page.strays]
         for card in page.cards.values():
-            found += (*card.problems, *pages.faults(card, openly=True))
+            found += (*card.problems, *pages.faults(card, openly=True), *self._bundles.unfit(card, page))
             found += misleading(card, self.declaration.tools, live, pages.everything) if live is not None else ()
             found += await self._links(card, pages)
         return sorted(found, key=lambda one: (one.file, one.line))
@@ -271,6 +283,10 @@ class CatalogSource:
             f"{ref.bare} is no collection: it has no filters, but view, version and range", uri=str(ref)
         )
 
+    def _listed(self, scope: Ref, pages: Pages, after: Segments | None) -> Iterator[Card | Entry]:
+        """With the files that belong to entries, unless somebody looks for entries of a kind."""
+        return self._wanted(scope, pages, after) if scope.params else pages.of(self.scheme).listed(scope, after)
+
     def _wanted(self, scope: Ref, pages: Pages, after: Segments | None) -> Iterator[Card]:
         test = wanted(self.declaration, scope, pages.resolve)
         cards = pages.of(self.scheme).under(scope, after)
@@ -278,6 +294,10 @@ class CatalogSource:
 
     def _matched(self, scope: Ref, request: str, pages: Pages) -> Sequence[Match]:
         return matches(request, [*self._wanted(scope, pages, None)])
+
+
+def _entry(one: Card | Entry, pages: Pages) -> Entry:
+    return one if isinstance(one, Entry) else one.with_problems(tuple(pages.faults(one)))
 
 
 def _ranked(found: Sequence[Match], cursor: str | None, limit: int) -> Page[Entry]:

@@ -22,6 +22,7 @@ _WORDS: Final = {
     "owner": "who answers for it: a role, a function or an agent, by name or id",
     "skill": "a skill of the agent, by name, id or address",
     "type": "the part of the organisation; value_stream is value-stream",
+    "file": "a file that belongs to it, with its folders, such as SKILL.md",
     "match": "a request in plain words, in Korean or English",
     "range": "a part of the file in bytes, such as 0-65535; stands alone",
     "version": "another version than the current one, such as 1.2.0; stands alone",
@@ -30,19 +31,36 @@ _WORDS: Final = {
 
 
 def templates(of: Declaration) -> Sequence[Template]:
-    """One for each shape of address, and one for the filters of the collection."""
-    return [*(_entry(of, shape) for shape in of.shapes), *_collection(of)]
+    """One for each shape of address, one for the files that belong to such an entry, and one for the filters."""
+    shapes = {shape.address.text: shape for shape in reversed(of.shapes)}  # of equal ones the first
+    entries = [one for shape in reversed(shapes.values()) for one in (_entry(of, shape), *_files(of, shape))]
+    return [*entries, *_collection(of)]
 
 
 def shapes_of(of: Declaration, template: str) -> Sequence[Shape]:
     """The addresses that a template is one of: of the filters, all."""
     if any(template == one.uri_template for one in _collection(of)):
         return of.shapes
-    return [shape for shape in of.shapes if template == _address(of, shape)]
+    return [shape for shape in of.shapes if template in (_address(of, shape), _address_of_files(of, shape))]
 
 
 def _address(of: Declaration, shape: Shape) -> str:
     return f"{of.scheme}://{shape.address.text}{{?version,view,range}}"
+
+
+def _address_of_files(of: Declaration, shape: Shape) -> str:
+    return f"{of.scheme}://{shape.address.text}/{{+file}}"
+
+
+def _files(of: Declaration, shape: Shape) -> Iterator[Template]:
+    names = [*shape.address.names, "file"]
+    if of.manifest:
+        yield Template(
+            uri_template=_address_of_files(of, shape),
+            name=f"file of a {of.what}",
+            description=f"A file of a {of.what}; each has its {of.manifest}",
+            parameters=_parameters(of, names, names),
+        )
 
 
 def _entry(of: Declaration, shape: Shape) -> Template:

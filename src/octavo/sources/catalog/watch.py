@@ -62,7 +62,8 @@ class Follower:
         try:
             await asyncio.sleep(0)
             await self._store.armed()
-            self._told = {ref: card.entry for ref, card in (await self._index.look()).cards.items()}
+            page = await self._index.look()
+            self._told = {**{ref: card.entry for ref, card in page.cards.items()}, **page.files}
             begun.set()
             await self._tell(await first)
             async for change in changes:
@@ -83,30 +84,39 @@ class Follower:
 
     async def _tell(self, change: Change) -> None:
         """What was renamed is looked at where it was and where it is: one end may be no file of the catalog."""
-        gone = None if change.source is None else await self._difference(change.source)
-        came = await self._difference(change.ref)
-        if gone is not None and came is not None and gone.kind == "deleted" and came.kind == "created":
-            told = [replace(came, kind="renamed", source=gone.ref, old=gone.old)]
+        gone = [] if change.source is None else await self._differences(change.source)
+        came = await self._differences(change.ref)
+        if len(gone) == len(came) == 1 and gone[0].kind == "deleted" and came[0].kind == "created":
+            told = [replace(came[0], kind="renamed", source=gone[0].ref, old=gone[0].old)]
         else:
-            told = [one for one in (gone, came) if one is not None]
+            told = [*gone, *came]
         for one in told:
             for queue, scope in self._watchers.items():
                 part = one.part(partial(_stands_in, scope.bare))
                 if part is not None:
                     queue.put_nowait(part)
 
-    async def _difference(self, at: Ref) -> Change | None:
-        """Between what was told last of a file and what it is; None for no file of the catalog, or an old version."""
+    async def _differences(self, at: Ref) -> list[Change]:
+        """Between what was told last and what is, of the entries that a file of the store concerns."""
         place = self._store.within(at)
-        located = None if place is None else self._index.locate(place)
-        if located is None or located[2]:
-            return None
-        ref = located[0]
+        ref = None if place is None else self._index.concerned(place)
+        if ref is None:  # no file of the catalog, or an old version
+            return []
+        now: dict[Ref, Entry | None] = {}
+        if self._index.has_files:
+            page = await self._index.look()
+            now = dict.fromkeys(told for told in self._told if told.within(ref))
+            now |= {one.ref: one if isinstance(one, Entry) else one.entry for one in page.listed(ref, None)}
+        else:
+            try:
+                now[ref] = (await self._index.card(ref)).entry
+            except NotFound:
+                now[ref] = None
+        found = (self._difference(one, now[one]) for one in sorted(now))
+        return [change for change in found if change is not None]
+
+    def _difference(self, ref: Ref, new: Entry | None) -> Change | None:
         old = self._told.get(ref)
-        try:
-            new: Entry | None = (await self._index.card(ref)).entry
-        except NotFound:
-            new = None
         if old == new:
             return None
         if new is None:

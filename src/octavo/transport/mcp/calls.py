@@ -20,6 +20,7 @@ from octavo.core.house import House, Works
 from octavo.core.model import EVERYTHING, NOTHING, Call, Content, Entry, Page, Principal, Template, Trail
 from octavo.core.ports import Channel, Reply
 from octavo.core.ref import Ref
+from octavo.core.skill import Skill
 from octavo.core.surface import PromptResult, ToolResult
 from octavo.transport.mcp import keys, shapes
 from octavo.transport.mcp.codes import Codes, WireError
@@ -126,6 +127,19 @@ class Calls:
     def list_prompts(self, who: Principal, cursor: str | None) -> Call:
         return self._listing(who, Ref("prompt"), "prompts", cursor)
 
+    def list_skills(self, who: Principal, cursor: str | None) -> Call:
+        return self._listing(who, EVERYTHING, "skills", cursor, {"named": "skills"})._replace(op="skills")
+
+    def get_skill(self, who: Principal, uri: str) -> Call:
+        ref, fault = self.parse(uri)
+        limits = self.house.works.limits
+        return Call("skills", ref, who, Trail(), uri, max_bytes=limits.max_bytes, timeout=limits.timeout, fault=fault)
+
+    def read_directory(self, who: Principal, uri: str, cursor: str | None) -> Call:
+        ref, fault = self.parse(uri)
+        named = f"directory {ref}"
+        return self._listing(who, ref, named, cursor, {"named": named}, fault)._replace(op="directory", uri=uri)
+
     def _listing(
         self,
         who: Principal,
@@ -150,7 +164,7 @@ class Calls:
             limits.page, limits.max_bytes, limits.timeout, None, None, fault, moment,
         ))  # fmt: skip
 
-    def next_cursor(self, call: Call, page: Page[Entry]) -> str | None:
+    def next_cursor(self, call: Call, page: Page[Any]) -> str | None:
         if page.cursor is None:
             return None
         # One page of a source can stand in several listings, each with a cursor of its own.
@@ -179,6 +193,16 @@ class Calls:
         if page.unavailable:
             result["_meta"] = {keys.UNAVAILABLE: list(page.unavailable)}
         return result
+
+    def directory(self, call: Call, page: Page[Entry]) -> dict[str, Any]:
+        return self._paged(call, page, {"resources": [shapes.resource(entry) for entry in page.items]})
+
+    def skills(self, call: Call, page: Page[Skill]) -> dict[str, Any]:
+        return self._paged(call, page, {"skills": [shapes.skill(one) for one in page.items]})
+
+    def _paged(self, call: Call, page: Page[Any], result: dict[str, Any]) -> dict[str, Any]:
+        following = self.next_cursor(call, page)
+        return result if following is None else {**result, "nextCursor": following}
 
     def templates(self, offered: Sequence[Template]) -> dict[str, Any]:
         return {"resourceTemplates": [shapes.template(one) for one in offered]}

@@ -16,6 +16,7 @@ ENCODING = "dev.octavo/encoding"
 UNAVAILABLE = "dev.octavo/unavailable"
 
 META_EXTENSION = "dev.octavo/meta"
+SKILLS_EXTENSION = "io.modelcontextprotocol/skills"
 SERVED = (
     METADATA,
     EVENT,

@@ -29,6 +29,7 @@ from octavo.transport.mcp import eras, keys
 from octavo.transport.mcp.calls import Calls, accounting, incident
 from octavo.transport.mcp.channel import McpChannel
 from octavo.transport.mcp.codes import WireError
+from octavo.transport.mcp.extension import DirectoryParams, SkillParams, SkillsExtension
 from octavo.transport.mcp.hub import Hub
 from octavo.transport.mcp.narrowing import ConfigParams, Narrowing
 from octavo.transport.mcp.streams import ListenStreams, Sessions, Until
@@ -83,7 +84,10 @@ class McpServer:
         self._narrowing = Narrowing(calls.house, who, owns_process=owns_process)
         self._sessions = Sessions(calls, hub, who)
         self._listens = ListenStreams(calls, hub, who, until)
+        self._skills = SkillsExtension(calls, who)
         self.sdk = self._build()
+        self._announce()
+        self._house.on_swap(self._announce)
 
     def _build(self) -> Server[dict[str, Any]]:
         with warnings.catch_warnings():
@@ -116,11 +120,14 @@ class McpServer:
                 on_set_logging_level=self._guard(self._set_level),
             )
         sdk.add_request_handler("server/config", ConfigParams, self._guard(self._narrowing.configure))
+        skills = self._skills
+        sdk.add_request_handler("skills/list", types.PaginatedRequestParams, self._guard(skills.list))
+        sdk.add_request_handler("skills/get", SkillParams, self._guard(skills.get))
+        sdk.add_request_handler("resources/directory/read", DirectoryParams, self._guard(skills.read_directory))
         sdk.add_notification_handler("notifications/initialized", types.NotificationParams, self._opened)
         sdk.add_notification_handler(
             "notifications/roots/list_changed", types.NotificationParams, self._narrowing.ask_roots
         )
-        sdk.extensions = {keys.META_EXTENSION: {"keys": list(keys.SERVED)}}
         boundary = RequestStateBoundary(
             RequestStateSecurity(keys=[self._house.key("request-state")], bind_principal=lambda ctx: self._who(ctx).id),
             default_audience="octavo",
@@ -128,6 +135,9 @@ class McpServer:
         # Not OpenTelemetryMiddleware: it costs 57 us a request even where nobody traces.
         sdk.middleware[:] = [self._account, boundary, self._legacy_extensions]
         return sdk
+
+    def _announce(self) -> None:
+        self.sdk.extensions = {keys.META_EXTENSION: {"keys": list(keys.SERVED)}, **self._skills.announced}
 
     # -- middleware
 

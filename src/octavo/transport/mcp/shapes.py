@@ -7,6 +7,7 @@ import base64
 from typing import Any
 
 from octavo.core.model import Content, Entry, Template
+from octavo.core.skill import Skill
 from octavo.core.surface import Audio, Block, Embedded, Image, Link, PromptInfo, PromptMessage, Text, ToolInfo
 from octavo.transport.mcp import keys
 
@@ -57,6 +58,14 @@ def contents_meta(content: Content) -> dict[str, Any]:
     if content.encoding:
         meta[keys.ENCODING] = content.encoding
     return meta
+
+
+def skill(one: Skill) -> dict[str, Any]:
+    return {
+        "uri": str(one.ref),
+        "frontmatter": dict(one.front_matter),
+        "resources": [{"uri": str(file.ref), "digest": file.digest, "size": file.size} for file in one.files],
+    }
 
 
 def template(offered: Template) -> dict[str, Any]:

@@ -1,0 +1,36 @@
+"""A skill as the protocol's extension knows it: a folder with a SKILL.md, and every file in it with its digest."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from octavo.core.ref import Ref
+
+MANIFEST: Final = "SKILL.md"
+MAX_FILES: Final = 512  # of one skill: what every client must be able to take
+MAX_BYTES: Final = 16 << 20
+DIRECTORY: Final = "inode/directory"  # the media type of what has entries in it
+
+_NAME: Final = re.compile(r"(?!.*--)[a-z0-9](?:[a-z0-9-]{0,62}[a-z0-9])?\Z")
+
+
+@dataclass(frozen=True, slots=True)
+class SkillFile:
+    ref: Ref
+    digest: str  # of what a read gives: `sha256:` and 64 hexadecimal digits
+    size: int  # in bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Skill:
+    ref: Ref  # of its SKILL.md
+    front_matter: Mapping[str, Any]
+    files: tuple[SkillFile, ...]  # all of them, the SKILL.md first
+
+
+def is_skill_name(name: str) -> bool:
+    """Whether clients accept it as the name of a skill, which is the name of its folder."""
+    return _NAME.match(name) is not None
