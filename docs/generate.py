@@ -29,7 +29,7 @@ DOCS = Path(__file__).resolve().parent
 WIDTH = 100
 _PART = re.compile(r"(<!-- generated: (?P<name>[a-z-]+) -->\n).*?(<!-- end of (?P=name) -->)", re.DOTALL)
 UNSAID = (errors.NotFound, errors.ProtocolError)  # whose data has a shape of its own
-_UNITS = {"(ms|s|m|h)$": "time", "i?)?B?$": "size", "|off)$": "rate", "|file:.+)$": "reference"}
+_UNITS = {"(ms|s|m|h)$": "time", "?(h|d)$": "age", "i?)?B?$": "size", "|off)$": "rate", "|file:.+)$": "reference"}
 _PLACES = {"sources": "NAME", "agents": "ID", "resources": "PATH", "templates": "PATH", "values": "VARIABLE"}
 
 

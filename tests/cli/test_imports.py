@@ -37,6 +37,7 @@ def modules(folder: Path, *args: str) -> set[str]:
         ("explain", "agent-brand", "read", "file://README.md"),
         ("ls",),
         ("audit", "verify"),
+        ("audit", "query"),
         ("serve", "--help"),
         ("keys", "list"),
     ],
@@ -54,3 +55,8 @@ def test_help_imports_next_to_nothing(args: tuple[str, ...], folder: Path) -> No
 @pytest.mark.parametrize("args", [("check",), ("ls",), ("keys", "list")], ids=" ".join)
 def test_without_an_issuer_nothing_of_cryptography_is_imported(args: tuple[str, ...], folder: Path) -> None:
     assert not modules(folder, *args) & {"jwt", "cryptography", "httpx2"}
+
+
+@pytest.mark.parametrize("args", [("ls",), ("audit", "verify"), ("audit", "export")], ids=" ".join)
+def test_without_checkpoints_nothing_signs(args: tuple[str, ...], folder: Path) -> None:
+    assert "cryptography" not in modules(folder, *args)

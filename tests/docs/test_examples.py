@@ -54,6 +54,8 @@ def furnish(folder: Path, data: Mapping[str, Any]) -> None:
         file.write_text("def register(octavo): ...\n", encoding="utf-8")
     for directory in data.get("prompts", {}).get("dirs", ()):
         (folder / directory).mkdir(parents=True, exist_ok=True)
+    if checkpoints := data.get("audit", {}).get("checkpoints"):
+        (folder / checkpoints["path"]).parent.mkdir(exist_ok=True)
 
 
 def test_configurations_load_without_a_warning(book: Any, tmp_path: Path) -> None:

@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.e2e.harness import ERAS, Asking, Pipe, Place, audit_records
-from tests.e2e.organisation import BRAND, OPS, organisation
+from tests.e2e.harness import ERAS, Asking, Pipe, Place, audit_records, octavo
+from tests.e2e.organisation import BRAND, CONFIGURATION, OPS, configure, organisation
 
 pytestmark = [pytest.mark.slow, pytest.mark.seed("A7", "F9")]
 both_eras = pytest.mark.parametrize("era", ERAS)
@@ -157,3 +157,63 @@ def test_a_changed_byte_is_found(place: Place) -> None:
         assert verified(place)[0] == 1
     file.write_bytes(raw)
     assert verified(place)[0] == 0
+
+
+@pytest.mark.parametrize("closed", (True, False))
+def test_a_full_audit_disk_stops_answers_or_is_told_and_the_log_stays_whole(place: Place, closed: bool) -> None:
+    """The process may write no file beyond 16 KiB, which to it is a disk without room."""
+    configure(place, CONFIGURATION + f"audit: {{fail_closed: {str(closed).lower()}}}\n")
+    command = octavo("serve", "--config", place.base / "octavo.yaml", "--http", "127.0.0.1:0")
+    with place.start("bash", "-c", 'ulimit -f 16; exec "$@"', "bash", *command) as server:
+        server.ready()
+        asking = server.asking(OPS)
+        answers = [asking.ask("resources/read", {"uri": GUIDE}) for _ in range(200)]
+        server.log.wait_for("The audit log cannot be written: File too large")
+        assert server.process.poll() is None
+    refused = [answer for answer in answers if answer.status == 503]
+    served = [answer for answer in answers if answer.status == 200]
+    assert len(refused) + len(served) == 200
+    assert all(answer.error["message"] == "The audit log cannot be written" for answer in refused)
+    assert all("contents" not in json.dumps(answer.body) for answer in refused)
+    code, report = verified(place)
+    assert (code, report["ok"]) == (0, True)
+    if closed:
+        assert answers == [*served, *refused], "once the log is full nothing is served"
+        assert len(served) == report["records"] > 0
+    else:
+        assert not refused
+        assert report["records"] < 200
+
+
+def test_checkpoints_are_appended_behind_the_second_wall(place: Place) -> None:
+    (place.base / "second").mkdir()
+    configure(place, CONFIGURATION + "audit: {checkpoints: {path: second/checkpoints.jsonl, every: 10ms}}\n")
+    with place.pipe("--config", place.base / "octavo.yaml", "--as", "agent-ops") as pipe:
+        assert pipe.ask("resources/read", {"uri": GUIDE})["result"]
+    assert pipe.log.text == ""
+    code, report = verified(place)
+    (chain,) = report["chains"]
+    assert (code, chain["witnessed"], chain["records"], chain["end"]) == (0, 1, 1, "closed")
+
+
+@both_eras
+def test_no_secret_that_a_client_sends_is_on_record(place: Place, era: str) -> None:
+    """As a key, in an address, as the name or argument of a tool, as a prompt, as a method, as a cursor."""
+    token = "ghp_" + "a1B2c3D4e5F6" * 3
+    with place.serve("--config", place.base / "octavo.yaml") as server:
+        assert server.asking(token, era).ask("ping").status == 401
+        ops = server.asking(OPS, era).open()
+        for method, params in (
+            ("resources/read", {"uri": f"file://docs/{token}.md"}),
+            ("resources/read", {"uri": f"nonsense {token}"}),
+            ("resources/list", {"cursor": token}),
+            ("tools/call", {"name": token, "arguments": {}}),
+            ("tools/call", {"name": "read", "arguments": {"target": f"file://{token}"}}),
+            ("prompts/get", {"name": token, "arguments": {token: token}}),
+            (f"secret/{token}", {}),
+        ):
+            ops.ask(method, params)
+    assert len(roots(place)) >= 8
+    for file in (place.base / ".octavo").rglob("*"):
+        assert file.is_dir() or token.encode() not in file.read_bytes(), file.name
+    assert token not in server.log.text

@@ -222,7 +222,10 @@ def test_a_version_is_a_query_of_the_address(brand: Door, front: Front) -> None:
         brand.read(f"doc://policies/expense?version={current}")["text"] == brand.read("doc://policies/expense")["text"]
     )
     absent = brand.error("resources/read", uri="doc://policies/expense?version=99.0.0")
-    assert absent["message"] == "Resource not found: doc://policies/expense?version=99.0.0"
+    assert (absent["code"], absent["message"]) == (
+        -32602,
+        f"doc://policies/expense has no version '99.0.0'; it has {current}",
+    )
 
 
 @pytest.mark.seed("O4", "O5", "O6", "O9")
@@ -309,6 +312,7 @@ def test_templates_describe_their_parameters(brand: Door) -> None:
         "sop://{function}/{name}",
         "doc://{category}/{name}",
         "skill://{function}/{name}",
+        "skill://{function}/{name}/{+file}",
         "agent://{name}",
         "org://function/{name}",
         "org://value-stream/{name}",
@@ -317,7 +321,7 @@ def test_templates_describe_their_parameters(brand: Door) -> None:
     }
     for template, one in offered.items():
         parameters = one["_meta"]["dev.octavo/parameters"]
-        named = {name for part in template.split("{")[1:] for name in part.partition("}")[0].strip("?").split(",")}
+        named = {name for part in template.split("{")[1:] for name in part.partition("}")[0].strip("?+").split(",")}
         assert set(parameters["properties"]) == named
         assert all(schema["description"] for schema in parameters["properties"].values())
 

@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from random import Random
 from types import ModuleType
+from typing import Any
 
 import pytest
 from tests.gate import fuzz, tricky
@@ -18,11 +19,16 @@ from tests.gate.doors import modern_headers
 from tests.gate.twins import META, Differs, frame, houses, stdio_twins, web_twins
 from tests.gate.world import KEYS
 
-from octavo.transport.mcp import serve_http, serve_stdio
+from octavo.core.house import House
+from octavo.transport.mcp import entry, http, serve_http, serve_stdio
+from octavo.transport.mcp.exchange import App
+from octavo.transport.mcp.lane import Lane
 
 pytestmark = [pytest.mark.anyio, pytest.mark.usefixtures("clock")]
 
-LANE, HTTP, STDIO = "lane", "http", "stdio"
+LANE, HTTP, STDIO, ENTRY, EXCHANGE = "lane", "http", "stdio", "entry", "exchange"
+_MARK = ("found[0]", "found[1]", "found[2]", "found[3]", "digest", "scope.get(PEER)")
+_MARKED = f"return {', '.join(_MARK)}"
 MUTANTS: dict[str, tuple[str, str, str]] = {
     # Unknown members are refused twice over, by the structs and by the count of the colons: "the bounds" takes
     # out the count, and the struct alone then still refuses them.
@@ -52,12 +58,12 @@ MUTANTS: dict[str, tuple[str, str, str]] = {
     "headers agree with the body": (HTTP, "if taken is None or not _says_the_same(routing, taken):", "if taken is None:"),
     "the name header": (HTTP, "return name is not None and decode_header_value(name.decode(\"latin-1\")) == asked", "return True"),
     "an empty name header is none": (HTTP, "return name is not None and decode_header_value(name.decode(\"latin-1\")) == asked", "return decode_header_value((name or b\"\").decode(\"latin-1\")) == asked"),
-    "headers that are there twice": (HTTP, "                return None\n            found[name]", "                pass\n            found[name]"),
-    "what the client accepts": (HTTP, " and _acceptable(scope)", ""),
+    "headers that are there twice": (EXCHANGE, "                return None\n            found[name]", "                pass\n            found[name]"),
+    "what the client accepts": (ENTRY, " or not all(check_accept_headers(Request(scope)))", ""),
     "the status of an error": (HTTP, "status = 200 if answers[0].code is None else ERROR_CODE_HTTP_STATUS.get(answers[0].code, 200)", "status = 200"),
     **{
-        f"{name} is part of who asks": (HTTP, '_IDENTIFYING = (b"host", b"origin", b"content-type", b"accept", b"authorization")', "_IDENTIFYING = (" + ", ".join(f'b"{one}"' for one in ("host", "origin", "content-type", "accept", "authorization") if one != name) + ")")
-        for name in ("host", "origin", "content-type", "accept", "authorization")
+        f"{name} is part of who asks": (ENTRY, _MARKED, _MARKED.replace(part, "None"))
+        for name, part in zip(("host", "origin", "content-type", "accept", "authorization"), _MARK, strict=False)
     },
     "old clients": (STDIO, '_OLDEST_LANE_VERSION = "2025-06-18"', '_OLDEST_LANE_VERSION = ""'),
     "a second handshake": (STDIO, "            self.modern = None  # what follows", "            pass  # what follows"),
@@ -127,6 +133,19 @@ async def test_without_one_check_the_gate_fails(folder: Path, name: str, monkeyp
                     "Front",
                     lambda app, house, lane, *a, **k: (changed.Front if lane._on else sound)(app, house, lane, *a, **k),
                 )
+            case "entry":
+                behind = serve_http.Front
+
+                def front(app: App, house: House, lane: Lane, *a: Any, **k: Any) -> http.Front:
+                    with monkeypatch.context() as only:
+                        if lane._on:  # the oracle keeps the sound one
+                            only.setattr(http, "Entry", changed.Entry)
+                        return behind(app, house, lane, *a, **k)
+
+                monkeypatch.setattr(serve_http, "Front", front)
+            case "exchange":
+                for user in (http, entry):
+                    monkeypatch.setattr(user, "headers", changed.headers)
             case _:
                 monkeypatch.setattr(serve_stdio, "stdio", changed)
         with pytest.raises((Differs, AssertionError, TimeoutError)):

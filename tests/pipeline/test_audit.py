@@ -237,6 +237,12 @@ def test_addresses_are_scrubbed(shelf: Shelf) -> None:
     assert {record["uri"] for record in shelf.records} == {"http://host/x?key=[redacted]"}
 
 
+def test_a_method_that_a_client_made_up_is_scrubbed(shelf: Shelf) -> None:
+    audit = Audit(shelf, scrub=lambda text: text.replace("hunter2", "[redacted]"))
+    audit.note("local", "login/hunter2", "error -32601")
+    assert shelf.records[0]["op"] == "login/[redacted]"
+
+
 def test_many_different_addresses_are_all_recorded(audit: Audit, shelf: Shelf) -> None:
     """The memo of addresses is bounded; records are not."""
     for number in range(5000):

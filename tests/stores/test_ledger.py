@@ -297,6 +297,33 @@ def test_chains_that_ended_are_forgotten_oldest_first_when_all_take_too_much_roo
     assert verify(audit, KEY).ok
 
 
+def test_chains_that_ended_are_forgotten_when_they_are_too_old(audit: Path) -> None:
+    clock = FrozenClock()
+    for age in (5000, 50):
+        old = write(audit, 1)
+        for file in audit.glob(f"{old.chain}*"):
+            os.utime(file, (clock.wall() - age, clock.wall() - age))
+    fresh = FileLedger(audit, KEY, max_age=1000, clock=clock)
+    fresh.append(b"{}")
+    fresh.close()
+    report = verify(audit, KEY)
+    assert (report.ok, {chain.chain for chain in report.chains}) == (True, {old.chain, fresh.chain})
+
+
+def test_a_part_that_was_begun_long_ago_is_continued_and_what_is_too_old_goes(audit: Path) -> None:
+    clock = FrozenClock()
+    ledger = FileLedger(audit, KEY, max_age=250, clock=clock)
+    for number in range(6):
+        ledger.append(b'{"n":%d}' % number)
+        ledger.flush()
+        ledger.rotate(older=100)
+        clock.advance(101)
+        ledger.rotate(older=100)
+    ledger.close()
+    (chain,) = verify(audit, KEY).chains
+    assert (chain.ok, chain.end, records(audit)) == (True, "closed", [3, 4, 5])
+
+
 def test_a_kill_while_a_new_part_is_made_is_forgiven(audit: Path) -> None:
     ledger = write(audit, 1, 1, max_bytes=1, close=False)
     files = parts(audit)

@@ -52,6 +52,8 @@ def examine(loaded: Loaded) -> Iterator[Finding]:
     if roots and sys.platform == "linux":
         yield from _inotify([path for path, _ in roots])
     yield _state(state_directory(loaded))
+    if loaded.config.audit.checkpoints is not None:
+        yield _checkpoints(loaded.config.audit.checkpoints.path, state_directory(loaded))
     yield from (_extra(name, module) for name, module in EXTRAS.items())
 
 
@@ -142,6 +144,18 @@ def _state(path: Path) -> Finding:
     if mode & 0o077:
         return Finding("state", "less", f"{path} has mode {mode:04o}", "octavo serve will make it private (0700)")
     return Finding("state", "ok", f"{path} has mode {mode:04o}")
+
+
+def _checkpoints(file: Path, state: Path) -> Finding:
+    folder = file.parent
+    written = file if file.exists() else folder
+    if not folder.is_dir() or not os.access(written, os.W_OK):
+        advice = "make or mount it: meanwhile nothing vouches for the audit log, and none of its files is deleted"
+        return Finding("checkpoints", "problem", f"{written} cannot be written", advice)
+    if state.exists() and folder.stat().st_dev == state.stat().st_dev:
+        advice = "whoever can change one can often change the other; name a file on another disk or machine"
+        return Finding("checkpoints", "less", f"{file} is on the disk of the audit log", advice)
+    return Finding("checkpoints", "ok", f"{file} is on another disk than the audit log")
 
 
 def _extra(name: str, module: str) -> Finding:

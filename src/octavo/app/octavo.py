@@ -7,8 +7,9 @@ import logging
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack
 from types import TracebackType
-from typing import Any, Literal, cast
+from typing import Any, Literal
 
+from octavo.app.books import Books
 from octavo.app.compose import Works, compose
 from octavo.app.identities import hand_on, stored_keys
 from octavo.app.narrowing import WHOLE, Narrowing, asked_for, by_roots, effective
@@ -22,7 +23,6 @@ from octavo.core.ref import Ref
 from octavo.feed import ChangeFeed
 from octavo.pipeline.rulebook import OPEN
 from octavo.stores.keys import KeyFile
-from octavo.stores.ledger import FileLedger, MemoryLedger
 from octavo.stores.state import StateDirectory
 
 logger = logging.getLogger(__name__)
@@ -37,20 +37,9 @@ class Octavo:
     def __init__(self, loaded: Loaded, *, state: StateDirectory | None = None, wall: Wall | None = None) -> None:
         self._loaded, self._wall = loaded, wall
         self._state = state or StateDirectory.open(state_directory(loaded))
-        audit = loaded.config.audit
         self.feed = ChangeFeed()
-        self.ledger: Ledger = (
-            MemoryLedger()
-            if self._state.audit is None
-            else FileLedger(
-                self._state.audit,
-                self._state.key("audit"),
-                sync=audit.sync,
-                max_bytes=audit.rotate,
-                keep=audit.keep,
-                fail_closed=audit.fail_closed,
-            )
-        )
+        self._books = Books(loaded.config.audit, self._state)
+        self.ledger: Ledger = self._books.ledger
         self.searching = Searching(self._state.path, self.feed)
         self._works: Works | None = None
         self._open: AsyncExitStack | None = None
@@ -87,8 +76,9 @@ class Octavo:
         try:
             await self._swap(self._loaded)
         except BaseException:
-            self._close_ledger()
+            self._books.close()
             raise
+        self._books.open()
         return self
 
     async def __aexit__(
@@ -101,7 +91,7 @@ class Octavo:
         await asyncio.gather(*self._retiring, return_exceptions=True)
         if self._open is not None:
             await self._open.aclose()
-        self._close_ledger()
+        self._books.close()
 
     async def reload(self, loaded: Loaded) -> None:
         """Swap to another configuration. Raises, and changes nothing, when it cannot be composed.
@@ -156,9 +146,6 @@ class Octavo:
     def _tell(self) -> None:
         for listener in self._on_swap:
             listener()
-
-    def _close_ledger(self) -> None:
-        cast("FileLedger | MemoryLedger", self.ledger).close()
 
     async def _swap(self, loaded: Loaded, narrowing: Narrowing = WHOLE) -> None:
         stack = AsyncExitStack()

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import octavo
 from octavo.app import landlock
-from octavo.app.landlock import EXECUTE, READ, READ_FILE, WRITE, WRITE_FILE, Grant
+from octavo.app.landlock import EXECUTE, MAKE_REG, READ, READ_FILE, WRITE, WRITE_FILE, Grant
 from octavo.config.load import Loaded, prompt_directories
 from octavo.config.model import FileOptions, GitOptions
 from octavo.core.errors import InvalidParams, SourceUnavailable
@@ -41,7 +41,7 @@ class Wall:
         needed = [*_needed(loaded)]
         if state.path is not None:
             needed.append(Grant(str(state.path), WRITE))
-        landlock.restrict([*needed, *_of_python(), *(Grant(path, READ) for path in _SYSTEM)])
+        landlock.restrict([*needed, *_second_place(loaded), *_of_python(), *(Grant(path, READ) for path in _SYSTEM)])
         # By what they are: another folder in the same place is not the one that was granted.
         self._granted = {
             rights: {found for grant in needed if grant.rights == rights and (found := _identity(grant.path))}
@@ -111,6 +111,13 @@ def _needed(loaded: Loaded) -> Iterator[Grant]:
         yield from (Grant(str(file.parent), READ) for file in (tls.cert, tls.key))  # a renewed one is a new file
     if loaded.file is not None:
         yield Grant(str(loaded.file.parent), READ)  # the folder: editors put a new file in place of the old one
+
+
+def _second_place(loaded: Loaded) -> Iterator[Grant]:
+    """Where checkpoints are appended. What stands there already cannot be shortened or deleted."""
+    checkpoints = loaded.config.audit.checkpoints
+    if checkpoints is not None:
+        yield Grant(str(checkpoints.path.parent), WRITE_FILE | MAKE_REG)
 
 
 def _of_python() -> Iterator[Grant]:

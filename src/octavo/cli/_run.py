@@ -165,15 +165,35 @@ def scanned(loaded: Loaded, uri: str | None) -> list[Sighting]:
     return _inside(loaded, ask, leaves_traces=False)
 
 
-def verified(loaded: Loaded) -> tuple[Path, Report]:
+def audit_directory(loaded: Loaded) -> Path:
     """Raises NotFound where nothing was ever recorded."""
-    from octavo.stores.state import StateDirectory
-    from octavo.stores.verify import verify
-
     path = state_directory(loaded)
     if not (path / "audit").is_dir():
         raise NotFound(f"There is no audit log in {path} yet")
-    return path, verify(path / "audit", StateDirectory.open(path).key("audit"))
+    return path / "audit"
+
+
+def verified(loaded: Loaded, checkpoints: Path | None) -> tuple[Path, Report]:
+    """With the checkpoints that are named, or those of the configuration. Raises NotFound for either."""
+    from octavo.stores.checkpoints import read_checkpoints
+    from octavo.stores.state import StateDirectory
+    from octavo.stores.verify import verify
+
+    directory, state = audit_directory(loaded), StateDirectory.open(state_directory(loaded))
+    configured = loaded.config.audit.checkpoints
+    file = checkpoints or (None if configured is None else configured.path)
+    if file is None:
+        return directory, verify(directory, state.key("audit"))
+
+    def look() -> Report:
+        return verify(directory, state.key("audit"), read_checkpoints(file, state.key("checkpoint")))
+
+    try:
+        report = look()
+        # Beside a running server: what retention deleted meanwhile is announced by now.
+        return directory, report if report.ok else look()
+    except OSError as error:
+        raise NotFound(f"The audit log and its checkpoints cannot be read: {error.strerror}") from None
 
 
 def issued(loaded: Loaded, agent: str, *, seconds: float, overlap: float) -> tuple[str, StoredKey]:

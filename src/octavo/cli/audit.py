@@ -1,13 +1,22 @@
-"""`octavo audit verify`: whether the audit log is what was written."""
+"""`octavo audit`: whether the log is what was written, what it says, and for other programs."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import asdict
+from datetime import UTC, datetime
 from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
 from octavo.cli._shared import FAILED, config_option, json_option, loaded, print_json, say
+
+if TYPE_CHECKING:
+    from octavo.stores.records import Question, Record
+    from octavo.stores.verify import Break
+
+Command = TypeVar("Command", bound=Callable[..., Any])
 
 
 @click.group()
@@ -15,30 +24,157 @@ def audit() -> None:
     """The record of every request."""
 
 
+def directory_argument(command: Command) -> Command:
+    return click.argument("directory", metavar="[DIR]", required=False, type=click.Path(path_type=Path))(command)
+
+
 @audit.command()
-@click.argument("directory", metavar="[DIR]", required=False, type=click.Path(path_type=Path))
+@directory_argument
 @config_option
+@click.option(
+    "--checkpoints",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="Signed checkpoints from a second place. Default: audit.checkpoints of the configuration.",
+)
 @json_option
 @click.pass_context
-def verify(ctx: click.Context, directory: Path | None, config_file: Path | None, as_json: bool) -> None:
+def verify(
+    ctx: click.Context, directory: Path | None, config_file: Path | None, checkpoints: Path | None, as_json: bool
+) -> None:
     """Walk all chains of the audit log, of a configuration or of a folder (DIR) that is served without one.
 
-    Exits with 1 if a chain is broken.
+    Exits with 1 if a chain is broken, or does not reach a checkpoint.
     """
     from octavo.cli import _run
 
-    state, report = _run.verified(loaded(config_file, directory))
+    place, report = _run.verified(loaded(config_file, directory), checkpoints)
     if as_json:
-        print_json({"ok": report.ok, "records": report.records, "chains": [asdict(chain) for chain in report.chains]})
+        print_json({"ok": report.ok, "records": report.records, **asdict(report)})
     else:
         for chain in report.chains:
             if chain.broken is None:
-                click.echo(f"ok      {chain.chain}: records {chain.records}, {chain.end}")
+                witnessed = f", {chain.witnessed} before a checkpoint" if chain.witnessed else ""
+                kept = f", files before part {chain.first} deleted by retention" if chain.first else ""
+                click.echo(f"ok      {chain.chain}: records {chain.records}{witnessed}{kept}, {chain.end}")
             else:
-                broken = chain.broken
-                click.echo(f"BROKEN  {chain.chain}: {broken.file}:{broken.line}: {broken.reason}")
+                click.echo(f"BROKEN  {chain.chain}: {_told(chain.broken)}")
             for warning in chain.warnings:
                 say("warning", warning)
-        click.echo(f"{state / 'audit'}: chains {len(report.chains)}, records {report.records}")
+        if gone := report.forgotten:
+            click.echo(f"gone    {len(gone)} chain(s) deleted by retention, from {gone[0]} to {gone[-1]}")
+        for broken in report.broken:
+            click.echo(f"BROKEN  checkpoints: {_told(broken)}")
+        for warning in report.warnings:
+            say("warning", warning)
+        click.echo(f"{place}: chains {len(report.chains)}, records {report.records}")
     if not report.ok:
         ctx.exit(FAILED)
+
+
+def _told(broken: Break) -> str:
+    return f"{broken.file}:{broken.line}: {broken.reason}"
+
+
+def _moment(ctx: click.Context, parameter: click.Parameter, text: str | None) -> float | None:
+    """A time of day or date, in UTC where it does not say, or how long ago."""
+    from octavo.config.units import parse_age, parse_time
+    from octavo.core.clock import SystemClock
+
+    if text is None:
+        return None
+    for parse in (parse_age, parse_time):
+        try:
+            return SystemClock().wall() - parse(text)
+        except ValueError:
+            continue
+    try:
+        moment = datetime.fromisoformat(text)
+    except ValueError:
+        raise click.BadParameter("must be a time such as 2026-11-15T09:30Z, a date, or how long ago: 2h") from None
+    return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
+
+
+def question_options(command: Command) -> Command:
+    for option in reversed(
+        (
+            click.option("--who", multiple=True, metavar="AGENT", help="Requests of this agent; may be repeated."),
+            click.option("--op", multiple=True, metavar="OP", help="This operation or method, such as read or ping."),
+            click.option("--uri", metavar="PATTERN", help="Addresses that the pattern matches, such as file://hr/*."),
+            click.option("--outcome", multiple=True, metavar="OUTCOME", help="This outcome, such as ok or forbidden."),
+            click.option("--rule", multiple=True, metavar="RULE", help="Decided by this rule, such as policy[2]."),
+            click.option("--since", callback=_moment, metavar="TIME", help="From this time on: 2026-11-15, or 2h ago."),
+            click.option("--until", callback=_moment, metavar="TIME", help="Before this time."),
+        )
+    ):
+        command = option(command)
+    return command
+
+
+def _question(
+    who: tuple[str, ...], op: tuple[str, ...], outcome: tuple[str, ...], rule: tuple[str, ...],
+    uri: str | None, since: float | None, until: float | None,
+) -> Question:  # fmt: skip
+    from octavo.core.glob import Glob
+    from octavo.stores.records import Question
+
+    return Question(who, op, outcome, rule, None if uri is None else Glob(uri), since, until)
+
+
+@audit.command()
+@directory_argument
+@config_option
+@question_options
+@click.option("--limit", type=click.IntRange(1), default=100, show_default=True, help="At most so many, the latest.")
+@click.option("--tree", is_flag=True, help="With every call above and below, as the trees that they form.")
+@json_option
+def query(
+    directory: Path | None, config_file: Path | None, limit: int, tree: bool, as_json: bool, **asked: Any
+) -> None:
+    """Print the records that fit all options, oldest first.
+
+    For example: octavo audit query --who agent-brand --outcome forbidden --since 1d
+    """
+    from octavo.cli import _run
+    from octavo.stores import records
+
+    place = _run.audit_directory(loaded(config_file, directory))
+    matches = records.latest(place, _question(**asked), limit)
+    shown = records.trees(place, matches) if tree else [(0, record) for record in matches]
+    if as_json:
+        print_json({"records": [{"depth": depth, **record} if tree else record for depth, record in shown]})
+        return
+    for depth, record in shown:
+        click.echo(_line(depth, record))
+
+
+def _line(depth: int, record: Record) -> str:
+    facts = [str(record.get(key, "")) for key in ("time", "who", "outcome", "op", "uri", "rule")]
+    time, who, outcome, *what = [
+        "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in f) for f in facts
+    ]
+    took = f"{record['us']}us" if "us" in record else ""
+    return f"{time}  {who:<16}  {outcome:<12}  {'  ' * depth}{'  '.join(filter(None, (*what, took)))}"
+
+
+@audit.command()
+@directory_argument
+@config_option
+@question_options
+@click.option(
+    "--format",
+    "form",
+    type=click.Choice(("jsonl", "csv", "otel")),
+    default="jsonl",
+    show_default=True,
+    help="JSON lines, CSV, or OpenTelemetry log records as JSON lines.",
+)
+def export(directory: Path | None, config_file: Path | None, form: str, **asked: Any) -> None:
+    """Print all records that fit the options, for another program."""
+    from octavo.cli import _run
+    from octavo.stores.exports import FORMATS
+    from octavo.stores.records import found
+
+    place = _run.audit_directory(loaded(config_file, directory))
+    for line in FORMATS[form](found(place, _question(**asked))):
+        click.echo(line)

@@ -363,6 +363,21 @@ def _state_is_apart(site: Site) -> Iterator[Finding]:
             yield Finding(path, f"lies in the state folder {site.state}, which is never served", fatal=False)
 
 
+def _checkpoints_are_apart(site: Site) -> Iterator[Finding]:
+    if site.config.audit.checkpoints is None:
+        return
+    path: KeyPath = ("audit", "checkpoints", "path")
+    file = Path(os.path.realpath(site.config.audit.checkpoints.path))
+    for root_path, folder in _roots(site.config):
+        if Path(os.path.realpath(folder)) in file.parents:
+            yield Finding(path, f"lies in {dotted(root_path)} and would be served", "name a file outside of all roots")
+    if Path(os.path.realpath(site.state)) in file.parents:
+        message = "lies in the state folder: whoever forges the audit log there forges the checkpoints with it"
+        yield Finding(path, message, "name a file on another disk or machine", fatal=False)
+    if not file.parent.is_dir():
+        yield Finding(path, f"there is no folder {file.parent}", "make it, or mount it", fatal=False)
+
+
 def _something_is_served(site: Site) -> Iterator[Finding]:
     if not site.config.sources and not site.config.plugins:
         yield Finding((), "names no source, so nothing is served", "add an entry under sources:", fatal=False)
@@ -387,6 +402,7 @@ LOOKS: tuple[Callable[[Site], Iterator[Finding]], ...] = (
     _keys_travel_hidden,
     _named_files_exist,
     _state_is_apart,
+    _checkpoints_are_apart,
     _something_is_served,
 )
 

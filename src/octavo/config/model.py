@@ -17,6 +17,7 @@ from octavo.config.http import Http
 from octavo.config.reference import FilePath, Secret
 from octavo.config.strict import Strict, written
 from octavo.config.units import (
+    Age,
     Limit,
     Size,
     Time,
@@ -534,6 +535,13 @@ class Redact(Strict):
     )
 
 
+class Checkpoints(Strict):
+    path: FilePath = Field(
+        description="A file on another disk or machine, in a folder that exists. The server only ever appends to it."
+    )
+    every: Timeout = written("10s", parse_timeout, "How often, while there are new records.")
+
+
 class Audit(Strict):
     sync: Literal["batch", "always"] = Field(
         default="batch", description="always: records are on the disk before an answer leaves; batch: in the file."
@@ -541,6 +549,12 @@ class Audit(Strict):
     fail_closed: Flag = Field(default=True, description="Refuse requests while records cannot be written.")
     rotate: Size = written("64MiB", parse_size, "Begin a new file above this size.")
     keep: Annotated[Count, Field(ge=2)] = Field(default=16, description="How many files of one process are kept.")
+    max_age: Age | None = Field(
+        default=None, description="Delete files whose last record is older, such as 90d; looked at once a day."
+    )
+    checkpoints: Checkpoints | None = Field(
+        default=None, description="Signed checkpoints of the chains, kept at a second place."
+    )
 
 
 class Search(Strict):

@@ -12,6 +12,7 @@ _SIZE = re.compile(r"(\d+(?:\.\d+)?) ?([KMG]i?)?B?\Z")
 _SIZE_FACTORS = {"": 1, "K": 10**3, "M": 10**6, "G": 10**9, "Ki": 1 << 10, "Mi": 1 << 20, "Gi": 1 << 30}
 _TIME = re.compile(r"(\d+(?:\.\d+)?) ?(ms|s|m|h)\Z")
 _TIME_FACTORS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0}
+_AGE = re.compile(r"([1-9]\d{0,5}) ?(h|d)\Z")
 _RATE = re.compile(r"(\d+)/(s|m|h)\Z")
 _BIND = re.compile(r"(?:\[(?P<six>[0-9A-Fa-f:.]+)\]|(?P<host>[A-Za-z0-9._-]+)):(?P<port>\d{1,5})\Z")
 
@@ -88,6 +89,13 @@ def parse_timeout(value: object) -> float:
     return seconds
 
 
+def parse_age(value: object) -> float:
+    """Seconds, of what is counted in hours or days."""
+    if isinstance(value, str) and (found := _AGE.match(value)):
+        return int(found[1]) * (3600.0 if found[2] == "h" else 86_400.0)
+    raise ValueError('must be an age, such as "12h" or "90d"')
+
+
 def parse_rate(value: object) -> Rate | None:
     """None means no limit."""
     if value == "off":
@@ -119,11 +127,13 @@ def parse_bind(value: object) -> Bind:
 
 _SizeText = Annotated[str, Field(pattern=r"^\d+(\.\d+)? ?([KMG]i?)?B?$")]
 _TimeText = Annotated[str, Field(pattern=r"^\d+(\.\d+)? ?(ms|s|m|h)$")]
+_AgeText = Annotated[str, Field(pattern=r"^[1-9]\d{0,5} ?(h|d)$")]
 _RateText = Annotated[str, Field(pattern=r"^(\d+/(s|m|h)|off)$")]
 
 Size = Annotated[int, PlainValidator(parse_size, json_schema_input_type=int | _SizeText)]
 Time = Annotated[float, PlainValidator(parse_time, json_schema_input_type=float | _TimeText)]
 Timeout = Annotated[float, PlainValidator(parse_timeout, json_schema_input_type=float | _TimeText)]
+Age = Annotated[float, PlainValidator(parse_age, json_schema_input_type=_AgeText)]
 Limit = Annotated[
     Rate | None,
     PlainValidator(parse_rate, json_schema_input_type=_RateText),

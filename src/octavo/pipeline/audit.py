@@ -16,6 +16,7 @@ import json
 import logging
 import os
 from collections.abc import Awaitable, Callable
+from functools import lru_cache
 from types import CoroutineType
 
 from octavo.core.clock import Clock, SystemClock, iso
@@ -37,7 +38,8 @@ class Audit:
     makes a record certain, and what lets a batch of answers share one write. The fold itself never waits
     and needs no current task.
 
-    `scrub` is applied to addresses before they are written: a query can carry a credential.
+    `scrub` is applied to addresses, and to the names of methods that clients make up, before they are
+    written: either can carry a credential.
     """
 
     def __init__(
@@ -50,6 +52,7 @@ class Audit:
         self.nonce = os.urandom(4).hex()  # makes ids unique among the processes that share a directory
         self._ids = itertools.count(1)
         self._middles: dict[tuple[str, str, Ref, str, str, str], bytes] = {}
+        self._method = lru_cache(MAX_MEMO)(self._address)
         self._millisecond = -1
         self._opening = b""
 
@@ -110,7 +113,7 @@ class Audit:
         number = next(self._ids)
         more = "".join(f",{_word(k)}:{v if isinstance(v, int) else self._address(v)}" for k, v in fields.items())
         self._tick(int(self._wall() * 1000))
-        text = f',"who":{_word(who)},"op":{_word(what)},"outcome":{_word(outcome)}{more}'
+        text = f',"who":{_word(who)},"op":{self._method(what)},"outcome":{_word(outcome)}{more}'
         self._append(b'%b%d"%b}' % (self._opening, number, text.encode()))
         return f"{self.nonce}-{number}"
 

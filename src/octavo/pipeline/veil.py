@@ -153,8 +153,9 @@ class Veil:
         messages = tuple(PromptMessage(one.role, self._block(one.content)) for one in result.messages)
         return dataclasses.replace(result, messages=messages)
 
-    def offers(self, offered: Sequence[str | Suggestion]) -> Sequence[str | Suggestion]:
+    def offers(self, completions: Iterable[str | Suggestion]) -> Sequence[str | Suggestion]:
         """Completions. One with a secret in it is left out: with a mark it would complete to nothing."""
+        offered = [*completions]
         values = [one if isinstance(one, str) else one.value for one in offered]
         if not values or not self._suspects("\n".join(values)):
             return offered

@@ -19,7 +19,7 @@ What it cannot find: a chain that never closed (the process was killed, or still
 exactly behind a batch line looks like one that was killed earlier, so it is reported as `open`; a
 closed chain whose file was cut and whose head was deleted looks the same; a chain whose files were all
 deleted is not seen at all; whoever has the key can write what he likes. Checkpoints at a place that the
-server cannot rewrite are the answer to these, and are not here yet.
+server cannot rewrite are the answer to these: see `stores.checkpoints`.
 
 Records behind the last batch line are what a kill in mid-write leaves. They are a warning ("incomplete
 tail"): no answer left for them, and nothing vouches for them.
@@ -35,7 +35,7 @@ from collections import deque
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from octavo.core.clock import Clock, SystemClock
 from octavo.core.errors import InternalError
@@ -49,6 +49,16 @@ logger = logging.getLogger(__name__)
 
 CANNOT = "The audit log cannot be written"
 MAX_PENDING = 65_536  # records that wait for a disk that refuses them
+
+
+class Head(NamedTuple):
+    """Where a chain stands: its last number and mac commit to everything before them."""
+
+    part: int  # in which the number stands
+    first: int  # the oldest part that retention keeps
+    number: int
+    mac: bytes
+    closed: bool
 
 
 class MemoryLedger:
@@ -85,6 +95,9 @@ class FileLedger:
     When a write fails the records stay and go out with the next flush that succeeds, so none is lost or
     doubled; `fail_closed=False` gives them up instead, warns once, and the next batch line says how many
     are `lost`. No file is made before there is a record.
+
+    Parts beyond `keep`, or whose last record is older than `max_age` seconds, are deleted; with `kept=True`
+    only when `prune` says so, and older chains are then somebody else's business too.
     """
 
     def __init__(
@@ -97,17 +110,24 @@ class FileLedger:
         keep: int = 16,
         clock: Clock | None = None,
         fail_closed: bool = True,
+        max_age: float | None = None,
+        kept: bool = False,
     ) -> None:
         if keep < 2:
             raise ValueError("keep must be at least 2: the part that is written and the one before")
-        moment = datetime.fromtimestamp((clock or SystemClock()).wall(), UTC)
+        self._wall = (clock or SystemClock()).wall
+        moment = datetime.fromtimestamp(self._wall(), UTC)
         self.chain = f"{moment:%Y%m%dT%H%M%SZ}-{os.getpid()}-{os.urandom(4).hex()}"
         self._directory, self._key = directory, key
         self._always, self._max_bytes, self._keep, self._fail_closed = sync == "always", max_bytes, keep, fail_closed
+        self._max_age, self._kept = max_age, kept
         self._pending: list[bytes] = []
         self._turn = threading.Lock()
         self._file: int | None = None
         self._part = self._first = self._oldest = self._number = self._size = self._lost = 0
+        self._begun = 0.0  # when the part at hand was made
+        self._ends: list[float] = []  # when each part before it was left
+        self._declared = 0  # what the last opening line that is stored says of `first`
         self._mac: bytes = bytes(32)
         self._closed = self._warned = self._torn = False
 
@@ -131,6 +151,25 @@ class FileLedger:
             finally:
                 self._closed = True
                 self._finish()
+
+    def head(self) -> Head | None:
+        """None before the first record."""
+        with self._turn:
+            if not self._number:
+                return None
+            part = self._part if self._size else self._part - 1
+            return Head(part, self._first, self._number, self._mac, self._closed)
+
+    def rotate(self, *, older: float) -> None:
+        """Goes on in a new part if the one at hand was begun more than `older` seconds ago and has records."""
+        with self._turn:
+            if self._file is not None and self._size and self._wall() - self._begun > older:
+                self._rotate()
+
+    def prune(self, first: int) -> None:
+        """Deletes parts before `first`, if the chain itself has said that they go."""
+        with self._turn:
+            self._prune(min(first, self._declared))
 
     def _finish(self) -> None:
         if self._file is None:
@@ -201,7 +240,9 @@ class FileLedger:
         self._number += 1
         self._size += len(lines)
         if opening:
-            self._prune()
+            self._declared = self._first
+            if not self._kept:
+                self._prune(self._first)
 
     def _opening(self) -> tuple[bytes, bytes]:
         """The first line of a part, and its mac."""
@@ -215,19 +256,24 @@ class FileLedger:
         mac = seal(self._key, self._mac, text)
         return b'%b,"mac":"%b"}\n' % (text, mac.hex().encode("ascii")), mac
 
-    def _name(self, part: int) -> str:
+    def file_name(self, part: int) -> str:
         return f"{self.chain}.{part:05d}.jsonl" if part else f"{self.chain}.jsonl"
 
     def _create(self, part: int) -> int:
         self._directory.mkdir(mode=0o700, parents=True, exist_ok=True)
         flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | getattr(os, "O_NOFOLLOW", 0)
-        file = os.open(self._directory / self._name(part), flags, 0o600)
+        file = os.open(self._directory / self.file_name(part), flags, 0o600)
+        self._begun = self._wall()
         if self._always:
             self._sync_directory()
-        if not part:
+        if not part and not self._kept:
             with contextlib.suppress(OSError):  # the next process will try again
-                forget_chains(self._directory, max_bytes=self._keep * self._max_bytes)
+                forget_chains(self._directory, max_bytes=self._keep * self._max_bytes, before=self._horizon())
         return file
+
+    def _horizon(self) -> float | None:
+        """What ended before this moment is too old."""
+        return None if self._max_age is None else self._wall() - self._max_age
 
     def _rotate(self) -> None:
         """Goes on in a new part. Where that fails the old one grows, and the next batch tries again.
@@ -239,24 +285,28 @@ class FileLedger:
         part, fresh = self._part + 1, -1
         try:
             fresh = self._create(part)
-            name = self._name(part).encode("ascii")
+            name = self.file_name(part).encode("ascii")
             self._write(b'{"chain":"next","number":%d,"file":"%b"' % (self._number + 1, name))
         except OSError as error:
             logger.warning("The audit log cannot be rotated: %s", error.strerror or error)
             if fresh >= 0:
                 os.close(fresh)
                 with contextlib.suppress(OSError):
-                    os.unlink(self._directory / self._name(part))
+                    os.unlink(self._directory / self.file_name(part))
             return
         os.close(self._file)
         self._file, self._part, self._size = fresh, part, 0
+        self._ends.append(self._wall())
         self._first = max(self._first, part - self._keep + 1)
+        horizon = self._horizon()
+        while horizon is not None and self._first < part and self._ends[self._first] < horizon:
+            self._first += 1
 
-    def _prune(self) -> None:
+    def _prune(self, first: int) -> None:
         """Deletes parts that the opening line, now stored, declares to be gone."""
-        while self._oldest < self._first:
+        while self._oldest < first:
             with contextlib.suppress(FileNotFoundError):
-                os.unlink(self._directory / self._name(self._oldest))
+                os.unlink(self._directory / self.file_name(self._oldest))
             self._oldest += 1
 
     def _write_head(self) -> None:

@@ -1,4 +1,4 @@
-"""Old audit chains: whole ones are forgotten, oldest first, when all together take too much room.
+"""Old audit chains: whole ones are forgotten, oldest first, when they are too old or all together take too much room.
 
 Every process begins a chain of its own, so an editor that is started ten times a day would fill the folder
 for ever. Only chains that have ended are touched: closed in good order, or left by a process that is gone.
@@ -8,25 +8,34 @@ from __future__ import annotations
 
 import logging
 import os
-from collections import defaultdict
+from collections.abc import Callable
 from pathlib import Path
 
 logger = logging.getLogger(__name__)
 
 
-def forget_chains(directory: Path, *, max_bytes: int) -> list[str]:
-    """Gives the names of the chains that were forgotten. A chain's name begins with its time."""
-    sizes: defaultdict[str, int] = defaultdict(int)
+def forget_chains(
+    directory: Path, *, max_bytes: int, before: float | None = None, tell: Callable[[str], None] = lambda chain: None
+) -> list[str]:
+    """Gives the names of the chains that were forgotten. A chain's name begins with its time.
+
+    `before` is a time: what was last written earlier is too old. `tell` hears of each chain before it goes,
+    and keeps it by raising.
+    """
+    sizes: dict[str, int] = {}
+    written: dict[str, float] = {}
     for file in directory.iterdir():
         chain, _, rest = file.name.partition(".")
         if rest.endswith("jsonl"):
-            sizes[chain] += file.stat().st_size
+            status = file.stat()
+            sizes[chain] = sizes.get(chain, 0) + status.st_size
+            written[chain] = max(written.get(chain, 0.0), status.st_mtime)
     surplus = sum(sizes.values()) - max_bytes
     forgotten = []
     for chain in sorted(sizes):
-        if surplus <= 0:
-            break
-        if _has_ended(directory, chain):
+        too_old = before is not None and written[chain] < before
+        if (surplus > 0 or too_old) and _has_ended(directory, chain):
+            tell(chain)
             # The head first: without it what is left after a kill looks like a chain that never closed.
             for file in sorted(directory.glob(f"{chain}.*"), key=lambda one: one.suffix != ".head"):
                 file.unlink(missing_ok=True)

@@ -34,7 +34,7 @@ logger = logging.getLogger(__name__)
 
 VERSION = 1
 SECRET_BYTES = 32
-Purpose = Literal["cursor", "etag", "mark", "audit", "request-state"]
+Purpose = Literal["cursor", "etag", "mark", "audit", "checkpoint", "request-state"]
 
 _NOT_THROUGH_LINKS = 0 if sys.platform == "win32" else os.O_NOFOLLOW | os.O_NONBLOCK
 

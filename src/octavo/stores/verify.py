@@ -1,4 +1,5 @@
-"""Walks the audit chains of a state directory. What it can find and what not: see `stores.ledger`."""
+"""Walks the audit chains of a state directory. What it can find and what not: see `stores.ledger`, and with
+checkpoints `stores.checkpoints`."""
 
 from __future__ import annotations
 
@@ -9,7 +10,10 @@ import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal, NoReturn, TypeAlias, cast
+from typing import TYPE_CHECKING, Any, Literal, NoReturn, TypeAlias, cast
+
+if TYPE_CHECKING:
+    from octavo.stores.checkpoints import Checkpoint, Checkpoints
 
 _FILE = re.compile(r"(?P<chain>[^.]+)(?:\.(?P<part>[0-9]{5}))?\.jsonl\Z")
 _CHAIN_LINE = b'{"chain"'
@@ -41,6 +45,8 @@ class ChainReport:
     chain: str
     files: int = 0
     records: int = 0  # that are vouched for
+    witnessed: int = 0  # of these, before the last checkpoint
+    first: int = 0  # the oldest part that retention kept
     batches: int = 0
     lost: int = 0  # records that the writer itself says it could not store
     end: Literal["closed", "open"] = "open"  # open: it still runs, or it was killed
@@ -55,33 +61,58 @@ class ChainReport:
 @dataclass(frozen=True, slots=True)
 class Report:
     chains: tuple[ChainReport, ...]
+    broken: tuple[Break, ...] = ()  # of the checkpoints themselves
+    warnings: tuple[str, ...] = ()
+    forgotten: tuple[str, ...] = ()  # chains that the checkpoints say were deleted by retention
 
     @property
     def ok(self) -> bool:
-        return all(chain.ok for chain in self.chains)
+        return not self.broken and all(chain.ok for chain in self.chains)
 
     @property
     def records(self) -> int:
         return sum(chain.records for chain in self.chains)
 
 
-def verify(directory: Path, key: bytes) -> Report:
-    """Every chain in `directory`, each to its first break. Safe beside processes that write.
+def verify(directory: Path, key: bytes, checkpoints: Checkpoints | None = None) -> Report:
+    """Every chain in `directory`, each to its first break. Safe beside processes that write, if the
+    checkpoints were read before.
 
     Raises OSError when a file cannot be read.
     """
     names = {file.name.partition(".")[0] for pattern in ("*.jsonl", "*.head") for file in directory.glob(pattern)}
-    return Report(tuple(_verify_chain(directory, key, name) for name in sorted(names)))
+    if checkpoints is None:
+        return Report(tuple(_verify_chain(directory, key, name, None) for name in sorted(names)))
+    names |= checkpoints.heads.keys() - checkpoints.forgotten
+    chains = tuple(_verify_chain(directory, key, name, _Witness(name, checkpoints)) for name in sorted(names))
+    forgotten = tuple(sorted(checkpoints.forgotten))
+    return Report(chains, tuple(checkpoints.broken), tuple(checkpoints.warnings), forgotten)
 
 
-def _verify_chain(directory: Path, key: bytes, name: str) -> ChainReport:
+def _verify_chain(directory: Path, key: bytes, name: str, witness: _Witness | None) -> ChainReport:
     for attempt in range(3):
         try:
-            return _Walk(directory, key, name).report()
+            return _Walk(directory, key, name, witness).report()
         except FileNotFoundError:  # pruned by its writer between the listing and the reading
             if attempt == 2:
                 raise
     raise AssertionError("unreachable")
+
+
+class _Witness:
+    """What the checkpoints say of one chain."""
+
+    def __init__(self, chain: str, checkpoints: Checkpoints) -> None:
+        self.file = checkpoints.file
+        self.forgotten = chain in checkpoints.forgotten
+        self.first: int = checkpoints.first.get(chain, 0)
+        # All that were ever signed: whoever has the secret can append others, but not take these back.
+        self.points: dict[int, list[Checkpoint]] = {}
+        for point in checkpoints.heads.get(chain, ()):
+            self.points.setdefault(point.number, []).append(point)
+
+    def broken(self, point: Checkpoint, reason: str) -> _Broken:
+        return _Broken(self.file, point.line, f"{reason} (signed at {point.time})")
 
 
 class _Broken(Exception):
@@ -95,8 +126,10 @@ _Stop: TypeAlias = Callable[[int, str], NoReturn]
 class _Walk:
     """Over the parts of one chain, with everything that was learnt so far."""
 
-    def __init__(self, directory: Path, key: bytes, name: str) -> None:
-        self._directory, self._key, self._name = directory, key, name
+    def __init__(self, directory: Path, key: bytes, name: str, witness: _Witness | None) -> None:
+        self._directory, self._key, self._name, self._witness = directory, key, name, witness
+        self._seen: set[int] = set()  # numbers whose checkpoint holds
+        self._witnessed = 0
         self._files = self._records = self._batches = self._lost = 0
         self._number: int = 0  # of the last chain line
         self._first: int = 0  # the oldest part that the writer kept
@@ -110,11 +143,12 @@ class _Walk:
         try:
             self._walk()
             self._check_head()
+            self._check_witness()
         except _Broken as stop:
             broken = stop.found
         return ChainReport(
-            self._name, self._files, self._records, self._batches, self._lost, "closed" if self._closed else "open",
-            broken, tuple(self._warnings),
+            self._name, self._files, self._records, self._witnessed, self._first, self._batches, self._lost,
+            "closed" if self._closed else "open", broken, tuple(self._warnings),
         )  # fmt: skip
 
     def _walk(self) -> None:
@@ -131,8 +165,9 @@ class _Walk:
         if self._following not in (None, unfinished):
             assert self._following is not None
             raise _Broken(self._following, 1, "the file is missing")
-        if parts and parts[0][0] > self._first:
-            raise _Broken(parts[0][1].name, 1, f"the parts before are missing, from {self._first} on")
+        first = min(self._first, self._witness.first) if self._witness and self._witness.points else self._first
+        if parts and parts[0][0] > first:
+            raise _Broken(parts[0][1].name, 1, f"the parts before are missing, from {first} on")
 
     def _parts(self) -> Iterator[tuple[int, Path]]:
         for file in self._directory.glob(f"{self._name}.*"):
@@ -208,6 +243,15 @@ class _Walk:
                 self._following = stated["file"]
             case _:
                 self._closed = True
+        if self._witness is not None and self._number in self._witness.points:
+            self._compare(self._witness, self._mac.hex())
+
+    def _compare(self, witness: _Witness, mac: str) -> None:
+        for point in witness.points[self._number]:
+            if point.mac != mac:
+                raise witness.broken(point, f"replaced: number {point.number} is not what a checkpoint vouches for")
+        self._seen.add(self._number)
+        self._witnessed = self._records
 
     def _why(self, stated: dict[str, Any], unsealed: int) -> str:
         """A guess at what was done, from what a line that is not to be trusted says."""
@@ -225,6 +269,8 @@ class _Walk:
     def _check_head(self) -> None:
         file = self._directory / f"{self._name}.head"
         if not file.exists():
+            if self._closed:
+                self._warnings.append(f"{file.name}: missing, though the chain was closed")
             return
         line = file.read_bytes()
         stated = _parse(line)
@@ -235,6 +281,25 @@ class _Walk:
         if not self._closed or stated["number"] != self._number or self._mac != _hexadecimal(stated["last"]):
             reason = f"truncated: the chain was closed with number {stated['number']} and ends with {self._number}"
             raise _Broken(file.name, 1, reason)
+
+    def _check_witness(self) -> None:
+        if self._witness is None:
+            return
+        if self._witness.forgotten:
+            self._warnings.append(f"{self._name}: said to be deleted by retention, and still there")
+            return
+        if not self._witness.points:
+            self._warnings.append(f"{self._name}: no checkpoint vouches for it")
+        for number, (point, *_) in self._witness.points.items():
+            if number not in self._seen and point.part >= self._witness.first:
+                raise self._witness.broken(point, self._what_is_missing(number))
+
+    def _what_is_missing(self, number: int) -> str:
+        if not self._files:
+            return f"deleted: all files of {self._name}"
+        if number > self._number:
+            return f"truncated: a checkpoint vouches for number {number}, and the chain ends with {self._number}"
+        return f"replaced: there is no number {number}, for which a checkpoint vouches"
 
 
 def _is_begun(file: Path) -> bool:

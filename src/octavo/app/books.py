@@ -1,0 +1,52 @@
+"""The audit ledger of a process, and whoever looks after it."""
+
+from __future__ import annotations
+
+from octavo.config.model import Audit
+from octavo.stores.checkpoints import CheckpointFile
+from octavo.stores.keeper import HOUR, Keeper
+from octavo.stores.ledger import FileLedger, MemoryLedger
+from octavo.stores.state import StateDirectory
+
+
+class Books:
+    """Opened once, closed once; closing without opening is fine."""
+
+    def __init__(self, options: Audit, state: StateDirectory) -> None:
+        self._keeper: Keeper | None = None
+        if state.audit is None:
+            self.ledger: FileLedger | MemoryLedger = MemoryLedger()
+            return
+        second = options.checkpoints
+        self.ledger = FileLedger(
+            state.audit,
+            state.key("audit"),
+            sync=options.sync,
+            max_bytes=options.rotate,
+            keep=options.keep,
+            fail_closed=options.fail_closed,
+            max_age=options.max_age,
+            kept=second is not None,
+        )
+        if second is None and options.max_age is None:
+            return
+        signed = None if second is None else CheckpointFile(second.path, state.key("checkpoint"), self.ledger.chain)
+        self._keeper = Keeper(
+            self.ledger,
+            state.audit,
+            every=HOUR if second is None else second.every,
+            max_bytes=options.keep * options.rotate,
+            max_age=options.max_age,
+            checkpoints=signed,
+        )
+
+    def open(self) -> None:
+        if self._keeper is not None:
+            self._keeper.start()
+
+    def close(self) -> None:
+        try:
+            self.ledger.close()
+        finally:
+            if self._keeper is not None:
+                self._keeper.close()
