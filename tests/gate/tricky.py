@@ -90,6 +90,11 @@ def lines(era: str) -> list[list[bytes]]:
     cancel = b'{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":%b}}'
     steps = [[line] for line in one]
     steps += [[frame("tools/call", slow, 1)], [cancel % b'"1"'], [frame("tools/call", slow, "1")], [cancel % b"1"]]
+    if era == "modern":  # two with one id: the answer to one says nothing about the envelope of the other
+        half = json.dumps({"io.modelcontextprotocol/protocolVersion": "2026-07-28"})
+        good = _line(f'"_meta":{_FILTERED}', head='"jsonrpc":"2.0","id":"x",', method="resources/list")
+        bad = _line(f'"uri":"file://guide.md","_meta":{half}', head='"jsonrpc":"2.0","id":"x",')
+        steps += [[good, bad], [bad]]
     if era != "modern":
         media = frame("tools/call", {"name": "media"}, 4)
         steps += [[initialize("2024-11-05", 2), media], [media], [initialize("2025-11-25", 3), media], [media]]

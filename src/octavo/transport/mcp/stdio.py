@@ -85,6 +85,7 @@ class Pipes:
         self._writable.set()
         self._written = asyncio.Event()  # the output is closed, and all that could leave has left
         self._era = _Era()
+        self._asked: dict[types.RequestId, int] = {}  # requests that the SDK has not answered, by their ids
         self._learning: dict[types.RequestId, bytes] = {}  # envelopes that the SDK is being asked about
         self._running: dict[asyncio.Task[Any], Taken] = {}  # suspended lane calls
         self._listening: set[types.RequestId] = set()
@@ -203,10 +204,22 @@ class Pipes:
         if request.method == "subscriptions/listen":
             self._listening.add(request.id)
             self._quiet.clear()
-        if enveloped and (envelope := self._lane.envelope(line)) is not None:
+        alone = self._ask(request.id)
+        if not alone:  # which of them an answer is for cannot be told
+            self._learning.pop(request.id, None)
+        elif enveloped and (envelope := self._lane.envelope(line)) is not None:
             if len(self._learning) >= LEARNING:
                 del self._learning[next(iter(self._learning))]
             self._learning[request.id] = envelope
+
+    def _ask(self, request_id: types.RequestId) -> bool:
+        """Whether no other request with this id waits for its answer."""
+        if len(self._asked) >= RECORDED:  # those of cancelled requests, which are never answered
+            self._asked.clear()
+            self._learning.clear()
+        others = self._asked.get(request_id, 0)
+        self._asked[request_id] = others + 1
+        return not others
 
     def _cancel(self, request_id: types.RequestId | None) -> None:
         """The SDK hears of every cancellation too, since the request may be one of its own."""
@@ -259,6 +272,9 @@ class Pipes:
             self._house.note(self._who().id, "request", outcome)
             self.inbox.done(request_id)
         self._unlisten(request_id)
+        others = self._asked.pop(request_id, 1) - 1
+        if others:
+            self._asked[request_id] = others
         envelope = self._learning.pop(request_id, None)
         if envelope is not None and succeeded:
             self._lane.learn(envelope)
