@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from octavo.config.model import Audit
-from octavo.stores.checkpoints import CheckpointFile
-from octavo.stores.keeper import HOUR, Keeper
 from octavo.stores.ledger import FileLedger, MemoryLedger
 from octavo.stores.state import StateDirectory
+
+if TYPE_CHECKING:
+    from octavo.stores.keeper import Keeper
 
 
 class Books:
@@ -30,6 +33,9 @@ class Books:
         )
         if second is None and options.max_age is None:
             return
+        from octavo.stores.checkpoints import CheckpointFile  # here: a server that needs neither starts sooner
+        from octavo.stores.keeper import HOUR, Keeper
+
         signed = None if second is None else CheckpointFile(second.path, state.key("checkpoint"), self.ledger.chain)
         self._keeper = Keeper(
             self.ledger,

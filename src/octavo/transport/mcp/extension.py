@@ -11,6 +11,7 @@ from typing import Any
 import mcp_types as types
 from mcp.server.context import ServerRequestContext
 from mcp.shared.exceptions import MCPError
+from pydantic import ConfigDict
 
 from octavo.core.errors import Forbidden, InvalidParams, NotFound
 from octavo.core.model import Call, Page, Principal
@@ -24,10 +25,14 @@ LIST_MS = 60_000  # as other lists: who holds an old digest notices it at the co
 
 
 class SkillParams(types.RequestParams):
+    model_config = ConfigDict(defer_build=True)  # most clients never ask
+
     uri: str
 
 
 class DirectoryParams(types.PaginatedRequestParams):
+    model_config = ConfigDict(defer_build=True)
+
     uri: str
 
 
