@@ -110,3 +110,20 @@ with without("uvicorn"):
     import uvicorn as again
 assert again is uvicorn
 """)
+
+
+def test_a_server_on_stdio_loads_neither_an_authorization_server_nor_what_seals_state() -> None:
+    run("""
+import octavo.transport.mcp.serve_stdio
+assert not executed("mcp.server.auth.routes") and "cryptography" not in sys.modules
+""")
+
+
+def test_a_function_that_was_promised_is_the_SDKs_own_when_it_is_called() -> None:
+    run("""
+import octavo.transport.mcp.serve_stdio
+from mcp.server.lowlevel import server
+from pydantic import AnyHttpUrl
+told = server.build_resource_metadata_url(AnyHttpUrl("https://octavo.example/mcp"))
+assert str(told) == "https://octavo.example/.well-known/oauth-protected-resource/mcp" and executed("mcp.server.auth.routes")
+""")

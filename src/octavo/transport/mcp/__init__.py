@@ -1,7 +1,7 @@
 """MCP on stdio and HTTP, in both protocol eras. The only room that imports the SDK."""
 
-from octavo.transport.mcp.lean import promised, spare, unbuilt
+from octavo.transport.mcp.lean import VERSIONS, promised, spare, unbuilt
 
 spare()
-with unbuilt(), promised():
+with unbuilt(), promised(*VERSIONS):
     import mcp_types.methods as _  # noqa: F401  # first, and whole: everything else in this room builds on it

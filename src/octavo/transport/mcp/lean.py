@@ -21,7 +21,7 @@ from typing import Any, cast
 from pydantic._internal import _config
 
 _PACKAGES = ("mcp", "mcp.server")
-_VERSIONS = ("mcp_types._v2025_11_25", "mcp_types._v2026_07_28")
+VERSIONS = ("mcp_types._v2025_11_25", "mcp_types._v2026_07_28")
 
 
 class _Unexecuted(ModuleType):
@@ -45,7 +45,11 @@ class _Promised(ModuleType):
 
 
 def _stand_in(module: ModuleType, name: str) -> type:
-    """Does for a model all that the SDK's tables are used for: validate, and be (a part of) what an adapter is for."""
+    """Does for a model all that the SDK's tables are used for: validate, and be (a part of) what an adapter is for;
+    and for a function, be called."""
+
+    def call(_: type, *args: Any, **options: Any) -> Any:
+        return getattr(module, name)(*args, **options)
 
     def validate(*args: Any, **options: Any) -> Any:
         return getattr(module, name).model_validate(*args, **options)
@@ -53,9 +57,8 @@ def _stand_in(module: ModuleType, name: str) -> type:
     def schema(_: Any, handler: Callable[[Any], Any]) -> Any:
         return handler(getattr(module, name))
 
-    return type(
-        name, (), {"model_validate": staticmethod(validate), "__get_pydantic_core_schema__": staticmethod(schema)}
-    )
+    does = {"__new__": call, "model_validate": validate, "__get_pydantic_core_schema__": schema}
+    return type(name, (), {what: staticmethod(done) for what, done in does.items()})
 
 
 def spare() -> None:
@@ -65,9 +68,9 @@ def spare() -> None:
 
 
 @contextmanager
-def promised() -> Iterator[None]:
-    """Who imports the models of a protocol version meanwhile gets stand-ins, which declare them when one is used."""
-    placed = [module for version in _VERSIONS if (module := _place(version, _Promised)) is not None]
+def promised(*modules: str) -> Iterator[None]:
+    """Who imports names of these modules meanwhile gets stand-ins, which execute the module when one is used."""
+    placed = [module for name in modules if (module := _place(name, _Promised)) is not None]
     try:
         yield
     finally:

@@ -9,16 +9,16 @@ from __future__ import annotations
 import logging
 import warnings
 from collections.abc import Awaitable, Callable
+from functools import cached_property
 from typing import Any, TypeVar
 
 import mcp_types as types
 import msgspec
 from mcp.server.caching import CacheHint
-from mcp.server.context import CallNext, HandlerResult, ServerRequestContext
-from mcp.server.lowlevel.server import NotificationOptions, Server
+from mcp.server.context import CallNext, HandlerResult, ServerMiddleware, ServerRequestContext
 from mcp.server.models import InitializationOptions
-from mcp.server.request_state import RequestStateBoundary, RequestStateSecurity
 from mcp.shared.exceptions import MCPDeprecationWarning, MCPError
+from mcp_types.methods import is_input_required
 from pydantic import ValidationError
 
 import octavo
@@ -31,8 +31,12 @@ from octavo.transport.mcp.channel import McpChannel
 from octavo.transport.mcp.codes import WireError
 from octavo.transport.mcp.extension import DirectoryParams, SkillParams, SkillsExtension
 from octavo.transport.mcp.hub import Hub
+from octavo.transport.mcp.lean import promised, unbuilt
 from octavo.transport.mcp.narrowing import ConfigParams, Narrowing
 from octavo.transport.mcp.streams import ListenStreams, Sessions, Until
+
+with unbuilt(), promised("mcp.server.auth.routes"):  # of an authorization server, which this is not
+    from mcp.server.lowlevel.server import NotificationOptions, Server
 
 logger = logging.getLogger(__name__)
 
@@ -128,18 +132,36 @@ class McpServer:
         sdk.add_notification_handler(
             "notifications/roots/list_changed", types.NotificationParams, self._narrowing.ask_roots
         )
-        boundary = RequestStateBoundary(
-            RequestStateSecurity(keys=[self._house.key("request-state")], bind_principal=lambda ctx: self._who(ctx).id),
-            default_audience="octavo",
-        )
         # Not OpenTelemetryMiddleware: it costs 57 us a request even where nobody traces.
-        sdk.middleware[:] = [self._account, boundary, self._legacy_extensions]
+        sdk.middleware[:] = [self._account, self._seal_state, self._legacy_extensions]
         return sdk
 
     def _announce(self) -> None:
         self.sdk.extensions = {keys.META_EXTENSION: {"keys": list(keys.SERVED)}, **self._skills.announced}
 
     # -- middleware
+
+    async def _seal_state(self, ctx: Context, call_next: CallNext) -> HandlerResult:
+        """The SDK seals and opens what a client carries between the rounds of one request. Loaded for those alone."""
+        if ctx.params is not None and ctx.params.get("requestState") is not None:
+            return await self._boundary(ctx, call_next)
+        result = await call_next(ctx)
+        if not is_input_required(result):
+            return result
+
+        async def given(_: Context) -> HandlerResult:
+            return result
+
+        return await self._boundary(ctx, given)
+
+    @cached_property
+    def _boundary(self) -> ServerMiddleware[Any]:
+        from mcp.server.request_state import RequestStateBoundary, RequestStateSecurity
+
+        security = RequestStateSecurity(
+            keys=[self._house.key("request-state")], bind_principal=lambda ctx: self._who(ctx).id
+        )
+        return RequestStateBoundary(security, default_audience="octavo")
 
     async def _account(self, ctx: Context, call_next: CallNext) -> HandlerResult:
         """Outermost: no internals in an error, and one audit record for every request."""
