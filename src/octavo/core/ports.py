@@ -237,6 +237,15 @@ class Recalls(Protocol):
 
 
 @runtime_checkable
+class CatchesUp(Protocol):
+    """A source whose stamp of any listing is that of all of it, and which has one also while it changes."""
+
+    async def caught_up(self) -> object | None:
+        """A stamp with everything in it that had changed when this was called; None when only a look can tell."""
+        ...
+
+
+@runtime_checkable
 class Remembers(Protocol):
     """Some sources know what a resource was before."""
 

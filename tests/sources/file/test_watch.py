@@ -482,6 +482,26 @@ class Exhausted(Inotify):
         return super().follow(fd)
 
 
+async def test_a_stamp_that_has_caught_up_knows_what_was_changed_before(put: Any, opened: Any, root: Path) -> None:
+    """Both ends of what was renamed, and without waiting for the end of a burst."""
+    put("a.md")
+    source = await opened()
+    assert await source.caught_up() is None, "nobody watches"
+    async with watching(source):
+        first = await source.caught_up()
+        assert first is not None and first == source.stamp(Ref("file"), "list")
+        for number in range(100):
+            put(f"{number}.md")
+            stamp = await source.caught_up()
+            assert Ref.parse(f"file://{number}.md") in (source.changed_since(first) or ())
+            assert source.changed_since(stamp) == []
+        (root / "a.md").rename(root / "b.md")
+        before = await source.caught_up()
+        changed = source.changed_since(stamp)
+        assert before != stamp and changed is not None
+        assert {Ref.parse("file://a.md"), Ref.parse("file://b.md")} <= {*changed}
+
+
 @pytest.mark.parametrize("kind", ["exhausted", "none", "watchfiles"])
 async def test_where_hints_are_missing_everything_is_looked_at_from_time_to_time(
     root: Path, put: Any, kind: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
@@ -496,7 +516,7 @@ async def test_where_hints_are_missing_everything_is_looked_at_from_time_to_time
     monkeypatch.setattr(watch_module, "POLL_SECONDS", 0.05)
     put("d/a.md")
     async with FileSource([FileRoot(root)], secret=b"") as source, watching(source) as changes:
-        assert source.stamp(Ref("file"), "list") is None
+        assert source.stamp(Ref("file"), "list") is None and await source.caught_up() is None
         put("d/b.md", "")
         await changes.until(lambda: ("created", "file://d/b.md") in changes.told)
         (root / "d" / "a.md").unlink()

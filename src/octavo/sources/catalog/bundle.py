@@ -16,9 +16,10 @@ from octavo.core.ref import Ref
 from octavo.core.skill import MAX_BYTES, MAX_FILES, is_skill_name
 from octavo.sources.catalog.card import Card
 from octavo.sources.catalog.declaration import Declaration, Segments
-from octavo.sources.catalog.index import Index, Snapshot
+from octavo.sources.catalog.index import Index
 from octavo.sources.catalog.manifest import written
 from octavo.sources.catalog.problems import Problem
+from octavo.sources.catalog.snapshot import Snapshot
 from octavo.sources.catalog.store import Store, not_found
 
 
@@ -67,7 +68,7 @@ class Bundles:
         if not is_skill_name(card.ref.name):
             message = "clients cannot take it as a skill: its name needs small letters a-z, digits and single hyphens"
             yield Problem(card.file, 1, message, card.ref, serious=False)
-        files = [entry for ref, entry in page.files.items() if ref.within(card.ref)]
+        files = [one for one in page.listed(card.ref, None) if isinstance(one, Entry)]
         if len(files) > MAX_FILES or sum(entry.size or 0 for entry in files) > MAX_BYTES:
             message = f"clients cannot take it as a skill: more than {MAX_FILES} files, or {MAX_BYTES >> 20} MiB"
             yield Problem(card.file, 1, message, card.ref, serious=False)

@@ -12,8 +12,9 @@ from octavo.core.ref import Ref
 from octavo.sources._shared.frontmatter import shown
 from octavo.sources.catalog.card import Card
 from octavo.sources.catalog.declaration import Declaration
-from octavo.sources.catalog.index import Snapshot
 from octavo.sources.catalog.problems import Problem
+from octavo.sources.catalog.snapshot import Snapshot
+from octavo.sources.catalog.store import Moment
 
 PLURALS: Final[Mapping[str, str]] = {
     "sop": "sops", "doc": "docs", "skill": "skills", "agent": "agents", "function": "functions", "role": "roles",
@@ -26,7 +27,7 @@ class Part(Protocol):
 
     @property
     def declaration(self) -> Declaration: ...
-    async def look(self) -> Snapshot: ...
+    async def look(self, moment: Moment) -> Snapshot: ...
     def epoch(self, moment: int) -> object | None: ...
 
 
@@ -83,10 +84,10 @@ class Handbook:
 
         Raises what the part that asks raises.
         """
-        pages: list[tuple[Declaration, Snapshot]] = []
+        moment, pages = Moment(), list[tuple[Declaration, Snapshot]]()
         for part in self._parts:
             try:
-                pages.append((part.declaration, await part.look()))
+                pages.append((part.declaration, await part.look(moment)))
             except OctavoError:
                 if part is own:
                     raise

@@ -1,76 +1,30 @@
 """Every entry of one catalog, in order, as of the last look at the store.
 
-A file is read again only when the store gives it another version. A look is needed only when the store cannot prove
-that nothing has changed since the last one.
+A file is read again only when the store gives it another version. Where the store can tell what has changed since the
+last look, nothing else is looked at, however fast changes follow each other.
 """
 
 from __future__ import annotations
 
 import asyncio
-from bisect import bisect_left, bisect_right, insort
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Final, NamedTuple
 
-from octavo.core.errors import NotFound
+from octavo.core.errors import Conflict, NotFound
 from octavo.core.model import Entry
 from octavo.core.ref import Ref
 from octavo.sources._shared.frontmatter import FrontMatter
 from octavo.sources.catalog.card import Card, Cards
 from octavo.sources.catalog.declaration import Declaration, Segments, Shape
-from octavo.sources.catalog.names import folded, plain
 from octavo.sources.catalog.problems import Problem
-from octavo.sources.catalog.store import Store, not_found
+from octavo.sources.catalog.snapshot import Snapshot
+from octavo.sources.catalog.store import Moment, Store, not_found
 
 _TURN: Final = 16  # files between two turns of the event loop
-
-
-@dataclass(frozen=True, slots=True)
-class Snapshot:
-    """What the catalog holds. `ids` and `names` find an entry by what others call it. `files` belong to entries."""
-
-    cards: Mapping[Ref, Card] = field(default_factory=dict[Ref, Card])
-    order: Sequence[Segments] = ()
-    ids: Mapping[str, list[Ref]] = field(default_factory=dict[str, list[Ref]])
-    names: Mapping[tuple[str, str], list[Ref]] = field(default_factory=dict[tuple[str, str], list[Ref]])
-    strays: tuple[Problem, ...] = ()
-    files: Mapping[Ref, Entry] = field(default_factory=dict[Ref, Entry])
-    everything: Sequence[Segments] = ()  # `order` with the files in it
-
-    def listed(self, scope: Ref, after: Segments | None) -> Iterator[Card | Entry]:
-        """As `under`, with the files behind the card that they belong to."""
-        for names in _slice(self.everything, scope, after):
-            ref = Ref(scope.scheme, names)
-            yield self.cards.get(ref) or self.files[ref]
-
-    def under(self, scope: Ref, after: Segments | None) -> Iterator[Card]:
-        """The cards under a scope that come after a place, in order."""
-        for names in _slice(self.order, scope, after):
-            yield self.cards[Ref(scope.scheme, names)]
-
-    def with_changes(self, changes: Mapping[Ref, Card | None]) -> Snapshot:
-        """Another snapshot: whoever works with this one is not disturbed."""
-        if all(self.cards.get(ref) is card for ref, card in changes.items()):
-            return self
-        cards, order, ids, names = {**self.cards}, [*self.order], {**self.ids}, {**self.names}
-        for ref, card in changes.items():
-            old = cards.pop(ref, None)
-            if old is not None:
-                order.pop(bisect_left(order, ref.segments))
-                _leave(ref, old, ids, names)
-            if card is not None:
-                insort(order, ref.segments)
-                cards[ref] = card
-                _join(ref, card, ids, names)
-        return Snapshot(cards, order, ids, names, self.strays, everything=order)
-
-    def find_id(self, id: str) -> list[Ref]:
-        return self.ids.get(folded(id), [])
-
-    def find(self, kind: str, text: str) -> list[Ref]:
-        """Entries that an id, a name or an address of that kind could mean; an id is meant before a name."""
-        found = [ref for ref in self.find_id(text) if self.cards[ref].kind == kind]
-        return found or self.names.get((kind, plain(text, (kind,))), [])
+_NAMES_A_TURN: Final = 512  # as well, where only their names are looked at
+_FEW: Final = 100  # changed files that are looked at one by one, also in a catalog of fewer
 
 
 class _File(NamedTuple):
@@ -80,13 +34,25 @@ class _File(NamedTuple):
     entry: Entry
 
 
+@dataclass(slots=True)
+class _Found:
+    """What files turned out to be."""
+
+    cards: dict[Ref, Card] = field(default_factory=dict[Ref, Card])
+    files: dict[Ref, Entry] = field(default_factory=dict[Ref, Entry])
+    strays: dict[Segments, Problem] = field(default_factory=dict[Segments, Problem])
+    versions: dict[Ref, set[Segments]] = field(default_factory=dict[Ref, set[Segments]])
+
+
 class Index:
     def __init__(self, declaration: Declaration, store: Store, cards: Cards) -> None:
         self._declaration, self._store, self._cards = declaration, store, cards
         self._looking = asyncio.Lock()
         self._known: dict[Segments, Card] = {}  # by place, also of files that nobody listed yet
-        self._stamp: object | None = None
-        self._has_versions = False
+        self._strays: dict[Segments, Problem] = {}
+        self._versions: dict[Ref, set[Segments]] = {}  # old ones, that files beside an entry are by their names
+        self._stamp: object | None = None  # whatever changed later is looked at next time
+        self._seen = 0  # the latest moment that the snapshot is as fresh as
         self.snapshot = Snapshot()
 
     def locate(self, place: Segments) -> tuple[Ref, Shape, str] | None:
@@ -105,11 +71,16 @@ class Index:
 
     def concerned(self, place: Segments) -> Ref | None:
         """The entry that a file is, or belongs to; None for an old version, and for a file of none."""
+        located = self._belongs(place)
+        return None if located is None or located[2] else located[0]
+
+    def _belongs(self, place: Segments) -> tuple[Ref, Shape, str] | None:
+        """Where a file is located, or what makes an entry of the folder that it stands in."""
         located = self.locate(place)
         if located is None and self._declaration.manifest:
             around = (self.locate((*place[:n], self._declaration.manifest)) for n in range(1, len(place)))
             located = next((one for one in around if one is not None), None)
-        return None if located is None or located[2] else located[0]
+        return located
 
     def places(self, ref: Ref, version: str = "") -> Iterator[tuple[Shape, Segments]]:
         if ref.scheme == self._declaration.scheme and not ref.absolute:
@@ -158,90 +129,124 @@ class Index:
             raise not_found(card.ref)
         return replace(card.entry, target=self._public(known).target)
 
-    async def look(self) -> Snapshot:
-        """The whole catalog, as it was at some moment since this was called."""
-        if self._is_current():
-            return self.snapshot
+    async def look(self, moment: Moment | None = None) -> Snapshot:
+        """The whole catalog, as it was when this was called or later; as of a moment, if there is one already."""
+        moment = moment or Moment()
         async with self._looking:
-            if not self._is_current():
-                stamp = self._store.stamp((), "list")
-                changed = self._store.changed_since(self._stamp) if stamp is not None else None
-                again = None if changed is None else await self._looked_again(changed)
-                self.snapshot = again or await self._looked()
-                self._stamp = stamp
+            if self._seen < moment.number:
+                stamp = await moment.stamp(self._store)
+                if stamp is None or stamp != self._stamp:
+                    changed = None if stamp is None else self._store.changed_since(self._stamp)
+                    again = None if changed is None else await self._looked_again(changed)
+                    self.snapshot = again or await self._looked()
+                    self._stamp = self._stamp if stamp is None else stamp
+                self._seen = moment.number
         return self.snapshot
 
-    def _is_current(self) -> bool:
-        return self._stamp is not None and self._store.stamp((), "list") == self._stamp
-
-    async def _looked_again(self, places: Sequence[Segments]) -> Snapshot | None:
-        """Only at what has changed. None where that is not enough: when one file can change what others are."""
-        changes: dict[Ref, Card | None] = {}
-        if self._declaration.manifest:
+    async def _looked_again(self, changed: Sequence[Segments]) -> Snapshot | None:
+        """At what has changed, and at what that can have changed: other files of the same entry. None if that is more
+        than a look at everything."""
+        places = [place for place in changed if self._belongs(place) or _looks_like(self._declaration, place)]
+        if not places:
+            return self.snapshot
+        if len(places) > max(_FEW, len(self.snapshot.order)):
             return None
-        for place in places:
+        refs = {located[0] for place in places if (located := self._belongs(place)) is not None}
+        folders = self._folders(refs)
+        near = {place for place in places if not _is_in(folders, place)}
+        for ref in refs:
+            near.update(self._versions.get(ref, ()), (place for _, place in self.places(ref)))
+        found = await self._there(near, folders)
+        now = await self._sorted_out(found)
+        for place in near - found.keys():
+            self._known.pop(place, None)
+        if len(self._known) > 2 * len(self.snapshot.cards) + _FEW:  # old versions that were asked for
+            self._known = {card.place: card for card in self.snapshot.cards.values()}
+        others = {p: stray for p, stray in self._strays.items() if p not in near and not _is_in(folders, p)}
+        self._strays = {**others, **now.strays}
+        self._versions = {ref: there for ref, there in self._versions.items() if ref not in refs} | now.versions
+        files: dict[Ref, Entry | None] = {
+            one.ref: None for ref in refs for one in self.snapshot.listed(ref, None) if isinstance(one, Entry)
+        }
+        cards = {ref: now.cards.get(ref) for ref in refs}
+        return self.snapshot.with_changes(cards, files | now.files, _in_order(self._strays))
+
+    def _folders(self, refs: Iterable[Ref]) -> set[Segments]:
+        """In which everything belongs to one of these entries."""
+        manifest = self._declaration.manifest
+        return {place[:-1] for ref in refs for _, place in self.places(ref) if place[-1] == manifest}
+
+    async def _there(self, places: Iterable[Segments], folders: Iterable[Segments]) -> dict[Segments, Entry]:
+        """What the store has of these, and in these."""
+        found: dict[Segments, Entry] = {}
+        for number, place in enumerate(places, 1):
             located = self.locate(place)
-            if located is None and not _looks_like(self._declaration, place):
-                continue
-            if located is None or located[2] or len(located[1].suffixes) > 1:
-                return None
-            ref, shape, _ = located
-            try:
-                known = await self._store.stat(place, ref)
-                changes[ref] = None if self._leads_out(known) else await self._made(ref, place, shape, known)
-            except NotFound:
-                changes[ref] = None
-            if self._has_versions or (changes[ref] is None and ref not in self.snapshot.cards):
-                return None
-        return self.snapshot.with_changes(changes)
+            with suppress(NotFound, Conflict):  # Conflict: one of two that only differ in Unicode form, listed neither
+                found[place] = await self._store.stat(
+                    place, Ref(self._declaration.scheme) if located is None else located[0]
+                )
+            if number % _TURN == 0:
+                await asyncio.sleep(0)
+        for folder in folders:
+            with suppress(NotFound):
+                found |= await self._listed(folder)
+        return found
+
+    async def _listed(self, folder: Segments = ()) -> dict[Segments, Entry]:
+        entries = self._store.entries(folder)
+        return {place: entry async for entry in entries if (place := self._store.within(entry.ref)) is not None}
 
     async def _looked(self) -> Snapshot:
-        strays: list[Problem] = []
-        versions: list[tuple[Ref, Segments]] = []
+        found = await self._sorted_out(await self._listed())
+        self._known = {card.place: card for card in found.cards.values()}
+        self._strays, self._versions = found.strays, found.versions
+        known, strays = self.snapshot, _in_order(found.strays)
+        if found.cards == known.cards and strays == known.strays and found.files == known.files:
+            return known
+        return Snapshot.of(found.cards, strays, found.files)
+
+    async def _sorted_out(self, entries: Mapping[Segments, Entry]) -> _Found:
+        """All files that can have the same address, or belong to the same entry, are sorted out together."""
+        found = _Found()
         files: dict[Ref, list[_File]] = {}
         loose: list[tuple[Segments, Entry]] = []
-        async for entry in self._store.entries():
-            place = self._store.within(entry.ref)
-            located = None if place is None else self.locate(place)
-            if place is None or located is None:
-                loose += [] if place is None else [(place, entry)]
+        for number, (place, entry) in enumerate(entries.items(), 1):
+            if number % _NAMES_A_TURN == 0:
+                await asyncio.sleep(0)  # others wait as well
+            located = self.locate(place)
+            if located is None:
+                loose.append((place, entry))
             elif located[2]:
-                versions.append((located[0], place))
+                found.versions.setdefault(located[0], set()).add(place)
             elif self._leads_out(entry):
-                strays.append(self._stray(place, "is not served: it is a link that leads out of the catalog"))
+                found.strays[place] = self._stray(place, "is not served: it is a link that leads out of the catalog")
             else:
                 ref, shape, _ = located
                 rank = (self._declaration.shapes.index(shape), shape.rank(place))
                 files.setdefault(ref, []).append(_File(rank, place, shape, entry))
-        cards: dict[Ref, Card] = {}
-        for number, (ref, found) in enumerate(files.items(), 1):
-            served, *others = sorted(found, key=lambda file: file.rank)
+        for number, (ref, there) in enumerate(files.items(), 1):
+            served, *others = sorted(there, key=lambda file: file.rank)
             for file in others:
                 if file.place[-1] == self._declaration.manifest:
                     loose.append((file.place, file.entry))  # the definition stands beside it
                 else:
-                    strays.append(self._stray(file.place, "is not served: another file has its address"))
+                    found.strays[file.place] = self._stray(file.place, "is not served: another file has its address")
             if served.place[-1] == self._declaration.manifest and served.entry.target is None:
                 loose.append((served.place, served.entry))
             if number % _TURN == 0:
-                await asyncio.sleep(0)  # others wait as well
+                await asyncio.sleep(0)
             try:
-                cards[ref] = await self._made(ref, served.place, served.shape, served.entry)
+                found.cards[ref] = await self._made(ref, served.place, served.shape, served.entry)
             except NotFound:
                 continue  # gone since it was listed
-        strays += [
-            self._stray(place, "is a version of what is not there") for ref, place in versions if ref not in cards
-        ]
-        owned = self._owned(loose, cards.values(), strays)
-        self._known = {card.place: card for card in cards.values()}
-        self._has_versions = bool(versions)
-        known = self.snapshot
-        if cards == known.cards and tuple(strays) == known.strays and owned == known.files:
-            return known
-        return _snapshot(cards, tuple(strays), owned)
+        for ref, places in found.versions.items():
+            if ref not in found.cards:
+                found.strays |= {place: self._stray(place, "is a version of what is not there") for place in places}
+        found.files = self._owned(loose, found.cards.values(), found.strays)
+        return found
 
     def _owned(
-        self, loose: Sequence[tuple[Segments, Entry]], cards: Iterable[Card], strays: list[Problem]
+        self, loose: Sequence[tuple[Segments, Entry]], cards: Iterable[Card], strays: dict[Segments, Problem]
     ) -> dict[Ref, Entry]:
         """The files that belong to entries. What belongs to none is a stray, if it looks like an entry."""
         manifest = self._declaration.manifest
@@ -252,9 +257,9 @@ class Index:
             card = next(above, None)
             if card is None:
                 if _looks_like(self._declaration, place):
-                    strays.append(self._misplaced(place))
+                    strays[place] = self._misplaced(place)
             elif entry.target is not None:
-                strays.append(self._stray(place, "is not served: links are no files of an entry"))
+                strays[place] = self._stray(place, "is not served: links are no files of an entry")
             else:
                 ref = card.ref.child(*place[len(card.folder_of_files(manifest)) :])
                 found[ref] = card.file_entry(entry, ref, manifest)
@@ -303,51 +308,9 @@ def _looks_like(declaration: Declaration, place: Segments) -> bool:
     return any(shape.resembles(place) for shape in declaration.shapes)
 
 
-def _slice(order: Sequence[Segments], scope: Ref, after: Segments | None) -> Iterator[Segments]:
-    prefix = scope.segments
-    at = bisect_left(order, prefix)
-    if after is not None:
-        at = max(at, bisect_right(order, after))
-    for number in range(at, len(order)):
-        if order[number][: len(prefix)] != prefix:
-            return
-        yield order[number]
+def _is_in(folders: set[Segments], place: Segments) -> bool:
+    return any(place[:n] in folders for n in range(1, len(place)))
 
 
-def _snapshot(cards: dict[Ref, Card], strays: tuple[Problem, ...], files: dict[Ref, Entry]) -> Snapshot:
-    ids: dict[str, list[Ref]] = {}
-    names: dict[tuple[str, str], list[Ref]] = {}
-    for ref, card in cards.items():
-        own_ids, own_names = _called(card)
-        for id in own_ids:
-            ids.setdefault(id, []).append(ref)
-        for name in own_names:
-            names.setdefault(name, []).append(ref)
-    order = sorted(ref.segments for ref in cards)
-    everything = sorted((*order, *(ref.segments for ref in files))) if files else order
-    return Snapshot(cards, order, ids, names, strays, files, everything)
-
-
-def _join(ref: Ref, card: Card, ids: dict[str, list[Ref]], names: dict[tuple[str, str], list[Ref]]) -> None:
-    """The lists are never changed: other snapshots share them."""
-    own_ids, own_names = _called(card)
-    for id in own_ids:
-        ids[id] = [*ids.get(id, ()), ref]
-    for name in own_names:
-        names[name] = [*names.get(name, ()), ref]
-
-
-def _leave(ref: Ref, card: Card, ids: dict[str, list[Ref]], names: dict[tuple[str, str], list[Ref]]) -> None:
-    own_ids, own_names = _called(card)
-    for id in own_ids:
-        ids[id] = [other for other in ids[id] if other != ref]
-    for name in own_names:
-        names[name] = [other for other in names[name] if other != ref]
-
-
-def _called(card: Card) -> tuple[list[str], set[tuple[str, str]]]:
-    """What others can call an entry: its id, and its names among those of its kind."""
-    names = {plain(card.ref.path), plain(card.ref.name)}
-    if not card.id:
-        return [], {(card.kind, name) for name in names}
-    return [folded(card.id)], {(card.kind, name) for name in (*names, plain(card.id, (card.kind,)))}
+def _in_order(strays: Mapping[Segments, Problem]) -> tuple[Problem, ...]:
+    return tuple(strays[place] for place in sorted(strays))

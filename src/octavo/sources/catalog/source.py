@@ -22,12 +22,13 @@ from octavo.sources.catalog.claims import misleading
 from octavo.sources.catalog.declaration import Declaration, Segments
 from octavo.sources.catalog.filters import unknown, wanted
 from octavo.sources.catalog.handbook import Handbook, Pages
-from octavo.sources.catalog.index import Index, Snapshot
+from octavo.sources.catalog.index import Index
 from octavo.sources.catalog.links import MAX_LINKED, dangling
 from octavo.sources.catalog.match import Match, matches
 from octavo.sources.catalog.model import compile_model
 from octavo.sources.catalog.problems import Problem
-from octavo.sources.catalog.store import Store, not_found
+from octavo.sources.catalog.snapshot import Snapshot
+from octavo.sources.catalog.store import Moment, Store, not_found
 from octavo.sources.catalog.templates import shapes_of, templates
 from octavo.sources.catalog.versions import Versions
 from octavo.sources.catalog.watch import Follower
@@ -197,8 +198,8 @@ class CatalogSource:
     def templates(self) -> Sequence[Template]:
         return self._templates
 
-    async def look(self) -> Snapshot:
-        return await self._index.look()
+    async def look(self, moment: Moment | None = None) -> Snapshot:
+        return await self._index.look(moment)
 
     def epoch(self, moment: int) -> object | None:
         return self._store.stamp((), "list", moment)

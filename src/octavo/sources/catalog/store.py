@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Awaitable, Sequence
+from itertools import count
 from typing import Final, NamedTuple, TypeVar
 
 from octavo.core.errors import Conflict, Forbidden, InvalidParams, NotFound, OctavoError, SourceUnavailable, TooLarge
 from octavo.core.model import Change, Content, Entry, Page
-from octavo.core.ports import Arms, Recalls, Remembers, Source, Stamps, Watches
+from octavo.core.ports import Arms, CatchesUp, Recalls, Remembers, Source, Stamps, Watches
 from octavo.core.ref import Ref
 from octavo.sources.catalog.declaration import Segments, Shape
 
@@ -16,6 +17,22 @@ T = TypeVar("T")
 HEAD: Final = 64 * 1024  # bytes of a Markdown file in which its front matter must end
 WHOLE: Final = 256 * 1024  # bytes of a file that is YAML as a whole
 _PAGE: Final = 1000
+_moments: Final = count(1)
+
+
+class Moment:
+    """A look since then is fresh enough. A store is asked once what has changed by then, for all catalogs in it."""
+
+    def __init__(self) -> None:
+        self.number = next(_moments)
+        self._stamps: dict[Source, object | None] = {}
+
+    async def stamp(self, store: Store) -> object | None:
+        if not isinstance(store.source, CatchesUp):
+            return await store.caught_up()
+        if store.source not in self._stamps:
+            self._stamps[store.source] = await store.caught_up()
+        return self._stamps[store.source]
 
 
 class Head(NamedTuple):
@@ -101,6 +118,16 @@ class Store:
             return None
         try:
             return self.source.stamp(self._ref(place), op, moment)
+        except OctavoError:
+            return None
+
+    async def caught_up(self) -> object | None:
+        """A stamp of the folder's listing, with all in it that had changed when this was called; None when only a look
+        at everything can tell."""
+        if not isinstance(self.source, CatchesUp):
+            return self.stamp((), "list")
+        try:
+            return await self.source.caught_up()
         except OctavoError:
             return None
 

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+from bisect import bisect_left, insort
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
+from itertools import islice, takewhile
 from typing import TypeAlias
 
 from octavo.core.clock import Clock
@@ -29,6 +31,7 @@ class Follower:
     def __init__(self, index: Index, store: Store, clock: Clock) -> None:
         self._index, self._store, self._clock = index, store, clock
         self._told: dict[Ref, Entry] = {}
+        self._order: list[Ref] = []  # of what was told, so that what stands below an entry is found at once
         self._watchers: dict[asyncio.Queue[_News], Ref] = {}
         self._task: asyncio.Task[None] | None = None
         self._begun = asyncio.Event()
@@ -64,6 +67,7 @@ class Follower:
             await self._store.armed()
             page = await self._index.look()
             self._told = {**{ref: card.entry for ref, card in page.cards.items()}, **page.files}
+            self._order = sorted(self._told)
             begun.set()
             await self._tell(await first)
             async for change in changes:
@@ -105,7 +109,8 @@ class Follower:
         now: dict[Ref, Entry | None] = {}
         if self._index.has_files:
             page = await self._index.look()
-            now = dict.fromkeys(told for told in self._told if told.within(ref))
+            begin = bisect_left(self._order, ref)
+            now = dict.fromkeys(takewhile(lambda told: told.within(ref), islice(self._order, begin, None)))
             now |= {one.ref: one if isinstance(one, Entry) else one.entry for one in page.listed(ref, None)}
         else:
             try:
@@ -120,8 +125,10 @@ class Follower:
         if old == new:
             return None
         if new is None:
-            del self._told[ref]
+            del self._told[ref], self._order[bisect_left(self._order, ref)]
         else:
+            if old is None:
+                insort(self._order, ref)
             self._told[ref] = new
         kind: ChangeKind = "updated" if old and new else "created" if new else "deleted"
         return Change(kind=kind, ref=ref, at=self._clock.wall(), old=old, new=new)

@@ -49,11 +49,14 @@ class Hints(Protocol):
 
     def forget(self, handle: int) -> None: ...
 
-    def listen(self, ready: Callable[[], None]) -> None:
+    def listen(self, ready: Callable[[], object]) -> None:
         """Calls `ready` on the running loop whenever `take` has something to give."""
         ...
 
-    def take(self, batch: Batch) -> None: ...
+    def take(self, batch: Batch) -> bool:
+        """Whether that was everything there was to take, at some moment since the call."""
+        ...
+
     def pending(self) -> bool: ...
     def stop(self) -> None: ...
     def close(self) -> None: ...
@@ -79,16 +82,16 @@ class Inotify:
         except OSError:  # the kernel has forgotten it with the directory
             pass
 
-    def listen(self, ready: Callable[[], None]) -> None:
+    def listen(self, ready: Callable[[], object]) -> None:
         self._loop = asyncio.get_running_loop()
         self._loop.add_reader(self._fd, ready)
 
-    def take(self, batch: Batch) -> None:
+    def take(self, batch: Batch) -> bool:
         for _ in range(_READS):
             try:
                 data = os.read(self._fd, 1 << 18)
             except BlockingIOError:
-                return
+                return True
             at = 0
             while at < len(data):
                 handle, mask, _, length = _EVENT.unpack_from(data, at)
@@ -100,6 +103,7 @@ class Inotify:
                 elif length:
                     name = data[at - length : at].rstrip(b"\0")
                     batch.names.setdefault(handle, set()).add(os.fsdecode(name))
+        return False
 
     def pending(self) -> bool:
         return bool(self._poll.poll(0))
@@ -121,10 +125,11 @@ class NoHints:
         return None
 
     def forget(self, handle: int) -> None: ...
-    def listen(self, ready: Callable[[], None]) -> None: ...
+    def listen(self, ready: Callable[[], object]) -> None: ...
 
-    def take(self, batch: Batch) -> None:
+    def take(self, batch: Batch) -> bool:
         batch.everything = True
+        return True
 
     def pending(self) -> bool:
         return False
@@ -140,10 +145,10 @@ class Watchfiles(NoHints):
         self._paths = paths
         self._task: asyncio.Task[None] | None = None
 
-    def listen(self, ready: Callable[[], None]) -> None:
+    def listen(self, ready: Callable[[], object]) -> None:
         self._task = asyncio.get_running_loop().create_task(self._run(ready))
 
-    async def _run(self, ready: Callable[[], None]) -> None:
+    async def _run(self, ready: Callable[[], object]) -> None:
         from watchfiles import awatch  # not installed on Linux, which has inotify
 
         try:

@@ -82,6 +82,11 @@ class Snapshot:
             self._etags.begin()
             return tell(self._forest, before, self.known, self._etags, self._wall())
 
+    @property
+    def is_behind(self) -> bool:
+        """Whether hints could not be followed up yet, since their directory was moved meanwhile."""
+        return bool(self._postponed)
+
     def known(self, place: Place) -> Facts | None:
         folder = self._folders.get(Place(place.names[:-1], place.root))
         return None if folder is None else folder.files.get(place.names[-1])

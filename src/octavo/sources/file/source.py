@@ -357,6 +357,9 @@ class FileSource:
         except Exception:  # a stamp that cannot be had is no stamp
             return None
 
+    async def caught_up(self) -> object | None:
+        return None if self._watcher is None else await self._watcher.caught_up()
+
     def changed_since(self, stamp: object) -> Sequence[Ref] | None:
         return None if self._watcher is None else self._watcher.changed_since(stamp)
 

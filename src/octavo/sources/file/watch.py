@@ -30,8 +30,9 @@ POLL_SECONDS: Final = 2.0  # between two looks at everything, where hints are in
 _RETRY_SECONDS: Final = 1.0
 _NEWS_SECONDS: Final = 1.0  # that somebody waits for what has just changed
 _ON_LOOP_SECONDS: Final = 0.020  # of the first look; the rest of a large tree is for a thread
-RECALLED: Final = 64  # bursts that are remembered by their addresses,
-_RECALLED_CHANGES: Final = 1000  # if they are no larger than this
+RECALLED: Final = 4096  # bursts that are remembered by their addresses,
+_RECALLED_CHANGES: Final = 20_000  # if they are no more than this, all together
+_TAKES: Final = 4  # of hints, to have all that there were at a time
 BUFFER: Final = 4096  # changes that wait for one consumer; above it only the net change of each file
 
 
@@ -62,7 +63,9 @@ class Watcher:
         self._warned = False
         self._birth = os.urandom(8)  # epochs of an earlier watcher say nothing about this one's
         self._changes = 0
-        self._recent: deque[Sequence[Ref] | None] = deque(maxlen=RECALLED)  # the last is that of the latest epoch
+        self._recent: deque[Sequence[Ref]] = deque()  # the last is that of the latest epoch
+        self._recalled = 0  # addresses in it
+        self._begun = self._ended = 0  # reconciliations
         self._asked = 0
         self._answer: tuple[bytes, int] | None = None
         self._waiting: list[asyncio.Future[None]] = []  # for the end of a reconciliation
@@ -120,6 +123,22 @@ class Watcher:
             return None
         return self._birth, self._changes
 
+    async def caught_up(self) -> tuple[bytes, int] | None:
+        """An epoch with everything in it that the kernel had reported when this was called, also while changes come
+        without end: a burst is told in parts for it. None when only a look at everything can tell."""
+        now, snapshot = self._epoch(), self._snapshot
+        if now is not None or snapshot is None or self._started is None or not self._started.done():
+            return now
+        if not self._is_complete() or not any(self._hinted() for _ in range(_TAKES)):
+            return None
+        last = self._begun + bool(self._batch)
+        while self._ended < last and not self._stopped.is_set() and not self._batch.everything:
+            self._flush()
+            self._waiting.append(asyncio.get_running_loop().create_future())
+            await asyncio.wait(self._waiting[-1:])
+        is_sure = self._is_complete() and not (self._stopped.is_set() or self._batch.everything or snapshot.is_behind)
+        return (self._birth, self._changes) if is_sure else None
+
     def changed_since(self, epoch: object) -> Sequence[Ref] | None:
         """What was told since an epoch; None if that is too long ago, or too much."""
         if not isinstance(epoch, tuple) or epoch[0] != self._birth:
@@ -129,8 +148,6 @@ class Watcher:
             return None
         found: dict[Ref, None] = {}
         for refs in islice(self._recent, len(self._recent) - bursts, None):
-            if refs is None:
-                return None
             found.update(dict.fromkeys(refs))
         return [*found]
 
@@ -189,15 +206,17 @@ class Watcher:
     def _is_complete(self) -> bool:
         return self._hints is not None and self._hints.instant and not (self._snapshot and self._snapshot.unfollowed)
 
-    def _hinted(self) -> None:
+    def _hinted(self) -> bool:
+        """Whether it has taken everything that there was."""
         if self._hints is None or self._stopped.is_set():
-            return
-        self._hints.take(self._batch)
+            return False
+        is_all = self._hints.take(self._batch)
         if self._batch:
             now = asyncio.get_running_loop().time()
             if self._burst is None:
                 self._burst = now
             self._flush_at(min(now + QUIET_SECONDS, self._burst + BURST_SECONDS))
+        return is_all
 
     def _flush_at(self, when: float) -> None:
         if self._timer is not None:
@@ -207,7 +226,10 @@ class Watcher:
     def _flush(self) -> None:
         if self._busy or self._stopped.is_set() or self._snapshot is None:
             return  # whoever is busy comes back here
+        if self._timer is not None:
+            self._timer.cancel()
         batch, self._batch, self._burst, self._busy = self._batch, Batch(), None, True
+        self._begun += 1
         loop = asyncio.get_running_loop()
         begun = loop.time()
         work = loop.run_in_executor(self._pool, self._snapshot.reconcile, batch)
@@ -219,7 +241,7 @@ class Watcher:
             waiter.set_result(None)
 
     def _reconciled(self, work: asyncio.Future[list[Told]], seconds: float) -> None:
-        self._busy = False
+        self._busy, self._ended = False, self._begun
         self._wake()
         if self._stopped.is_set() or work.cancelled():
             return
@@ -233,12 +255,18 @@ class Watcher:
         told = work.result()
         if told:
             self._changes += 1
-            self._recent.append([one.change.ref for one in told] if len(told) <= _RECALLED_CHANGES else None)
+            self._recall([ref for one in told for ref in (one.change.ref, one.change.source) if ref is not None])
             for consumer in self._consumers:
                 consumer.put(told)
         self._poll_if_needed(seconds)
         if self._batch:
             self._flush_at(loop.time() + QUIET_SECONDS)
+
+    def _recall(self, refs: Sequence[Ref]) -> None:
+        self._recent.append(refs)
+        self._recalled += len(refs)
+        while len(self._recent) > RECALLED or self._recalled > _RECALLED_CHANGES:
+            self._recalled -= len(self._recent.popleft())
 
     def _poll_if_needed(self, seconds: float) -> None:
         """A poll never takes more than a small part of the time, however large the tree."""
