@@ -116,10 +116,91 @@ async def test_tools_show_a_caller_no_more_than_a_read_does(tmp_path: Path, who:
 
 async def test_a_ranked_search_is_no_way_to_ask_whether_a_hidden_number_is_there(tmp_path: Path) -> None:
     async with house(tmp_path) as octavo:
-        for query in (PHONE, PHONE[-4:]):
+        for query in (PHONE, PHONE[-4:], "phone", "nowhere"):
             asked = {"query": query, "kind": "ranked"}
-            assert "note.md" in str(await ask(octavo, "invoke", "tool://search", "insider", **asked))
-            assert "note.md" not in str(await ask(octavo, "invoke", "tool://search", "guest", **asked))
+            assert query == "nowhere" or "note.md" in str(await ask(octavo, "invoke", "tool://search", **asked))
+            with pytest.raises(InvalidParams, match=r"cannot search by rank: .* kind: content") as refused:
+                await ask(octavo, "invoke", "tool://search", "guest", **asked)
+            assert refused.value.data["reason"] == "hidden_data"
+
+
+CATALOG = """
+    version: 1
+    sources:
+      store: {kind: file, roots: [./work], expose: false}
+      docs: {kind: doc, store: store, path: docs, categories: [policies]}
+    agents: {insider: {}, guest: {}}
+    redact: {principals: {guest: [email]}}
+"""
+
+
+def catalog(folder: Path, configuration: str = CATALOG, *, owner: str = MAIL) -> Octavo:
+    for name, by in (("open", "team"), ("plan", owner), ("rules", "team")):
+        file = folder / "work/docs/policies" / f"{name}.md"
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(f"---\ntitle: {name}\nowner: {by}\ntags: [all]\n---\n{name}\n", encoding="utf-8")
+    return house(folder, configuration)
+
+
+async def listed(octavo: Octavo, who: str, **filters: str) -> list[str]:
+    """Page by page, one entry on each; asked for by parameters, and by a filter beside the address."""
+    found: list[list[str]] = []
+    uri = str(Ref.of("doc", (), tuple(filters.items())))
+    ways: list[tuple[str, dict[str, Any]]] = [(uri, {}), ("doc://", {"filter": filters})]
+    for address, asked in ways:
+        pages, cursor = list[str](), None
+        while True:
+            works = octavo.works
+            principal = works.identity.launched(who)
+            page = await works.ask(Call("list", Ref.parse(address), principal, Trail(), address, asked, cursor, 1))
+            pages.append(" ".join(entry.ref.name for entry in page.items))
+            cursor = page.cursor
+            if cursor is None:
+                break
+        found.append(pages)
+    assert found[0] == found[1]
+    return found[0]
+
+
+async def test_nobody_filters_by_what_is_hidden_from_him(tmp_path: Path) -> None:
+    async with catalog(tmp_path) as octavo:
+        for guess in (MAIL, MAIL.upper(), f"team,{MAIL}"):
+            assert "plan" in await listed(octavo, "insider", owner=guess)
+            for asked in (guess, guess.replace("@", "-x@")):
+                with pytest.raises(InvalidParams, match="cannot filter by such data"):
+                    await listed(octavo, "guest", owner=asked)
+        assert await listed(octavo, "guest", owner="team") == ["open", "rules"]
+        assert await listed(octavo, "guest", tags="all") == ["open", "plan", "rules"]
+
+
+async def test_what_is_hidden_fits_no_filter_and_pages_do_not_tell_either(tmp_path: Path) -> None:
+    everybody = CATALOG.replace("principals: {guest: [email]}", "personal: [email]")
+    async with catalog(tmp_path, everybody) as octavo:
+        assert await listed(octavo, "insider", owner=MAIL) == [""]
+        assert await listed(octavo, "insider", owner=f"team,{MAIL}") == ["open", "rules"]
+
+
+async def test_a_spelling_that_no_rule_knows_finds_nothing_hidden_either(tmp_path: Path) -> None:
+    """To a catalog `_` and `-` are the same."""
+    otherwise = PHONE.replace("-", "_")
+    async with catalog(tmp_path, CATALOG.replace("[email]", "[phone]"), owner=PHONE) as octavo:
+        assert await listed(octavo, "insider", owner=otherwise) == ["plan"]
+        assert await listed(octavo, "guest", owner=otherwise) == [""]
+        assert await listed(octavo, "guest", owner=f"team,{otherwise}") == ["open", "rules"]
+
+
+@pytest.mark.parametrize("op", ["read", "stat"])
+async def test_a_collection_by_filters_is_listed_and_not_read_by_who_may_not_see_all_of_it(
+    tmp_path: Path, op: Op
+) -> None:
+    async with catalog(tmp_path) as octavo:
+        for owner in (MAIL, "nobody"):
+            uri = str(Ref.of("doc", (), (("owner", owner),)))
+            assert await ask(octavo, op, uri)
+            with pytest.raises(InvalidParams, match=r"list doc.* instead"):
+                await ask(octavo, op, uri, "guest")
+        assert MAIL not in str(await ask(octavo, op, "doc://", "guest"))
+        assert MAIL not in str(await ask(octavo, op, "doc://policies/plan?view=parsed", "guest"))
 
 
 async def test_what_a_tool_of_a_plugin_makes_up_is_redacted_and_stays_json(tmp_path: Path) -> None:

@@ -62,6 +62,14 @@ def test_a_secret_is_replaced_and_what_stands_around_it_stays(redact: Redact, ru
     assert len(mark) == len(f"[redacted:{rule}:12345678]")
 
 
+def test_a_long_token_that_has_todo_somewhere_in_it_is_hidden_and_an_example_is_not() -> None:
+    make = Maker(1)
+    token = "ops" + "_eyJ" + make(120) + "todo" + make(136)
+    assert token not in EVERYTHING.text(f"use {token} here")
+    example = "ops" + "_eyJ" + "your-token-here" * 15
+    assert EVERYTHING.text(f"use {example} here") == f"use {example} here"
+
+
 @pytest.mark.seed("A6")
 @settings(max_examples=150, deadline=None)
 @given(st.data())

@@ -44,12 +44,13 @@ def test_a_document_is_replaced_and_removed_with_all_its_words(index: Index) -> 
     assert index.versions("doc") == {Ref.parse("doc://b"): "1"}
 
 
-def test_what_is_removed_takes_along_what_stands_below_it_and_nothing_beside_it(index: Index) -> None:
-    refs = ["doc://a/x", "doc://a/b/y", "doc://ab/z", "doc://a-b", "sop://a/x"]
+def test_what_is_removed_leaves_what_stands_below_it_and_a_source_goes_as_a_whole(index: Index) -> None:
+    refs = ["doc://a", "doc://a/x", "doc://a/b/y", "doc://ab/z", "doc://a-b", "sop://a/x"]
     index.put([document(uri, "예산") for uri in refs])
     index.remove([Ref.parse("doc://a")])
-    assert sorted(find(index, "예산")) == ["doc://a-b", "doc://ab/z", "sop://a/x"]
-    index.remove([Ref("doc")])
+    assert sorted(find(index, "예산")) == sorted(refs[1:])
+    assert sorted(map(str, index.held_below([Ref.parse("doc://a")]))) == ["doc://a/b/y", "doc://a/x"]
+    index.remove_all(["doc"])
     assert find(index, "예산") == ["sop://a/x"]
 
 
@@ -177,7 +178,7 @@ def test_a_kill_in_the_middle_of_writing_leaves_whole_documents(tmp_path: Path) 
             words = {term for (term,) in database.execute("SELECT term FROM vocabulary WHERE term LIKE 'turn_%'")}
         assert words == {f"turn{kept}"}
         assert not list(tmp_path.glob("*damaged*"))
-        index.remove([Ref("doc")])
+        index.remove_all(["doc"])
         index.close()
 
 

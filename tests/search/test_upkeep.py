@@ -136,6 +136,22 @@ async def test_what_was_renamed_is_found_at_its_new_address_alone(index: Index) 
         assert await here.found("예산") == ["b"]
 
 
+async def test_a_page_may_go_and_what_stands_below_it_stays(index: Index) -> None:
+    async with kept(index, Library(**{"team": "예산", "team/rota": "예산", "team-b": "예산"})) as here:
+        assert await here.found("예산") == ["rota", "team", "team-b"]
+        here.tell("deleted", "team")
+        assert await here.found("예산") == ["rota", "team-b"]
+
+
+async def test_what_stood_in_a_folder_goes_with_it_though_the_feed_tells_of_the_folder_alone(index: Index) -> None:
+    library = Library(**{"team/rota": "예산", "team/old/plan": "예산", "other": "예산"})
+    async with kept(index, library) as here:
+        assert await here.found("예산") == ["other", "plan", "rota"]
+        library.texts = {Ref.parse("doc://other"): "예산"}
+        here.tell("deleted", "team")
+        assert await here.found("예산") == ["other"]
+
+
 async def test_what_is_too_much_is_left_out_and_said(caplog: pytest.LogCaptureFixture) -> None:
     index = Index(None, most=3)
     library = Library(**{f"d{n}": "예산" for n in range(5)})
@@ -217,7 +233,7 @@ async def test_a_document_that_is_too_large_is_found_by_its_name(
 async def test_an_index_that_was_lost_is_made_again(index: Index) -> None:
     async with kept(index, Library(a="예산")) as here:
         assert await here.found("예산") == ["a"]
-        index.remove([Ref("doc")])
+        index.remove_all(["doc"])
         await asyncio.to_thread(index.when_lost)
         await asyncio.sleep(0)  # the loop hears of it
         assert await here.found("예산") == ["a"]

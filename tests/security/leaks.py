@@ -1,4 +1,5 @@
-"""Whether anything that is searched, listed, completed or counted tells of a document that its asker may not see.
+"""Whether anything that is searched, listed, completed, counted or known of a place tells of a document that its asker
+may not see.
 
     python -m tests.security.leaks                    1,000 principals, ten questions each
     python -m tests.security.leaks --principals 50    a short look
@@ -23,7 +24,7 @@ from typing import Any, NamedTuple
 from octavo.app import Octavo
 from octavo.config.load import load_text
 from octavo.core.errors import OctavoError
-from octavo.core.model import EVERYTHING, Call, Op, Page, Principal, Trail
+from octavo.core.model import EVERYTHING, Call, Content, Entry, Op, Page, Principal, Trail
 from octavo.core.ref import Ref
 from octavo.stores.state import StateDirectory
 
@@ -31,6 +32,7 @@ FUNCTIONS = ("brand", "finance", "hr", "ops")
 KINDS = {"sop": "sops", "doc": "docs", "file": "work", "note": ""}
 VERBS = ("list", "read", "search")
 SHARED = "공통 예산"
+COLLECTIONS = False  # what is known of collections, and read of them
 QUESTIONS = (
     "공통",
     "예산",
@@ -169,6 +171,19 @@ class Asker:
             said.append(str(refused))
         return iter(said)
 
+    async def known(self, op: Op, uri: str, **asked: Any) -> Any:
+        """The answer, or the refusal."""
+        try:
+            return await self._ask(op, Ref.parse(uri), asked)
+        except OctavoError as refused:
+            return refused
+
+    async def said_of(self, uri: str) -> str:
+        """All that can be learnt of one address: its facts, by both ways, and its content."""
+        info = await self.known("invoke", "tool://info", target=uri)
+        told = (await self.known("stat", uri), await self.known("read", uri), info)
+        return repr([(one, one.data) if isinstance(one, OctavoError) else one for one in told])
+
     async def _ask(self, op: Op, ref: Ref, arguments: dict[str, Any] | None = None, cursor: str | None = None) -> Any:
         call = Call(op, ref, self._who, Trail(), str(ref), arguments or {}, cursor)
         return await self._house.works.ask(call)
@@ -230,6 +245,39 @@ async def _of(asker: Asker, rules: Sequence[Rule], known: Sequence[Document], ch
         for text in await asker.told(scheme):
             for word in (word for word in unlisted if word in text):
                 yield f"completions or the collection of {scheme}:// told of {word}"
+    for one in (one for one in chance.sample(known, 6) if not allowed(rules, one.uri, "list")):
+        async for leak in _of_denied(asker, rules, one):
+            yield leak
+    if COLLECTIONS:
+        for uri in (f"{scheme}://{name}" for scheme in KINDS for name in ("", chance.choice(FUNCTIONS))):
+            inside = {one.uri: one.word for one in known if one.uri.startswith(uri)}
+            async for leak in _of_collection(asker, uri, {inside[one] for one in inside.keys() - lists}):
+                yield leak
+
+
+async def _of_denied(asker: Asker, rules: Sequence[Rule], one: Document) -> Any:
+    """What may not be listed has no facts, and is answered as what is not there, unless a rule names it."""
+    said = await asker.said_of(one.uri)
+    if not allowed(rules, one.uri, "read") and SHARED in said:
+        yield f"{one.uri} gave its content"
+    if isinstance(await asker.known("stat", one.uri), Entry):
+        yield f"{one.uri} gave its facts"
+    if not any(rule.pattern == one.uri for rule in rules) and not allowed(rules, one.uri, "read"):
+        invented = await asker.said_of(one.uri.replace(one.word, "q" * len(one.word)))
+        if said.replace(one.word, "") != invented.replace("q" * len(one.word), ""):
+            yield f"{one.uri} is answered otherwise than what is not there"
+
+
+async def _of_collection(asker: Asker, uri: str, unlisted: set[str]) -> Any:
+    """A collection is what its asker may list of it, in its content and in its facts."""
+    said = await asker.said_of(uri)
+    for word in (word for word in unlisted if word in said):
+        yield f"{uri} told of {word}"
+    facts, content = await asker.known("stat", uri), await asker.known("read", uri)
+    if isinstance(facts, Entry) and isinstance(content, Content) and facts.size not in (None, content.size):
+        yield f"{uri} is said to have {facts.size} bytes and has {content.size}"
+    if isinstance(facts, Entry) and unlisted and facts.size is not None and not isinstance(content, Content):
+        yield f"{uri} is said to have {facts.size} bytes to who cannot read it"
 
 
 def main() -> int:

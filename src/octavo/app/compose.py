@@ -166,6 +166,7 @@ async def compose(
                 timeout=limits.time,
                 page=limits.page,
                 hidden_from=redact.further if config.redact.principals else None,
+                filters=desk.filters,
             ),
             cache,
             redact,

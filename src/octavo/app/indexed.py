@@ -81,7 +81,7 @@ class Documents:
         while True:
             page = await self._page(Ref(scheme), cursor, _PAGE)
             for entry in page.items:
-                if entry.target is None:
+                if await self._is_searched(entry):
                     yield replace(entry, ref=self._works.canonical(entry.ref))
             cursor = page.cursor
             if cursor is None:
@@ -92,16 +92,16 @@ class Documents:
         if entry is None:
             page = await self._page(ref, None, 1)
             entry = next((one for one in page.items if self._works.canonical(one.ref) == ref), None)
-        if entry is None or entry.target is not None:
+        if entry is None or not await self._is_searched(entry):
             return None
         if entry.mime_type.startswith(_NO_TEXT) or (entry.size or 0) > self._most:
             return Document.of(replace(entry, ref=ref), "")
         content: Content = await self._ask("read", ref)
-        if content.entry.target is not None:
+        if self._is_link(content.entry):
             return None
         text = content.body if isinstance(content.body, str) else ""
-        if content.entry.metadata:
-            text = _FRONT.sub("", text, count=1)  # the metadata say it already
+        if content.entry.metadata or (ref.scheme in self._declared and content.entry.target is None):
+            text = _FRONT.sub("", text, count=1)  # title and metadata say it already
         document = Document.of(replace(content.entry, ref=ref, version=entry.version), text)
         return replace(document, aliases=self._aliases(document))
 
@@ -125,7 +125,22 @@ class Documents:
             return finding
         except OctavoError:
             return None
-        return replace(finding, ref=entry.ref) if entry.target is None else None
+        return None if self._is_link(entry) else replace(finding, ref=entry.ref)
+
+    async def _is_searched(self, entry: Entry) -> bool:
+        """Links are not, nor is the file that an entry is made of: it is the same text under another address."""
+        target = entry.target
+        if target is None or self._is_link(entry):
+            return target is None
+        declared = self._declared.get(target.scheme)
+        if declared is None or entry.ref != target.child(declared.manifest):
+            return True
+        whole: Entry = await self._ask("stat", target)
+        return whole.version != entry.version
+
+    def _is_link(self, entry: Entry) -> bool:
+        """A file of an entry has it as its target too, and belongs to it."""
+        return entry.target is not None and self._works.desk.whole(entry.ref) != entry.target
 
     async def _page(self, scope: Ref, cursor: str | None, limit: int) -> Page[Entry]:
         page: Page[Entry]

@@ -60,6 +60,8 @@ async def find(judge: Judge, call: Call, call_next: Next, allowed: Callable[[Ref
     under = Glob("**") if everything else Glob(f"{scope.bare}/*" if scope.segments else f"{scope.scheme}://*")
     if not judge.may_reach(call.principal, "search", under):
         raise Refused(refusal(call, "search", CLOSED))
+    if scope.params:  # the source knows which there are, and says what is wrong with others
+        await settled(call_next(call.at(scope, None, 1)._replace(op="list", arguments=NOTHING)))
     where = (*query.where, *((key, tuple(value.split(","))) for key, value in scope.params))
     asked = TextQuery(query.text, query.within if everything else (scope.bare,), where)
     arguments = {"query": asked, "allowed": allowed, "viewer": viewer}

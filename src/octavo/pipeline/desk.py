@@ -61,6 +61,7 @@ class Desk:
         self._sources = sources
         # Looked up once: telling abilities from methods is too slow for every hit.
         self._stamps = {scheme: source.stamp for scheme, source in sources.items() if isinstance(source, Stamps)}
+        self._parts = {scheme: source for scheme, source in sources.items() if isinstance(source, Parts)}
         self._tools, self._prompts = tools, prompts
         self.exposed = tuple(exposed)  # schemes in the order of the configuration
         self._described = {self.canonical(ref): entry for ref, entry in (described or {}).items()}
@@ -208,8 +209,8 @@ class Desk:
         return source.filters if isinstance(source, Filters) else ()
 
     def whole(self, ref: Ref) -> Ref | None:
-        source = self._sources.get(ref.scheme)
-        return source.whole(ref) if isinstance(source, Parts) else None
+        source = self._parts.get(ref.scheme)
+        return None if source is None else source.whole(ref)
 
     def stamp(self, ref: Ref, op: str, moment: int = 0) -> object | None:
         stamp = self._stamps.get(ref.scheme)

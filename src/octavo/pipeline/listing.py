@@ -9,7 +9,7 @@ up the page ends where it is, since the time has told as much.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from types import CoroutineType
@@ -20,7 +20,8 @@ from octavo.core.errors import InvalidParams, OctavoError, Timeout
 from octavo.core.model import EVERYTHING, NOTHING, Call, Entry, Page, Principal
 from octavo.core.ports import Next, Reply, settled
 from octavo.core.ref import Ref
-from octavo.pipeline.filters import Test, narrowed
+from octavo.pipeline.filters import Narrowed, Test, narrowed
+from octavo.pipeline.marks import hides
 
 VERDICTS = 64  # kept with one page; a page in the cache is seen by many principals
 STARTS = 4096  # places in listings that are remembered
@@ -88,7 +89,7 @@ class Listing:
         everywhere = call.ref == EVERYTHING
         parts, at, inner = start.parts, start.at, start.inner
         asked_for = call.arguments.get("filter")
-        narrow = [narrowed(asked_for, scope, policy.filters(scope.scheme) if asked_for else ()) for scope, _ in parts]
+        narrow = [_narrowed(asked_for, scope, policy) for scope, _ in parts]
         first: Page[Entry] | None = None
         only = at  # the one scope that was asked
         until = self._now() + call.timeout
@@ -181,6 +182,18 @@ class Listing:
             self._starts.clear()
         self._starts[call.principal, call.ref, call.cursor, limit] = start
         return start
+
+
+def _narrowed(asked: Mapping[str, Any] | None, scope: Ref, policy: Shows) -> Narrowed:
+    """What is hidden fits no filter. A source judges its own on what is there, so what it found is looked at again."""
+    if not asked and not scope.params:
+        return Narrowed(scope, None)
+    known = policy.filters(scope.scheme)
+    scope, wanted = narrowed(asked, scope, known)
+    theirs = [key for key, _ in scope.params if key in known]
+    if not theirs:
+        return Narrowed(scope, wanted)
+    return Narrowed(scope, lambda entry: not hides(entry, theirs) and (wanted is None or wanted(entry)))
 
 
 async def _fit(page: Page[Entry], asked: Call, room: int, call_next: Next, visible: _Visible) -> _Batch:

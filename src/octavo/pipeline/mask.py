@@ -6,15 +6,15 @@ Limits can only be lowered by a call, never raised above the operator's ceiling.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Collection
 from dataclasses import replace
 from types import CoroutineType
 from typing import Any, TypeGuard
 
-from octavo.core.errors import TooLarge
-from octavo.core.findings import Findings
+from octavo.core.errors import InvalidParams, TooLarge
 from octavo.core.model import Call, Content, Edited, Entry, News, Page, Principal
 from octavo.core.ports import Next, Reply
+from octavo.core.query import TextQuery
 from octavo.core.surface import PromptResult, ToolResult
 from octavo.pipeline.veil import Veil
 
@@ -27,10 +27,12 @@ class Mask:
         timeout: float,
         page: int,
         hidden_from: Callable[[Principal], Veil | None] | None = None,
+        filters: Callable[[str], Collection[str]] = lambda _: (),
     ) -> None:
-        """`hidden_from` gives what a caller may not see of what others may; None where that is so for nobody."""
+        """`hidden_from` gives what a caller may not see of what others may; None where that is so for nobody.
+        `filters` are the parameters by which the source of a scheme narrows what it tells."""
         self._max_bytes, self._timeout, self._page = max_bytes, timeout, page
-        self._hidden_from = hidden_from
+        self._hidden_from, self._filters = hidden_from, filters
 
     def __call__(self, call: Call, call_next: Next) -> Reply:
         if call.max_bytes > self._max_bytes or call.timeout > self._timeout or call.limit > self._page:
@@ -40,11 +42,28 @@ class Mask:
                 limit=min(call.limit, self._page),
             )
         if self._hidden_from is not None and (veil := self._hidden_from(call.principal)) is not None:
+            self._refuse_guesses(call, veil)
             return _veiled(call, call_next(call), veil)
         reply = call_next(call)
         if type(reply) is CoroutineType:
             return _later(call, reply)
         return _bounded(call, reply) if type(reply) is Content else reply
+
+    def _refuse_guesses(self, call: Call, veil: Veil) -> None:
+        """What is found and judged in texts as others see them would tell a right guess from a wrong one."""
+        if isinstance(call.arguments.get("query"), TextQuery):
+            raise _refusal(call, "search by rank: search with kind: content or names, or list")
+        known = self._filters(call.ref.scheme) if call.ref.params else ()
+        values = [value for key, value in call.ref.params if key in known]
+        if values and call.op in ("read", "stat"):
+            raise _refusal(call, f"read a collection with filters: list {call.uri} instead")
+        if any(veil.text(value) is not value for value in values):
+            raise _refusal(call, "filter by such data: leave it out of the filter")
+
+
+def _refusal(call: Call, what: str) -> InvalidParams:
+    who = "Callers from whom personal data is hidden (redact.principals)"
+    return InvalidParams(f"{who} cannot {what}", reason="hidden_data", uri=call.uri)
 
 
 async def _veiled(call: Call, reply: Reply, veil: Veil) -> Reply:
@@ -67,8 +86,6 @@ async def _veiled(call: Call, reply: Reply, veil: Veil) -> Reply:
         return veil.result(reply)
     if isinstance(reply, PromptResult):
         return veil.prompt(reply)
-    if isinstance(reply, Findings):
-        return veil.findings(reply)
     if isinstance(reply, Edited):
         return replace(reply, report=veil.text(reply.report))
     return veil.offers(reply) if call.op == "complete" else reply

@@ -271,8 +271,9 @@ class Policy:
         books = [self._rulebook(principal, verb) for verb in FINDING]
 
         def finds(ref: Ref) -> bool:
-            spellings = self._spellings(ref)
-            return all(book.decide(spellings).allowed for book in books)
+            whole = self._addresses.whole(ref.bare)
+            both = [self._spellings(one) for one in ((ref,) if whole is None else (ref, whole))]
+            return all(book.decide(spellings).allowed for book in books for spellings in both)
 
         return finds
 

@@ -21,13 +21,14 @@ from octavo.core.errors import InvalidParams, NotFound, OctavoError
 from octavo.core.model import Call, Change, Content, Edited, Entry, News, Page, Principal
 from octavo.core.ports import Next, Reply
 from octavo.core.surface import PromptResult, ToolResult
+from octavo.pipeline.marks import HIDDEN
 from octavo.pipeline.veil import Veil
 
 # RE2 frees the interpreter lock while it searches (two threads on two cores: 1.9 times one), so a long text
 # does not hold up the loop; for a short one the hop to a thread costs more than the search.
 OFF_LOOP = 32 << 10
 
-_MARK = re.compile(r"\[redacted:[a-z0-9_-]+:[0-9a-f]{8}\]|⟨U\+[0-9A-F]{4,6}(?: and \d+ more)?⟩")
+_MARK = re.compile(HIDDEN + r"|⟨U\+[0-9A-F]{4,6}(?: and \d+ more)?⟩")
 
 
 class Redact:

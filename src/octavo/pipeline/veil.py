@@ -12,7 +12,6 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeGuard
 
 from octavo.core.errors import InvalidParams
-from octavo.core.findings import Findings
 from octavo.core.model import Change, Content, Entry, News, Page, Suggestion
 from octavo.core.surface import Block, Embedded, Link, PromptMessage, PromptResult, Text, ToolResult
 
@@ -155,16 +154,11 @@ class Veil:
 
     def offers(self, completions: Iterable[str | Suggestion]) -> Sequence[str | Suggestion]:
         """Completions. One with a secret in it is left out: with a mark it would complete to nothing."""
-        offered = [*completions]
+        offered = completions if _is_sequence(completions) else [*completions]
         values = [one if isinstance(one, str) else one.value for one in offered]
         if not values or not self._suspects("\n".join(values)):
             return offered
         return [one for one, value in zip(offered, values, strict=True) if self.text(value) is value]
-
-    def findings(self, found: Findings) -> Findings:
-        """What was found by a word that is hidden is left out: a mark in its place would tell that it is there."""
-        told = [one for one in found.items if all(self.text(said) is said for said in (one.title, one.snippet))]
-        return found if len(told) == len(found.items) else dataclasses.replace(found, items=tuple(told))
 
     def value(self, value: Any, name: str = "", depth: int = 0) -> Any:
         """Through lists and mappings. A value is also hidden for the name it has: `api_key: …`."""

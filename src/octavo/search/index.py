@@ -69,12 +69,21 @@ class Index:
                 _keep(database, document, fields, tokens, revision)
 
     def remove(self, refs: Iterable[Ref]) -> None:
-        """Takes out documents, and all that stand below them."""
+        """Takes out documents. What stands below them stays: the page of a team may go, and its rota be there."""
         with self._change() as (database, _):
             for ref in refs:
-                for one in [ref] if ref.params else _refs(database, ref):
-                    if _forget(database, one):
-                        _drop(database, one)
+                if _forget(database, ref):
+                    _drop(database, ref)
+
+    def remove_all(self, schemes: Iterable[str]) -> None:
+        """Takes out everything of some sources."""
+        for scheme in schemes:
+            self.remove(self.versions(scheme))
+
+    def held_below(self, scopes: Iterable[Ref]) -> list[Ref]:
+        """The documents that stand below some addresses."""
+        with self.reading() as database:
+            return [ref for scope in scopes for ref in _refs(database, scope) if ref != scope]
 
     def keep_vectors(self, name: str, vectors: Iterable[tuple[int, int, bytes]]) -> None:
         """What documents mean: number, revision and vector of each. Those that have changed meanwhile are left out."""

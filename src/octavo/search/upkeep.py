@@ -126,7 +126,8 @@ class Upkeep:
     async def _turn(self) -> bool:
         """Whether something failed and is to be tried again."""
         strangers = await asyncio.to_thread(self._index.schemes) - set(self._schemes)
-        await self._remove(map(Ref, strangers))  # of sources that are no longer served
+        if strangers:  # of sources that are no longer served
+            await self._written([], lambda: self._index.remove_all(strangers))
         for scheme in [one for one in self._schemes if one in self._unlisted]:
             self._unlisted.discard(scheme)
             try:
@@ -197,6 +198,19 @@ class Upkeep:
                 ready = []
         await self._put(ready)
         await self._remove(gone)
+        if gone:
+            await self._look_below(gone)
+
+    async def _look_below(self, gone: Sequence[Ref]) -> None:
+        """What is gone may have been a folder, or a document that had others below it: only reading those tells."""
+        try:
+            below = await asyncio.to_thread(self._index.held_below, gone)
+        except OctavoError:  # then everything is compared
+            return
+        for ref in below:
+            self._changed.setdefault(ref, None)
+        if below:
+            self._wake()
 
     async def _document(self, ref: Ref, entry: Entry | None) -> tuple[Ref, Document | OctavoError | None]:
         try:

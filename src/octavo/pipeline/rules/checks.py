@@ -38,17 +38,23 @@ def entropy(text: str) -> float:
     return -sum(n / size * math.log2(n / size) for n in Counter(text).values())
 
 
+def _says_so(text: str) -> bool:
+    """Whether words in it say that it is no secret. In a long random text four letters mean nothing."""
+    said = sum(len(word.group()) for word in _STAND_IN.finditer(text))
+    return 12 * said >= len(text)
+
+
 def is_placeholder(text: str) -> bool:
     """Whether the text stands where a secret would: a variable, a blank to fill in, an example."""
     plain = text.strip("\"'`")
     if plain.lower() in _WORDS or len(set(plain)) <= 2:
         return True
-    return bool(_TEMPLATE.search(plain) or _STAND_IN.search(plain) or _REFERENCE.match(plain))
+    return bool(_TEMPLATE.search(plain) or _says_so(plain) or _REFERENCE.match(plain))
 
 
 def is_real(text: str) -> bool:
     """For tokens whose shape alone says what they are: anything but a documented example."""
-    return len(set(text)) > 6 and not _STAND_IN.search(text)
+    return len(set(text)) > 6 and not _says_so(text)
 
 
 def is_varied(text: str) -> bool:
