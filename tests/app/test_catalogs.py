@@ -125,7 +125,7 @@ async def test_capabilities_are_those_of_the_live_policy_and_registry(house: Oct
     own = await told(house, "agent-brand", "agent://brand?view=capabilities")
     assert [one["uri"] for one in own["skills"]] == ["skill://brand/writing"]
     assert {"name": "read", "uri": "tool://read"} in own["tools"]
-    live = {one["uri"]: one["effect"] for one in own["permissions"]["live"]}
+    live = {one["what"]: one["effect"] for one in own["permissions"]["live"]}
     assert live["sop://*"] == "allow" and "sop://hr/*" not in live, "of what is denied to it, it hears nothing"
     seen_by_hr = await told(house, "agent-hr", "agent://brand?view=capabilities")
     assert {one["uri"]: one["usable"] for one in seen_by_hr["skills"]} == {
@@ -200,9 +200,15 @@ async def test_a_denied_sop_is_refused_under_every_spelling(house: Octavo) -> No
 
 async def test_a_link_to_what_is_denied_is_denied_in_every_view(house: Octavo, tmp_path: Path) -> None:
     (tmp_path / "handbook/sops/brand/link.md").symlink_to("../hr/salary.md")
-    for query in ("", "?view=parsed", "?view=relations", "?version=1.0.0"):
+    for query in ("", "?view=parsed", "?view=relations"):
         with pytest.raises(Forbidden):
             await ask(house, "agent-brand", "read", f"sop://brand/link{query}")
+    refused = set[str]()
+    for version in ("1.0.0", "7"):
+        with pytest.raises(InvalidParams) as unknown:
+            await ask(house, "agent-brand", "read", f"sop://brand/link?version={version}")
+        refused.add(str(unknown.value))
+    assert refused == {"sop://brand/link has no such version; it tells none"}
     page = await ask(house, "agent-brand", "list", "sop://brand")
     assert [str(entry.ref) for entry in page.items] == ["sop://brand/brief"]
     for uri in ("sop://brand", "sop://?status=active", "org://function/hr?view=relations"):

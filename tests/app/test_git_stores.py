@@ -86,8 +86,13 @@ async def test_an_old_version_is_decided_and_redacted_like_the_present_one(house
     old = await ask(house, "read", "sop://brand/brief?version=1.0.0")
     assert "주민등록번호" in old.body and "1234568" not in old.body
     assert "now public" in (await ask(house, "read", "sop://brand/pay?version=1.0.0")).body
-    with pytest.raises(Forbidden):  # it stood at sop://hr/pay then
-        await ask(house, "read", "sop://brand/pay?version=0.9")
+    for op in ("read", "stat"):
+        refused = set[tuple[str, str]]()
+        for version in ("0.9", "0.8"):  # the first stood at sop://hr/pay then, the second nowhere
+            with pytest.raises(InvalidParams) as unknown:
+                await ask(house, op, f"sop://brand/pay?version={version}")
+            refused.add((str(unknown.value), unknown.value.data["uri"].replace(version, "?")))
+        assert refused == {("sop://brand/pay has no such version; it has 1.0.0", "sop://brand/pay?version=?")}
     with pytest.raises(Forbidden):
         await ask(house, "read", "sop://hr/secret?version=1")
     with pytest.raises(InvalidParams, match=r"it has 1\.1\.0, 1\.0\.0$"):

@@ -70,6 +70,22 @@ def test_a_folder_that_holds_something_else_is_left_alone(run: Run, empty: Path)
         assert len(list((empty / name).iterdir())) == 1
 
 
+def test_the_demo_is_served_where_its_configuration_says(
+    run: Run, empty: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    served: list[str] = []
+    monkeypatch.setattr("octavo.cli._run.serve_http", lambda loaded, *, bind, **more: served.append(str(bind)))
+    run("demo", "--no-serve")
+    file = empty / "octavo-demo/octavo.yaml"
+    file.write_text(file.read_text(encoding="utf-8").replace("127.0.0.1:8321", "127.0.0.1:8455"), encoding="utf-8")
+    assert "http://127.0.0.1:8455/mcp" in run("demo").stdout
+    assert "http://127.0.0.1:8500/mcp" in run("demo", "--port", 8500).stdout
+    assert served == ["127.0.0.1:8455", "127.0.0.1:8500"]
+    file.write_text(file.read_text(encoding="utf-8").replace("127.0.0.1:8455", '"unix:/run/x"'), encoding="utf-8")
+    refused = run("demo")
+    assert (refused.exit_code, "not at unix:/run/x: give --port" in refused.stderr) == (2, True), refused.stderr
+
+
 def test_the_ready_lines_are_commands_and_json() -> None:
     url = "http://127.0.0.1:8321/mcp"
     connection = Connection(url, ("octavo", "serve", "--as", "agent-brand"), "agent-brand", "/tmp/a b/key")

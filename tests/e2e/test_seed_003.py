@@ -224,7 +224,7 @@ def test_a_version_is_a_query_of_the_address(brand: Door, front: Front) -> None:
     absent = brand.error("resources/read", uri="doc://policies/expense?version=99.0.0")
     assert (absent["code"], absent["message"]) == (
         -32602,
-        f"doc://policies/expense has no version '99.0.0'; it has {current}",
+        f"doc://policies/expense has no such version; it has {current}",
     )
 
 
@@ -265,9 +265,10 @@ def test_capabilities_are_what_the_agent_can_do_now(door: Callable[[str], Door],
         assert set(front.said["agent://brand"]["skills"]) <= set(uris(told["skills"]))
     offered = {tool["name"] for tool in door(BRAND).result("tools/list")["tools"]}
     assert {tool["name"] for tool in seen[BRAND]["tools"]} >= offered
-    live = {one["uri"]: one["effect"] for one in seen[ORCHESTRATOR]["permissions"]["live"] if "uri" in one}
-    assert live["sop://brand/*"] == "allow" and live["sop://hr/*"] == "deny"
-    assert "sop://hr" not in json.dumps(seen[BRAND]["permissions"]["live"])
+    live = {one["what"]: one["effect"] for one in seen[ORCHESTRATOR]["permissions"]["live"]}
+    assert live["sop://brand/*"] == "allow"
+    for told in seen.values():  # neither may see all of it
+        assert "sop://hr" not in json.dumps(told["permissions"]["live"])
 
 
 @pytest.mark.seed("O6", "O14")

@@ -32,7 +32,7 @@ FUNCTIONS = ("brand", "finance", "hr", "ops")
 KINDS = {"sop": "sops", "doc": "docs", "file": "work", "note": ""}
 VERBS = ("list", "read", "search")
 SHARED = "공통 예산"
-COLLECTIONS = False  # what is known of collections, and read of them
+COLLECTIONS = True  # what is known of collections, and read of them
 QUESTIONS = (
     "공통",
     "예산",

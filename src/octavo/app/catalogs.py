@@ -99,7 +99,7 @@ class LiveAgents:
             verbs: list[Verb] = [verb for verb in VERBS if rule.concerns(who, verb)]
             if verbs and not rule.hide:
                 effect = "allow" if rule.allow else "deny"
-                told += [{**_named(glob.text), "may": verbs, "effect": effect} for glob in rule.what]
+                told += [{"what": glob.text, "may": verbs, "effect": effect} for glob in rule.what]
         return told
 
     def _principal(self, agent: str) -> Principal:
@@ -107,7 +107,3 @@ class LiveAgents:
             return self.identity.launched(agent)
         except OctavoError:
             return Principal(agent)  # described in a file, and not configured: it has what everybody has
-
-
-def _named(pattern: str) -> dict[str, str]:
-    return {"uri": pattern} if "://" in pattern and not pattern.startswith("*") else {"what": pattern}

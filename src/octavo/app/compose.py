@@ -135,6 +135,7 @@ async def compose(
         rules,
         desk,
         page=config.limits.page,
+        max_bytes=config.limits.read,
         general=general_tools(built_in, unlisted),
         aliases=aliases([*(tool.info.name for tool in built_in), *unlisted]),
         clock=clock,

@@ -30,9 +30,11 @@ NOT_COPIED = shutil.ignore_patterns(KEYS, ".octavo")
     show_default=True,
     help="Where the folder is made.",
 )
-@click.option("--port", type=click.IntRange(1, 65535), default=8321, show_default=True, help="On 127.0.0.1.")
+@click.option(
+    "--port", type=click.IntRange(1, 65535), help="On 127.0.0.1, instead of what serve.http.bind of the folder says."
+)
 @click.option("--no-serve", is_flag=True, help="Only make the folder.")
-def demo(directory: Path, port: int, no_serve: bool) -> None:
+def demo(directory: Path, port: int | None, no_serve: bool) -> None:
     """Make an example organisation with a policy, and serve it on this machine.
 
     The folder is yours: edit it, and run the command again to serve it again.
@@ -43,13 +45,19 @@ def demo(directory: Path, port: int, no_serve: bool) -> None:
     directory = directory.absolute()
     fresh = make(directory)
     found = loaded(directory / "octavo.yaml")
+    http = found.config.serve.http
+    bind = http.bind if port is None else Bind("127.0.0.1", port)
+    if bind.socket is not None:
+        raise click.UsageError(
+            f"The demo shows itself at a port, not at {bind}: give --port, or use octavo serve --http"
+        )
     click.echo(f"{'Made' if fresh else 'Found'} {directory}: change whatever you like.\n")
     for name in AGENTS:
         key = (directory / KEYS / name).read_text(encoding="utf-8").strip()
         click.echo(f"  {name:<20} {key}")
-    click.echo(_what_to_try(directory, port))
+    click.echo(_what_to_try(directory, f"{'http' if http.tls is None else 'https'}://{bind}"))
     if not no_serve:
-        _run.serve_http(found, bind=Bind("127.0.0.1", port), as_who=None, no_auth=False)
+        _run.serve_http(found, bind=bind, as_who=None, no_auth=False)
 
 
 def make(directory: Path) -> bool:
@@ -93,14 +101,14 @@ def _make_key(file: Path) -> None:
         opened.write(f"octavo_{secrets.token_urlsafe(32)}\n")
 
 
-def _what_to_try(directory: Path, port: int) -> str:
+def _what_to_try(directory: Path, server: str) -> str:
     config = directory / "octavo.yaml"
     agent = AGENTS[0]
     installed = shutil.which("octavo")
     program = (installed,) if installed else (sys.executable, "-m", "octavo")
     octavo = "octavo" if installed else shlex.join(program)
     connection = Connection(
-        url=f"http://127.0.0.1:{port}/mcp",
+        url=f"{server}/mcp",
         command=(*program, "serve", "--config", str(config), "--as", agent),
         agent=agent,
         key_file=str(directory / KEYS / agent),
@@ -108,7 +116,7 @@ def _what_to_try(directory: Path, port: int) -> str:
     connect = "\n".join(f"  {name}\n    {line}" for name, line in ready_lines(connection))
     return f"""
   MCP     {connection.url}
-  health  http://127.0.0.1:{port}/healthz
+  health  {server}/healthz
 
 In another terminal, in {directory}:
   {octavo} ls

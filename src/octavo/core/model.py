@@ -101,7 +101,7 @@ class Content:
     etag: str = ""  # keyed digest of the raw content
     encoding: str = ""  # in which the text was, where that is not UTF-8
     # The body is JSON that tells of other resources, each an object with a `uri`: the policy leaves out those that
-    # the caller may not see.
+    # the caller may not see. What is left is what limits of size are for.
     composed: bool = False
     memo: dict[Any, Any] = field(default_factory=dict[Any, Any], compare=False, repr=False)
 

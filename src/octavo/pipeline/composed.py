@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import hashlib
 import json
+import operator
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from typing import Any
+from itertools import islice
+from typing import Any, NamedTuple
 
 from octavo.core.errors import InternalError, OctavoError
 from octavo.core.model import Content
@@ -15,18 +17,27 @@ from octavo.core.ref import Ref
 _GONE = object()
 
 
-def visible(content: Content, sees: Callable[[Ref], bool]) -> Content:
-    """The same content where all of it may be seen. In every list and mapping, an object whose `uri` may not is left
-    out. Raises InternalError for a body that is no JSON, since nothing could be left out of it."""
+class Sees(NamedTuple):
+    """What one caller may be told of."""
+
+    resource: Callable[[Ref], bool]
+    pattern: Callable[[str], bool]  # of a rule
+
+
+def visible(content: Content, sees: Sees) -> Content:
+    """What is left of it for one caller: in every list and mapping, an object is left out whose `uri` may not be seen,
+    or whose `what` is a pattern that may not be known. Then lists are cut to the answer's `at_most`, if it has one.
+    Size and version are those of what is left.
+
+    Raises InternalError for a body that is no JSON, since nothing could be left out of it.
+    """
     try:
         data = json.loads(content.body)
     except (ValueError, RecursionError):
         raise InternalError("The answer could not be checked against the policy") from None
     shown = _shown(data, sees)
-    if shown is data:
-        return content
-    body = json.dumps({} if shown is _GONE else shown, ensure_ascii=False, indent=2)
-    raw = body.encode("utf-8")
+    body = content.body if shown is data else json.dumps({} if shown is _GONE else shown, ensure_ascii=False, indent=2)
+    raw = body if isinstance(body, bytes) else body.encode("utf-8")
     version = hashlib.blake2b(raw, digest_size=12).hexdigest()
     entry = replace(content.entry, version=version, size=len(raw))
     return Content(entry=entry, body=body, etag=version, composed=True)
@@ -38,25 +49,30 @@ def is_empty(content: Content) -> bool:
     return isinstance(data, Mapping) and not any(isinstance(value, list) and value for value in data.values())
 
 
-def _shown(value: Any, sees: Callable[[Ref], bool]) -> Any:
-    """The very value where nothing is left out."""
+def _shown(value: Any, sees: Sees, above: str = "", most: int | None = None) -> Any:
+    """The very value where nothing is left out. `above` is the key that it stands at."""
     if isinstance(value, Mapping):
-        if "uri" in value and not _may(value["uri"], sees):
+        pattern = value.get("what")
+        if ("uri" in value and not _may(value["uri"], sees)) or (
+            isinstance(pattern, str) and not sees.pattern(pattern)
+        ):
             return _GONE
-        kept = {key: _shown(item, sees) for key, item in value.items()}
+        # What the author of a file wrote there is part of what may be seen, whatever keys it has.
+        quoted = "metadata" if "uri" in value else "declared" if above == "permissions" else None
+        most = value.get("at_most")
+        kept = {key: item if key == quoted else _shown(item, sees, key, most) for key, item in value.items()}
         if all(kept[key] is item for key, item in value.items()):
             return value
         return {key: item for key, item in kept.items() if item is not _GONE}
     if isinstance(value, list):
-        items = [_shown(item, sees) for item in value]
-        if all(new is old for new, old in zip(items, value, strict=True)):
-            return value
-        return [item for item in items if item is not _GONE]
+        found = (one for one in (_shown(item, sees) for item in value) if one is not _GONE)
+        items = list(islice(found, most))  # no further: the rest is judged for nothing
+        return value if len(items) == len(value) and all(map(operator.is_, items, value)) else items
     return value
 
 
-def _may(uri: Any, sees: Callable[[Ref], bool]) -> bool:
+def _may(uri: Any, sees: Sees) -> bool:
     try:
-        return isinstance(uri, str) and sees(Ref.parse(uri))
+        return isinstance(uri, str) and sees.resource(Ref.parse(uri))
     except OctavoError:
         return False

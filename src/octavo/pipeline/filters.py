@@ -46,7 +46,11 @@ def _text(key: str, value: Any) -> Test:
     if not isinstance(value, str) or not value:
         raise InvalidParams(f"The filter {key!r} is text, with * for any characters")
     # As one segment of a pattern, in which only the stars mean something.
-    glob = Glob("x://" + quote(_segment(value), safe="*", errors="surrogatepass") if value.strip("*") else "**")
+    try:
+        glob = Glob("x://" + quote(_segment(value), safe="*", errors="surrogatepass") if value.strip("*") else "**")
+    except InvalidParams:
+        message = f"The filter {key!r} cannot be {value[:40]!r}: it is one name, with * for any characters"
+        raise InvalidParams(message) from None
 
     def matches(entry: Entry) -> bool:
         return glob.matches(Ref("x", (_segment(entry.mime_type if key == "mimeType" else entry.name),)))

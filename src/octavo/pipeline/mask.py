@@ -100,7 +100,8 @@ async def _later(call: Call, reply: Awaitable[Reply]) -> Reply:
 
 
 def _bounded(call: Call, reply: Reply) -> Reply:
-    if isinstance(reply, Content):
+    """A composed content is bounded by the policy, which leaves out of it what would only tell how much is hidden."""
+    if isinstance(reply, Content) and not reply.composed:
         size = reply.size
         if size > call.max_bytes:
             # The source refuses on the raw size; redaction and another caller's higher limit come later.

@@ -16,13 +16,14 @@ from types import CoroutineType, MappingProxyType
 from typing import Protocol
 
 from octavo.core.clock import Clock, SystemClock
-from octavo.core.errors import Forbidden, InvalidParams, OctavoError
+from octavo.core.errors import Forbidden, InvalidParams, OctavoError, TooLarge
 from octavo.core.findings import Findings
 from octavo.core.glob import Glob
 from octavo.core.model import (
     EVERYTHING,
     FEED,
     VERB_OF,
+    VERBS,
     Call,
     Change,
     Content,
@@ -39,7 +40,7 @@ from octavo.core.ports import Next, Reply, settled
 from octavo.core.query import TextQuery
 from octavo.core.ref import Ref
 from octavo.pipeline.beyond import FINDING, Refused, arrange, find, folders, search
-from octavo.pipeline.composed import is_empty, visible
+from octavo.pipeline.composed import Sees, is_empty, visible
 from octavo.pipeline.listing import Listing, Sight
 from octavo.pipeline.offers import below, choices, expand, variables
 from octavo.pipeline.refusals import absent, forbidden, refusal, told
@@ -54,6 +55,7 @@ _SPECIAL: frozenset[Op] = frozenset(
 MEMO_SIZE = 50_000  # decisions kept; all are dropped when it is full
 MEMO_CHARACTERS = 256  # of an address worth keeping: clients choose how long theirs are
 SIGHTS = 1000
+SHOWN = 8  # callers for whom it is kept with a composed content what they may see of it
 
 # A tool is seen by whoever may call it, a prompt by whoever may render it.
 _LIST_VERB: dict[str, Verb] = {"tool": "invoke", "prompt": "render"}
@@ -83,16 +85,18 @@ class Policy:
         addresses: Addresses,
         *,
         page: int = 100,
+        max_bytes: int = 1 << 20,
         general: Iterable[Ref] = (),
         aliases: Mapping[Ref, Ref] = MappingProxyType({}),
         clock: Clock | None = None,
     ) -> None:
-        """`page` is the most entries that one page of a listing may hold. `general` tools may be called by whoever
-        is not denied them: what they do is asked in calls of its own. `aliases` are further names of tools."""
+        """`page` is the most entries that one page of a listing may hold, `max_bytes` the most that is shown of what is
+        made of several resources. `general` tools may be called by whoever is not denied them: what they do is asked in
+        calls of its own. `aliases` are further names of tools."""
         self._addresses = addresses
         self._general = frozenset(general)
         self._aliases = aliases
-        self._page = page
+        self._page, self._max_bytes = page, max_bytes
         self._now = (clock or SystemClock()).monotonic
         self._rules = tuple(replace(rule, what=tuple(map(self._usual, rule.what))) for rule in rules)
         self._served = frozenset((*addresses.exposed, *_LIST_VERB, FEED))
@@ -182,6 +186,10 @@ class Policy:
                 reply = self._listing.page(call, call_next, self)
             elif op == "complete":
                 reply = self._complete(call, call_next)
+            elif op == "stat" and self._rules and self._addresses.collects(ref):
+                reply = self._collection(call, call_next)
+            elif ref.params and ref.param("version") is not None:
+                reply = self._version(call, call_next)
             else:
                 reply = call_next(call)
         except OctavoError as raised:
@@ -229,18 +237,49 @@ class Policy:
             if not decision.allowed:
                 call.trail.rule = decision.rule
                 raise self._refusal(call, verb, decision)
-        if self._rules and isinstance(reply, Content) and reply.composed:
-            return self._composed(call, reply)
-        return reply
+        return self._composed(call, reply) if isinstance(reply, Content) and reply.composed else reply
+
+    async def _version(self, call: Call, call_next: Next) -> Reply:
+        """Who may not read a version where it stood then hears what he would hear of one that there never was."""
+        reply = await settled(call_next(call))
+        entry = reply.entry if isinstance(reply, Content) else reply
+        target = entry.target if isinstance(entry, Entry) else None
+        if target is None or self.allows(call.principal, VERB_OF[call.op], target):
+            return reply
+        none = call._replace(ref=call.ref.bare._replace(params=(("version", ""),)))
+        try:
+            return await settled(call_next(none))
+        except OctavoError as raised:
+            raise told(none, raised) from None
 
     def _is_general(self, verb: Verb, ref: Ref) -> bool:
         return ref in self._general if verb == "invoke" else verb == "read" and ref.scheme == FEED
 
     def _composed(self, call: Call, content: Content) -> Content:
-        shown = visible(content, partial(self._lists, call.principal))
-        if call.ref.segments and self._addresses.collects(call.ref) and is_empty(shown):
+        """Cut and measured as the caller sees it: what is hidden takes no room in it."""
+        shown = self._shown(call, content)
+        size, limit = shown.size, min(call.max_bytes, self._max_bytes)
+        if size > limit:
+            message = f"{call.uri} has {size} bytes, the limit is {limit}: list it page by page"
+            raise TooLarge(message, uri=call.uri, size=size, limit=limit)
+        call.trail.size = size
+        return shown
+
+    def _shown(self, call: Call, content: Content) -> Content:
+        who, key = call.principal, (self._era, call.principal)
+        shown: Content | None = content.memo.get(key)
+        if shown is None:
+            shown = visible(content, Sees(partial(self._lists, who), partial(self._tells, who)))
+            if len(content.memo) < SHOWN:
+                content.memo[key] = shown
+        if self._rules and call.ref.segments and self._addresses.collects(call.ref) and is_empty(shown):
             raise absent(call)  # a collection of which the caller may see nothing is not there
         return shown
+
+    async def _collection(self, call: Call, call_next: Next) -> Entry:
+        entry: Entry = await settled(call_next(call))
+        self._shown(call, await settled(call_next(call._replace(op="read"))))
+        return entry
 
     def _may_collect(self, call: Call) -> bool:
         """No rule speaks of the collection as such: then whoever may list something in it may read what that is."""
@@ -258,6 +297,30 @@ class Policy:
     def _lists(self, principal: Principal, ref: Ref) -> bool:
         verb = _LIST_VERB.get(ref.scheme, "list")
         return self.decide(principal, verb, self.canonical(ref.bare)).allowed
+
+    def _tells(self, principal: Principal, pattern: str) -> bool:
+        """Whether somebody may know a pattern of a rule: he sees everything that it covers, or it is one by which he
+        himself may do something."""
+        if not self._rules:
+            return True
+        try:
+            glob = self._usual(Glob(pattern))
+        except OctavoError:
+            return False
+        if glob.exact and self._lists(principal, glob.literal):
+            return True
+        verbs = {"list", *_LIST_VERB.values()} if glob.scheme == "*" else {_LIST_VERB.get(glob.scheme, "list")}
+        of = self._addresses.canonical
+        if all(self._rulebook(principal, verb).allows_every(glob, of) for verb in VERBS if verb in verbs):
+            return True
+        return any(
+            rule.allow
+            and glob in rule.what
+            and rule.concerns(principal, verb)
+            and self.may_reach(principal, verb, glob)
+            for rule in self._rules
+            for verb in VERBS
+        )
 
     def canonical(self, ref: Ref) -> Ref:
         """The spelling on which decisions are made."""

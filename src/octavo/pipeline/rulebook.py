@@ -97,6 +97,13 @@ class Rulebook:
         everything = Ref(scheme)
         return any(pattern.glob.subtree and pattern.glob.matches(everything) for pattern in self._allows)
 
+    def allows_every(self, glob: Glob, canonical: Callable[[Ref], Ref]) -> bool:
+        """Whether nothing that `glob` covers is kept back. May be False although it is so."""
+        above = _known(glob.literal, canonical)
+        if any(_may_overlap(deny.glob, glob, above, canonical) for deny in self._denies):
+            return False
+        return any(allow.glob == glob or (allow.glob.subtree and allow.covers(above)) for allow in self._allows)
+
     def may_reach(self, glob: Glob, canonical: Callable[[Ref], Ref]) -> bool:
         """False only if no address that `glob` covers, in any of its spellings, is allowed.
 

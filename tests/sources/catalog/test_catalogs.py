@@ -249,6 +249,7 @@ async def test_an_own_namespace_is_declared_without_python(founded: Any) -> None
         ("{a}/../{b}.md", None, {}),
         ("{a}.md", "{b}", {}),
         ("{a}.md", None, {"type": "array"}),
+        ("{a}.md", None, {"properties": {"problems": {"type": "integer"}}}),
         ("{a}.md", None, {"properties": {"x": {"type": "no type"}}}),
         ("{a}.md", None, {"$ref": "https://example.com/schema"}),
         ("{a}.md", None, {"properties": {"x": {"type": "string", "pattern": "(?=x)"}}}),

@@ -30,7 +30,7 @@ class Live:
         return pattern.text == "tool://read"
 
     def permissions(self, agent: str) -> Sequence[Mapping[str, Any]]:
-        return [{"uri": "sop://brand/*", "may": ["read"], "effect": "allow"}]
+        return [{"what": "sop://brand/*", "may": ["read"], "effect": "allow"}]
 
 
 async def related(organisation: Any, uri: str) -> dict[str, list[str]]:
@@ -87,7 +87,7 @@ async def test_capabilities_are_computed_from_the_running_house(organisation: An
         ],
         "tools": [{"uri": "tool://read", "name": "read"}],
         "permissions": {
-            "live": [{"uri": "sop://brand/*", "may": ["read"], "effect": "allow"}],
+            "live": [{"what": "sop://brand/*", "may": ["read"], "effect": "allow"}],
             "declared": {"read": ["sop://brand/*"]},
         },
     }

@@ -16,6 +16,7 @@ from octavo.sources.catalog.names import plain, words
 from octavo.sources.catalog.problems import Problem
 
 MAX_METADATA: Final = 8 * 1024  # characters of an entry's metadata as JSON: a page holds a hundred of them
+PROBLEMS: Final = "problems"  # the key of the metadata that is ours and no author's
 SHOWN_PROBLEMS: Final = 5
 _PATHS: Final[dict[KeyPath, KeyPath]] = {}
 MIME: Final = {"markdown": "text/markdown", "yaml": "application/yaml"}
@@ -98,7 +99,9 @@ class Card:
         )
 
     def with_problems(self, more: tuple[Problem, ...]) -> Entry:
-        return self.entry if not more else replace(self.entry, metadata=_flagged(self.entry.metadata, more))
+        if not more:
+            return self.entry
+        return replace(self.entry, metadata=_flagged(self.entry.metadata, (*self.problems, *more)))
 
 
 class Cards:
@@ -219,5 +222,4 @@ def said_at(path: KeyPath, value: Any) -> list[tuple[KeyPath, str]]:
 def _flagged(metadata: Mapping[str, Any], problems: tuple[Problem, ...]) -> Mapping[str, Any]:
     if not problems:
         return metadata
-    said = [*metadata.get("problems", ()), *(f"line {one.line}: {one.message}" for one in problems)]
-    return {**metadata, "problems": said[:SHOWN_PROBLEMS]}
+    return {**metadata, PROBLEMS: [f"line {one.line}: {one.message}" for one in problems[:SHOWN_PROBLEMS]]}

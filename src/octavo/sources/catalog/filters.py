@@ -1,8 +1,12 @@
-"""Query parameters of a collection: which entries are wanted."""
+"""Query parameters of a collection: which entries are wanted.
+
+An entry is judged by what its own file says. What another entry is called besides would tell of that one, which the
+caller may not be allowed to see.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Final, TypeAlias
 
 from octavo.core.errors import InvalidParams
@@ -14,16 +18,14 @@ from octavo.sources.catalog.names import folded, plain
 MAX_VALUES: Final = 50
 
 Wanted: TypeAlias = Callable[[Card], bool]
-# What an id, a name or an address means: the addresses of entries of these kinds.
-Resolve: TypeAlias = Callable[[Sequence[str], str], list[Ref]]
 
 
-def wanted(of: Declaration, scope: Ref, resolve: Resolve) -> Wanted | None:
+def wanted(of: Declaration, scope: Ref) -> Wanted | None:
     """None when every entry is. A value is one of several with commas between them; all parameters must fit.
 
     Raises InvalidParams for a parameter that the collection does not know.
     """
-    tests = [_test(of, scope, key, value, resolve) for key, value in scope.params if key != "match"]
+    tests = [_test(of, scope, key, value) for key, value in scope.params if key != "match"]
     if any(key == "match" for key, _ in scope.params) and not of.matches:
         raise unknown(of, scope, "match")
     return (lambda card: all(test(card) for test in tests)) if tests else None
@@ -35,7 +37,7 @@ def unknown(of: Declaration, ref: Ref, key: str) -> InvalidParams:
     return InvalidParams(f"Unknown query parameter: {key!r} ({offer})", uri=str(ref))
 
 
-def _test(of: Declaration, scope: Ref, key: str, value: str, resolve: Resolve) -> Wanted:
+def _test(of: Declaration, scope: Ref, key: str, value: str) -> Wanted:
     field = of.filters.get(key)
     if field is None:
         raise unknown(of, scope, key)
@@ -47,12 +49,4 @@ def _test(of: Declaration, scope: Ref, key: str, value: str, resolve: Resolve) -
         plainly = {folded(one) for one in values}
         return lambda card: not plainly.isdisjoint(map(folded, card.words(field)))
     meant = {plain(one, kinds) for one in values}
-    refs = {ref for one in values for ref in resolve(kinds, one)}
-
-    def fits(card: Card) -> bool:
-        given = card.words(field)
-        return any(plain(one, kinds) in meant for one in given) or (
-            bool(refs) and any(ref in refs for one in given for ref in resolve(kinds, one))
-        )
-
-    return fits
+    return lambda card: any(plain(one, kinds) in meant for one in card.words(field))

@@ -168,21 +168,21 @@ class Pages:
         return [found[key] for key in sorted(found)]
 
     def faults(self, card: Card, *, openly: bool = False) -> Iterator[Problem]:
-        """What is wrong with a card only in the company of others. `openly` for whoever may see every file."""
+        """What is wrong with a card only in the company of others. `openly` for whoever may see every file: that there
+        is another one of the same id or name is told to nobody else."""
         of, page = self._of_scheme[card.ref.scheme]
         file = card.file
         said = "" if "id" in card.inferred else card.id
-        others = [ref for ref in page.find_id(said) if ref != card.ref] if said else []
+        others = [ref for ref in page.find_id(said) if ref != card.ref] if said and openly else []
         if others:
-            # Not which one in a listing: it is shown to callers who may not see the other.
-            which = self.card(others[0]).file if openly else "another file"
+            which = self.card(others[0]).file
             yield Problem(file, card.line(("id",)), f"its id is also that of {which}", card.ref)
         for key, kinds in of.links.items():
             if key in card.inferred or not any(kind in self._of_kind for kind in kinds):
                 continue  # the file does not say so, or there is nothing that could be referred to
             for path, text in card.said(key):
                 found = self.resolve(kinds, text)
-                if len(found) != 1:
+                if not found or (openly and len(found) > 1):
                     said = f"there is {'no' if not found else 'more than one'} such {' or '.join(kinds)}"
                     yield Problem(file, card.line(path), f"{shown(path)}: {said}", card.ref)
         for key in of.above:

@@ -8,6 +8,7 @@ from typing import Any, Final
 
 from octavo.core.errors import InvalidParams, OctavoError
 from octavo.core.skill import MANIFEST
+from octavo.sources.catalog.card import PROBLEMS
 from octavo.sources.catalog.declaration import Declaration, Shape
 from octavo.sources.catalog.model import compile_model
 
@@ -196,6 +197,8 @@ def own(scheme: str, path: str, files: str, schema: Mapping[str, Any], address: 
     properties = schema.get("properties", {})
     if schema.get("type", "object") != "object" or not isinstance(properties, Mapping):
         raise InvalidParams("The schema must be one of an object: it describes the keys of the front matter")
+    if PROBLEMS in properties:
+        raise InvalidParams(f"The schema must not have the key {PROBLEMS!r}: what is wrong with a file is told there")
     shape = Shape(files, address, kind=scheme)
     simple = {key: key for key, one in properties.items() if _is_simple(one)}
     filters = {**simple, **{name: name for name in shape.file.names if name not in ("name", "path")}}

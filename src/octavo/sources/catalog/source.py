@@ -113,23 +113,24 @@ class CatalogSource:
             found = await self._versions.find(ref, version)
             return views.at(found.entry, ref) if isinstance(found, Card) else await self._versions.entry(found, ref)
         if ref.params:
-            return (await self.read(ref, max_bytes=1 << 62)).entry
+            return views.known_before(await self.read(ref, max_bytes=1 << 62))
         try:
             return (await self._index.card(ref)).entry
         except NotFound:
-            return (await self._collection(ref)).entry
+            return views.known_before(await self._collection(ref))
 
     async def read(self, ref: Ref, *, max_bytes: int) -> Content:
         """The whole file with its front matter. `?view=parsed` is the front matter as JSON, `?view=relations` what an
         entry refers to and what refers to it, `?version=1.1.0` an older file, `?range=0-65535` a part. A collection is
-        read as a list of its entries, with the filters of `list`."""
+        read as a list of its entries, with the filters of `list`. What is composed is given whole: how large it is
+        shows when that is left out of it which the caller may not see."""
         if self.whole(ref) is not None:
             return await self._bundles.read(ref, max_bytes)
         if not ref.params:
             try:
                 return await self._file(ref, max_bytes)
             except NotFound:
-                return _within(await self._collection(ref), ref, max_bytes)
+                return await self._collection(ref)
         view, version, part = ref.param("view"), ref.param("version"), ref.param("range")
         if part is not None and len(ref.params) == 1:
             card = await self._index.card(ref.bare)
@@ -144,7 +145,7 @@ class CatalogSource:
         if view is not None and len(ref.params) == 1:
             return _within(await self._view(ref, view), ref, max_bytes)
         await self._refuse_filters_of_an_entry(ref)
-        return _within(await self._collection(ref), ref, max_bytes)
+        return await self._collection(ref)
 
     def watch(self, scope: Ref) -> AsyncIterator[Change]:
         return self._follower.watch(scope)
@@ -177,10 +178,10 @@ class CatalogSource:
 
     def stamp(self, ref: Ref, op: str, moment: int = 0) -> object | None:
         """Of a listing and of what is made of several entries: everything that it could depend on."""
-        if op == "list" or (ref.params and ref.params[0] not in (("view", "parsed"), ("view", "capabilities"))):
-            return self._handbook.stamp(moment)
-        if ref.param("view") == "capabilities":
+        if ref.param("view") == "capabilities" and op != "list":
             return None  # rules and tools change without a file
+        if op == "list" or self.collects(ref) or (ref.params and ref.params[0] != ("view", "parsed")):
+            return self._handbook.stamp(moment)
         if self.whole(ref) is not None:
             return self.epoch(moment)  # it depends on its file, on the definition, and on which of the two is there
         places = [place for _, place in self._index.places(ref.bare)]
@@ -262,9 +263,9 @@ class CatalogSource:
         request = scope.param("match")
         if request is not None:
             live, agent = self._handbook.live, scope.param("agent")
-            found = self._matched(scope, request, pages)[: views.MAX_LISTED]
+            found = self._matched(scope, request, pages)[: views.MAX_COMPOSED]
             return views.content(scope, None, views.matched(request, found, live, agent), composed=True)
-        cards = islice(self._wanted(scope, pages, None), views.MAX_LISTED)
+        cards = islice(self._wanted(scope, pages, None), views.MAX_COMPOSED)
         entries = [card.with_problems(tuple(pages.faults(card))) for card in cards]
         return views.collection(scope, entries)
 
@@ -289,7 +290,7 @@ class CatalogSource:
         return self._wanted(scope, pages, after) if scope.params else pages.of(self.scheme).listed(scope, after)
 
     def _wanted(self, scope: Ref, pages: Pages, after: Segments | None) -> Iterator[Card]:
-        test = wanted(self.declaration, scope, pages.resolve)
+        test = wanted(self.declaration, scope)
         cards = pages.of(self.scheme).under(scope, after)
         return cards if test is None else filter(test, cards)
 
@@ -316,8 +317,8 @@ def _ranked(found: Sequence[Match], cursor: str | None, limit: int) -> Page[Entr
 
 
 def _within(content: Content, ref: Ref, max_bytes: int) -> Content:
-    if content.size > max_bytes:
-        message = f"{ref} has {content.size} bytes, the limit is {max_bytes}: list it page by page"
+    if content.size > max_bytes and not content.composed:
+        message = f"{ref} has {content.size} bytes, the limit is {max_bytes}: read the file in parts"
         raise TooLarge(message, uri=str(ref), size=content.size, limit=max_bytes)
     return content
 

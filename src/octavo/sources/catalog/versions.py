@@ -1,8 +1,9 @@
 """`?version=1.1.0`: a file that is named so, the current one, or what the store remembers of it.
 
 An old version is decided by the rules of its address. If the file stood elsewhere then, that address counts as well:
-the entry's `target` says so. Where it stood outside the catalog, nothing is told of it. An entry that is gone has no
-versions either.
+the entry's `target` says so, and whoever may not read it there must not learn that there was one: a version that is
+unknown is refused in words that do not depend on it. Where it stood outside the catalog, nothing is told of it. An
+entry that is gone has no versions, and a link has none either: the rules of what it leads to decide who may know them.
 """
 
 from __future__ import annotations
@@ -46,21 +47,23 @@ class Versions:
         """The card of a file as it is now, or what is remembered of one. Raises NotFound where there is no entry,
         InvalidParams where it has no such version."""
         current = await self._index.card(ref.bare)
+        if current.entry.target is not None:
+            raise _unknown(ref, [])
         known = current.words("version")
         if version:
             try:
                 return await self._index.card(ref, version)
             except (NotFound, InvalidParams):  # InvalidParams: a version that can stand in no name
                 pass
-        if known == [version]:
-            return current
+            if known == [version]:
+                return current
         for then in await self._past(current, ref):
             said = await self._version(then, ref)
-            if said == version:
+            if version and said == version:
                 return then
             if said and then.target is None and said not in known:
                 known.append(said)
-        raise _unknown(ref, version, [*known, *await self._named(current, ref)])
+        raise _unknown(ref, [*known, *await self._named(current, ref)])
 
     async def entry(self, then: Then, ref: Ref) -> Entry:
         head, known = await self._head(then, ref), replace(then.known, target=then.target)
@@ -109,8 +112,8 @@ class Versions:
         return await self._store.head_at(then.known.ref, ref, then.shape, then.known.size)
 
 
-def _unknown(ref: Ref, version: str, known: list[str]) -> InvalidParams:
+def _unknown(ref: Ref, known: list[str]) -> InvalidParams:
     shown = [one for one in known if _PRINTABLE.match(one)]
     told = f"it has {', '.join(shown[:_SHOWN])}" if shown else "it tells none"
     more = " and others" if len(shown) > _SHOWN else ""
-    return InvalidParams(f"{ref.bare} has no version {version[:40]!r}; {told}{more}", uri=str(ref))
+    return InvalidParams(f"{ref.bare} has no such version; {told}{more}", uri=str(ref))

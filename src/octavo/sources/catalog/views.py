@@ -1,8 +1,10 @@
 """Answers that are made of several entries: collections, matches, relations, capabilities. JSON for whoever reads.
 
 Every resource that such an answer tells of stands in it as an object with a `uri`. That is a promise to the policy: it
-leaves out each object whose resource the caller may not see, so nothing here may be counted or summed up. An entry that
-is a link is not told of: one `uri` cannot say that two addresses must be allowed. Lists tell of it.
+leaves out each object whose resource the caller may not see, so nothing here may be counted or summed up, and it cuts
+lists to `at_most` only then. A pattern of a rule stands in an object with `what`, and is left out where it would tell
+too much. An entry that is a link is not told of: one `uri` cannot say that two addresses must be allowed. Lists tell of
+it.
 """
 
 from __future__ import annotations
@@ -20,6 +22,7 @@ from octavo.sources.catalog.handbook import PLURALS, Live, Pages
 from octavo.sources.catalog.match import Match
 
 MAX_LISTED: Final = 1000  # entries of a collection that is read as a whole; a list has pages
+MAX_COMPOSED: Final = 10_000  # entries among which those are that a caller may see
 
 
 def content(ref: Ref, of: Entry | None, data: Any, *, composed: bool, mime_type: str = "application/json") -> Content:
@@ -42,6 +45,11 @@ def collection(ref: Ref, entries: Iterable[Entry]) -> Content:
     return content(ref, None, _listed(ref, entries), composed=True, mime_type=DIRECTORY)
 
 
+def known_before(content: Content) -> Entry:
+    """What is known of it before it is read: size and version of what is composed depend on who reads it."""
+    return replace(content.entry, version="", size=None) if content.composed else content.entry
+
+
 def at(entry: Entry, ref: Ref) -> Entry:
     """The same under the address that was asked for."""
     return replace(entry, ref=ref)
@@ -61,7 +69,11 @@ def _listed(ref: Ref, entries: Iterable[Entry]) -> dict[str, Any]:
 
 
 def matched(request: str, found: Iterable[Match], live: Live | None, agent: str | None) -> dict[str, Any]:
-    return {"match": request, "matches": [_match(one, live, agent) for one in found if one.card.entry.target is None]}
+    return {
+        "match": request,
+        "at_most": MAX_LISTED,
+        "matches": [_match(one, live, agent) for one in found if one.card.entry.target is None],
+    }
 
 
 def relations(card: Card, pages: Pages) -> dict[str, Any]:

@@ -66,10 +66,9 @@ def _flat(metadata: Mapping[str, Any]) -> dict[str, Any]:
 
 def _remark(entry: Entry) -> str:
     """What its source found: how well it fits, or what is wrong with it."""
-    metadata = entry.metadata
-    if "score" in metadata:
-        return f"[{metadata['score']}: {'; '.join(map(str, metadata.get('reasons', ())))}]"
-    problems = metadata.get("problems")
+    score, reasons, problems = map(entry.metadata.get, ("score", "reasons", "problems"))
+    if isinstance(score, float) and isinstance(reasons, list):  # an author may have keys of these names as well
+        return f"[{score}: {'; '.join(map(str, reasons))}]"
     return f"[problem: {problems[0]}]" if isinstance(problems, list) and problems else ""
 
 
