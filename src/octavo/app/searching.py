@@ -76,12 +76,14 @@ class Searching:
         cursor: str | None = None,
         limit: int = 10,
     ) -> Findings:
+        time = asyncio.get_running_loop().time
+        until = time() + PATIENCE  # for both: whoever asks waits once
         ready = await self._ready(PATIENCE)
         if ready is None:
             return Findings((), building=True)
         room, kept = ready
         upkeep = kept.upkeep
-        await _patiently(upkeep.compared(), PATIENCE)
+        await _patiently(upkeep.compared(), max(0.0, until - time()))
         await _patiently(upkeep.caught_up(), MOMENT)
         found = await room.text.find(query, allowed=allowed, viewer=viewer, cursor=cursor, limit=limit)
         there = await asyncio.gather(*map(kept.documents.as_it_is, found.items))
