@@ -27,6 +27,7 @@ OWNERS: dict[str, tuple[str, ...]] = {
     "opens connections": ("sources/_shared/http", "cli", "pipeline/tokens/fetch.py"),
     "tells the time": ("core/clock.py",),
     "runs text as code": (),
+    "declares dataclasses": (),
 }
 
 # A blind `except` swallows our own mistakes too. Each that does not raise again says here why it may.
@@ -86,6 +87,7 @@ def _of_import(node: ast.AST) -> str | None:
         ("sees the environment", ENVIRONMENT),
         ("tells the time", TIME),
         ("runs text as code", {"pickle", "marshal", "shelve"}),
+        ("declares dataclasses", {"dataclasses"}),
     ):
         if known.intersection(names):
             return what
@@ -236,6 +238,7 @@ def test_tests_wait_for_events_and_do_not_sleep() -> None:
         ("datetime.now(UTC)", "tells the time"),
         ("yaml.load(x)", "runs text as code"),
         ("import pickle", "runs text as code"),
+        ("from dataclasses import replace", "declares dataclasses"),
     ],
 )
 def test_the_rules_bite(code: str, what: str) -> None:

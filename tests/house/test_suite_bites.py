@@ -6,11 +6,12 @@ import subprocess
 import sys
 import unicodedata
 from collections.abc import AsyncIterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from octavo.core.errors import Conflict, InvalidParams, NotFound, TooLarge
 from octavo.core.model import Change, Content, Entry, Page, Past, Template, Undone

@@ -6,12 +6,12 @@ import asyncio
 import gc
 import logging
 from collections.abc import Awaitable, Callable
-from dataclasses import replace
 from typing import Any
 
 import anyio
 import anyio.lowlevel
 import pytest
+from msgspec.structs import replace
 
 from octavo.core.clock import FrozenClock
 from octavo.core.errors import InternalError, NotFound, OctavoError, RateLimited, SourceUnavailable, Timeout, TooLarge

@@ -6,10 +6,10 @@ import asyncio
 import logging
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from dataclasses import replace
 
 import anyio
 import pytest
+from msgspec.structs import replace
 
 from octavo.core.errors import NotFound, OctavoError, SourceUnavailable, TooLarge
 from octavo.core.model import Change, ChangeKind, Entry

@@ -79,7 +79,7 @@ async def test_without_a_known_key_nobody_gets_in(folder: Path, authorization: s
 
 async def test_an_agent_that_is_gone_after_a_reload_is_not_let_in(folder: Path) -> None:
     """Neither by its key nor, with `--no-auth --as`, as everybody: a refusal, never a crash."""
-    from dataclasses import replace
+    from msgspec.structs import replace
 
     loaded = configuration(folder)
     agents = {name: agent for name, agent in loaded.config.agents.items() if name != "brand"}

@@ -245,7 +245,7 @@ async def test_events_of_another_principal_cannot_be_resumed(folder: Path) -> No
 
 async def test_a_peer_of_a_socket_is_who_the_kernel_says(folder: Path) -> None:
     """Without a key; and what was remembered for one user does not serve another."""
-    from dataclasses import replace
+    from msgspec.structs import replace
 
     from octavo.config.http import Peer
 

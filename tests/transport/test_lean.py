@@ -95,27 +95,25 @@ assert Later.model_validate({"n": "1"}).n == 1 and Later.__pydantic_complete__
 """)
 
 
-def test_a_package_can_be_done_without_for_a_while_unless_it_is_there_already() -> None:
+def test_a_server_on_stdio_loads_neither_a_web_server_nor_what_seals_state() -> None:
     run("""
-from octavo.transport.mcp.lean import without
-with without("uvicorn"):
-    try:
-        import uvicorn
-    except ImportError:
-        pass
-    else:
-        raise AssertionError
-import uvicorn
-with without("uvicorn"):
-    import uvicorn as again
-assert again is uvicorn
+import octavo.transport.mcp.serve_stdio
+assert not executed("mcp.server.auth.routes") and not executed("mcp.server.streamable_http_manager")
+assert not {"cryptography", "starlette.requests", "sse_starlette", "uvicorn"} & {*sys.modules}
 """)
 
 
-def test_a_server_on_stdio_loads_neither_an_authorization_server_nor_what_seals_state() -> None:
+def test_a_server_over_HTTP_can_be_made_after_one_on_stdio() -> None:
     run("""
 import octavo.transport.mcp.serve_stdio
-assert not executed("mcp.server.auth.routes") and "cryptography" not in sys.modules
+from octavo.transport.mcp.serve_http import DEFAULT_MAX_SESSIONS, DEFAULT_SESSION_IDLE_TIMEOUT
+from mcp.server.lowlevel.server import Server
+from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
+from starlette.applications import Starlette
+timeout, sessions = DEFAULT_SESSION_IDLE_TIMEOUT, DEFAULT_MAX_SESSIONS
+sdk = Server("both")
+app = sdk.streamable_http_app(session_idle_timeout=timeout, max_sessions=sessions, max_request_body_size=1)
+assert isinstance(sdk.session_manager, StreamableHTTPSessionManager) and isinstance(app, Starlette)
 """)
 
 

@@ -236,7 +236,7 @@ async def test_whoever_is_removed_from_the_configuration_hears_nothing_more(fold
         await client.subscribe("mem://*", lists=True)
         loaded = configuration(folder)
         agents = {name: agent for name, agent in loaded.config.agents.items() if name != "brand"}
-        from dataclasses import replace
+        from msgspec.structs import replace
 
         await octavo.reload(replace(loaded, config=loaded.config.model_copy(update={"agents": agents})))
         await client.pipe.settle()

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 from octavo.app.octavo import Octavo
 from octavo.config.load import Loaded
@@ -15,8 +16,7 @@ from octavo.sources.file.addresses import FileRoot
 from octavo.sources.file.names import CREDENTIALS
 
 
-@dataclass(frozen=True, slots=True)
-class Created:
+class Created(Struct, frozen=True):
     ref: Ref
     path: Path
 

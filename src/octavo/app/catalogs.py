@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from octavo.config.model import CatalogOptions, Config, DocOptions, OverStore
 from octavo.core.errors import OctavoError
@@ -22,8 +24,7 @@ if TYPE_CHECKING:
     from octavo.sources.catalog.handbook import Pages
 
 
-@dataclass(frozen=True, slots=True)
-class Catalogs:
+class Catalogs(Struct, frozen=True):
     """By the name of their source, and the handbook that all of them are."""
 
     by_name: Mapping[str, CatalogSource]
@@ -62,8 +63,7 @@ def _declared(options: Any) -> Declaration:
     return replace(usual, scheme=options.scheme, path=options.path)
 
 
-@dataclass(frozen=True, slots=True)
-class LiveAgents:
+class LiveAgents(Struct, frozen=True):
     """Agents as the policy and the registry of tools know them now."""
 
     rulebook: Sequence[Rule]

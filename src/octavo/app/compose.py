@@ -5,8 +5,9 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterable, Sequence
 from contextlib import AsyncExitStack
-from dataclasses import dataclass
 from typing import Any, cast
+
+from msgspec import Struct
 
 from octavo.app.built_in import aliases, built_in_tools, composed_tools, general_tools, unlisted_tools
 from octavo.app.catalogs import Catalogs, LiveAgents
@@ -44,8 +45,7 @@ from octavo.tools.schema import compile_schema
 logger = logging.getLogger(__name__)
 
 
-@dataclass(frozen=True)
-class Works:
+class Works(Struct, frozen=True):
     """One configuration, composed and open."""
 
     config: Config

@@ -7,10 +7,11 @@ import platform
 import stat
 import sys
 from collections.abc import Iterator
-from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Literal
+
+from msgspec import Struct
 
 from octavo.app import landlock, wall
 from octavo.config.load import Loaded, state_directory
@@ -27,8 +28,7 @@ BEGINNING = 1_735_689_600  # of 2025: no clock that is right shows less
 State = Literal["ok", "less", "problem"]
 
 
-@dataclass(frozen=True, slots=True)
-class Finding:
+class Finding(Struct, frozen=True):
     about: str
     state: State
     found: str

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast
 from urllib.parse import unquote
+
+from msgspec import Struct
 
 from octavo.config.load import Loaded, prompt_directories
 from octavo.config.model import FileOptions, Root
@@ -24,8 +25,7 @@ KEYS = ("allowedDirectories", "allowedExtensions", "promptDirectory")
 MAX_ENTRIES = 100
 
 
-@dataclass(frozen=True, slots=True)
-class Narrowing:
+class Narrowing(Struct, frozen=True):
     """None: not narrowed. Folders are real paths, and may since have left the ceiling: then they show nothing."""
 
     folders: tuple[Path, ...] | None = None

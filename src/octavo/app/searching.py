@@ -11,9 +11,10 @@ import itertools
 import logging
 from collections.abc import Awaitable, Callable, Coroutine, Hashable
 from contextlib import suppress
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+from msgspec.structs import replace
 
 from octavo.core.findings import Findings
 from octavo.core.ports import Watches

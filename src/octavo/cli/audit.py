@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
+from msgspec import to_builtins
 
 from octavo.cli._shared import FAILED, config_option, json_option, loaded, print_json, say
 
@@ -50,7 +50,7 @@ def verify(
 
     place, report = _run.verified(loaded(config_file, directory), checkpoints)
     if as_json:
-        print_json({"ok": report.ok, "records": report.records, **asdict(report)})
+        print_json({"ok": report.ok, "records": report.records, **to_builtins(report)})
     else:
         for chain in report.chains:
             if chain.broken is None:

@@ -5,11 +5,11 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
+from msgspec import to_builtins
 
 from octavo.cli._shared import FAILED, config_option, json_option, print_json, say
 from octavo.config.problems import ConfigError, Problem
@@ -49,8 +49,8 @@ def check(ctx: click.Context, config_file: Path | None, as_json: bool) -> None:
         print_json(
             {
                 "ok": not problems,
-                "problems": [asdict(problem) for problem in problems],
-                "warnings": [asdict(warning) for warning in warnings],
+                "problems": [to_builtins(problem) for problem in problems],
+                "warnings": [to_builtins(warning) for warning in warnings],
                 **(_facts(found) if found else {}),
             }
         )

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
 from pathlib import Path
 
 import click
+from msgspec import to_builtins
 
 from octavo.cli._shared import FAILED, config_option, json_option, loaded, print_json
 
@@ -28,7 +28,7 @@ def doctor(ctx: click.Context, directory: Path | None, config_file: Path | None,
     findings = _run.examined(loaded(config_file, directory, write=write))
     sound = all(finding.state != "problem" for finding in findings)
     if as_json:
-        print_json({"ok": sound, "findings": [asdict(finding) for finding in findings]})
+        print_json({"ok": sound, "findings": [to_builtins(finding) for finding in findings]})
     else:
         for finding in findings:
             advice = f"\n{' ' * 9}{finding.advice}" if finding.advice else ""

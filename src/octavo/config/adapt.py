@@ -9,12 +9,12 @@ from __future__ import annotations
 import io
 import json
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
 from itertools import pairwise
 from pathlib import Path, PurePosixPath
 from typing import Any, cast
 from urllib.parse import quote
 
+from msgspec import Struct, field
 from ruamel.yaml import YAML
 
 from octavo.config.problems import ConfigError, Problem
@@ -28,8 +28,7 @@ KEY_PATTERN = "mcp:resource:{namespace}:{path}"
 BUILT_IN = "is built in, so there is nothing to configure"
 
 
-@dataclass
-class Adapted:
+class Adapted(Struct):
     """What becomes of a foreign configuration. `left` says what was not carried, and why."""
 
     roots: list[str] = field(default_factory=list[str])

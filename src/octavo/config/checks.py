@@ -8,11 +8,12 @@ from __future__ import annotations
 import os
 import stat
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 from types import MappingProxyType
 from typing import NamedTuple
+
+from msgspec import Struct
 
 from octavo.config.model import (
     CatalogKinds,
@@ -49,8 +50,7 @@ class Kept(NamedTuple):
 WHOLE = Kept()
 
 
-@dataclass(frozen=True, slots=True)
-class Site:
+class Site(Struct, frozen=True):
     """A configuration, and where its state goes."""
 
     config: Config

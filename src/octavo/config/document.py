@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
+
+from msgspec import Struct
 
 from octavo.config.problems import KeyPath, Place
 
 
-@dataclass(frozen=True, slots=True)
-class Fault:
+class Fault(Struct, frozen=True):
     """Something wrong with the text itself. Never repeats a value of it."""
 
     path: KeyPath
@@ -18,8 +18,7 @@ class Fault:
     message: str
 
 
-@dataclass(frozen=True, slots=True)
-class Document:
+class Document(Struct, frozen=True):
     """What stands in a file, and where. With `faults` the data is what could be read beside them."""
 
     data: Mapping[str, Any]

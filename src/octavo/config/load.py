@@ -5,10 +5,11 @@ from __future__ import annotations
 import hashlib
 import os
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, cast, get_args
 
+from msgspec import Struct, field
+from msgspec.structs import replace
 from pydantic import ValidationError
 
 from octavo.config.checks import WHOLE, Kept, Site, check
@@ -25,8 +26,7 @@ NAMES = ("octavo.yaml", "octavo.yml", "octavo.toml")
 FREE_FORM = frozenset({"metadata", "annotations", "parameters", "schema"})  # whose values are the operator's own
 
 
-@dataclass(frozen=True)
-class Loaded:
+class Loaded(Struct, frozen=True):
     """A configuration that holds together, and where it came from."""
 
     config: Config
@@ -35,7 +35,7 @@ class Loaded:
     warnings: tuple[Problem, ...] = ()
     state_home: Path = Path(".")  # below which state goes without a configuration
     secret_files: tuple[Path, ...] = ()
-    places: Mapping[KeyPath, Place] = field(default_factory=dict[KeyPath, Place], repr=False)
+    places: Mapping[KeyPath, Place] = field(default_factory=dict[KeyPath, Place])
 
     def line(self, *path: str | int) -> int | None:
         """The line of a key, such as `line("policy", 2)`; None without a file."""

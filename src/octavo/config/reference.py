@@ -8,10 +8,10 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated
 
+from msgspec import Struct, field
 from pydantic import BeforeValidator, Field, PlainValidator, SecretStr, ValidationInfo
 
 MAX_SECRET_BYTES = 64 * 1024
@@ -19,8 +19,7 @@ _VARIABLE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}\Z")
 _HOW = "a secret is only referred to: write ${NAME} for an environment variable or file:PATH for a file"
 
 
-@dataclass(frozen=True, slots=True)
-class Context:
+class Context(Struct, frozen=True):
     """Where relative paths begin, and which variables there are. Collects the files in which secrets were found."""
 
     base: Path

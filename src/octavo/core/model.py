@@ -9,9 +9,12 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from operator import attrgetter
 from types import MappingProxyType
 from typing import Any, Generic, Literal, NamedTuple, TypeVar
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from octavo.core.errors import OctavoError
 from octavo.core.ref import Ref
@@ -46,10 +49,6 @@ CHANGING: frozenset[Op] = frozenset(("write", "edit", "delete", "move", "copy", 
 NOTHING: Mapping[str, Any] = MappingProxyType({})
 
 
-def _nothing() -> Mapping[str, Any]:
-    return NOTHING
-
-
 # Requests that were read in one go carry one number: a look at the world since then is fresh enough for each.
 moments = itertools.count(1)
 
@@ -76,8 +75,17 @@ class Trail:
     size: int = 0  # bytes of content that were given out
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Entry:
+class Memo(dict[Any, Any]):
+    """What an encoder keeps with a value. No part of the value: any two are equal."""
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Memo)
+
+    def __repr__(self) -> str:
+        return "Memo()"
+
+
+class Entry(Struct, frozen=True, kw_only=True, eq=False):
     """What is known of a resource without its content."""
 
     ref: Ref
@@ -86,16 +94,22 @@ class Entry:
     version: str = ""  # opaque; changes whenever the content does
     size: int | None = None
     modified: float | None = None  # seconds since 1970
-    etag: str = field(default="", compare=False)  # keyed digest of the content, where it is known without a read
+    etag: str = ""  # keyed digest of the content, where it is known without a read
     title: str | None = None
     description: str | None = None
-    annotations: Mapping[str, Any] = field(default_factory=_nothing)
-    metadata: Mapping[str, Any] = field(default_factory=_nothing)
+    annotations: Mapping[str, Any] = NOTHING
+    metadata: Mapping[str, Any] = NOTHING
     target: Ref | None = None  # where a link or an alias really led; the policy looks at it too
 
+    def __eq__(self, other: object) -> bool:
+        """Whether the same is known, but for the digest: of two looks at one file only one may have computed it."""
+        return _known(self) == _known(other) if isinstance(other, Entry) else NotImplemented
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Content:
+
+_known = attrgetter(*(name for name in Entry.__struct_fields__ if name != "etag"))
+
+
+class Content(Struct, frozen=True, kw_only=True):
     entry: Entry
     body: str | bytes
     etag: str = ""  # keyed digest of the raw content
@@ -103,7 +117,7 @@ class Content:
     # The body is JSON that tells of other resources, each an object with a `uri`: the policy leaves out those that
     # the caller may not see. What is left is what limits of size are for.
     composed: bool = False
-    memo: dict[Any, Any] = field(default_factory=dict[Any, Any], compare=False, repr=False)
+    memo: Memo = field(default_factory=Memo)
 
     @property
     def size(self) -> int:
@@ -115,16 +129,14 @@ class Content:
         return size
 
 
-@dataclass(frozen=True, slots=True)
-class Edited:
+class Edited(Struct, frozen=True):
     """What became of an edit: the resource as it is now, and a report for who asked, such as a diff."""
 
     entry: Entry
     report: str
 
 
-@dataclass(frozen=True, slots=True)
-class Past:
+class Past(Struct, frozen=True):
     """One thing that a principal changed, as far as it is remembered."""
 
     op: str
@@ -135,8 +147,7 @@ class Past:
     id: str = ""  # by which an undo can name it
 
 
-@dataclass(frozen=True, slots=True)
-class Undone:
+class Undone(Struct, frozen=True):
     """One change that was taken back, and in which way."""
 
     op: str
@@ -144,19 +155,19 @@ class Undone:
     effect: str
 
 
-@dataclass(frozen=True, slots=True)
-class Page(Generic[T]):
+class Page(Struct, Generic[T], frozen=True):
+    """A part of a longer answer."""
+
     items: tuple[T, ...]
     cursor: str | None = None  # opaque to everyone but whoever made it; None on the last page
     unavailable: tuple[str, ...] = ()  # names of sources that could not be asked
-    memo: dict[Any, Any] = field(default_factory=dict[Any, Any], compare=False, repr=False)
+    memo: Memo = field(default_factory=Memo)
 
 
 ChangeKind = Literal["created", "updated", "deleted", "renamed"]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Change:
+class Change(Struct, frozen=True, kw_only=True):
     """Something happened to a resource. `old` and `new` are what is known of it before and after."""
 
     kind: ChangeKind
@@ -186,8 +197,7 @@ class Change:
         return {k: [before.get(k), after.get(k)] for k in keys if before.get(k) != after.get(k)}
 
 
-@dataclass(frozen=True, slots=True)
-class News:
+class News(Struct, frozen=True):
     """What the change feed tells since a number, oldest first."""
 
     changes: tuple[Change, ...]
@@ -205,15 +215,14 @@ def _facts(entry: Entry | None) -> dict[str, Any]:
     return {**known, **entry.metadata}
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Template:
+class Template(Struct, frozen=True, kw_only=True):
     """A family of addresses: `file:///logs/{date}.log`."""
 
     uri_template: str
     name: str
     description: str | None = None
     mime_type: str | None = None
-    parameters: Mapping[str, Any] = field(default_factory=_nothing)  # JSON Schema of the variables
+    parameters: Mapping[str, Any] = NOTHING  # JSON Schema of the variables
 
 
 class Suggestion(NamedTuple):

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Literal
+
+from msgspec import Struct
 
 from octavo.core.errors import InvalidParams
 from octavo.core.ref import Ref
@@ -12,8 +13,7 @@ MAX_QUERY_CHARACTERS = 1024
 MAX_FILTERS = 50
 
 
-@dataclass(frozen=True, slots=True)
-class NameQuery:
+class NameQuery(Struct, frozen=True):
     """With a `*` a pattern as in `core.glob`, otherwise a part of the path in any case. Unicode forms do not matter.
 
     A pattern without a slash is one of the last name, at any depth: `*.md` finds what `**/*.md` finds. One that
@@ -27,8 +27,7 @@ class NameQuery:
         _refuse_odd(self.text)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ContentQuery:
+class ContentQuery(Struct, frozen=True, kw_only=True):
     """A text that stands on one line.
 
     `case="smart"` tells letters apart when the query has a capital one. `word` wants no letter, digit or
@@ -54,8 +53,7 @@ class ContentQuery:
 Query = NameQuery | ContentQuery
 
 
-@dataclass(frozen=True, slots=True)
-class TextQuery:
+class TextQuery(Struct, frozen=True):
     """Words, and phrases in quotes, that a ranked search over all sources looks for.
 
     `within` are the places to look in, any of them; a scheme alone is a place too. `where` are metadata keys with

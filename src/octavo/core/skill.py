@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any, Final
+
+from msgspec import Struct
 
 from octavo.core.ref import Ref
 
@@ -17,15 +18,13 @@ DIRECTORY: Final = "inode/directory"  # the media type of what has entries in it
 _NAME: Final = re.compile(r"(?!.*--)[a-z0-9](?:[a-z0-9-]{0,62}[a-z0-9])?\Z")
 
 
-@dataclass(frozen=True, slots=True)
-class SkillFile:
+class SkillFile(Struct, frozen=True):
     ref: Ref
     digest: str  # of what a read gives: `sha256:` and 64 hexadecimal digits
     size: int  # in bytes
 
 
-@dataclass(frozen=True, slots=True)
-class Skill:
+class Skill(Struct, frozen=True):
     ref: Ref  # of its SKILL.md
     front_matter: Mapping[str, Any]
     files: tuple[SkillFile, ...]  # all of them, the SKILL.md first

@@ -3,38 +3,34 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Literal, Protocol, TypeAlias
+
+from msgspec import Struct
 
 from octavo.core.model import Call, Content, Entry, News
 
 
-@dataclass(frozen=True, slots=True)
-class Text:
+class Text(Struct, frozen=True):
     text: str
     meta: Mapping[str, Any] | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Image:
+class Image(Struct, frozen=True):
     data: bytes
     mime_type: str
 
 
-@dataclass(frozen=True, slots=True)
-class Audio:
+class Audio(Struct, frozen=True):
     data: bytes
     mime_type: str
 
 
-@dataclass(frozen=True, slots=True)
-class Embedded:
+class Embedded(Struct, frozen=True):
     content: Content
     uri: str  # as the caller spelled it
 
 
-@dataclass(frozen=True, slots=True)
-class Link:
+class Link(Struct, frozen=True):
     entry: Entry
     uri: str
 
@@ -42,8 +38,7 @@ class Link:
 Block: TypeAlias = Text | Image | Audio | Embedded | Link
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Hints:
+class Hints(Struct, frozen=True, kw_only=True):
     """All four are always written: a missing hint is read as the worst case by some clients."""
 
     read_only: bool
@@ -52,8 +47,7 @@ class Hints:
     open_world: bool
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ToolInfo:
+class ToolInfo(Struct, frozen=True, kw_only=True):
     name: str
     description: str
     input_schema: Mapping[str, Any]
@@ -65,22 +59,19 @@ class ToolInfo:
     lane_safe: bool = False  # read-only, and never asks, waits for approval or reports progress
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ToolResult:
+class ToolResult(Struct, frozen=True, kw_only=True):
     content: tuple[Block, ...]
     structured: Mapping[str, Any] | None = None
     is_error: bool = False
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PromptArgument:
+class PromptArgument(Struct, frozen=True, kw_only=True):
     name: str
     description: str | None = None
     required: bool = False
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PromptInfo:
+class PromptInfo(Struct, frozen=True, kw_only=True):
     name: str
     description: str
     title: str | None = None
@@ -89,14 +80,12 @@ class PromptInfo:
     lane_safe: bool = False  # never asks the client anything while it renders
 
 
-@dataclass(frozen=True, slots=True)
-class PromptMessage:
+class PromptMessage(Struct, frozen=True):
     role: Literal["system", "user", "assistant"]
     content: Block
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PromptResult:
+class PromptResult(Struct, frozen=True, kw_only=True):
     messages: tuple[PromptMessage, ...]
     description: str | None = None
 

@@ -6,9 +6,10 @@ import hashlib
 import json
 import operator
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from itertools import islice
 from typing import Any, NamedTuple
+
+from msgspec.structs import replace
 
 from octavo.core.errors import InternalError, OctavoError
 from octavo.core.model import Content

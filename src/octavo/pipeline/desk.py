@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import replace
 from types import MappingProxyType
+
+from msgspec.structs import replace
 
 from octavo.core.errors import Forbidden, InvalidParams, OctavoError
 from octavo.core.findings import Findings
-from octavo.core.model import CHANGING, EVERYTHING, FEED, Call, Content, Entry, Op, Page, Template
+from octavo.core.model import CHANGING, EVERYTHING, FEED, Call, Content, Entry, Memo, Op, Page, Template
 from octavo.core.ports import (
     Arms,
     Arranges,
@@ -243,7 +244,7 @@ class Desk:
 
     def _described_content(self, content: Content) -> Content:
         entry = self._describe(content.entry)
-        return content if entry is content.entry else replace(content, entry=entry, memo={})
+        return content if entry is content.entry else replace(content, entry=entry, memo=Memo())
 
 
 def _cannot(call: Call) -> InvalidParams:

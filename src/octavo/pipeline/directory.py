@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from typing import Any, Final
+
+from msgspec.structs import replace
 
 from octavo.core.errors import Forbidden, InvalidParams, NotFound
 from octavo.core.model import Call, Entry, Op, Page

@@ -10,8 +10,9 @@ from __future__ import annotations
 import hashlib
 import hmac
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
 
 from octavo.core.clock import Clock, SystemClock
 from octavo.core.errors import InvalidParams, Unauthenticated
@@ -25,8 +26,7 @@ if TYPE_CHECKING:
 LOCAL = "local"  # whoever started the process, where no agent was selected
 
 
-@dataclass(frozen=True, slots=True)
-class Agent:
+class Agent(Struct, frozen=True):
     """An entry of `agents:` in the configuration. Keys are kept as hashes only."""
 
     id: str
@@ -34,8 +34,7 @@ class Agent:
     key_sha256: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Key:
+class Key(Struct, frozen=True):
     """A further key of an agent, which may end by itself."""
 
     agent: str

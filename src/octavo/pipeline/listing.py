@@ -10,14 +10,15 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass
 from functools import partial
 from types import CoroutineType
 from typing import Any, Literal, NamedTuple, Protocol, TypeAlias
 
+from msgspec import Struct
+
 from octavo.core.clock import Clock
 from octavo.core.errors import InvalidParams, OctavoError, Timeout
-from octavo.core.model import EVERYTHING, NOTHING, Call, Entry, Page, Principal
+from octavo.core.model import EVERYTHING, NOTHING, Call, Entry, Memo, Page, Principal
 from octavo.core.ports import Next, Reply, settled
 from octavo.core.ref import Ref
 from octavo.pipeline.filters import Narrowed, Test, narrowed
@@ -45,8 +46,7 @@ class _Batch(NamedTuple):
     cut: bool  # more of the source is visible than was asked to fit
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class _Start:
+class _Start(Struct, frozen=True, eq=False):
     """Where one page of one caller's listing begins: the scopes that it may see anything of, and the place there.
 
     There is one for each such page, so it is itself the key under which what was made of it is kept.
@@ -94,7 +94,7 @@ class Listing:
         only = at  # the one scope that was asked
         until = self._now() + call.timeout
         kept: tuple[Entry, ...] = ()
-        memo: dict[Any, Any] = {}
+        memo = Memo()
         down: list[str] = []
         following: str | None = None
         while at < len(parts):
@@ -127,7 +127,7 @@ class Listing:
             if batch.shown:
                 # The memo of the only page carries its encoded bytes from one answer to the next.
                 alone = not kept and batch.shown is batch.page.items
-                memo = batch.page.memo if alone else {}
+                memo = batch.page.memo if alone else Memo()
                 kept += batch.shown
             inner = batch.page.cursor
             if inner is None:

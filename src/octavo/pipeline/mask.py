@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Collection
-from dataclasses import replace
 from types import CoroutineType
 from typing import Any, TypeGuard
+
+from msgspec.structs import replace
 
 from octavo.core.errors import InvalidParams, TooLarge
 from octavo.core.model import Call, Content, Edited, Entry, News, Page, Principal

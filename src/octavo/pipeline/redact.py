@@ -9,12 +9,13 @@ version belong to the raw content and stay.
 from __future__ import annotations
 
 import asyncio
-import dataclasses
 import hashlib
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import partial
 from typing import Any, Literal, TypeGuard
+
+from msgspec.structs import replace
 
 from octavo import __version__
 from octavo.core.errors import InvalidParams, NotFound, OctavoError
@@ -120,7 +121,7 @@ class Redact:
             return veil.news(reply)
         if isinstance(reply, Edited):
             # An edit sees the text as it is. What it reports of it is for the caller to read.
-            return dataclasses.replace(reply, report=veil.text(reply.report))
+            return replace(reply, report=veil.text(reply.report))
         if isinstance(reply, PromptResult):
             return veil.prompt(reply)
         return veil.offers(reply) if call.op == "complete" else reply

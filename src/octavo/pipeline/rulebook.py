@@ -7,8 +7,9 @@ denies one that hides wins, so that what is concealed stays so; else the first i
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable
-from dataclasses import dataclass
 from typing import NamedTuple
+
+from msgspec import Struct
 
 from octavo.core.errors import OctavoError
 from octavo.core.glob import Glob
@@ -16,8 +17,7 @@ from octavo.core.model import Principal, Verb
 from octavo.core.ref import Ref
 
 
-@dataclass(frozen=True, slots=True)
-class Rule:
+class Rule(Struct, frozen=True):
     """One entry of `policy:`. `who` holds agent ids, `role:NAME` or `*`."""
 
     who: tuple[str, ...]

@@ -5,14 +5,15 @@ The rules are loaded and compiled with the first text: who only lists, or starts
 
 from __future__ import annotations
 
-import dataclasses
 import re
 import threading
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeGuard
 
+from msgspec.structs import replace
+
 from octavo.core.errors import InvalidParams
-from octavo.core.model import Change, Content, Entry, News, Page, Suggestion
+from octavo.core.model import Change, Content, Entry, Memo, News, Page, Suggestion
 from octavo.core.surface import Block, Embedded, Link, PromptMessage, PromptResult, Text, ToolResult
 
 if TYPE_CHECKING:
@@ -101,17 +102,17 @@ class Veil:
             otherwise: str = content.memo["otherwise"]
             if self._hides and self.engine.redact(otherwise) is not otherwise:
                 raise InvalidParams("The file has something in it that is not shown: leave the encoding out")
-            content = dataclasses.replace(content, memo={})
+            content = replace(content, memo=Memo())
         if not isinstance(content.body, str):
             body: str | bytes = content.body
         elif "around" in content.memo:
             body = self._part(content.body, *content.memo["around"])
-            return dataclasses.replace(content, entry=entry, body=body, memo={})
+            return replace(content, entry=entry, body=body, memo=Memo())
         else:
             body = self.text(content.body, content.entry.mime_type)
         if entry is content.entry and body is content.body:
             return content
-        return dataclasses.replace(content, entry=entry, body=body, memo={})
+        return replace(content, entry=entry, body=body, memo=Memo())
 
     def entry(self, entry: Entry) -> Entry:
         title = None if entry.title is None else self.text(entry.title)
@@ -119,16 +120,16 @@ class Veil:
         metadata = self.value(entry.metadata) if entry.metadata else entry.metadata
         if title is entry.title and description is entry.description and metadata is entry.metadata:
             return entry
-        return dataclasses.replace(entry, title=title, description=description, metadata=metadata)
+        return replace(entry, title=title, description=description, metadata=metadata)
 
     def change(self, change: Change) -> Change:
         old, new = change.old and self.entry(change.old), change.new and self.entry(change.new)
         if old is change.old and new is change.new:
             return change
-        return dataclasses.replace(change, old=old, new=new)
+        return replace(change, old=old, new=new)
 
     def news(self, news: News) -> News:
-        return dataclasses.replace(news, changes=tuple(map(self.change, news.changes)))
+        return replace(news, changes=tuple(map(self.change, news.changes)))
 
     def page(self, page: Page[Any]) -> Page[Any]:
         words: list[str] = []
@@ -146,11 +147,11 @@ class Veil:
     def result(self, result: ToolResult) -> ToolResult:
         """What a tool made up itself."""
         structured = None if result.structured is None else self.value(result.structured)
-        return dataclasses.replace(result, content=tuple(map(self._block, result.content)), structured=structured)
+        return replace(result, content=tuple(map(self._block, result.content)), structured=structured)
 
     def prompt(self, result: PromptResult) -> PromptResult:
         messages = tuple(PromptMessage(one.role, self._block(one.content)) for one in result.messages)
-        return dataclasses.replace(result, messages=messages)
+        return replace(result, messages=messages)
 
     def offers(self, completions: Iterable[str | Suggestion]) -> Sequence[str | Suggestion]:
         """Completions. One with a secret in it is left out: with a mark it would complete to nothing."""

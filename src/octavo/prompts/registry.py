@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeAlias
+
+from msgspec import Struct
 
 from octavo.core.errors import Conflict, InternalError, InvalidParams
 from octavo.core.model import Call
@@ -22,8 +23,7 @@ from octavo.prompts.template import Check, Compile, Template
 Rendering: TypeAlias = Callable[[Call, Ask], Awaitable[PromptResult | Any]]
 
 
-@dataclass(frozen=True, slots=True)
-class _Registered:
+class _Registered(Struct, frozen=True):
     info: PromptInfo
     schema: Mapping[str, Any]
     check: Check

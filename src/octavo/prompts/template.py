@@ -5,8 +5,9 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias, cast
+
+from msgspec import Struct
 
 from octavo.core.surface import Audio, Image, PromptInfo
 
@@ -23,27 +24,23 @@ _VARIABLE = re.compile(r"\{\{(.+?)\}\}", re.DOTALL)
 _URI_ESCAPES = {ord(c): f"%{ord(c):02X}" for c in ' %?#&=+"<>^`{}|\\'}
 
 
-@dataclass(frozen=True, slots=True)
-class TextPart:
+class TextPart(Struct, frozen=True):
     text: str
 
 
-@dataclass(frozen=True, slots=True)
-class ResourcePart:
+class ResourcePart(Struct, frozen=True):
     uri: str
 
 
 Part: TypeAlias = TextPart | ResourcePart | Image | Audio
 
 
-@dataclass(frozen=True, slots=True)
-class Message:
+class Message(Struct, frozen=True):
     role: Role
     parts: tuple[Part, ...]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Template:
+class Template(Struct, frozen=True, kw_only=True):
     info: PromptInfo
     schema: Mapping[str, Any]
     check: Check

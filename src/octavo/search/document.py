@@ -5,8 +5,9 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
 from typing import Any, Final, NamedTuple, cast
+
+from msgspec import Struct
 
 from octavo.core.model import NOTHING, Entry
 from octavo.core.ref import Ref
@@ -24,16 +25,15 @@ _NAMING: Final = frozenset(("tags", "keywords", "triggers", "aliases", "name", "
 _HEADING: Final = re.compile(r"^ {0,3}#{1,6}[ \t]+(.*)$", re.MULTILINE)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Document:
+class Document(Struct, frozen=True, kw_only=True):
     """A resource with the text that may be shown of it: whoever makes one has redacted it."""
 
     ref: Ref
     version: str
     title: str
     text: str
-    metadata: Mapping[str, Any] = field(default_factory=lambda: NOTHING)
-    aliases: Mapping[str, Any] = field(default_factory=lambda: NOTHING)  # what filters may call the metadata as well
+    metadata: Mapping[str, Any] = NOTHING
+    aliases: Mapping[str, Any] = NOTHING  # what filters may call the metadata as well
 
     @classmethod
     def of(cls, entry: Entry, text: str) -> Document:

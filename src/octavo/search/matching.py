@@ -5,8 +5,9 @@ from __future__ import annotations
 import json
 import sqlite3
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
 from typing import Final
+
+from msgspec import Struct, field
 
 from octavo.search import tokens as t
 from octavo.search.counting import rarity
@@ -19,8 +20,7 @@ _ENOUGH: Final = 0.6  # of its pairs of syllables make a word that is spelled ot
 _BATCH: Final = 512
 
 
-@dataclass(slots=True)
-class Matches:
+class Matches(Struct):
     """The documents of one unit: how good the way is by which each was found, and in how prominent a field."""
 
     unit: Unit

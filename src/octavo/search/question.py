@@ -7,8 +7,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
 from typing import Final, NamedTuple
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from octavo.core.errors import InvalidParams
 from octavo.search import english
@@ -67,8 +69,7 @@ class Spelling(NamedTuple):
     strings: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Unit:
+class Unit(Struct, frozen=True):
     """One word of the question, or one phrase."""
 
     surface: str
@@ -87,8 +88,7 @@ class Unit:
         return replace(self, ways=tuple(ways), spellings=tuple(spellings), pattern="|".join(patterns))
 
 
-@dataclass(frozen=True, slots=True)
-class Question:
+class Question(Struct, frozen=True):
     units: tuple[Unit, ...]
     plain: str  # folded, without spaces: to be compared with a title
     ignored: int

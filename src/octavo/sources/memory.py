@@ -16,9 +16,11 @@ import secrets
 import unicodedata
 from bisect import bisect_left, bisect_right, insort
 from collections.abc import AsyncIterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from itertools import islice
 from typing import Any
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from octavo.core.clock import Clock, SystemClock
 from octavo.core.errors import Conflict, Forbidden, InvalidParams, NotFound, TooLarge
@@ -29,8 +31,7 @@ from octavo.core.ref import Ref
 _VARIABLE = re.compile(r"\{([A-Za-z_][A-Za-z0-9_]*)\}")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class MemoryEntry:
+class MemoryEntry(Struct, frozen=True, kw_only=True):
     """One thing to serve. Without a name it is called after the last segment of its path."""
 
     body: str | bytes
@@ -42,8 +43,7 @@ class MemoryEntry:
     metadata: Mapping[str, Any] = field(default_factory=dict[str, Any])
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TemplateBody:
+class TemplateBody(Struct, frozen=True, kw_only=True):
     """What every address of a template answers: `text` with its `{variables}` filled in."""
 
     text: str
@@ -56,8 +56,7 @@ class TemplateBody:
     about: Mapping[str, str] = field(default_factory=dict[str, str])  # a sentence per variable
 
 
-@dataclass(frozen=True, slots=True)
-class _Held:
+class _Held(Struct, frozen=True):
     declared: MemoryEntry
     entry: Entry
     serial: int

@@ -21,9 +21,10 @@ import json
 import os
 import re
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
+
+from msgspec import Struct, field
 
 from octavo.core.clock import Clock, SystemClock, iso
 from octavo.stores.state import write_all
@@ -46,8 +47,7 @@ class Checkpoint(NamedTuple):
     mac: str
 
 
-@dataclass(slots=True)
-class Checkpoints:
+class Checkpoints(Struct):
     """What a file of checkpoints vouches for."""
 
     file: str

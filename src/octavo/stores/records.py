@@ -9,12 +9,12 @@ import heapq
 import re
 from collections import deque
 from collections.abc import Container, Iterator, Mapping
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, TypeAlias
 
 import msgspec
+from msgspec import Struct
 
 from octavo.core.clock import iso
 from octavo.core.errors import OctavoError
@@ -27,8 +27,7 @@ _FILE = re.compile(r"(?P<begun>[0-9]{8}T[0-9]{6}Z)-[^.]+(?:\.[0-9]{5})?\.jsonl\Z
 _decode = msgspec.json.Decoder(dict[str, Any]).decode
 
 
-@dataclass(frozen=True, slots=True)
-class Question:
+class Question(Struct, frozen=True):
     """Which records are wanted. What is empty or None does not matter."""
 
     who: Container[str] = ()

@@ -8,9 +8,10 @@ import hmac
 import json
 import re
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NoReturn, TypeAlias, cast
+
+from msgspec import Struct
 
 if TYPE_CHECKING:
     from octavo.stores.checkpoints import Checkpoint, Checkpoints
@@ -30,8 +31,7 @@ def fingerprint(key: bytes) -> bytes:
     return hashlib.blake2b(b"fingerprint", key=key, person=b"octavo", digest_size=8).hexdigest().encode("ascii")
 
 
-@dataclass(frozen=True, slots=True)
-class Break:
+class Break(Struct, frozen=True):
     """The first place where a chain does not hold. A batch is the smallest thing that is sealed, so `line`
     is where the broken batch begins."""
 
@@ -40,8 +40,7 @@ class Break:
     reason: str
 
 
-@dataclass(frozen=True, slots=True)
-class ChainReport:
+class ChainReport(Struct, frozen=True):
     chain: str
     files: int = 0
     records: int = 0  # that are vouched for
@@ -58,8 +57,7 @@ class ChainReport:
         return self.broken is None
 
 
-@dataclass(frozen=True, slots=True)
-class Report:
+class Report(Struct, frozen=True):
     chains: tuple[ChainReport, ...]
     broken: tuple[Break, ...] = ()  # of the checkpoints themselves
     warnings: tuple[str, ...] = ()

@@ -5,8 +5,9 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, TypeAlias, cast
+
+from msgspec import Struct
 
 from octavo.core.errors import Conflict, InternalError, InvalidParams, Timeout
 from octavo.core.model import Call
@@ -26,15 +27,13 @@ Handler: TypeAlias = Callable[[ToolContext, Mapping[str, Any]], Awaitable[Outcom
 _NAME = re.compile(r"[A-Za-z0-9_.-]{1,128}\Z")
 
 
-@dataclass(frozen=True, slots=True)
-class Tool:
+class Tool(Struct, frozen=True):
     info: ToolInfo
     handler: Handler
     protocol: bool = False  # whether the handler may use `ctx.wire`
 
 
-@dataclass(frozen=True, slots=True)
-class _Registered:
+class _Registered(Struct, frozen=True):
     tool: Tool
     check_input: Check
     check_output: Check | None

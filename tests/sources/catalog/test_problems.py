@@ -1,9 +1,9 @@
 """A file with a problem is served, says so in its metadata, and is named with its line; the rest keeps working."""
 
-from dataclasses import replace
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from octavo.core.errors import InvalidParams, TooLarge
 from octavo.sources.catalog import own

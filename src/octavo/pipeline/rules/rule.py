@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from octavo.pipeline.rules import checks
 
@@ -13,8 +14,7 @@ HEX = "[0-9a-f]"
 UUID = "[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}"
 
 
-@dataclass(frozen=True, slots=True)
-class Rule:
+class Rule(Struct, frozen=True):
     """`pattern` is RE2. Its first group that took part, or else the whole match, is what is replaced.
 
     One of the `keywords` (lower case) or something that `clue` (RE2) describes stands in every match; a

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import Any
+
+from msgspec import Struct, field
 
 from octavo.core.errors import Unauthenticated
 
@@ -12,8 +13,7 @@ MAX_NAME = 256  # characters of an id or a role
 MAX_ROLES = 256
 
 
-@dataclass(frozen=True, slots=True)
-class Issuer:
+class Issuer(Struct, frozen=True):
     name: str  # ours: what the ids of its subjects begin with
     issuer: str  # exactly as `iss` says it
     algorithms: tuple[str, ...]

@@ -11,10 +11,10 @@ import math
 import re
 import sys
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any, Final, NamedTuple, NoReturn, TypeAlias
 
 import yaml  # type: ignore[import-untyped]
+from msgspec import Struct
 
 MAX_CHARACTERS: Final = 256 * 1024
 MAX_DEPTH: Final = 32
@@ -42,8 +42,7 @@ class Fault(NamedTuple):
     message: str
 
 
-@dataclass(frozen=True, slots=True)
-class FrontMatter:
+class FrontMatter(Struct, frozen=True):
     """`lines` has the line of every key and item. `body` is where the text behind the front matter begins."""
 
     data: Mapping[str, Any]

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
 from typing import Any, Final
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from octavo.core.model import NOTHING, Entry
 from octavo.core.ref import Ref
@@ -23,8 +25,7 @@ MIME: Final = {"markdown": "text/markdown", "yaml": "application/yaml"}
 DIRECTORY: Final = "inode/directory"
 
 
-@dataclass(frozen=True, slots=True)
-class Card:
+class Card(Struct, frozen=True):
     """What is known of a file without reading it again, in as little room as possible: there may be many.
 
     The metadata of the entry hold most of it. `beside` has what else others ask for: values that are too long for a

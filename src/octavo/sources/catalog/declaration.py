@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Final, Literal, TypeAlias
+
+from msgspec import Struct, field
 
 from octavo.core.errors import InvalidParams
 from octavo.core.ref import Ref
@@ -113,8 +114,7 @@ class _Template:
         return tuple("/".join(filled).split("/"))
 
 
-@dataclass(frozen=True)
-class Declaration:
+class Declaration(Struct, frozen=True, dict=True):
     """`schema` is the JSON Schema of the front matter: its properties, in their order, are the metadata of an entry.
 
     `names` are the keys of which the first that is there names an entry for people. `filters` are query parameters of

@@ -9,8 +9,10 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
 from typing import Final, NamedTuple
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from octavo.core.errors import Conflict, NotFound
 from octavo.core.model import Entry
@@ -34,8 +36,7 @@ class _File(NamedTuple):
     entry: Entry
 
 
-@dataclass(slots=True)
-class _Found:
+class _Found(Struct):
     """What files turned out to be."""
 
     cards: dict[Ref, Card] = field(default_factory=dict[Ref, Card])

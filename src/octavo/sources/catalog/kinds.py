@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Any, Final
+
+from msgspec.structs import replace
 
 from octavo.core.errors import InvalidParams, OctavoError
 from octavo.core.skill import MANIFEST

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right, insort
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import TypeVar
+
+from msgspec import Struct, field
 
 from octavo.core.model import Entry
 from octavo.core.ref import Ref
@@ -18,8 +19,7 @@ Key = TypeVar("Key")
 Value = TypeVar("Value")
 
 
-@dataclass(frozen=True, slots=True)
-class Snapshot:
+class Snapshot(Struct, frozen=True):
     """`ids` and `names` find an entry by what others call it. `files` belong to entries."""
 
     cards: Mapping[Ref, Card] = field(default_factory=dict[Ref, Card])

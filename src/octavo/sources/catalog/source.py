@@ -6,9 +6,10 @@ import base64
 import binascii
 import unicodedata
 from collections.abc import AsyncIterator, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from itertools import islice
 from typing import Final
+
+from msgspec.structs import replace
 
 from octavo.core.clock import Clock, SystemClock
 from octavo.core.errors import InvalidParams, NotFound, OctavoError, TooLarge

@@ -9,8 +9,9 @@ entry that is gone has no versions, and a link has none either: the rules of wha
 from __future__ import annotations
 
 import re
-from dataclasses import replace
 from typing import Final, NamedTuple
+
+from msgspec.structs import replace
 
 from octavo.core.errors import InvalidParams, NotFound
 from octavo.core.model import Content, Entry

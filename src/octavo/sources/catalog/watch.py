@@ -6,10 +6,11 @@ import asyncio
 from bisect import bisect_left, insort
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import suppress
-from dataclasses import replace
 from functools import partial
 from itertools import islice, takewhile
 from typing import TypeAlias
+
+from msgspec.structs import replace
 
 from octavo.core.clock import Clock
 from octavo.core.errors import NotFound, OctavoError, SourceUnavailable

@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, NamedTuple
+
+from msgspec import Struct
 
 from octavo.core.errors import InvalidParams, OctavoError
 from octavo.core.ref import Ref
@@ -17,8 +18,7 @@ from octavo.sources.file.faults import forbidden, not_found
 from octavo.sources.file.tree import Names
 
 
-@dataclass(frozen=True, slots=True)
-class FileRoot:
+class FileRoot(Struct, frozen=True):
     """A directory to serve. `as_` is a public absolute prefix (`/project`) in place of its real path. `within` are
     the folders below it to which it is narrowed for now; None: all of it."""
 

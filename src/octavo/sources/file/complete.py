@@ -5,9 +5,10 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import islice
 from typing import Final
+
+from msgspec import Struct
 
 from octavo.core.errors import OctavoError
 from octavo.core.glob import Glob
@@ -21,8 +22,7 @@ _MAX_LOOKED_AT: Final = 20_000  # a template can begin with a variable: then all
 _VARIABLE: Final = re.compile(r"\{\+?([A-Za-z_][A-Za-z0-9_.]*)\}")
 
 
-@dataclass(frozen=True, slots=True)
-class Completer:
+class Completer(Struct, frozen=True):
     forest: Forest
     addresses: Addresses
     templates: Sequence[str]

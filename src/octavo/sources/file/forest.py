@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Final, NamedTuple
 
 from octavo.core.errors import OctavoError, SourceUnavailable, TooLarge
-from octavo.core.model import Content, Entry
+from octavo.core.model import Content, Entry, Memo
 from octavo.core.ref import Ref
 from octavo.sources.file.addresses import Addresses, Where
 from octavo.sources.file.entries import Digests, Facts, contents
@@ -73,7 +73,7 @@ class Forest:
             body, encoding = (bytes(raw), "") if found is None else (found.text, found.encoding)
             return Content(entry=entry, body=body, etag=etag, encoding="" if encoding == "utf-8" else encoding)
         wanted = decode_as(raw, chosen)
-        otherwise = {} if found is None or found.text == wanted.text else {"otherwise": found.text}
+        otherwise = Memo() if found is None or found.text == wanted.text else Memo(otherwise=found.text)
         return Content(entry=entry, body=wanted.text, etag=etag, encoding=wanted.encoding, memo=otherwise)
 
     def part(self, ref: Ref, where: Where, begin: int, length: int) -> Content:
@@ -91,7 +91,7 @@ class Forest:
             os.close(fd)
         entry = self._asked(where, k, self._digests.facts(seen))
         before, body, after = cut_at_characters(raw, begin - start, length, entry.mime_type, self.encodings)
-        return Content(entry=entry, body=body, memo={"around": (before, after)})
+        return Content(entry=entry, body=body, memo=Memo(around=(before, after)))
 
     def etag(self, raw: bytes | bytearray) -> str:
         return self._digests.etag(raw)

@@ -9,9 +9,10 @@ import select
 import struct
 import sys
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final, Protocol
+
+from msgspec import Struct, field
 
 from octavo.sources.file import syscalls
 
@@ -27,8 +28,7 @@ _READS: Final = 4  # at a time: a storm of events must not hold the loop
 _SELF: Final = syscalls.IN_DELETE_SELF | syscalls.IN_MOVE_SELF | syscalls.IN_IGNORED
 
 
-@dataclass(slots=True)
-class Batch:
+class Batch(Struct):
     """What to look at: names in followed directories, whole directories, or everything."""
 
     names: dict[int, set[str]] = field(default_factory=dict[int, set[str]])

@@ -11,8 +11,9 @@ import errno
 import os
 import threading
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
+
+from msgspec import Struct, field
 
 from octavo.sources.file.entries import Facts
 from octavo.sources.file.etags import Etags
@@ -30,8 +31,7 @@ _FILES_A_STEP: Final = 256
 _FEW: Final = 4  # names beyond ASCII that are cheaper to find one by one than by reading their directory
 
 
-@dataclass(slots=True, eq=False)
-class _Folder:
+class _Folder(Struct, eq=False):
     place: Place
     disk: Names
     identity: tuple[int, int]

@@ -8,8 +8,9 @@ that one's update and its own deletion: so every address has one history.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import replace
 from typing import Final, NamedTuple
+
+from msgspec.structs import replace
 
 from octavo.core.model import Change, ChangeKind, Entry
 from octavo.core.ref import Ref

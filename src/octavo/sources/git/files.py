@@ -8,7 +8,7 @@ from itertools import islice
 from typing import Final
 
 from octavo.core.errors import InvalidParams, SourceUnavailable, TooLarge
-from octavo.core.model import Change, ChangeKind, Content, Entry, Page
+from octavo.core.model import Change, ChangeKind, Content, Entry, Memo, Page
 from octavo.core.ref import Ref
 from octavo.sources.file.addresses import Where
 from octavo.sources.file.faults import not_found
@@ -145,7 +145,7 @@ class Files:
         start = max(0, begin - _AROUND)
         raw = self._repository.objects.read(id, "blob")[start : begin + length + _AROUND]
         before, body, after = cut_at_characters(raw, begin - start, length, entry.mime_type, self._encodings)
-        return Content(entry=entry, body=body, memo={"around": (before, after)})
+        return Content(entry=entry, body=body, memo=Memo(around=(before, after)))
 
     def _entry(self, ref: Ref, id: Id, modified: float | None = None) -> Entry:
         try:

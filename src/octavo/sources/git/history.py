@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
 from typing import Final, NamedTuple
+
+from msgspec import Struct, field
 
 from octavo.core.errors import SourceUnavailable
 from octavo.sources.git.objects import Commit, Id, Objects
@@ -27,8 +28,7 @@ class State(NamedTuple):
     time: float
 
 
-@dataclass
-class Walk:
+class Walk(Struct):
     """Follows one file into the past: at a merge the side that the file came from, if it is only one; at the commit
     that made the file, a file of the same content that went away in the same commit. For one thread, once."""
 

@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from importlib.util import find_spec, module_from_spec
 from types import ModuleType
-from typing import Any, cast
+from typing import Any
 
 from pydantic._internal import _config
 
@@ -101,17 +101,3 @@ def unbuilt() -> Iterator[None]:
         yield
     finally:
         _config.config_defaults["defer_build"] = before
-
-
-@contextmanager
-def without(package: str) -> Iterator[None]:
-    """What is imported meanwhile finds no such package, unless it is there already. For those that can do without:
-    the SDK's event streams import uvicorn to be told of its shutdown, and on stdio there is no uvicorn."""
-    if package in sys.modules:
-        yield
-        return
-    sys.modules[package] = cast("ModuleType", None)
-    try:
-        yield
-    finally:
-        del sys.modules[package]

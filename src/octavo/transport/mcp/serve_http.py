@@ -11,6 +11,7 @@ from contextlib import suppress
 from types import FrameType
 
 import uvicorn
+from mcp.server.streamable_http_manager import DEFAULT_MAX_SESSIONS, DEFAULT_SESSION_IDLE_TIMEOUT
 from mcp.server.transport_security import TransportSecuritySettings
 
 from octavo.core.house import House
@@ -57,6 +58,9 @@ def application(
         retry_interval=RETRY_MS,
         transport_security=security,
         max_request_body_size=house.works.limits.line,
+        # Told, since the SDK's server may have been imported without its web part: see `server`.
+        session_idle_timeout=DEFAULT_SESSION_IDLE_TIMEOUT,
+        max_sessions=DEFAULT_MAX_SESSIONS,
     )
     events_per_session(server.sdk.session_manager, SessionEvents)
     return Front(inner, house, hot, security, access, body_seconds=body_seconds), hub

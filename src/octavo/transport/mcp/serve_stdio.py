@@ -18,10 +18,7 @@ from octavo.transport.mcp import stdio
 from octavo.transport.mcp.calls import Calls
 from octavo.transport.mcp.hub import Hub
 from octavo.transport.mcp.lane import Lane
-from octavo.transport.mcp.lean import without
-
-with without("uvicorn"):
-    from octavo.transport.mcp.server import McpServer
+from octavo.transport.mcp.server import McpServer
 
 Context = ServerRequestContext[Any, Any]
 

@@ -35,7 +35,22 @@ from octavo.transport.mcp.lean import promised, unbuilt
 from octavo.transport.mcp.narrowing import ConfigParams, Narrowing
 from octavo.transport.mcp.streams import ListenStreams, Sessions, Until
 
-with unbuilt(), promised("mcp.server.auth.routes"):  # of an authorization server, which this is not
+# What the SDK's server serves HTTP with: stdio does without. Its constants are stand-ins, so none is left to a default.
+_WEB = (
+    "starlette.applications",
+    "starlette.middleware",
+    "starlette.middleware.authentication",
+    "starlette.routing",
+    "mcp.server.auth.middleware.auth_context",
+    "mcp.server.auth.middleware.bearer_auth",
+    "mcp.server.auth.provider",
+    "mcp.server.auth.routes",
+    "mcp.server.auth.settings",
+    "mcp.server.streamable_http",
+    "mcp.server.streamable_http_manager",
+    "mcp.server.transport_security",
+)
+with unbuilt(), promised(*_WEB):
     from mcp.server.lowlevel.server import NotificationOptions, Server
 
 logger = logging.getLogger(__name__)

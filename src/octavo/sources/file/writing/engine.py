@@ -11,8 +11,9 @@ import stat
 import unicodedata
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
 from typing import Final, Literal
+
+from msgspec.structs import replace
 
 from octavo.core.errors import Conflict, Forbidden, TooLarge
 from octavo.core.model import Entry

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any, Final, Literal, NamedTuple
+
+from msgspec import Struct
 
 from octavo.sources.file.tree import Names
 from octavo.sources.file.writing.attributes import Attributes
@@ -54,8 +55,7 @@ class Kept(NamedTuple):
         return self.leaves[0].attributes.is_directory
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Record:
+class Record(Struct, frozen=True, kw_only=True):
     """After the operation, `new` stands at `place` instead of `old`; a move takes it from `source`, where it
     was `moved`: another version when the two places are on two file systems."""
 
