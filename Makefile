@@ -7,6 +7,9 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check --no-input
 LOCKED := --require-hashes --only-binary :all: --progress-bar on
 
+# The tests start the program hundreds of times: what was compiled once is kept.
+unexport PYTHONDONTWRITEBYTECODE
+
 .DEFAULT_GOAL := help
 .PHONY: help demo test lint bench peers conformance lock race clean
 
@@ -43,7 +46,7 @@ lint: $(VENV)/dev
 	@$(BIN)/lint-imports --no-cache
 
 test: lint
-	@$(BIN)/python -m pytest
+	@$(BIN)/python -m pytest --numprocesses 4 --dist worksteal
 
 conformance: $(VENV)/dev
 	@$(BIN)/python conformance/run.py

@@ -14,6 +14,7 @@ from __future__ import annotations
 import argparse
 import collections
 import contextlib
+import fcntl
 import hashlib
 import importlib.util
 import json
@@ -92,6 +93,11 @@ def node_home() -> Path:
 
 def install(package: str) -> Path:
     """The folder that holds `node_modules` of one lock file; installed if it is not there or not current."""
+    with _alone(package):
+        return _install(package)
+
+
+def _install(package: str) -> Path:
     source, target = HERE / "node" / package, TOOLS / package
     digest = hashlib.sha256((source / "package-lock.json").read_bytes()).hexdigest()
     stamp = target / ".installed"
@@ -112,6 +118,15 @@ def install(package: str) -> Path:
         sys.exit(f"npm ci failed in {target}")
     stamp.write_text(digest, encoding="utf-8")
     return target
+
+
+@contextlib.contextmanager
+def _alone(package: str) -> Iterator[None]:
+    """Two processes never install the same package at once: the second waits, and finds it in place."""
+    TOOLS.mkdir(exist_ok=True)
+    with (TOOLS / f"{package}.lock").open("w", encoding="utf-8") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
 
 
 def node() -> Path:

@@ -73,7 +73,7 @@ async def founded(tmp_path: Path) -> AsyncIterator[Founded]:
 
 async def ask(house: Octavo, who: str, op: Op, uri: str, **more: Any) -> Any:
     call = Call(op, Ref.parse(uri), house.works.identity.launched(who), Trail(), uri, **more)
-    with anyio.fail_after(10):
+    with anyio.fail_after(30):
         return await house.works.ask(call)
 
 

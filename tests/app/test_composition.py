@@ -44,7 +44,7 @@ async def ask(house: Octavo, op: Op, uri: str | None = None, *, who: str | None 
         op, ref, works.identity.launched(who), Trail(), uri or "", limit=limits.page, max_bytes=limits.max_bytes,
         timeout=limits.timeout, fault=fault,
     )._replace(**more)  # fmt: skip
-    with anyio.fail_after(5):
+    with anyio.fail_after(30):
         return await works.ask(call)
 
 

@@ -69,7 +69,7 @@ async def entries(house: Octavo, who: str, uri: str, limit: int = 100) -> list[E
     found: list[Entry] = []
     cursor: str | None = None
     principal = house.works.identity.launched(who)
-    with anyio.fail_after(10):
+    with anyio.fail_after(30):
         while True:
             call = Call("directory", Ref.parse(uri), principal, Trail(), uri, cursor=cursor, limit=limit)
             page: Page[Entry] = await house.works.ask(call)

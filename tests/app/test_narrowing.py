@@ -55,7 +55,7 @@ async def configure(octavo: Octavo, asked: Mapping[str, Any], who: str | None = 
 
 async def ask(octavo: Octavo, op: Op, uri: str, who: Principal | None = None, **arguments: Any) -> Reply:
     call = Call(op, Ref.parse(uri), who or octavo.works.identity.launched(None), Trail(), uri, arguments)
-    with anyio.fail_after(10):
+    with anyio.fail_after(30):
         return await octavo.works.ask(call)
 
 
@@ -155,7 +155,7 @@ async def test_changes_are_told_of_what_is_left_only(files: Path) -> None:
         await octavo.works.desk.source("file").armed()  # type: ignore[attr-defined]
         (files / "work/hr/secret.md").write_text("x", encoding="utf-8")
         (files / "work/docs/last.md").write_text("x", encoding="utf-8")
-        with anyio.fail_after(10):
+        with anyio.fail_after(30):
             await heard.wait()
         assert {change.ref.path for change in told} == {"docs/last.md"}
 

@@ -39,7 +39,7 @@ def loaded(folder: Path, configuration: str) -> Loaded:
 
 async def ask(octavo: Octavo, op: Op, uri: str, who: Principal | None = None) -> Reply:
     call = Call(op, Ref.parse(uri), who or octavo.works.identity.launched(None), Trail(), uri)
-    with anyio.fail_after(5):
+    with anyio.fail_after(30):
         return await octavo.works.ask(call)
 
 
@@ -166,7 +166,7 @@ async def test_old_sources_are_closed_after_their_grace(
     monkeypatch.setattr(running, "GRACE", 0.0)
     async with Octavo(loaded(tmp_path, "plugins: [{path: ./life.py}]\n")) as octavo:
         await octavo.reload(loaded(tmp_path, NOTES % "x"))
-        with anyio.fail_after(5):
+        with anyio.fail_after(30):
             while lives != ["open", "closed"]:
                 await anyio.lowlevel.checkpoint()
 
@@ -274,7 +274,7 @@ async def test_of_two_reloads_at_once_the_later_one_stays(tmp_path: Path, monkey
 
         monkeypatch.setattr(running, "compose", slowly)
         first = asyncio.ensure_future(octavo.reload(slow))
-        with anyio.fail_after(5):
+        with anyio.fail_after(30):
             await inside.wait()
             second = asyncio.ensure_future(octavo.reload(loaded(tmp_path, NOTES % "second")))
             await settled()
@@ -297,7 +297,7 @@ class Log(logging.Handler):
         self.news.set()
 
     async def next(self) -> str:
-        with anyio.fail_after(5):
+        with anyio.fail_after(30):
             await self.news.wait()
         self.news.clear()
         return self.records[-1]

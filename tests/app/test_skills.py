@@ -68,7 +68,7 @@ async def house(tmp_path: Path) -> AsyncIterator[Octavo]:
 async def ask(house: Octavo, who: str, op: Op, uri: str, **more: Any) -> Reply:
     ref = EVERYTHING if uri == "*" else Ref.parse(uri)
     call = Call(op, ref, house.works.identity.launched(who), Trail(), uri, **more)
-    with anyio.fail_after(10):
+    with anyio.fail_after(30):
         return await house.works.ask(call)
 
 

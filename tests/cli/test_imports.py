@@ -24,7 +24,7 @@ PROTOCOL = {"mcp", "mcp_types", "starlette", "uvicorn"}
 
 def modules(folder: Path, *args: str) -> set[str]:
     command = [sys.executable, "-c", PROBE, *args]
-    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, encoding="utf-8", timeout=20, check=True)
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, encoding="utf-8", timeout=60, check=True)
     return set(json.loads(done.stderr.splitlines()[-1]))
 
 

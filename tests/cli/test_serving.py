@@ -29,7 +29,7 @@ def port(folder: Path) -> Iterator[int]:
             yield int(ready[1])
         finally:
             process.terminate()
-            process.wait(timeout=10)
+            process.wait(timeout=30)
 
 
 def listed(port: int, key: str | None) -> tuple[int, Any]:
@@ -40,7 +40,7 @@ def listed(port: int, key: str | None) -> tuple[int, Any]:
         "Mcp-Method": "resources/list",
         **({"Authorization": f"Bearer {key}"} if key else {}),
     }
-    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=10)
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=30)
     try:
         body = {"jsonrpc": "2.0", "id": 1, "method": "resources/list", "params": {"_meta": META}}
         connection.request("POST", "/mcp", json.dumps(body), headers)
@@ -91,6 +91,6 @@ def test_on_stdio_as_selects_the_agent(folder: Path) -> None:
         process.stdin.flush()
         answers = {answer["id"]: answer for answer in (json.loads(process.stdout.readline()) for _ in range(2))}
         process.stdin.close()
-        assert process.wait(timeout=10) == 0
+        assert process.wait(timeout=30) == 0
     assert answers[1]["result"]["serverInfo"]["name"] == "octavo"
     assert answers[2]["error"]["data"]["why"].startswith("HR procedures are not for the brand agent")

@@ -22,7 +22,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import IO, Any, NamedTuple
 
-LIMIT = 20.0
+LIMIT = 60.0
 MODERN, LEGACY = "2026-07-28", "2025-11-25"
 ERAS = ("modern", "legacy")
 EVENT = "dev.octavo/event"

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
+import random
 import re
 import shlex
 import socket
@@ -60,10 +62,12 @@ def demo(tmp_path: Path) -> Iterator[Demo]:
 
 
 def free_port() -> int:
-    """The demo prints its address before it listens, so it wants to know its port."""
-    with socket.create_server(("127.0.0.1", 0)) as listening:
-        port: int = listening.getsockname()[1]
-        return port
+    """The demo prints its address before it listens, so it wants to know its port: one of those that the system does
+    not give to whoever asks for any."""
+    while True:
+        port = random.randrange(20_000, 32_000)
+        with contextlib.suppress(OSError), socket.create_server(("127.0.0.1", port)):
+            return port
 
 
 def shell(demo: Demo, *lines: str) -> str:

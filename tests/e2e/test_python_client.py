@@ -72,14 +72,19 @@ async def test_an_ended_subscription_is_silent(place: Place, transport: str, era
         async with link.subscribed("file://docs/*"):
             place.edit("docs/guide.md", "two\n")
             await link.heard.updated(GUIDE)
-        begun = len(link.heard.notes)
-        place.edit("docs/guide.md", "three\n")
-        # Two more changes, one after the other: what belonged to the first is here before the second.
-        for number in range(2):
-            mark = len(link.heard.notes)
-            place.edit("notes/plan.txt", f"plan {number}\n")
-            await link.heard.updated("file://notes/plan.txt", after=mark)
-        assert {event(one)["uri"] for one in link.heard.notes[begun:]} == {"file://notes/plan.txt"}
+        # The handshake era answers an unsubscription; an end that is not answered is noticed a moment later.
+        for turn in range(20 if era == "modern" else 1):
+            begun = len(link.heard.notes)
+            place.edit("docs/guide.md", f"three {turn}\n")
+            # Two more changes, one after the other: what belonged to the first is here before the second.
+            for number in range(2):
+                mark = len(link.heard.notes)
+                place.edit("notes/plan.txt", f"plan {turn} {number}\n")
+                await link.heard.updated("file://notes/plan.txt", after=mark)
+            told = {event(one)["uri"] for one in link.heard.notes[begun:]}
+            if GUIDE not in told:
+                break
+        assert told == {"file://notes/plan.txt"}
 
 
 @both_transports

@@ -18,7 +18,7 @@ from octavo.transport.mcp import serve_http, serve_stdio
 from octavo.transport.mcp.http import Access, Front
 from octavo.transport.mcp.lane import Lane
 
-LIMIT = 5.0  # seconds for anything here
+LIMIT = 30.0  # seconds for anything here
 TURNS = 12  # of the loop with nothing to do, after which nothing will come
 
 

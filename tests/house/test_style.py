@@ -3,6 +3,7 @@
 import ast
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -178,13 +179,17 @@ def owned(module: str, owners: tuple[str, ...]) -> bool:
     return any(module == owner or module.startswith((f"{owner}/", f"{owner}.py")) for owner in owners)
 
 
+@cache
+def findings_of_the_package() -> list[tuple[str, Finding]]:
+    return [(module, finding) for module, tree in modules(PACKAGE) for finding in findings(tree)]
+
+
 @pytest.mark.parametrize("what", OWNERS)
 @pytest.mark.seed("F10", "T7")
 def test_only_the_owning_rooms(what: str) -> None:
     breaches = [
         f"src/octavo/{module}:{finding.line} {what}: {finding.text}"
-        for module, tree in modules(PACKAGE)
-        for finding in findings(tree)
+        for module, finding in findings_of_the_package()
         if finding.what == what and not owned(module, OWNERS[what])
     ]
     assert breaches == []

@@ -264,3 +264,14 @@ def test_damage_that_shows_while_it_is_used_begins_the_index_again(tmp_path: Pat
 def test_a_line_made_to_be_slow_is_not(line: str, index: Index) -> None:
     index.put([document("doc://a", f"{line}\n예산")])
     assert find(index, "예산") == ["doc://a"]
+
+
+def test_a_thread_that_comes_too_late_is_told_that_the_server_stops_and_no_fault_is_logged(
+    index: Index, caplog: pytest.LogCaptureFixture
+) -> None:
+    index.close()
+    with pytest.raises(SourceUnavailable, match="stopping"):
+        index.put([document("doc://a", "예산")])
+    with pytest.raises(SourceUnavailable, match="stopping"):
+        index.versions("doc")
+    assert caplog.records == []

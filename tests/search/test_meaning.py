@@ -111,7 +111,7 @@ async def test_the_upkeep_learns_what_documents_mean(index: Index) -> None:
     meaning = Meaning(index, Dictionary())
     upkeep = Upkeep(index, ["doc"], entries=entries, read=read, meaning=meaning, pause=0)
     task = asyncio.create_task(upkeep.run())
-    with anyio.fail_after(20):
+    with anyio.fail_after(30):
         await upkeep.in_step()
     assert await found(FullText(index, meaning=meaning), "휴가") == ["a"]
     task.cancel()

@@ -68,7 +68,7 @@ class Kept:
         self.upkeep.hear(Change(kind=kind, ref=ref, source=was, at=0.0))
 
     async def found(self, text: str) -> list[str]:
-        with anyio.fail_after(20):
+        with anyio.fail_after(30):
             await self.upkeep.in_step()
         found = await FullText(self.index).find(TextQuery(text), allowed=lambda _: True)
         return sorted(one.ref.name for one in found.items)
@@ -213,7 +213,7 @@ async def test_a_document_that_cannot_be_read_is_tried_again(index: Index) -> No
     async with kept(index, library) as here:
         while library.reads.count("a") < 2:
             library.asked.clear()
-            with anyio.fail_after(20):
+            with anyio.fail_after(30):
                 await library.asked.wait()
         library.broken.clear()
         assert await here.found("예산") == ["a", "b"]

@@ -24,7 +24,7 @@ from octavo.transport.mcp.calls import Calls
 from octavo.transport.mcp.hub import Hub
 from octavo.transport.mcp.server import McpServer
 
-PATIENCE = 5.0
+PATIENCE = 30.0
 MODERN = "2026-07-28"
 ENVELOPE = {
     "io.modelcontextprotocol/protocolVersion": MODERN,

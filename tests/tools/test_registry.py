@@ -205,7 +205,7 @@ async def test_a_tool_that_takes_too_long_is_stopped_and_cleans_up() -> None:
             stopped.set()
         return ""
 
-    with anyio.fail_after(5), pytest.raises(Timeout, match=r"did not end within 0\.01 s"):
+    with anyio.fail_after(30), pytest.raises(Timeout, match=r"did not end within 0\.01 s"):
         await registry(Tool(info(timeout=0.01), handler)).invoke(calling("greet", name="x"))
     assert stopped.is_set()
 
@@ -227,7 +227,7 @@ async def test_a_change_that_a_tool_has_begun_is_awaited_and_the_deadline_holds_
 
     tools = registry(Tool(info(timeout=0.0), changes))
     tools.bind(pipeline)
-    with anyio.fail_after(5):
+    with anyio.fail_after(30):
         assert (await tools.invoke(calling("greet", name="x"))).content == (Text("Deleted"),)
         with pytest.raises(Timeout):
             await tools.invoke(calling("greet", name="hang"))

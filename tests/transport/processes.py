@@ -16,9 +16,11 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import msgspec
 from tests.gate.world import CONFIG, KEYS
 
-LIMIT = 20.0
+LIMIT = 30.0
+_MESSAGE = msgspec.json.Decoder(dict[str, msgspec.Raw])
 
 
 def configured(folder: Path) -> Path:
@@ -54,11 +56,25 @@ class Program:
 
     def lines(self, count: int) -> list[dict[str, Any]]:
         """At least so many answers."""
-        while self._got.count(b"\n") < count and self._read():
-            pass
-        *whole, rest = bytes(self._got).split(b"\n")
-        self._got[:] = rest
-        return [json.loads(line) for line in whole]  # nothing but JSON ever comes out
+        return [json.loads(line) for line in self._lines(count)]  # nothing but JSON ever comes out
+
+    def hear(self, count: int) -> None:
+        """At least so many answers, none of which is kept: together they may be a gigabyte."""
+        heard = 0
+        for line in self._lines(count):
+            _MESSAGE.decode(line)
+            heard += 1
+        assert heard >= count
+
+    def _lines(self, count: int) -> Iterator[bytes]:
+        """What has come, until it is so many lines or the program ends."""
+        while True:
+            *whole, rest = bytes(self._got).split(b"\n")
+            self._got[:] = rest
+            yield from whole
+            count -= len(whole)
+            if count <= 0 or not self._read():
+                return
 
     def _read(self) -> bytes:
         assert self.process.stdout is not None

@@ -171,6 +171,6 @@ def test_a_client_that_never_reads_is_not_read_from(server: Program, old: bool) 
         assert taken < len(data), "everything was read, and nothing was answered"
     assert server.peak() < 300 << 20
     whole = data[:taken].count(b"\n")
-    assert len(server.lines(whole)) >= whole  # once it is listened to, every answer comes
+    server.hear(whole)  # once it is listened to, every answer comes
     if not data[:taken].endswith(b"\n"):
         server.write(b"\n")

@@ -33,7 +33,7 @@ LISTEN = {
     "jsonrpc": "2.0", "id": 9, "method": "subscriptions/listen",
     "params": {"notifications": {"resourceSubscriptions": ["mem://one"]}, "_meta": META},
 }  # fmt: skip
-LIMIT = 10.0
+LIMIT = 30.0
 
 
 @asynccontextmanager

@@ -27,6 +27,7 @@ pytestmark = [pytest.mark.anyio, pytest.mark.seed("O10", "A4", "B3")]
 
 ERAS = ["modern", "2025-11-25"]
 EVENT = "dev.octavo/event"
+UPDATED = "notifications/resources/updated"
 CANCEL = b'{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":9}}'
 
 
@@ -45,16 +46,19 @@ class Listener:
             wanted: dict[str, Any] = {"resourceSubscriptions": [*patterns]}
             if lists:
                 wanted |= {"resourcesListChanged": True, "toolsListChanged": True, "promptsListChanged": True}
-            return await self.pipe.ask(frame("subscriptions/listen", {"notifications": wanted, "_meta": META}, 9))
+            await self.pipe.write(frame("subscriptions/listen", {"notifications": wanted, "_meta": META}, 9) + b"\n")
+            return [Json.of(line) for line in await self.pipe.until(1)]
         answers = await self.pipe.ask(initialize(self.era)) + await self.pipe.ask(INITIALIZED)
         for number, pattern in enumerate(patterns):
             answers += await self.pipe.ask(frame("resources/subscribe", {"uri": pattern}, number))
         return answers
 
-    async def heard(self, method: str = "notifications/resources/updated") -> list[dict[str, Any]]:
-        """The params of what came since."""
-        found = [json.loads(line) for line in await self.pipe.settle()]
-        return [one["params"] for one in found if one["method"] == method]
+    async def heard(self, at_least: int) -> list[dict[str, Any]]:
+        """The params of the updates that came since: at least so many, and what comes with them."""
+        lines = await self.pipe.settle()
+        while len(told := [one["params"] for one in map(json.loads, lines) if one["method"] == UPDATED]) < at_least:
+            lines += await self.pipe.until(1)
+        return told
 
 
 @asynccontextmanager
@@ -83,7 +87,7 @@ async def test_an_event_tells_what_when_and_which_fields_changed(folder: Path, e
     async with listener(folder, era) as (octavo, client):
         await client.subscribe("mem://one")
         octavo.feed.publish(change("mem://one"))
-        (told,) = await client.heard()
+        (told,) = await client.heard(1)
         assert told["uri"] == "mem://one"
         assert told["_meta"][EVENT] == {
             "type": "resource/updated",
@@ -102,7 +106,7 @@ async def test_secrets_in_metadata_are_not_told(folder: Path, era: str) -> None:
         ref, secret = Ref.parse("mem://one"), "AKIA" + "IOSFODNN7QQQQQQQ"
         entry = Entry(ref=ref, name="one", version="1", metadata={"note": f"key {secret}"})
         octavo.feed.publish(Change(kind="created", ref=ref, at=0.0, new=entry))
-        told = await client.heard()
+        told = await client.heard(1)
         assert len(told) == 1 and "[redacted:" in json.dumps(told) and secret not in json.dumps(told)
 
 
@@ -133,7 +137,7 @@ async def test_a_pattern_hears_what_it_covers_and_nothing_else(
             "mem://two",
         ):
             octavo.feed.publish(change(uri))
-        assert {told["uri"] for told in await client.heard()} == covered  # hr and two are denied to this agent
+        assert {told["uri"] for told in await client.heard(len(covered))} == covered  # hr and two are denied to it
 
 
 def moved(uri: str, to: str) -> Change:
@@ -161,7 +165,7 @@ async def test_a_move_is_told_as_far_as_the_listener_sees_it(
     async with listener(folder, era) as (octavo, client):
         await client.subscribe(pattern)
         octavo.feed.publish(moved(uri, to))
-        events = [(one["uri"], one["_meta"][EVENT]) for one in await client.heard()]
+        events = [(one["uri"], one["_meta"][EVENT]) for one in await client.heard(told is not None)]
         assert [(e["type"], e["uri"], e.get("from")) for _, e in events] == (
             [] if told is None else [(f"resource/{told[0]}", *told[1:])]
         )
@@ -174,7 +178,7 @@ async def test_both_ends_of_a_move_are_spoken_of_as_the_client_does(folder: Path
     async with listener(folder, era) as (octavo, client):
         await client.subscribe(f"file://{folder}/docs/*")
         octavo.feed.publish(moved("file://notes/n0.txt", "file://notes/new.txt"))
-        ((told, sent),) = [(one["_meta"][EVENT], one["uri"]) for one in await client.heard()]
+        ((told, sent),) = [(one["_meta"][EVENT], one["uri"]) for one in await client.heard(1)]
         assert told["from"] == f"file://{folder}/docs/notes/n0.txt"
         assert told["uri"] == sent == f"file://{folder}/docs/notes/new.txt"
 
@@ -184,11 +188,11 @@ async def test_real_writes_reach_the_subscriber(folder: Path, era: str) -> None:
     async with listener(folder, era) as (octavo, client):
         await client.subscribe("mem://*", lists=True)
         await write(octavo, "mem://one", "changed")
-        assert [told["_meta"][EVENT]["type"] for told in await client.heard()] == ["resource/updated"]
+        assert [told["_meta"][EVENT]["type"] for told in await client.heard(1)] == ["resource/updated"]
         await write(octavo, "mem://new", "new")
-        lines = [json.loads(line) for line in await client.pipe.settle()]
+        lines = [json.loads(line) for line in await client.pipe.until(2)]
         assert [one["method"] for one in lines] == [
-            "notifications/resources/list_changed", "notifications/resources/updated",
+            "notifications/resources/list_changed", UPDATED,
         ]  # fmt: skip
         assert all(one["params"]["_meta"][EVENT]["type"] == "resource/created" for one in lines)
 
@@ -201,7 +205,7 @@ async def test_a_file_is_spoken_of_as_the_client_does(folder: Path, era: str) ->
         await client.subscribe(absolute, f"file://{folder}/docs/notes/n1*")
         octavo.feed.publish(change("file://notes/n0.txt"))
         octavo.feed.publish(change("file://notes/n1.txt"))
-        told = [one["uri"] for one in await client.heard()]
+        told = [one["uri"] for one in await client.heard(2)]
         assert told == [absolute, f"file://{folder}/docs/notes/n1.txt"]
 
 
@@ -227,7 +231,7 @@ async def test_a_rule_that_changes_takes_effect_at_the_next_event(folder: Path, 
         await client.pipe.settle()
         octavo.feed.publish(change("mem://one"))
         octavo.feed.publish(change("mem://bin"))
-        assert [told["uri"] for told in await client.heard()] == ["mem://bin"]
+        assert [told["uri"] for told in await client.heard(1)] == ["mem://bin"]
 
 
 @pytest.mark.parametrize("era", ERAS)

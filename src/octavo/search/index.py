@@ -39,6 +39,7 @@ class Index:
         self._reading = threading.RLock() if path is not None else self._writing
         self._beginnings = 0
         self._redaction = ""
+        self._closed = False
         self.when_lost: Callable[[], None] = _nothing  # called when the index was begun again, and is empty
         self._open()
 
@@ -120,8 +121,10 @@ class Index:
                     database.execute("COMMIT")
 
     def close(self) -> None:
+        """What threads still ask that nobody waits for any more is refused from here on."""
         self.threads.shutdown(cancel_futures=True)
         with self._writing, self._reading:
+            self._closed = True
             try:
                 self._writer.execute("UPDATE state SET clean = 1")
             except sqlite3.Error:
@@ -150,6 +153,8 @@ class Index:
         try:
             yield
         except sqlite3.DatabaseError as error:
+            if self._closed:
+                raise SourceUnavailable("The server is stopping; ask again when it is back") from error
             if not schema.is_damage(error):
                 logger.exception("The search index could not be used")
                 raise InternalError("The search index could not be used; the log says why") from error

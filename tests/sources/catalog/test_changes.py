@@ -38,7 +38,7 @@ async def heard(source: CatalogSource, scope: str) -> AsyncIterator[asyncio.Queu
 
 
 async def following(queue: asyncio.Queue[Change]) -> Change:
-    with anyio.fail_after(5):
+    with anyio.fail_after(30):
         return await queue.get()
 
 
@@ -97,7 +97,7 @@ async def test_whoever_watches_hears_when_the_store_stops() -> None:
             yield
 
     source = CatalogSource(DECLARATIONS["sop"], Ending("store", {}))
-    with anyio.fail_after(5), pytest.raises(OctavoError):
+    with anyio.fail_after(30), pytest.raises(OctavoError):
         async for _ in source.watch(Ref("sop")):
             pass
 

@@ -23,7 +23,7 @@ from octavo.sources.file.hints import Batch, Hints, Inotify, NoHints, Watchfiles
 from octavo.sources.file.snapshot import Snapshot
 
 pytestmark = [pytest.mark.anyio, pytest.mark.seed("F1")]
-PATIENCE = 10
+PATIENCE = 30
 
 
 class Changes:

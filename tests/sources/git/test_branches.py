@@ -45,7 +45,7 @@ async def heard(source: GitSource | CatalogSource, scope: str = "git://") -> Asy
 
 
 async def told(queue: Heard) -> tuple[str, str]:
-    with anyio.fail_after(10):
+    with anyio.fail_after(30):
         change = await queue.get()
     assert isinstance(change, Change)
     where = f"{change.source.path} -> {change.ref.path}" if change.source else change.ref.path
@@ -74,7 +74,7 @@ async def test_a_change_has_what_the_file_was_and_is(clone: Clone) -> None:
     async with clone.source() as source, heard(source) as queue:
         before = await source.stat(Ref.parse("git://a.md"))
         clone.commit({"a.md": "changed"})
-        with anyio.fail_after(10):
+        with anyio.fail_after(30):
             change = await queue.get()
         assert isinstance(change, Change)
         assert (change.old, change.new) == (before, await source.stat(Ref.parse("git://a.md")))
@@ -195,7 +195,7 @@ async def test_whoever_watches_hears_when_the_source_closes(clone: Clone) -> Non
     async with source:
         watching = heard(source)
         queue = await watching.__aenter__()
-    with anyio.fail_after(5):
+    with anyio.fail_after(30):
         assert isinstance(await queue.get(), SourceUnavailable)
     await watching.__aexit__(None, None, None)
 
@@ -204,7 +204,7 @@ async def test_changes_that_cannot_be_told_end_the_watch(clone: Clone) -> None:
     clone.commit({"a.md": "one"})
     async with clone.source() as source, heard(source) as queue:
         clone.commit_tree_of_anything("1" * 40)
-        with anyio.fail_after(10):
+        with anyio.fail_after(30):
             assert isinstance(await queue.get(), SourceUnavailable)
 
 
@@ -215,7 +215,7 @@ async def test_a_catalog_over_a_branch_tells_the_difference_of_the_metadata(clon
         catalog = CatalogSource(DECLARATIONS["sop"], store)
         async with heard(catalog, "sop://brand") as queue:
             clone.commit({"sops/brand/a.md": SOP.format("a", "1.1.0"), "other.md": "no SOP"})
-            with anyio.fail_after(10):
+            with anyio.fail_after(30):
                 change = await queue.get()
             assert isinstance(change, Change)
             assert (change.kind, str(change.ref), change.changes["version"]) == (

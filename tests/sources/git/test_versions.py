@@ -188,7 +188,7 @@ async def test_a_long_history_without_the_file_ends_in_time(clone: Clone) -> Non
         parent = clone.put("commit", b"\n".join((*lines, b"", b"x")))
     (clone.git_dir / "refs/heads/main").write_text(f"{parent}\n", encoding="ascii")
     clone.commit({PLACE: DOC.format("2.0.0", "new")})
-    with anyio.fail_after(10):
+    with anyio.fail_after(30):
         async with clone.source() as store:
             assert "old" in (await read(documents(store), f"{URI}?version=1.0.0")).body
 

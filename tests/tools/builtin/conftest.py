@@ -31,7 +31,7 @@ class Tools:
         call = Call(
             "invoke", Ref.of("tool", (name,)), works.identity.launched(who), Trail(), f"tool://{name}", arguments
         )
-        with anyio.fail_after(20):
+        with anyio.fail_after(30):
             result: ToolResult = await works.ask(call)
         return result
 

@@ -38,7 +38,7 @@ async def told(tools: Tools, *paths: str) -> None:
         news = asyncio.Event()
         leave = tools.octavo.feed.subscribe(lambda change, path=path: news.set() if change.ref.path == path else None)
         tools.put(path, path)
-        with anyio.fail_after(10):
+        with anyio.fail_after(30):
             await news.wait()
         leave()
 
@@ -46,7 +46,7 @@ async def told(tools: Tools, *paths: str) -> None:
 async def read(tools: Tools, uri: str, who: str | None = None, **limits: Any) -> dict[str, Any]:
     works = tools.octavo.works
     call = Call("read", Ref.parse(uri), works.identity.launched(who), Trail(), uri)._replace(**limits)
-    with anyio.fail_after(10):
+    with anyio.fail_after(30):
         content: Content = await works.ask(call)
     assert content.entry.mime_type == "application/json"
     return dict(json.loads(content.body))
@@ -162,7 +162,7 @@ async def test_a_move_is_told_as_far_as_the_caller_may_know(serve: Any) -> None:
     for old, new in (("hr/a.md", "brand/a.md"), ("brand/b.md", "hr/b.md"), ("brand/c.md", "brand/d.md")):
         news.clear()
         (tools.root / old).rename(tools.root / new)
-        with anyio.fail_after(10):
+        with anyio.fail_after(30):
             await news.wait()
     assert heard == ["renamed"] * 3
     told = await tools.data("changes", who="agent-ops", after=begin)
@@ -193,7 +193,7 @@ async def test_a_link_that_leads_elsewhere_comes_and_goes_for_who_sees_one_end(s
         )
         (tools.root / "brand" / "new").symlink_to(target)
         (tools.root / "brand" / "new").replace(link)
-        with anyio.fail_after(10):
+        with anyio.fail_after(30):
             await news.wait()
         leave()
     assert seen(await tools.data("changes", who="agent-ops", after=begin)) == ["updated file://brand/link.md"] * 2

@@ -54,7 +54,7 @@ async def uris(tools: Any, query: str, **asked: Any) -> list[str]:
 
 
 async def until_found(tools: Any, expected: list[str], query: str, **asked: Any) -> None:
-    with anyio.fail_after(20):
+    with anyio.fail_after(30):
         while sorted(await uris(tools, query, kind="ranked", **asked)) != sorted(expected):
             pass
 

@@ -48,7 +48,7 @@ async def uris(tools: Any, query: str, **asked: Any) -> list[str]:
 
 
 async def until_found(tools: Any, expected: list[str], query: str) -> None:
-    with anyio.fail_after(20):
+    with anyio.fail_after(30):
         while await uris(tools, query) != expected:
             pass
 

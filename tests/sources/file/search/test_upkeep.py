@@ -23,7 +23,7 @@ from octavo.sources.file.search import paths as paths_module
 from octavo.sources.file.search import scan as scan_module
 
 pytestmark = pytest.mark.anyio
-PATIENCE = 10
+PATIENCE = 30
 
 
 async def test_what_was_changed_before_a_search_is_seen(

@@ -195,7 +195,7 @@ async def test_a_cancelled_copy_or_deletion_is_taken_back(
 
         with monkeypatch.context() as patched:
             patched.setattr(trees, "copy_all", slow)
-            with anyio.fail_after(10):
+            with anyio.fail_after(30):
                 async with anyio.create_task_group() as group:
                     group.start_soon(change)
                     await anyio.to_thread.run_sync(begun.wait)
