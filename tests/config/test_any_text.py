@@ -5,7 +5,7 @@ from __future__ import annotations
 import tempfile
 from pathlib import Path
 
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from octavo.config.load import load_text
@@ -50,6 +50,7 @@ def test_any_text(text: str) -> None:
 @given(
     st.lists(st.tuples(st.integers(0, len(GOOD)), st.integers(0, 12), st.sampled_from(PIECES)), min_size=1, max_size=3)
 )
+@example([(0, 0, "&a "), (75, 0, "&a ")])
 def test_a_good_configuration_with_damage(cuts: list[tuple[int, int, str]]) -> None:
     text = GOOD
     for start, length, piece in cuts:

@@ -176,12 +176,20 @@ class Reply(NamedTuple):
 class Web:
     """A client at the ASGI application of a house."""
 
-    def __init__(self, house: Octavo, *, lane: bool, access: Access | None = None, body_seconds: float = 30.0) -> None:
+    def __init__(
+        self,
+        house: Octavo,
+        *,
+        lane: bool,
+        access: Access | None = None,
+        body_seconds: float = 30.0,
+        traced: bool = False,
+    ) -> None:
         self.house = house
         app, self.hub = serve_http.application(
             house, access=access or Access(), hosts=["127.0.0.1:*", "octavo.example"],
             origins=["http://127.0.0.1:*", "https://console.example"], lane=lane, strict_codes=False,
-            body_seconds=body_seconds,
+            body_seconds=body_seconds, traced=traced,
         )  # fmt: skip
         self.app: Front = app
         self._to_app: asyncio.Queue[dict[str, Any]] = asyncio.Queue()

@@ -9,9 +9,9 @@ import pytest
 
 from octavo.core.clock import FrozenClock
 from octavo.core.errors import Forbidden, RateLimited
-from octavo.core.model import Call, Principal, Trail
+from octavo.core.model import Call, Content, Entry, Principal, Trail
 from octavo.core.ref import Ref
-from octavo.pipeline.quota import Quota
+from octavo.pipeline.quota import Allowance, Quota
 
 KEYED = Principal("agent-brand", key="k")
 LOCAL = Principal("local")
@@ -169,3 +169,84 @@ def test_it_needs_no_task() -> None:
     with pytest.raises(StopIteration) as done:
         coroutine.send(None)
     assert done.value.value == "content"
+
+
+def one(name: str, *roles: str) -> Principal:
+    return Principal(name, frozenset(roles), key="k")
+
+
+@pytest.mark.anyio
+@pytest.mark.seed("A5", "T7")
+async def test_a_principal_can_have_limits_of_its_own(clock: FrozenClock) -> None:
+    more = Allowance(rate=10, burst=5, in_flight=9, keyless=True)
+    quota = Quota(rate=1, burst=1, clock=clock, allowance=lambda who: more if "ops" in who.roles else None)
+    assert await accepted(quota, 20, one("a")) == 1
+    assert await accepted(quota, 20, one("b", "ops")) == 5
+    assert await accepted(quota, 20, Principal("c", frozenset(("ops",)))) == 5  # also without a key
+    clock.advance(1.0)
+    assert await accepted(quota, 20, one("a", "ops")) == 5  # roles that came later
+
+
+@pytest.mark.anyio
+@pytest.mark.seed("A5", "T7")
+async def test_bytes_are_paid_for_afterwards_and_the_refusal_says_for_how_long(clock: FrozenClock) -> None:
+    quota = Quota(rate=None, bytes=1000, clock=clock)
+    content = Content(entry=Entry(ref=REF, name="guide"), body="x" * 3000)
+
+    async def large(call: Call) -> Content:
+        return content
+
+    assert await quota(a_call(), large) is content
+    with pytest.raises(RateLimited) as caught:
+        await quota(a_call(), large)
+    assert caught.value.data == {"limit": "bytes", "allowed": 1000}
+    assert caught.value.retry_after == pytest.approx(2.0)
+    assert await quota(a_call(Principal("other", key="k")), large) is content
+    clock.advance(caught.value.retry_after + 0.001)
+    assert await quota(a_call(), large) is content
+
+
+@pytest.mark.anyio
+@pytest.mark.seed("T7")
+async def test_a_tool_has_a_quota_of_its_own_under_all_its_names(clock: FrozenClock) -> None:
+    search, find = Ref.parse("tool://search"), Ref.parse("tool://find")
+    of_search = Quota(rate=1, burst=2, keyless=True, clock=clock, said={"tool": "search"})
+    quota = Quota(rate=None, clock=clock, tools={search: of_search, find: of_search})
+
+    def call(ref: Ref) -> Call:
+        return Call("invoke", ref, LOCAL, Trail(), str(ref))
+
+    await quota(call(search), answer)
+    await quota(call(find), answer)
+    with pytest.raises(RateLimited) as caught:
+        await quota(call(search), answer)
+    assert caught.value.data == {"limit": "rate", "allowed": 1, "tool": "search"}
+    assert await quota(call(Ref.parse("tool://read")), answer) == "content"
+
+
+@pytest.mark.anyio
+@pytest.mark.seed("T7")
+async def test_as_room_gets_scarce_who_has_most_is_refused_first(clock: FrozenClock) -> None:
+    quota = Quota(in_flight=64, total=8, clock=clock)
+    inside, leave = asyncio.Semaphore(0), asyncio.Event()
+
+    async def wait(call: Call) -> str:
+        inside.release()
+        await leave.wait()
+        return "content"
+
+    async with asyncio.timeout(5):
+        tasks = [asyncio.create_task(quota(a_call(one("hog")), wait)) for _ in range(4)]
+        for _ in tasks:
+            await inside.acquire()
+        with pytest.raises(RateLimited) as caught:
+            await quota(a_call(one("hog")), wait)
+        assert caught.value.data["limit"] == "total"
+        for name in ("b", "c", "d"):
+            tasks.append(asyncio.create_task(quota(a_call(one(name)), wait)))
+            await inside.acquire()
+        assert await quota(a_call(one("e")), answer) == "content"
+        assert quota.in_flight == 7
+        leave.set()
+        await asyncio.gather(*tasks)
+        assert await quota(a_call(one("hog")), answer) == "content"

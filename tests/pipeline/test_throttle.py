@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from octavo.core.clock import FrozenClock
-from octavo.core.errors import NotFound, OctavoError, SourceUnavailable, Timeout
+from octavo.core.errors import NotFound, OctavoError, RateLimited, SourceUnavailable, Timeout
 from octavo.core.model import CHANGING, Call, Op, Principal, Trail
 from octavo.core.ref import Ref
 from octavo.pipeline.throttle import Limits, Throttle
@@ -355,3 +355,27 @@ async def test_slow_work_of_our_own_on_what_a_source_gave_opens_no_breaker(throt
         with pytest.raises(Timeout, match="converted"):
             await throttle(a_call(), source)
     assert throttle.open_sources() == ()
+
+
+@pytest.mark.anyio
+@pytest.mark.seed("T7", "A5")
+async def test_a_source_with_a_pace_is_asked_at_that_pace_and_late_turns_are_refused_at_once() -> None:
+    clock, slept = FrozenClock(), list[float]()
+
+    async def sleep(seconds: float) -> None:
+        slept.append(seconds)
+
+    throttle = Throttle(sources={"sop": Limits(rate=2.0)}, clock=clock, sleep=sleep)
+    call = Call("read", Ref.parse("sop://a"), Principal("p"), Trail(), "sop://a", timeout=1.0)
+
+    async def answer(call: Call) -> str:
+        return "content"
+
+    assert [await throttle(call, answer) for _ in range(3)] == ["content"] * 3
+    assert slept == [0.5, 1.0]
+    with pytest.raises(RateLimited) as caught:
+        await throttle(call, answer)
+    assert caught.value.data == {"limit": "source", "allowed": 2.0, "source": "sop"}
+    assert caught.value.retry_after == pytest.approx(0.5)
+    clock.advance(2.0)
+    assert await throttle(call, answer) == "content"

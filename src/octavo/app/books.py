@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from octavo.config.model import Audit
-from octavo.stores.ledger import FileLedger, MemoryLedger
+from octavo.stores.ledger import FileLedger, MemoryLedger, Told
 from octavo.stores.state import StateDirectory
 
 if TYPE_CHECKING:
@@ -15,10 +15,10 @@ if TYPE_CHECKING:
 class Books:
     """Opened once, closed once; closing without opening is fine."""
 
-    def __init__(self, options: Audit, state: StateDirectory) -> None:
+    def __init__(self, options: Audit, state: StateDirectory, told: Told | None = None) -> None:
         self._keeper: Keeper | None = None
         if state.audit is None:
-            self.ledger: FileLedger | MemoryLedger = MemoryLedger()
+            self.ledger: FileLedger | MemoryLedger = MemoryLedger(told=told)
             return
         second = options.checkpoints
         self.ledger = FileLedger(
@@ -30,6 +30,7 @@ class Books:
             fail_closed=options.fail_closed,
             max_age=options.max_age,
             kept=second is not None,
+            told=told,
         )
         if second is None and options.max_age is None:
             return

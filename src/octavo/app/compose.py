@@ -13,6 +13,7 @@ from octavo.app.built_in import aliases, built_in_tools, composed_tools, general
 from octavo.app.catalogs import Catalogs, LiveAgents
 from octavo.app.composed import Composed
 from octavo.app.identities import identity_of
+from octavo.app.limits import quota_of, subscriptions_of, throttle_of
 from octavo.app.narrowing import WHOLE, Narrowing
 from octavo.app.sources import configured, described_in, templates_of, ttl_of, with_plugins, writable_schemes
 from octavo.config.load import Loaded
@@ -35,6 +36,7 @@ from octavo.pipeline.mask import Mask
 from octavo.pipeline.policy import Policy, Rule
 from octavo.pipeline.quota import Quota
 from octavo.pipeline.redact import Redact
+from octavo.pipeline.rulebook import OPEN
 from octavo.pipeline.throttle import Throttle
 from octavo.prompts.registry import PromptRegistry
 from octavo.stores.state import StateDirectory
@@ -61,6 +63,8 @@ class Works(Struct, frozen=True):
     cache: Cache
     redact: Redact
     audit: Audit
+    quota: Quota
+    throttle: Throttle
     sources: Sequence[Source]  # those with addresses of their own
     catalogs: Catalogs | None
     skill_schemes: Sequence[str]
@@ -73,6 +77,23 @@ class Works(Struct, frozen=True):
 
     def spelled(self, ref: Ref) -> Ref:
         return self.desk.spelled(ref)
+
+    @property
+    def metrics(self) -> str:
+        return self.config.serve.http.metrics
+
+    @property
+    def labels(self) -> frozenset[str]:
+        """The words that may stand in a label of a measure: schemes, and tools by their addresses."""
+        schemes = (source.scheme for source in self.sources)
+        return frozenset(("tool", "prompt", "changes", *schemes, *(f"tool://{name}" for name in self.tools.names)))
+
+    def administers(self, who: Principal, what: Ref) -> bool:
+        decision = self.policy.decide(who, "admin", what)
+        return decision.allowed and decision is not OPEN
+
+    def subscriptions(self, who: Principal) -> int:
+        return subscriptions_of(self.config.limits, who)
 
     def redacted(self, change: Change) -> Change:
         return self.redact.change(change)
@@ -131,13 +152,14 @@ async def compose(
         composed=composed.answers,
     )
     rules = rules_of(loaded)
+    named_aliases = aliases([*(tool.info.name for tool in built_in), *unlisted])
     policy = Policy(
         rules,
         desk,
         page=config.limits.page,
         max_bytes=config.limits.read,
         general=general_tools(built_in, unlisted),
-        aliases=aliases([*(tool.info.name for tool in built_in), *unlisted]),
+        aliases=named_aliases,
         clock=clock,
     )
     identity = identity_of(config, state, clock)
@@ -155,12 +177,12 @@ async def compose(
         clock=clock,
         flight_time=limits.time,
     )
-    rate = limits.per_principal.per_second if limits.per_principal is not None else None
+    quota, throttle = quota_of(limits, named_aliases), throttle_of(config)
     begin = fold(
         [
             audit,
             identity,
-            Quota(rate=rate, in_flight=limits.in_flight),
+            quota,
             policy,
             Mask(
                 max_bytes=limits.read,
@@ -171,7 +193,7 @@ async def compose(
             ),
             cache,
             redact,
-            Throttle(),
+            throttle,
         ],
         desk,
     )
@@ -184,7 +206,7 @@ async def compose(
         config=config,
         ask=ask,
         begin=begin,
-        behind=awaitable(inner([redact, Throttle()], desk)),
+        behind=awaitable(inner([redact, throttle], desk)),
         policy=policy,
         identity=identity,
         tools=tools,
@@ -201,6 +223,8 @@ async def compose(
         cache=cache,
         redact=redact,
         audit=audit,
+        quota=quota,
+        throttle=throttle,
         # A store without addresses is not watched: its changes would go by the addresses of another.
         sources=tuple(served[scheme] for scheme in exposed),
         catalogs=catalogs,

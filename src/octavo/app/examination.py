@@ -9,11 +9,10 @@ import sys
 from collections.abc import Iterator
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Literal
-
-from msgspec import Struct
 
 from octavo.app import landlock, wall
+from octavo.app.finding import Finding
+from octavo.app.smells import smells, synchronised
 from octavo.config.load import Loaded, state_directory
 from octavo.config.model import FileOptions, GitOptions
 from octavo.core.clock import SystemClock, iso
@@ -21,18 +20,14 @@ from octavo.sources.file.examine import confinement, has_tmpfile, inotify_limit
 
 LEAST_PYTHON = (3, 11)
 MANY_FOLDERS = 100_000  # where counting ends
-EXTRAS = {"pdf": "pypdfium2", "sheets": "python_calamine", "images": "PIL", "git": "pygit2"}
+EXTRAS = {
+    "pdf": "pypdfium2",
+    "sheets": "python_calamine",
+    "images": "PIL",
+    "git": "pygit2",
+    "otel": "opentelemetry.sdk",
+}
 BEGINNING = 1_735_689_600  # of 2025: no clock that is right shows less
-
-# ok; less: it works, but something is slower or missing; problem: something needed does not work
-State = Literal["ok", "less", "problem"]
-
-
-class Finding(Struct, frozen=True):
-    about: str
-    state: State
-    found: str
-    advice: str = ""
 
 
 def examine(loaded: Loaded) -> Iterator[Finding]:
@@ -54,6 +49,7 @@ def examine(loaded: Loaded) -> Iterator[Finding]:
     yield _state(state_directory(loaded))
     if loaded.config.audit.checkpoints is not None:
         yield _checkpoints(loaded.config.audit.checkpoints.path, state_directory(loaded))
+    yield from smells(loaded)
     yield from (_extra(name, module) for name, module in EXTRAS.items())
 
 
@@ -70,6 +66,9 @@ def _clock() -> Finding:
     now = SystemClock().wall()
     if now < BEGINNING:
         return Finding("clock", "problem", iso(now), "set the clock: the audit log and the cache need it")
+    if synchronised() is False:
+        advice = "let the system keep it right (NTP): tokens, keys and the audit log go by it"
+        return Finding("clock", "less", f"{iso(now)}, and nothing keeps it right", advice)
     return Finding("clock", "ok", iso(now))
 
 
@@ -159,6 +158,13 @@ def _checkpoints(file: Path, state: Path) -> Finding:
 
 
 def _extra(name: str, module: str) -> Finding:
-    if find_spec(module) is None:
+    if not _installed(module):
         return Finding(f"extra {name}", "less", "not installed", f"pip install 'octavo[{name}]'")
     return Finding(f"extra {name}", "ok", "installed")
+
+
+def _installed(module: str) -> bool:
+    try:
+        return find_spec(module) is not None
+    except ModuleNotFoundError:  # what it is a part of
+        return False

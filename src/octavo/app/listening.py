@@ -8,6 +8,7 @@ import os
 import socket
 import ssl
 import stat
+import sys
 from pathlib import Path
 
 from octavo.config.units import Bind
@@ -16,6 +17,7 @@ from octavo.core.errors import SourceUnavailable
 logger = logging.getLogger(__name__)
 
 BACKLOG = 1024
+SPARE = 256  # descriptors for files, sources and whatever else is open
 
 
 class Names:
@@ -42,6 +44,22 @@ def listen(bind: Bind, *, shared: bool = False) -> socket.socket:
     except OSError as error:
         reason = os.strerror(error.errno) if error.errno else error  # without Python's own words about the attempt
         raise SourceUnavailable(f"Cannot listen on {bind}: {reason}") from None
+
+
+def room_for(connections: int) -> int:
+    """As many of them as the system has descriptors for, after it was asked for more."""
+    if sys.platform == "win32":
+        return connections
+    import resource  # not on every system
+
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = connections + SPARE
+    if soft < wanted:
+        soft = wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+    if soft < wanted:
+        logger.warning("room for %d connections only: the system allows %d descriptors", max(1, soft - SPARE), hard)
+    return max(1, min(connections, soft - SPARE))
 
 
 def forget(bind: Bind) -> None:

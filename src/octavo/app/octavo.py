@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from contextlib import AsyncExitStack
 from types import TracebackType
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from octavo.app.books import Books
 from octavo.app.compose import Works, compose
@@ -16,14 +16,18 @@ from octavo.app.narrowing import WHOLE, Narrowing, asked_for, by_roots, effectiv
 from octavo.app.searching import Searching
 from octavo.app.wall import Wall
 from octavo.config.load import Loaded, state_directory
-from octavo.core.errors import Forbidden, SourceUnavailable
+from octavo.core.clock import SystemClock
+from octavo.core.errors import Forbidden, OctavoError, SourceUnavailable
 from octavo.core.model import Principal
 from octavo.core.ports import Ledger
 from octavo.core.ref import Ref
 from octavo.feed import ChangeFeed
-from octavo.pipeline.rulebook import OPEN
 from octavo.stores.keys import KeyFile
 from octavo.stores.state import StateDirectory
+
+if TYPE_CHECKING:
+    from octavo.core.measure import Measure
+    from octavo.stores.tally import Tally
 
 logger = logging.getLogger(__name__)
 
@@ -34,12 +38,17 @@ CONFIGURATION = Ref("server", ("config",))  # what a rule names to let somebody 
 class Octavo:
     """The running house. An async context manager: entered once, left once."""
 
-    def __init__(self, loaded: Loaded, *, state: StateDirectory | None = None, wall: Wall | None = None) -> None:
+    def __init__(
+        self, loaded: Loaded, *, state: StateDirectory | None = None, wall: Wall | None = None, counted: bool = False
+    ) -> None:
+        """`counted`: what is recorded is counted too, for `measures`."""
         self._loaded, self._wall = loaded, wall
         self._state = state or StateDirectory.open(state_directory(loaded))
         self.feed = ChangeFeed()
-        self._books = Books(loaded.config.audit, self._state)
+        self._tally = _tally() if counted else None
+        self._books = Books(loaded.config.audit, self._state, None if self._tally is None else self._tally.add)
         self.ledger: Ledger = self._books.ledger
+        self._begun = SystemClock.monotonic()
         self.searching = Searching(self._state.path, self.feed)
         self._works: Works | None = None
         self._open: AsyncExitStack | None = None
@@ -68,6 +77,20 @@ class Octavo:
 
     def note(self, who: str, what: str, outcome: str, **fields: Any) -> None:
         self.works.audit.note(who, what, outcome, **fields)
+
+    def ready(self) -> bool:
+        if self._works is None:
+            return False
+        try:
+            self.ledger.flush()
+        except OctavoError:
+            return False
+        return True
+
+    def measures(self) -> Iterable[Measure]:
+        from octavo.app.measures import measures
+
+        return measures(self.works, self._tally, self._begun)
 
     def on_swap(self, listener: Callable[[], None]) -> None:
         self._on_swap.append(listener)
@@ -113,15 +136,13 @@ class Octavo:
         self._tell()
 
     async def narrow(self, who: Principal, asked: Mapping[str, Any], *, owns_process: bool) -> dict[str, Any]:
-        if not owns_process:
-            decision = self.works.policy.decide(who, "admin", CONFIGURATION)
-            if not decision.allowed or decision is OPEN:
-                raise Forbidden(
-                    "Only an agent whom the policy grants admin may narrow this server for everybody",
-                    agent=who.id,
-                    required_permission="admin",
-                    resource=str(CONFIGURATION),
-                )
+        if not owns_process and not self.works.administers(who, CONFIGURATION):
+            raise Forbidden(
+                "Only an agent whom the policy grants admin may narrow this server for everybody",
+                agent=who.id,
+                required_permission="admin",
+                resource=str(CONFIGURATION),
+            )
         async with self._swapping:
             await self._narrow(asked_for(asked, self._loaded))
             self._narrowed_by = "client" if owns_process else "admin"
@@ -158,6 +179,8 @@ class Octavo:
             hand_on(self._works.identity, works.identity)
         old, self._open = self._open, stack
         self._works, self._loaded, self._narrowing = works, loaded, narrowing
+        if self._tally is not None:
+            self._tally.known = works.labels
         stack.callback(self.feed.subscribe(works.cache.forget))
         self.feed.forget()
         unfollow, self._unfollow = self._unfollow, self.feed.follow(works.sources)
@@ -168,6 +191,12 @@ class Octavo:
         if unfollow is not None:
             await unfollow()  # at once: a change that two watches see would be told twice
         self.searching.serve(works)
+
+
+def _tally() -> Tally:
+    from octavo.stores.tally import Tally  # here: most servers start sooner without it
+
+    return Tally()
 
 
 async def _retire(old: AsyncExitStack) -> None:

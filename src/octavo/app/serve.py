@@ -6,11 +6,12 @@ import asyncio
 import gc
 import os
 import sys
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager
 from urllib.parse import urlsplit
 
 from octavo.app.follow import follow
-from octavo.app.listening import Certificate, Names, forget, listen
+from octavo.app.listening import Certificate, Names, forget, listen, room_for
 from octavo.app.octavo import Octavo
 from octavo.app.wall import raise_wall
 from octavo.config.load import Loaded, state_directory
@@ -26,7 +27,9 @@ def serve_stdio(loaded: Loaded, *, as_who: str | None) -> None:
 
         who = house.works.identity.launched(as_who)
         options = loaded.config.serve
-        await mcp.serve(house, who, lane=options.lane, strict_codes=options.error_codes == "strict")
+        strict = options.error_codes == "strict"
+        with _traces(options.traces):
+            await mcp.serve(house, who, lane=options.lane, strict_codes=strict, traced=options.traces is not None)
 
     _run(loaded, serve)
 
@@ -41,6 +44,7 @@ def serve_http(loaded: Loaded, *, bind: Bind, as_who: str | None, no_auth: bool)
     async def serve(house: Octavo) -> None:
         from octavo.transport.mcp import serve_http as mcp
         from octavo.transport.mcp.entry import Access
+        from octavo.transport.mcp.patience import Deadlines
 
         access = Access(everybody=as_who or "") if no_auth else Access()
         if no_auth:
@@ -55,14 +59,45 @@ def serve_http(loaded: Loaded, *, bind: Bind, as_who: str | None, no_auth: bool)
             origins=[*names.origins, *options.http.allowed_origins],
             lane=options.lane,
             strict_codes=options.error_codes == "strict",
+            body_seconds=options.http.deadlines.body,
+            traced=options.traces is not None,
+        )
+        deadlines = Deadlines(
+            headers=options.http.deadlines.headers,
+            body=options.http.deadlines.body,
+            send=options.http.deadlines.send,
+            connections=room_for(options.http.connections),
         )
         context = None if tls is None else tls.context
-        await mcp.serve(app, hub, listening, _announce, tls=context, trusted_proxies=options.http.trusted_proxies)
+        with _traces(options.traces):
+            await mcp.serve(
+                app,
+                hub,
+                listening,
+                _announce,
+                tls=context,
+                trusted_proxies=options.http.trusted_proxies,
+                deadlines=deadlines,
+            )
 
     try:
-        _run(loaded, serve)
+        _run(loaded, serve, counted=options.http.metrics != "off")
     finally:
         forget(bind)
+
+
+@contextmanager
+def _traces(endpoint: str | None) -> Iterator[None]:
+    if endpoint is None:
+        yield
+        return
+    from octavo.transport.mcp.traces import export
+
+    end = export(endpoint)
+    try:
+        yield
+    finally:
+        end()
 
 
 def _own_host(loaded: Loaded) -> list[str]:
@@ -76,7 +111,7 @@ def _announce(address: str) -> None:
     sys.stderr.flush()
 
 
-def _run(loaded: Loaded, serve: Callable[[Octavo], Awaitable[None]]) -> None:
+def _run(loaded: Loaded, serve: Callable[[Octavo], Awaitable[None]], *, counted: bool = False) -> None:
     """One house on one event loop, with the configuration file followed."""
     # A thread that works for one caller gets its turn beside a loop that is busy with all others. Each of its system
     # calls may have to wait for one, and Python's own 5 ms add up.
@@ -85,7 +120,7 @@ def _run(loaded: Loaded, serve: Callable[[Octavo], Awaitable[None]]) -> None:
     wall = raise_wall(loaded, state)  # before the loop, which starts threads
 
     async def main() -> None:
-        async with Octavo(loaded, state=state, wall=wall) as house:
+        async with Octavo(loaded, state=state, wall=wall, counted=counted) as house:
             following = asyncio.ensure_future(follow(house, loaded))
             # What is alive now stays: the collector need not look at it again and again.
             gc.freeze()

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import json
+import time
 from collections.abc import Awaitable, Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -24,7 +26,7 @@ from octavo.core.ref import Ref
 if TYPE_CHECKING:
     from octavo.app import Octavo
     from octavo.app.authoring import Created
-    from octavo.app.examination import Finding
+    from octavo.app.finding import Finding
     from octavo.app.scanning import Sighting
     from octavo.pipeline.policy import Decision
     from octavo.sources.catalog.handbook import Pages
@@ -33,6 +35,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
+LOOK = 0.2  # seconds between two looks at the audit log
 NOWHERE = Ref("invalid")  # stands in a call whose address could not be parsed; `fault` says why
 
 
@@ -258,7 +261,53 @@ def examined(loaded: Loaded) -> list[Finding]:
     """What this machine gives."""
     from octavo.app.examination import examine
 
-    return [*examine(loaded)]
+    found = [*examine(loaded)]
+    if any(one.state == "problem" for one in found):
+        return found  # sources would only fail for the same reasons
+    from octavo.app.smells import unreachable
+
+    return [*found, *_inside(loaded, lambda house: unreachable(house.works), leaves_traces=False)]
+
+
+def offered(loaded: Loaded, who: str | None) -> list[dict[str, Any]]:
+    """The tools that a caller sees, in order, with what each adds to a conversation. Leaves no record behind."""
+    from octavo.transport.mcp import shapes
+
+    async def ask(house: Octavo) -> list[dict[str, Any]]:
+        entries: list[Entry] = []
+        cursor: str | None = None
+        while True:
+            page: Page[Entry] = await _ask(house, who, "list", "tool://", cursor)
+            entries += page.items
+            cursor = page.cursor
+            if cursor is None:
+                break
+        known = (house.works.tools.tool(entry.ref.name) for entry in entries)
+        return [
+            {
+                "name": info.name,
+                "description": info.description,
+                "readOnly": info.hints.read_only,
+                "tokens": -(-len(json.dumps(shapes.tool(info), ensure_ascii=False).encode()) // 4),
+            }
+            for info in known
+            if info is not None
+        ]
+
+    return _inside(loaded, ask, leaves_traces=False)
+
+
+def calls(loaded: Loaded, show: Callable[[dict[str, Any]], bool], *, ready: Callable[[], None]) -> None:
+    """Shows records of all servers on this state as they are written, until `show` says that it is enough."""
+    from octavo.stores.calls import Recent
+
+    recent = Recent(state_directory(loaded) / "audit")
+    ready()
+    while True:
+        for record in recent.fresh():
+            if not show(record):
+                return
+        time.sleep(LOOK)
 
 
 def catalog_problems(loaded: Loaded) -> tuple[list[Problem], list[Problem]]:

@@ -18,6 +18,7 @@ COMMANDS = Lazily(
         "explain": "octavo.cli.explain:explain",
         "ls": "octavo.cli.resources:ls",
         "cat": "octavo.cli.resources:cat",
+        "tools": "octavo.cli.tools:tools",
         "watch": "octavo.cli.resources:watch",
         "scan": "octavo.cli.scan:scan",
         "search": "octavo.cli.search:search",

@@ -19,8 +19,11 @@ from octavo.cli._shared import (
     say,
     tell,
 )
+from octavo.core.errors import OctavoError
+from octavo.core.ref import Ref
 
 if TYPE_CHECKING:
+    from octavo.core.glob import Glob
     from octavo.core.model import Change, Content, Entry
 
 
@@ -68,13 +71,20 @@ def cat(uri: str, config_file: Path | None, as_who: str | None, as_json: bool) -
 @click.argument("pattern", default="**")
 @config_option
 @as_option
-@click.option("--count", type=click.IntRange(min=1), metavar="N", help="End after N changes.")
+@click.option("--count", type=click.IntRange(min=1), metavar="N", help="End after N changes or calls.")
+@click.option("--calls", is_flag=True, help="Print the calls of all clients instead, as the audit log records them.")
 @json_option
-def watch(pattern: str, config_file: Path | None, as_who: str | None, count: int | None, as_json: bool) -> None:
+def watch(
+    pattern: str, config_file: Path | None, as_who: str | None, count: int | None, calls: bool, as_json: bool
+) -> None:
     """Print changes of resources as they happen: all, or those that PATTERN matches. Ends with Ctrl-C.
 
-    With --json each change is one line.
+    With --calls it prints who asks for what, and what became of it; --as then means calls of that agent alone.
+    With --json each line is one object.
     """
+    if calls:
+        _watch_calls(pattern, config_file, as_who, count, as_json)
+        return
     from octavo.cli import _run
     from octavo.core.event import numbered
 
@@ -89,6 +99,36 @@ def watch(pattern: str, config_file: Path | None, as_who: str | None, count: int
     _run.watched(
         found, known_agent(found, as_who), pattern, show, ready=lambda: tell(f"watching {pattern}"), count=count
     )
+
+
+def _watch_calls(pattern: str, config_file: Path | None, who: str | None, count: int | None, as_json: bool) -> None:
+    from octavo.cli import _run
+    from octavo.core.glob import Glob
+
+    glob = None if pattern == "**" else Glob(pattern)  # what has no address is only shown where everything is
+    found, left = loaded(config_file), [count]
+
+    def show(record: dict[str, Any]) -> bool:
+        if (who is None or record.get("who") == who) and (glob is None or _matches(glob, record.get("uri"))):
+            click.echo(json.dumps(record, ensure_ascii=False) if as_json else _line(record))
+            left[0] = None if left[0] is None else left[0] - 1
+        return left[0] != 0
+
+    _run.calls(found, show, ready=lambda: tell("watching calls"))
+
+
+def _matches(glob: Glob, uri: object) -> bool:
+    try:
+        return glob.matches(Ref.parse(str(uri)))
+    except OctavoError:
+        return False
+
+
+def _line(record: dict[str, Any]) -> str:
+    took = f"  {record['us'] / 1000:.1f} ms" if "us" in record else ""
+    below = "  " if "parent" in record else ""
+    what = f"{record.get('op')} {record.get('uri', '')}".rstrip()
+    return f"{str(record.get('time', ''))[11:23]}  {record.get('who')}  {below}{what}  {record.get('outcome')}{took}"
 
 
 def _entry(entry: Entry) -> dict[str, Any]:

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import logging
 import os
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
-from octavo.cli._logs import Discreet
+from octavo.cli._logs import configure
 from octavo.cli._shared import as_option, config_option, known_agent, loaded
 
 if TYPE_CHECKING:
@@ -45,6 +43,13 @@ CONFIGURED = "configured"  # `--http` without an address
     show_default=True,
     help="How much is logged on stderr.",
 )
+@click.option(
+    "--log-format",
+    type=click.Choice(["text", "json"]),
+    default="text",
+    show_default=True,
+    help="Lines for people, or one JSON object each.",
+)
 def serve(
     directory: Path | None,
     config_file: Path | None,
@@ -54,6 +59,7 @@ def serve(
     write: bool,
     toolsets: str | None,
     log_level: str,
+    log_format: str,
 ) -> None:
     """Serve a folder (DIR) or a configuration to MCP clients.
 
@@ -61,9 +67,7 @@ def serve(
     """
     from octavo.cli import _run
 
-    handler = logging.StreamHandler(sys.stderr)
-    handler.setFormatter(Discreet("octavo: %(levelname)s: %(name)s: %(message)s"))
-    logging.basicConfig(level=log_level.upper(), handlers=[handler])
+    configure(log_level, log_format)
     if http not in (None, CONFIGURED) and directory is None and config_file is None and Path(http).is_dir():
         http, directory = CONFIGURED, Path(http)  # `octavo serve --http DIR` reads as if DIR were the address
     found = _with_toolsets(loaded(config_file, directory, write=write), toolsets)

@@ -259,6 +259,19 @@ def _redaction_names_known_things(site: Site) -> Iterator[Finding]:
                 )
 
 
+def _limits_name_known_things(site: Site) -> Iterator[Finding]:
+    limits = site.config.limits
+    for name in limits.sources:
+        if name not in site.config.sources and "sources" not in site.kept.broken:
+            yield Finding(
+                ("limits", "sources", name), "there is no such source", "use a name that stands under sources"
+            )
+    for who in limits.principals:
+        if who in ("*", "local") or who.startswith("role:") or who in site.config.agents or ":" in who:
+            continue
+        yield Finding(("limits", "principals", who), "there is no such agent", "nobody has these limits", fatal=False)
+
+
 def _keys_differ(site: Site) -> Iterator[Finding]:
     owners: dict[str, str] = {}
     for name, agent in site.config.agents.items():
@@ -397,6 +410,7 @@ LOOKS: tuple[Callable[[Site], Iterator[Finding]], ...] = (
     _rules_differ,
     _keys_differ,
     _redaction_names_known_things,
+    _limits_name_known_things,
     _http_is_guarded,
     _callers_are_agents,
     _keys_travel_hidden,

@@ -10,8 +10,8 @@ from pydantic import AfterValidator, BeforeValidator, Field, ValidationInfo, fie
 
 from octavo.config.reference import FilePath, resolve_document
 from octavo.config.strict import Strict, written
-from octavo.config.units import Address, Time, parse_bind, parse_time
-from octavo.config.words import Name, one_or_many
+from octavo.config.units import Address, Time, Timeout, parse_bind, parse_time, parse_timeout
+from octavo.config.words import Count, Name, one_or_many
 from octavo.pipeline.tokens.addresses import may_be_fetched
 
 MAX_SKEW = 60.0
@@ -146,6 +146,12 @@ class Peer(Strict):
     agent: Name = Field(description="The agent that this user is.")
 
 
+class Deadlines(Strict):
+    headers: Timeout = written("10s", parse_timeout, "Until a request has said what it wants.")
+    body: Timeout = written("30s", parse_timeout, "Until all of a request has arrived.")
+    send: Timeout = written("30s", parse_timeout, "How long an answer waits for a client that does not read.")
+
+
 class Http(Strict):
     bind: Address = written(
         "127.0.0.1:8321", parse_bind, "Where the server listens with --http: host:port, or unix:/path for a socket."
@@ -160,6 +166,13 @@ class Http(Strict):
         default=(),
         description="Addresses or networks whose X-Forwarded-For and X-Forwarded-Proto are believed. They are noted in "
         "the audit log and say nothing about who asks.",
+    )
+    deadlines: Deadlines = Field(default_factory=Deadlines, description="Slower connections are closed.")
+    connections: Count = Field(default=4096, description="Connections that may be open at once.")
+    metrics: Literal["off", "admin", "open"] = Field(
+        default="off",
+        description="Numbers for Prometheus at /metrics: for agents whom a rule grants admin on server://metrics, or "
+        "open to whoever can connect.",
     )
     tls: Tls | None = Field(default=None, description="Certificate and key. Not given: plain HTTP.")
     oauth: OAuth | None = Field(default=None, description="Accept access tokens of these issuers, beside keys.")

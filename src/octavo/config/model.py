@@ -14,14 +14,17 @@ from typing import Annotated, Any, Literal, TypeAlias
 from pydantic import AfterValidator, BeforeValidator, Field, field_validator, model_validator
 
 from octavo.config.http import Http
+from octavo.config.limits import Allowance, SourceLimit, ToolLimit
 from octavo.config.reference import FilePath, Secret
 from octavo.config.strict import Strict, written
 from octavo.config.units import (
     Age,
+    ByteLimit,
     Limit,
     Size,
     Time,
     Timeout,
+    parse_byte_rate,
     parse_rate,
     parse_size,
     parse_time,
@@ -44,6 +47,7 @@ from octavo.config.words import (
     Whos,
     check_template,
     check_uri,
+    check_url,
     one_or_many,
 )
 from octavo.core.model import Verb
@@ -496,6 +500,21 @@ class Limits(Strict):
     )
     in_flight: Count = Field(default=64, description="Requests of one agent that may be worked on at once.")
     subscriptions: Count = Field(default=100, description="Subscriptions of one agent.")
+    bytes_per_principal: ByteLimit = written(
+        "off", parse_byte_rate, 'Content that one agent may be given, such as 20MB/s; "off" for no limit.'
+    )
+    total: Count = Field(
+        default=512,
+        description="Requests of everybody that may be worked on at once. As room gets scarce, agents with the most "
+        "requests under way are refused first.",
+    )
+    principals: dict[Who, Allowance] = Field(
+        default={},
+        description="Other limits for these callers: an agent, local, role:NAME, or * for all. The first that is about "
+        "a caller holds.",
+    )
+    tools: dict[Name, ToolLimit] = Field(default={}, description="Limits for single tools, by name.")
+    sources: dict[Name, SourceLimit] = Field(default={}, description="Limits for single sources, by name.")
     cache: Size = written("64MiB", parse_size, "Memory that the cache may use.")
     line: Size = written("4MiB", parse_size, "Longest message that is accepted from a client.")
 
@@ -580,6 +599,11 @@ class Serve(Strict):
         default="auto",
         description="Let the kernel refuse whatever the process does not need: auto, where it can and there are no "
         "plugins; require, with plugins too, or do not start; or off.",
+    )
+    traces: Annotated[str, AfterValidator(check_url)] | None = Field(
+        default=None,
+        description="Where spans are sent, such as http://127.0.0.1:4318/v1/traces of an OpenTelemetry collector. "
+        "Needs the extra otel; every request then takes longer.",
     )
     lane: Flag = Field(default=True, description="Answer repeated reads on a short way. Off only to find faults.")
 

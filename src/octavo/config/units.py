@@ -105,6 +105,15 @@ def parse_rate(value: object) -> Rate | None:
     raise ValueError('must be a rate such as "50/s" or "300/m", or "off"')
 
 
+def parse_byte_rate(value: object) -> float | None:
+    """Bytes a second; None means no limit."""
+    if value == "off":
+        return None
+    if isinstance(value, str) and value.endswith("/s"):
+        return float(parse_size(value.removesuffix("/s")))
+    raise ValueError('must be bytes a second such as "20MB/s", or "off"')
+
+
 def parse_bind(value: object) -> Bind:
     """Raises ValueError for text that is neither host:port nor unix:/path."""
     if isinstance(value, Bind):
@@ -128,6 +137,7 @@ def parse_bind(value: object) -> Bind:
 _SizeText = Annotated[str, Field(pattern=r"^\d+(\.\d+)? ?([KMG]i?)?B?$")]
 _TimeText = Annotated[str, Field(pattern=r"^\d+(\.\d+)? ?(ms|s|m|h)$")]
 _AgeText = Annotated[str, Field(pattern=r"^[1-9]\d{0,5} ?(h|d)$")]
+_ByteRateText = Annotated[str, Field(pattern=r"^(\d+(\.\d+)? ?([KMG]i?)?B?/s|off)$")]
 _RateText = Annotated[str, Field(pattern=r"^(\d+/(s|m|h)|off)$")]
 
 Size = Annotated[int, PlainValidator(parse_size, json_schema_input_type=int | _SizeText)]
@@ -138,5 +148,10 @@ Limit = Annotated[
     Rate | None,
     PlainValidator(parse_rate, json_schema_input_type=_RateText),
     PlainSerializer(lambda rate: "off" if rate is None else str(rate), return_type=str),
+]
+ByteLimit = Annotated[
+    float | None,
+    PlainValidator(parse_byte_rate, json_schema_input_type=_ByteRateText),
+    PlainSerializer(lambda rate: "off" if rate is None else f"{rate:.0f}B/s", return_type=str),
 ]
 Address = Annotated[Bind, PlainValidator(parse_bind, json_schema_input_type=str), PlainSerializer(str, return_type=str)]

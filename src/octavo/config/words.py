@@ -44,6 +44,13 @@ def check_uri(uri: str) -> str:
     return uri
 
 
+def check_url(url: str) -> str:
+    scheme, separator, host = url.partition("://")
+    if scheme not in ("http", "https") or not separator or not host or not url.isprintable() or " " in url:
+        raise ValueError("must be an http or https address")
+    return url
+
+
 def check_uri_or_template(uri: str) -> str:
     return check_template(uri) if "{" in uri else check_uri(uri)
 

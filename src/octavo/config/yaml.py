@@ -51,6 +51,7 @@ def read_yaml(text: str) -> Document:
     try:
         # Composed, not constructed: nodes keep their lines, and an alias is seen before it is followed.
         yaml: Any = YAML(typ="safe", pure=True)
+        yaml.composer.warn_double_anchors = False  # the walk says what is wrong with anchors
         root: Any = yaml.compose(text)
     except MarkedYAMLError as raised:
         error: Any = raised

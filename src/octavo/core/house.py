@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any, NamedTuple, Protocol
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 from urllib.parse import urlsplit
 
 from octavo.core.model import Change, Principal, Template, Verb
 from octavo.core.ports import Ask, Feed, Ledger, Next
 from octavo.core.ref import Ref
 from octavo.core.surface import Prompts, Tools
+
+if TYPE_CHECKING:
+    from octavo.core.measure import Measure
 
 WELL_KNOWN = "/.well-known/oauth-protected-resource"
 
@@ -19,7 +22,7 @@ class Limits(NamedTuple):
     timeout: float = 10.0  # seconds of one request
     page: int = 100
     in_flight: int = 64  # requests of one principal
-    subscriptions: int = 100  # of one principal
+    subscriptions: int = 100  # of one principal, where it has no limits of its own
     line: int = 4 << 20  # bytes of one message
 
 
@@ -84,12 +87,25 @@ class Works(Protocol):
     @property
     def limits(self) -> Limits: ...
     @property
+    def metrics(self) -> str:
+        """Who may see them: off (nobody), admin, or open (everybody)."""
+        ...
+
+    @property
     def skill_schemes(self) -> Sequence[str]: ...
 
     def templates(self) -> Sequence[Template]: ...
     def canonical(self, ref: Ref) -> Ref: ...
     def spelled(self, ref: Ref) -> Ref: ...
     def redacted(self, change: Change) -> Change: ...
+    def administers(self, who: Principal, what: Ref) -> bool:
+        """Whether a rule, and not the lack of any, grants admin."""
+        ...
+
+    def subscriptions(self, who: Principal) -> int:
+        """How many this principal may have."""
+        ...
+
     def veiled(self, change: Change, who: Principal) -> Change:
         """Without what is hidden from this principal alone."""
         ...
@@ -107,6 +123,14 @@ class House(Protocol):
 
     def note(self, who: str, what: str, outcome: str, **fields: Any) -> None:
         """An audit record for a request that never becomes a call: ping, malformed, 401."""
+        ...
+
+    def ready(self) -> bool:
+        """Whether requests can be answered now."""
+        ...
+
+    def measures(self) -> Iterable[Measure]:
+        """What there is to count, about sources, requests and the process."""
         ...
 
     def key(self, purpose: str) -> bytes:

@@ -332,6 +332,8 @@ class Ledger(Protocol):
         """Raises InternalError when the records could not be stored."""
         ...
 
+    def close(self) -> None: ...
+
 
 Listener: TypeAlias = Callable[[Change], None]
 

@@ -39,7 +39,7 @@ async def search(judge: Judge, call: Call, call_next: Next, *, page: int, now: C
     who, scope = call.principal, call.ref
     under = Glob(f"{scope.bare}/*" if scope.segments else f"{scope.scheme}://*")
     if not judge.may_reach(who, "search", under):
-        raise Refused(refusal(call, "search", CLOSED))
+        raise _unreachable(judge, call)
     limit, until = min(call.limit, page), now() + call.timeout / 2
     kept: list[Entry] = []
     cursor = call.cursor
@@ -59,7 +59,7 @@ async def find(judge: Judge, call: Call, call_next: Next, allowed: Callable[[Ref
     everything = scope.scheme == EVERYTHING.scheme
     under = Glob("**") if everything else Glob(f"{scope.bare}/*" if scope.segments else f"{scope.scheme}://*")
     if not judge.may_reach(call.principal, "search", under):
-        raise Refused(refusal(call, "search", CLOSED))
+        raise _unreachable(judge, call)
     if scope.params:  # the source knows which there are, and says what is wrong with others
         await settled(call_next(call.at(scope, None, 1)._replace(op="list", arguments=NOTHING)))
     where = (*query.where, *((key, tuple(value.split(","))) for key, value in scope.params))
@@ -67,6 +67,12 @@ async def find(judge: Judge, call: Call, call_next: Next, allowed: Callable[[Ref
     arguments = {"query": asked, "allowed": allowed, "viewer": viewer}
     findings: Findings = await settled(call_next(call._replace(ref=EVERYTHING, arguments=arguments)))
     return findings
+
+
+def _unreachable(judge: Judge, call: Call) -> Refused:
+    """By the rule on the place itself, which may want it to look absent."""
+    decision = CLOSED if call.ref is EVERYTHING else judge.decide(call.principal, "search", judge.canonical(call.ref))
+    return Refused(refusal(call, "search", CLOSED if decision.allowed else decision))
 
 
 async def folders(judge: Judge, call: Call, call_next: Next) -> tuple[Ref, ...]:

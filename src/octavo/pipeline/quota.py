@@ -1,37 +1,63 @@
-"""The third fold: how often and how much at once, per principal.
+"""The third fold: how often, how much and how much at once, per principal.
 
 A call is counted before the policy sees it, so a refusal costs the caller as much as a success. What a
 tool or a prompt asks on the caller's behalf is free: the call that started it was counted.
+
+Only work that waits for something takes a place. Under overload the places that are left are shared out: nobody
+may hold more of them than are free, so whoever has most under way is refused first and a newcomer last.
 """
 
 from __future__ import annotations
 
-from collections.abc import Awaitable
-from types import CoroutineType
+from collections.abc import Awaitable, Callable, Mapping
+from types import CoroutineType, MappingProxyType
+from typing import NamedTuple
 
 from octavo.core.clock import Clock, SystemClock
 from octavo.core.errors import RateLimited
-from octavo.core.model import Call
+from octavo.core.model import Call, Content, Principal
 from octavo.core.ports import Next, Reply
+from octavo.core.ref import Ref
+from octavo.core.surface import Audio, Embedded, Image, PromptResult, Text, ToolResult
+
+WINDOW = 1.0  # seconds' worth of bytes that may be given at once after a rest
+
+
+class Allowance(NamedTuple):
+    """What one principal may have. `burst` is how many calls may come at once after a rest."""
+
+    rate: float | None  # calls a second; None lifts the limit
+    burst: float
+    in_flight: int
+    bytes: float | None = None  # of content a second
+    keyless: bool = False  # whether the rate holds for principals without a key too
 
 
 class _Account:
     """`due` is when the bucket would be full again, in seconds of the monotonic clock: one number says how
-    many tokens are left at any later moment."""
+    many tokens are left at any later moment. `owed` is the same for bytes."""
 
-    __slots__ = ("due", "in_flight")
+    __slots__ = ("allowed", "due", "in_flight", "interval", "keyless", "most", "owed", "roles", "room")
 
-    def __init__(self) -> None:
-        self.due = 0.0
+    def __init__(self, allowed: Allowance, roles: frozenset[str]) -> None:
+        self.due = self.owed = 0.0
         self.in_flight = 0
+        self.allow(allowed, roles)
+
+    def allow(self, allowed: Allowance, roles: frozenset[str]) -> None:
+        self.allowed, self.roles = allowed, roles
+        self.interval = 0.0 if allowed.rate is None else 1.0 / allowed.rate
+        self.room = (max(1.0, allowed.burst) - 1.0) * self.interval + 1e-9  # how far ahead of now `due` may lie
+        self.most, self.keyless = allowed.in_flight, allowed.keyless
 
 
 class Quota:
     """Raises RateLimited with `retry_after`, and data that names the limit that was met.
 
     `rate` (calls a second) and `burst` hold for principals with a key; `in_flight` holds for everyone.
-    `rate=None` lifts the first limit. `burst` is how many calls may come at once after a rest, by default
-    twice the rate. At most `principals` accounts are kept: idle ones that are owed nothing are forgotten first.
+    `rate=None` lifts the first limit. `burst` is by default twice the rate. `total` are the places for everybody's
+    work. `allowance` gives what holds for one principal instead, `tools` the quota of each single tool.
+    At most `principals` accounts are kept: idle ones that are owed nothing are forgotten first.
     """
 
     def __init__(
@@ -40,16 +66,24 @@ class Quota:
         rate: float | None = 50.0,
         burst: float | None = None,
         in_flight: int = 64,
+        bytes: float | None = None,
+        keyless: bool = False,
+        total: int | None = None,
+        allowance: Callable[[Principal], Allowance | None] | None = None,
+        tools: Mapping[Ref, Quota] = MappingProxyType({}),
         principals: int = 10_000,
         clock: Clock | None = None,
+        said: Mapping[str, str] = MappingProxyType({}),
     ) -> None:
+        """`said` stands in the data of every refusal."""
         if rate is not None and rate <= 0:
             raise ValueError("rate must be positive; None lifts the limit")
-        self._interval = 0.0 if rate is None else 1.0 / rate
-        self._rate = rate
-        burst = max(1.0, 2.0 * (rate or 0.0) if burst is None else burst)
-        self._room = (burst - 1.0) * self._interval + 1e-9  # how far ahead of now `due` may lie
-        self._in_flight, self._principals = in_flight, principals
+        burst = 2.0 * (rate or 0.0) if burst is None else burst
+        self._usual = Allowance(rate, burst, in_flight, bytes, keyless)
+        self._allowance, self._tools = allowance, tools
+        self._metered = bytes is not None or allowance is not None or bool(tools)
+        self._free = 1 << 30 if total is None else total
+        self._principals, self._said = principals, said
         self._now = (clock or SystemClock()).monotonic
         self._accounts: dict[str, _Account] = {}
 
@@ -58,41 +92,105 @@ class Quota:
             return call_next(call)
         principal = call.principal
         account = self._accounts.get(principal.id)
-        if account is None:
-            account = self._open(principal.id)
-        if account.in_flight >= self._in_flight:
-            raise RateLimited(retry_after=1.0, limit="in_flight", allowed=self._in_flight)
-        if principal.key and self._interval:
+        if account is None or (self._allowance is not None and account.roles is not principal.roles):
+            account = self._open(principal, account)
+        if account.in_flight >= account.most or account.in_flight >= self._free:
+            self._crowded(account)
+        if account.interval and (principal.key or account.keyless):
             now = self._now()
             due = account.due
             if due <= now:
-                account.due = now + self._interval
-            elif due - now <= self._room:
-                account.due = due + self._interval
+                account.due = now + account.interval
+            elif due - now <= account.room:
+                account.due = due + account.interval
             else:
-                raise RateLimited(retry_after=due - now - self._room, limit="rate", allowed=self._rate)
-        account.in_flight += 1
+                raise RateLimited(
+                    retry_after=due - now - account.room, limit="rate", allowed=account.allowed.rate, **self._said
+                )
+        reply = self._meter(account, call, call_next) if self._metered else call_next(call)
+        if type(reply) is CoroutineType:
+            account.in_flight += 1
+            self._free -= 1
+            return self._later(account, reply)
+        return reply
+
+    @property
+    def in_flight(self) -> int:
+        """Calls that are being worked on."""
+        return sum(account.in_flight for account in self._accounts.values())
+
+    async def _later(self, account: _Account, reply: Awaitable[Reply]) -> Reply:
         try:
-            reply = call_next(call)
-            if type(reply) is CoroutineType:
-                account.in_flight += 1  # until then
-                return _later(account, reply)
-            return reply
+            return await reply
         finally:
             account.in_flight -= 1
+            self._free += 1
 
-    def _open(self, principal: str) -> _Account:
+    def _crowded(self, account: _Account) -> None:
+        if account.in_flight >= account.most:
+            raise RateLimited(retry_after=1.0, limit="in_flight", allowed=account.most, **self._said)
+        raise RateLimited("The server is busy with others: try again", retry_after=1.0, limit="total", **self._said)
+
+    def _open(self, principal: Principal, known: _Account | None) -> _Account:
+        allowed = (self._allowance(principal) if self._allowance is not None else None) or self._usual
+        if known is not None:  # the same one, with other roles
+            known.allow(allowed, principal.roles)
+            return known
         if len(self._accounts) >= self._principals:
             # Those whose bucket filled up first lose nothing. A tenth at once, so that the sorting is rare.
-            idle = [(account.due, known) for known, account in self._accounts.items() if not account.in_flight]
-            for _, known in sorted(idle)[: max(1, self._principals // 10)]:
-                del self._accounts[known]
-        account = self._accounts[principal] = _Account()
+            idle = [
+                (max(account.due, account.owed), name)
+                for name, account in self._accounts.items()
+                if not account.in_flight
+            ]
+            for _, name in sorted(idle)[: max(1, self._principals // 10)]:
+                del self._accounts[name]
+        account = self._accounts[principal.id] = _Account(allowed, principal.roles)
         return account
 
+    # -- where bytes or single tools are limited too
 
-async def _later(account: _Account, reply: Awaitable[Reply]) -> Reply:
-    try:
-        return await reply
-    finally:
-        account.in_flight -= 1
+    def _meter(self, account: _Account, call: Call, call_next: Next) -> Reply:
+        rate = account.allowed.bytes
+        if rate is not None and (wait := account.owed - self._now() - WINDOW) > 0:
+            raise RateLimited(retry_after=wait, limit="bytes", allowed=rate, **self._said)
+        tool = self._tools.get(call.ref) if call.op == "invoke" else None
+        reply = call_next(call) if tool is None else tool(call, call_next)
+        if rate is None:
+            return reply
+        if type(reply) is CoroutineType:
+            return self._charged_later(account, rate, reply)
+        self._charge(account, rate, reply)
+        return reply
+
+    async def _charged_later(self, account: _Account, rate: float, reply: Awaitable[Reply]) -> Reply:
+        given = await reply
+        self._charge(account, rate, given)
+        return given
+
+    def _charge(self, account: _Account, rate: float, reply: Reply) -> None:
+        if size := _size(reply):
+            account.owed = max(account.owed, self._now()) + size / rate
+
+
+def _size(reply: Reply) -> int:
+    """Bytes of content that a reply gives out; lists and news are small."""
+    if isinstance(reply, Content):
+        return reply.size
+    if isinstance(reply, ToolResult):
+        return sum(map(_block, reply.content))
+    if isinstance(reply, PromptResult):
+        return sum(_block(said.content) for said in reply.messages)
+    return 0
+
+
+def _block(block: object) -> int:
+    match block:
+        case Text(text=text):
+            return len(text.encode("utf-8", "surrogatepass"))
+        case Image(data=data) | Audio(data=data):
+            return len(data)
+        case Embedded(content=content):
+            return content.size
+        case _:
+            return 0

@@ -1,4 +1,4 @@
-"""The eighth fold, next to the source: concurrency, a time limit, retries and a circuit breaker, per scheme.
+"""The eighth fold, next to the source: pace, concurrency, a time limit, retries and a circuit breaker, per scheme.
 
 It runs only behind the cache, in the task of a single flight, so it may wait. What a source lets slip that
 is no OctavoError ends here: the caller learns that the source is unavailable, the log learns why.
@@ -19,7 +19,7 @@ from types import MappingProxyType
 from typing import NamedTuple, NoReturn
 
 from octavo.core.clock import Clock, SystemClock
-from octavo.core.errors import OctavoError, SourceUnavailable, Timeout
+from octavo.core.errors import OctavoError, RateLimited, SourceUnavailable, Timeout
 from octavo.core.model import CHANGING, FEED, Call
 from octavo.core.ports import Next, Reply
 
@@ -40,6 +40,7 @@ class Limits(NamedTuple):
     max_backoff: float = 2.0
     failures: int = 5  # in a row, until the breaker opens
     cooldown: float = 10.0  # seconds until one call may try again
+    rate: float | None = None  # calls a second that reach the source; None: as many as come
 
 
 DEFAULT = Limits()
@@ -62,6 +63,7 @@ class _Gate:
         self.failures = 0
         self.closed_until = 0.0  # while the breaker is open
         self.probing = False
+        self.next = 0.0  # when the source may be asked again, where it has a pace
 
 
 class Throttle:
@@ -82,7 +84,7 @@ class Throttle:
         self._gates: dict[str, _Gate] = {}
 
     async def __call__(self, call: Call, call_next: Next) -> Reply:
-        """Raises SourceUnavailable and Timeout besides what the source raises."""
+        """Raises RateLimited, SourceUnavailable and Timeout besides what the source raises."""
         scheme = call.ref.scheme
         if call.op not in GUARDED or scheme in ("*", FEED):
             return await call_next(call)
@@ -110,6 +112,8 @@ class Throttle:
     async def _with_retries(self, gate: _Gate, call: Call, call_next: Next) -> Reply:
         limits, attempt = gate.limits, 1
         while True:
+            if limits.rate is not None:
+                await self._take_turn(gate, limits.rate, call)
             probe = self._admit(gate, call.ref.scheme)
             try:
                 return await self._attempt(gate, call, call_next)
@@ -125,6 +129,17 @@ class Throttle:
                     gate.probing = False
             attempt += 1
             await self._sleep(pause)
+
+    async def _take_turn(self, gate: _Gate, rate: float, call: Call) -> None:
+        """Waits for the pace of the source. Raises RateLimited at once where the turn would come too late."""
+        now = self._now()
+        turn = max(gate.next, now)
+        if turn - now > call.timeout:
+            scheme = call.ref.scheme
+            raise RateLimited(retry_after=turn - now - call.timeout, limit="source", allowed=rate, source=scheme)
+        gate.next = turn + 1.0 / rate
+        if turn > now:
+            await self._sleep(turn - now)
 
     def _pause(self, limits: Limits, attempt: int, wanted: float | None) -> float | None:
         """Seconds before the next attempt; None when the source asks for longer than we are ready to wait."""

@@ -32,10 +32,10 @@ import logging
 import os
 import threading
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Literal, NamedTuple
+from typing import Literal, NamedTuple, TypeAlias
 
 from octavo.core.clock import Clock, SystemClock
 from octavo.core.errors import InternalError
@@ -61,15 +61,16 @@ class Head(NamedTuple):
     closed: bool
 
 
+Told: TypeAlias = Callable[[bytes], None]  # hears of every record as it comes in
+
+
 class MemoryLedger:
     """Keeps the last `keep` flushed records. For tests, and for a state directory that cannot be written."""
 
-    def __init__(self, *, keep: int = 10_000) -> None:
+    def __init__(self, *, keep: int = 10_000, told: Told | None = None) -> None:
         self._pending: list[bytes] = []
         self._records: deque[bytes] = deque(maxlen=keep)
-
-    def append(self, record: bytes) -> None:
-        self._pending.append(record)
+        self.append = _intake(self._pending, told)
 
     def flush(self) -> None:
         if self._pending:
@@ -112,6 +113,7 @@ class FileLedger:
         fail_closed: bool = True,
         max_age: float | None = None,
         kept: bool = False,
+        told: Told | None = None,
     ) -> None:
         if keep < 2:
             raise ValueError("keep must be at least 2: the part that is written and the one before")
@@ -130,9 +132,7 @@ class FileLedger:
         self._declared = 0  # what the last opening line that is stored says of `first`
         self._mac: bytes = bytes(32)
         self._closed = self._warned = self._torn = False
-
-    def append(self, record: bytes) -> None:
-        self._pending.append(record)
+        self.append = _intake(self._pending, told)
 
     def flush(self) -> None:
         """Writes what is pending and its chain line with one system call. Raises InternalError: see the class."""
@@ -336,6 +336,18 @@ class FileLedger:
             os.fsync(directory)
         finally:
             os.close(directory)
+
+
+def _intake(pending: list[bytes], told: Told | None) -> Told:
+    """Where records come in. Nobody who is not told costs anything."""
+    if told is None:
+        return pending.append
+
+    def append(record: bytes) -> None:
+        pending.append(record)
+        told(record)
+
+    return append
 
 
 def _one_line(record: bytes) -> bytes:

@@ -69,7 +69,7 @@ class Entry:
 
     async def admit(self, scope: Scope, receive: Receive, send: Send) -> Admitted | None:
         """Who asks, or None after the refusal has been sent."""
-        if await self._turned_away(scope, receive, send, is_post=scope["method"] == "POST"):
+        if await self.turned_away(scope, receive, send, is_post=scope["method"] == "POST"):
             return None
         shown = [value for name, value in scope["headers"] if name == b"authorization"]
         try:
@@ -87,7 +87,7 @@ class Entry:
         protected = self._house.works.identity.protected
         if protected is None or scope["path"] not in (WELL_KNOWN, protected.metadata_path):
             return False
-        if await self._turned_away(scope, receive, send, is_post=False):
+        if await self.turned_away(scope, receive, send, is_post=False):
             return True
         if scope["method"] not in ("GET", "HEAD"):
             await respond(send, 405, _body({"error": "method not allowed"}), [(b"allow", b"GET, HEAD")])
@@ -103,7 +103,8 @@ class Entry:
         await respond(send, 200, _body(document), [(b"cache-control", b"public, max-age=300")])
         return True
 
-    async def _turned_away(self, scope: Scope, receive: Receive, send: Send, *, is_post: bool) -> bool:
+    async def turned_away(self, scope: Scope, receive: Receive, send: Send, *, is_post: bool) -> bool:
+        """Whether the Host or Origin header was refused."""
         refused = await self._security.validate_request(Request(scope, receive), is_post=is_post)
         if refused is None:
             return False

@@ -27,7 +27,13 @@ def header(scope: Scope, wanted: bytes) -> bytes | None:
     return next((value for name, value in scope["headers"] if name == wanted), None)
 
 
-async def respond(send: Send, status: int, body: bytes, headers: list[tuple[bytes, bytes]] | None = None) -> None:
-    told = [(b"content-length", b"%d" % len(body)), (b"content-type", b"application/json"), *(headers or ())]
+async def respond(
+    send: Send,
+    status: int,
+    body: bytes,
+    headers: list[tuple[bytes, bytes]] | None = None,
+    media_type: bytes = b"application/json",
+) -> None:
+    told = [(b"content-length", b"%d" % len(body)), (b"content-type", media_type), *(headers or ())]
     await send({"type": "http.response.start", "status": status, "headers": told})
     await send({"type": "http.response.body", "body": body})

@@ -15,15 +15,18 @@ from mcp.server.auth.provider import AccessToken
 from mcp.server.transport_security import TransportSecuritySettings
 from mcp.shared.inbound import ERROR_CODE_HTTP_STATUS, decode_header_value
 
-from octavo.core.errors import OctavoError
+from octavo.core.errors import OctavoError, RateLimited
 from octavo.core.house import Admitted, House
 from octavo.core.model import Principal
 from octavo.transport.mcp import frames, keys
+from octavo.transport.mcp.backlog import Backlog
 from octavo.transport.mcp.codes import Codes
 from octavo.transport.mcp.entry import Access, Entry
 from octavo.transport.mcp.exchange import App, Message, Receive, Scope, Send, header, headers, respond
+from octavo.transport.mcp.hub import Hub
 from octavo.transport.mcp.lane import Answer, Lane, Taken
 from octavo.transport.mcp.leases import Leases
+from octavo.transport.mcp.signs import Signs
 
 PATH = "/mcp"
 BODY_SECONDS = 30.0  # for a whole request body to arrive
@@ -33,6 +36,7 @@ _HOT = frozenset(
     (b"resources/read", b"resources/list", b"resources/templates/list", b"tools/list", b"prompts/list",
      b"tools/call", b"prompts/get")
 )  # fmt: skip
+_LISTEN = b"subscriptions/listen"
 _MODERN = keys.MODERN.encode()
 _NAMED = ("resources/read", "tools/call", "prompts/get")
 _ROUTING = (b"mcp-protocol-version", b"mcp-method", b"mcp-name")
@@ -49,18 +53,27 @@ class Front:
         lane: Lane,
         security: TransportSecuritySettings,
         access: Access,
+        hub: Hub,
         *,
         body_seconds: float = BODY_SECONDS,
+        traced: bool = False,
     ) -> None:
         self._app, self._house = app, house
         self.lane = lane
+        self.backlog = Backlog()
         self._entry = Entry(house, security, access)
+        self.signs = Signs(house, self._entry, hub, self.backlog, self._recorded)
         self._leases = Leases(house)
         self._body_seconds = body_seconds
+        self._traced = traced
+        # Made once: when it is sent there is too much to do already.
+        busy = RateLimited("The server has too much to do: try again", retry_after=1.0, limit="load")
+        self._busy = frames.error_frame(Codes().encode(busy, modern=True))
         self._bodies: set[asyncio.Timeout] = set()  # deadlines of the bodies that are being read
 
     def stop(self) -> None:
         """Waits for no body any longer: one that never comes would hold up the shutdown."""
+        self.signs.stopping = True
         for deadline in self._bodies:
             deadline.reschedule(0.0)
 
@@ -71,9 +84,7 @@ class Front:
             # The HTTP parser keeps white space around values, which is not part of them.
             scope["headers"] = [(name, value.strip(b" \t")) for name, value in scope["headers"]]
             await self._mcp(scope, receive, self._recorded(send))
-        elif scope["path"] == "/healthz":
-            await respond(send, 200, b'{"status": "ok"}')
-        elif not await self._entry.describe(scope, receive, send):
+        elif not (await self.signs.serve(scope, receive, send) or await self._entry.describe(scope, receive, send)):
             await respond(send, 404, b'{"error": "not found"}')
 
     async def _mcp(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -90,18 +101,52 @@ class Front:
         if scope["method"] != "POST":
             await self._sdk(scope, receive, send, principal)
             return
+        streams = header(scope, b"mcp-method") == _LISTEN  # there are limits of their own for them
+        if not streams and self.backlog.full(principal.id):
+            await self._refuse(send, principal)
+            return
+        body = await self._received(scope, receive, send, principal)
+        if body is None:
+            return
+        place = None if streams else self.backlog.enter(principal.id)
+        try:
+            await self._ask(scope, body, receive, send, principal, known=known)
+        finally:
+            if place is not None:
+                self.backlog.leave(place)
+
+    async def _refuse(self, send: Send, who: Principal) -> None:
+        self._house.note(who.id, "request", "rate_limited")
+        await respond(send, 429, self._busy, [(b"retry-after", b"1")])
+
+    async def _received(self, scope: Scope, receive: Receive, send: Send, who: Principal) -> bytes | None:
+        """The whole body; None after it was refused, or the client has left."""
         try:
             body = await self._body(scope, receive)
-            if body is None:
-                self._house.note(principal.id, "malformed", "disconnected")
-                return
-            replayed = _replay(body, receive)
+        except frames.Malformed as bad:
+            await self._malformed(bad, send, who)
+            return None
+        if body is None:
+            self._house.note(who.id, "malformed", "disconnected")
+        return body
+
+    async def _malformed(self, bad: frames.Malformed, send: Send, who: Principal) -> None:
+        self._house.note(who.id, "malformed", f"error {bad.error.code}")
+        status = _REFUSED.get(bad.error.data["reason"], 400)
+        # What is left of a body that was not read is nobody's: not of the next request either.
+        ends = [(b"connection", b"close")] if status != 400 else None
+        await respond(send, status, frames.error_frame(bad.error, bad.id), ends)
+
+    async def _ask(
+        self, scope: Scope, body: bytes, receive: Receive, send: Send, principal: Principal, *, known: bool
+    ) -> None:
+        replayed = _replay(body, receive)
+        try:
             if known and await self._in_lane(scope, body, replayed, send, principal):
                 return
             frames.check(body)
         except frames.Malformed as bad:
-            self._house.note(principal.id, "malformed", f"error {bad.error.code}")
-            await respond(send, _REFUSED.get(bad.error.data["reason"], 400), frames.error_frame(bad.error, bad.id))
+            await self._malformed(bad, send, principal)
             return
         await self._sdk(scope, replayed, send, principal)
         # `_meta` that the SDK accepted is known from now on.
@@ -110,6 +155,18 @@ class Front:
             self.lane.learn(envelope)
 
     async def _sdk(self, scope: Scope, receive: Receive, send: Send, who: Principal) -> None:
+        if not self._traced:
+            await self._passed_on(scope, receive, send, who)
+            return
+        from octavo.transport.mcp.traces import below
+
+        end = below(scope)
+        try:
+            await self._passed_on(scope, receive, send, who)
+        finally:
+            end()
+
+    async def _passed_on(self, scope: Scope, receive: Receive, send: Send, who: Principal) -> None:
         noted = False
         # The SDK binds a session to the user of its first request.
         scope["user"] = AuthenticatedUser(AccessToken(token="", client_id=who.id, scopes=[]))

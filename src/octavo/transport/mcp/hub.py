@@ -84,10 +84,14 @@ class Hub:
         self._leave_feed = house.feed.subscribe(self._deliver)
         house.on_swap(self._reloaded)
 
+    @property
+    def subscribers(self) -> int:
+        return len(self._subscribers)
+
     def join(self, subscriber: Subscriber, *, capped: bool = False) -> None:
         """Raises RateLimited, if `capped`, when the principal has all the streams it may have."""
         if capped:
-            self._check(self._streams[subscriber.principal.id])
+            self._check(subscriber.principal, self._streams[subscriber.principal.id])
         self._streams[subscriber.principal.id] += 1
         self._subscribers.add(subscriber)
         if self._closed:
@@ -105,7 +109,7 @@ class Hub:
         if pattern in subscriber.patterns:
             return
         who = subscriber.principal.id
-        self._check(self._count[who])
+        self._check(subscriber.principal, self._count[who])
         self._count[who] += 1
         try:
             glob = await ask()
@@ -116,8 +120,8 @@ class Hub:
             _less(self._count, who)
             raise
 
-    def _check(self, count: int) -> None:
-        limit = self._house.works.limits.subscriptions
+    def _check(self, who: Principal, count: int) -> None:
+        limit = self._house.works.subscriptions(who)
         if count >= limit:
             raise RateLimited("Subscription limit reached", retry_after=60.0, limit=limit)
 

@@ -8,9 +8,8 @@ import socket
 import struct
 from typing import Any, cast
 
-from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
-
 from octavo.transport.mcp.entry import PEER
+from octavo.transport.mcp.patience import Connection
 
 _CREDENTIALS = struct.Struct("iII")  # process, user, group
 
@@ -25,7 +24,7 @@ def peer_of(descriptor: int) -> int | None:
     return int(uid)
 
 
-class PeerProtocol(HttpToolsProtocol):
+class PeerConnection(Connection):
     _uid: int | None = None
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]

@@ -15,13 +15,15 @@ from mcp.server.streamable_http_manager import DEFAULT_MAX_SESSIONS, DEFAULT_SES
 from mcp.server.transport_security import TransportSecuritySettings
 
 from octavo.core.house import House
+from octavo.transport.mcp.accepting import AcceptingServer
 from octavo.transport.mcp.calls import Calls
 from octavo.transport.mcp.entry import Access
 from octavo.transport.mcp.events import SessionEvents
 from octavo.transport.mcp.http import BODY_SECONDS, PATH, Front, admitted_by, mark_recorded
 from octavo.transport.mcp.hub import Hub
 from octavo.transport.mcp.lane import Lane
-from octavo.transport.mcp.peer import PeerProtocol
+from octavo.transport.mcp.patience import Connection, Deadlines, Patience
+from octavo.transport.mcp.peer import PeerConnection
 from octavo.transport.mcp.sdk_compat import events_per_session
 from octavo.transport.mcp.server import McpServer
 
@@ -38,8 +40,12 @@ def application(
     lane: bool,
     strict_codes: bool,
     body_seconds: float = BODY_SECONDS,
+    traced: bool = False,
 ) -> tuple[Front, Hub]:
-    """The whole HTTP side as one ASGI application, and the hub to close before it stops."""
+    """The whole HTTP side as one ASGI application, and the hub to close before it stops.
+
+    `traced`: every request is a span, so none takes the lane.
+    """
     calls = Calls(house, strict_codes=strict_codes)
     hub = Hub(house)
     server = McpServer(
@@ -48,8 +54,9 @@ def application(
         lambda ctx: admitted_by(ctx.request).principal,
         mark_recorded,
         until=lambda ctx: admitted_by(ctx.request).until,
+        traced=traced,
     )
-    hot = Lane(calls, server_info=server.sdk.server_info_stamp, on=lane)
+    hot = Lane(calls, server_info=server.sdk.server_info_stamp, on=lane and not traced)
     # Always explicit: without settings the SDK does not check Host and Origin.
     security = TransportSecuritySettings(allowed_hosts=hosts, allowed_origins=origins)
     inner = server.sdk.streamable_http_app(
@@ -63,7 +70,7 @@ def application(
         max_sessions=DEFAULT_MAX_SESSIONS,
     )
     events_per_session(server.sdk.session_manager, SessionEvents)
-    return Front(inner, house, hot, security, access, body_seconds=body_seconds), hub
+    return Front(inner, house, hot, security, access, hub, body_seconds=body_seconds, traced=traced), hub
 
 
 async def serve(
@@ -74,12 +81,14 @@ async def serve(
     *,
     tls: ssl.SSLContext | None = None,
     trusted_proxies: Sequence[str] = (),
+    deadlines: Deadlines = Deadlines(),  # noqa: B008  a value, which nobody changes
 ) -> None:
     """Until SIGTERM or SIGINT. `ready` gets the address once connections are accepted."""
+    patience = app.signs.patience = Patience(deadlines)
     local = listening.family == getattr(socket, "AF_UNIX", None)
     config = uvicorn.Config(
         app,
-        http=PeerProtocol if local else "httptools",
+        http=type("Connected", (PeerConnection if local else Connection,), {"patience": patience}),
         # Always explicit: by default every program of this machine could say from where it asks.
         proxy_headers=bool(trusted_proxies),
         forwarded_allow_ips=list(trusted_proxies),
@@ -92,9 +101,14 @@ async def serve(
         timeout_graceful_shutdown=SHUTDOWN_SECONDS,
     )
     address = f"unix:{listening.getsockname()}" if local else _address(listening, "http" if tls is None else "https")
-    server = _Uvicorn(config, app, hub, lambda: ready(address))
-    with suppress(asyncio.CancelledError):
-        await server.serve(sockets=[listening])
+    server = _Uvicorn(config, app, hub, lambda: ready(address), deadlines)
+    watching = [asyncio.ensure_future(watch()) for watch in (patience.watch, app.backlog.watch)]
+    try:
+        with suppress(asyncio.CancelledError):
+            await server.serve(sockets=[listening])
+    finally:
+        for one in watching:
+            one.cancel()
 
 
 def _address(listening: socket.socket, scheme: str) -> str:
@@ -102,9 +116,11 @@ def _address(listening: socket.socket, scheme: str) -> str:
     return f"{scheme}://{f'[{host}]' if ':' in host else host}:{port}{PATH}"
 
 
-class _Uvicorn(uvicorn.Server):
-    def __init__(self, config: uvicorn.Config, front: Front, hub: Hub, ready: Callable[[], None]) -> None:
-        super().__init__(config)
+class _Uvicorn(AcceptingServer):
+    def __init__(
+        self, config: uvicorn.Config, front: Front, hub: Hub, ready: Callable[[], None], deadlines: Deadlines
+    ) -> None:
+        super().__init__(config, handshake=deadlines.headers, most=deadlines.connections)
         self._front, self._hub, self._ready = front, hub, ready
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:

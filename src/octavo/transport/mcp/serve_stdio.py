@@ -23,12 +23,12 @@ from octavo.transport.mcp.server import McpServer
 Context = ServerRequestContext[Any, Any]
 
 
-async def serve(house: House, who: Principal, *, lane: bool, strict_codes: bool) -> None:
-    """Until the client closes its end, or a signal comes."""
+async def serve(house: House, who: Principal, *, lane: bool, strict_codes: bool, traced: bool = False) -> None:
+    """Until the client closes its end, or a signal comes. `traced`: every request is a span, so none takes the lane."""
     if not stdio.usable(0, 1):
-        await _serve_stock_stdio(house, who, strict_codes=strict_codes)
+        await _serve_stock_stdio(house, who, strict_codes=strict_codes, traced=traced)
         return
-    connection = StdioConnection(house, who, lane=lane, strict_codes=strict_codes)
+    connection = StdioConnection(house, who, lane=lane and not traced, strict_codes=strict_codes, traced=traced)
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, connection.stop)
@@ -38,7 +38,7 @@ async def serve(house: House, who: Principal, *, lane: bool, strict_codes: bool)
 class StdioConnection:
     """One client at two descriptors."""
 
-    def __init__(self, house: House, who: Principal, *, lane: bool, strict_codes: bool) -> None:
+    def __init__(self, house: House, who: Principal, *, lane: bool, strict_codes: bool, traced: bool = False) -> None:
         calls = Calls(house, strict_codes=strict_codes)
         caller = _Caller(house, who)
         recorded = stdio.Recorded()
@@ -48,7 +48,9 @@ class StdioConnection:
             if ctx.request_id is not None:
                 recorded.add(ctx.request_id)
 
-        self._server = McpServer(calls, self.hub, lambda _ctx: caller(), has_its_record, owns_process=True)
+        self._server = McpServer(
+            calls, self.hub, lambda _ctx: caller(), has_its_record, owns_process=True, traced=traced
+        )
         self.lane = Lane(calls, server_info=self._server.sdk.server_info_stamp, on=lane, end=b"\n")
         self.pipes = stdio.Pipes(house, self.lane, caller, recorded)
         self._stopping: asyncio.Task[None] | None = None
@@ -89,14 +91,14 @@ class _Caller:
             self._who = self._house.works.identity.launched(self._who.id)
 
 
-async def _serve_stock_stdio(house: House, who: Principal, *, strict_codes: bool) -> None:
+async def _serve_stock_stdio(house: House, who: Principal, *, strict_codes: bool, traced: bool) -> None:
     """Where the descriptors are plain files or terminals: the SDK's own streams, and no lane."""
     from mcp.server.stdio import stdio_server  # here: the usual way does without it
 
     calls = Calls(house, strict_codes=strict_codes)
     hub = Hub(house)
     caller = _Caller(house, who)
-    server = McpServer(calls, hub, lambda _ctx: caller(), lambda _ctx, _ok: None, owns_process=True)
+    server = McpServer(calls, hub, lambda _ctx: caller(), lambda _ctx, _ok: None, owns_process=True, traced=traced)
     async with stdio_server() as (read, write):
         try:
             await server.sdk.run(read, _Recorded(house, write), server.sdk.create_initialization_options())

@@ -96,8 +96,10 @@ class McpServer:
         *,
         until: Until = lambda _ctx: None,
         owns_process: bool = False,
+        traced: bool = False,
     ) -> None:
-        """`owns_process`: the client is the only one, so that it may narrow what the process serves."""
+        """`owns_process`: the client is the only one, so that it may narrow what the process serves. `traced`: every
+        request is a span."""
         self.calls, self.hub, self._who, self._recorded = calls, hub, who, recorded
         self._house = calls.house
         self._narrowing = Narrowing(calls.house, who, owns_process=owns_process)
@@ -105,6 +107,10 @@ class McpServer:
         self._listens = ListenStreams(calls, hub, who, until)
         self._skills = SkillsExtension(calls, who)
         self.sdk = self._build()
+        if traced:
+            from octavo.transport.mcp.traces import OpenTelemetryMiddleware  # here: it is rarely wanted
+
+            self.sdk.middleware.insert(0, OpenTelemetryMiddleware())
         self._announce()
         self._house.on_swap(self._announce)
 

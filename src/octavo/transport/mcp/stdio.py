@@ -174,7 +174,7 @@ class Pipes:
 
     def _at_once(self) -> int:
         limits = self._house.works.limits
-        return 4 * limits.in_flight + limits.subscriptions
+        return 4 * limits.in_flight + self._house.works.subscriptions(self._who())
 
     def _line(self, line: bytes, moment: int) -> None:
         if self._era.modern is not None:

@@ -102,7 +102,7 @@ class ListenStreams:
             await ctx.session.send_notification(notification(tagged), related_request_id=ctx.request_id)
 
         patterns = list(dict.fromkeys(asked.resource_subscriptions or ()))
-        limit = self._calls.works.limits.subscriptions
+        limit = self._calls.works.subscriptions(subscriber.principal)
         if len(patterns) > limit:
             raise RateLimited("Subscription limit reached", retry_after=60.0, limit=limit)
         # Joined before the acknowledgement leaves, so that nothing that happens meanwhile is lost.

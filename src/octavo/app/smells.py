@@ -1,0 +1,104 @@
+"""What in a configuration is allowed and yet worth a second look, and which sources answer. For `octavo doctor`."""
+
+from __future__ import annotations
+
+import ctypes
+import ipaddress
+import sys
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from octavo.app.finding import Finding
+from octavo.config.load import Loaded, state_directory
+from octavo.config.model import Config
+from octavo.core.clock import SystemClock, iso
+from octavo.core.errors import OctavoError
+from octavo.core.model import Call, Principal, Trail
+from octavo.core.ref import Ref
+from octavo.stores.keys import KeyFile
+
+if TYPE_CHECKING:
+    from octavo.app.compose import Works
+
+SOON = 14 * 86_400.0  # seconds before its end at which a key is mentioned
+WIDE = 16  # a trusted network with more addresses than this many bits leave is no proxy
+_UNSYNCHRONISED = 5  # TIME_ERROR of adjtimex(2)
+
+
+def smells(loaded: Loaded) -> Iterator[Finding]:
+    yield from _keys(loaded)
+    yield from _policy(loaded.config)
+    yield from _http(loaded.config)
+    if loaded.config.redact.rules == "off":
+        yield Finding("redaction", "less", "secrets in what is served are not hidden", "take redact.rules: off away")
+    if not loaded.config.audit.fail_closed:
+        advice = "take audit.fail_closed: false away, unless answers matter more than records"
+        yield Finding("audit", "less", "requests are answered while nothing can be recorded", advice)
+
+
+def synchronised() -> bool | None:
+    """Whether something keeps the clock right; None where the system does not tell."""
+    if sys.platform != "linux":
+        return None
+    try:
+        told = ctypes.CDLL(None).adjtimex(ctypes.create_string_buffer(512))  # room for any struct timex; asks only
+    except (OSError, AttributeError):
+        return None
+    return None if told < 0 else told != _UNSYNCHRONISED
+
+
+async def unreachable(works: Works) -> list[Finding]:
+    """One request to each source that is served."""
+    return [await _asked(works, source.scheme) for source in works.sources]
+
+
+async def _asked(works: Works, scheme: str) -> Finding:
+    call = Call("list", Ref(scheme), Principal("local"), Trail(), f"{scheme}://", limit=1, timeout=works.limits.timeout)
+    try:
+        await works.behind(call)
+    except OctavoError as error:
+        return Finding("source", "problem", f"{scheme} does not answer: {error.message}", "see its section in docs/")
+    return Finding("source", "ok", f"{scheme} answers")
+
+
+def _keys(loaded: Loaded) -> Iterator[Finding]:
+    now = SystemClock.wall()
+    try:
+        keys = KeyFile(state_directory(loaded)).read()
+    except OctavoError as error:
+        yield Finding("keys", "problem", error.message, "octavo keys list says more")
+        return
+    for key in keys:
+        if key.expires is not None and now < key.expires < now + SOON:
+            advice = f"octavo keys new {key.agent} gives the next one; both hold for a while"
+            yield Finding("keys", "less", f"{key.id} of {key.agent} ends {iso(key.expires)}", advice)
+        if key.created > now + 60:
+            yield Finding("clock", "problem", f"the key {key.id} was made {iso(key.created)}", "set the clock")
+
+
+def _policy(config: Config) -> Iterator[Finding]:
+    if not config.policy and (config.agents or not config.serve.http.bind.loopback):
+        advice = "write rules under policy; with the first one, everything else is refused"
+        yield Finding("policy", "less", "there is none: every agent reads everything that is exposed", advice)
+    for index, rule in enumerate(config.policy):
+        if rule.effect == "allow" and "*" in rule.who and "*" in rule.may and "**" in rule.what:
+            advice = "name who, or what"
+            yield Finding("policy", "less", f"policy[{index}] lets everybody do everything", advice)
+    named = {who for rule in config.policy if rule.effect == "allow" for who in rule.who}
+    for name, agent in config.agents.items() if config.policy and "*" not in named else ():
+        if name not in named and not any(f"role:{role}" in named for role in agent.roles):
+            yield Finding("policy", "less", f"no rule allows {name} anything", "write one, or take the agent away")
+
+
+def _http(config: Config) -> Iterator[Finding]:
+    http = config.serve.http
+    for network in map(ipaddress.ip_network, http.trusted_proxies):
+        if network.num_addresses > 1 << WIDE:
+            advice = "name the proxies themselves: all others could say where they come from"
+            yield Finding("proxies", "less", f"{network} is a very large network to trust", advice)
+    if http.metrics == "open" and not http.bind.loopback:
+        yield Finding("metrics", "less", f"whoever reaches {http.bind} can read them", "serve.http.metrics: admin")
+    if config.limits.per_principal is None and not http.bind.loopback:
+        yield Finding(
+            "limits", "less", "no agent has a limit on its requests", "say limits.per_principal, such as 50/s"
+        )

@@ -1,0 +1,98 @@
+"""Whether there is more to do than can be done in time, and whose requests wait while it is so.
+
+The processor time that a request has cost lately, times the requests that are open, is how long a new one would have to
+wait. Where others take the processor away, the time by which the loop is late counts too. Above `TARGET` a request is
+refused, before its body is looked at, so that the others are answered in time. Whoever has less than an equal share of
+what can be done in time is let in all the same: those who send most are refused first.
+
+A request is open from the moment that all of it has arrived: a client that sends slowly takes no room. One that only
+waits, for a slow source or for a person, costs no processor time; once it is `OLD` it is not counted at all.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+
+TARGET = 0.25  # seconds of work that may lie ahead of a request
+CROWD = 2 * TARGET  # the same where each of those who ask has one
+FLOOR = 8  # requests that may be open whatever they cost
+OLD = 2.0  # seconds after which a request that is still open waits for something else
+INTERVAL = 0.1  # seconds between two looks
+ENOUGH = 20  # answered requests that say what one costs
+WINDOW = 5.0  # seconds in which they must come, or others wait: else the processor was busy with something else
+
+
+class Backlog:
+    def __init__(self) -> None:
+        self.cost = 0.0  # seconds of processor time of one request, lately
+        self.refused = 0
+        self._open: dict[object, tuple[str, float]] = {}  # who, and since when; the oldest first
+        self._of: dict[str, int] = {}  # how many of whom
+        self._now = 0.0
+        self._done, self._spent, self._since = 0, 0.0, 0.0
+        self._seen: float | None = None  # processor time at the last look
+
+    @property
+    def waiting(self) -> int:
+        """Requests that are open, but for old ones."""
+        return len(self._open)
+
+    def full(self, who: str) -> bool:
+        """Whether one more of theirs is refused, which is counted."""
+        count = len(self._open)
+        if count < FLOOR:
+            return False
+        mine = self._of.get(who, 0)
+        if (count + mine) * self.cost < TARGET:  # nobody has more open than there is room left
+            return False
+        everybody = (len(self._of) + (not mine)) * self.cost
+        if mine * everybody < TARGET and everybody < CROWD:
+            return False
+        self.refused += 1
+        return True
+
+    def enter(self, who: str) -> object:
+        """What to `leave` with."""
+        token = object()
+        self._open[token] = who, self._now
+        self._of[who] = self._of.get(who, 0) + 1
+        return token
+
+    def leave(self, token: object) -> None:
+        self._done += 1
+        self._forget(token)
+
+    async def watch(self) -> None:
+        """Until it is cancelled."""
+        loop = asyncio.get_running_loop()
+        while True:
+            self.look(loop.time(), time.process_time())
+            await asyncio.sleep(INTERVAL)
+
+    def look(self, now: float, spent: float) -> None:
+        """`spent` is the processor time of this process so far."""
+        if self._seen is not None:
+            late = now - self._now - INTERVAL
+            self._spent += max(spent - self._seen, late)
+        self._now, self._seen = now, spent
+        over = now - self._since > WINDOW
+        if self._done >= ENOUGH or (over and self._done and len(self._open) >= FLOOR):
+            cost = self._spent / self._done
+            self.cost = (self.cost + cost) / 2 if self.cost else cost
+        if self._done >= ENOUGH or over:
+            self._done, self._spent, self._since = 0, 0.0, now
+        while self._open:
+            token, (_, since) = next(iter(self._open.items()))
+            if now - since < OLD:
+                return
+            self._forget(token)
+
+    def _forget(self, token: object) -> None:
+        known = self._open.pop(token, None)
+        if known is not None:
+            who = known[0]
+            if left := self._of[who] - 1:
+                self._of[who] = left
+            else:
+                del self._of[who]

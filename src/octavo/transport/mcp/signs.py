@@ -1,0 +1,79 @@
+"""Signs of life for whoever operates the server: `/healthz`, `/readyz` and `/metrics`.
+
+The first two tell nothing but whether; the third needs `serve.http.metrics`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+from octavo.core.house import House
+from octavo.core.measure import Measure, Sample, number
+from octavo.core.ref import Ref
+from octavo.transport.mcp.backlog import Backlog
+from octavo.transport.mcp.entry import Entry
+from octavo.transport.mcp.exchange import Receive, Scope, Send, respond
+from octavo.transport.mcp.exposition import MEDIA_TYPE, exposition
+from octavo.transport.mcp.hub import Hub
+from octavo.transport.mcp.patience import Patience
+
+METRICS = Ref("server", ("metrics",))  # what a rule names to let somebody see them
+_ONLY_GET = [(b"allow", b"GET, HEAD")]
+
+
+class Signs:
+    def __init__(
+        self, house: House, entry: Entry, hub: Hub, backlog: Backlog, recorded: Callable[[Send], Send]
+    ) -> None:
+        """`recorded` lets nothing out before its record is stored."""
+        self._house, self._entry, self._hub, self._backlog = house, entry, hub, backlog
+        self._recorded = recorded
+        self.patience: Patience | None = None  # while there are connections
+        self.stopping = False
+
+    async def serve(self, scope: Scope, receive: Receive, send: Send) -> bool:
+        """Whether it was about one of them."""
+        answer = {"/healthz": self._health, "/readyz": self._ready, "/metrics": self._metrics}.get(scope["path"])
+        if answer is None or (answer == self._metrics and self._house.works.metrics == "off"):
+            return False
+        if scope["method"] not in ("GET", "HEAD"):
+            await respond(send, 405, b'{"error": "method not allowed"}', _ONLY_GET)
+        else:
+            await answer(scope, receive, send)
+        return True
+
+    async def _health(self, scope: Scope, receive: Receive, send: Send) -> None:
+        await respond(send, 200, b'{"status": "ok"}')
+
+    async def _ready(self, scope: Scope, receive: Receive, send: Send) -> None:
+        ready = not self.stopping and self._house.ready()
+        await respond(send, 200 if ready else 503, b'{"status": "ready"}' if ready else b'{"status": "not ready"}')
+
+    async def _metrics(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Recorded and refused like any other request, unless they are open to all."""
+        send = self._recorded(send)
+        if self._house.works.metrics == "admin":
+            admitted = await self._entry.admit(scope, receive, send)
+            if admitted is None:
+                return
+            allowed = self._house.works.administers(admitted.principal, METRICS)
+            self._house.note(admitted.principal.id, "http", "ok" if allowed else "forbidden", uri=str(METRICS))
+            if not allowed:
+                await respond(send, 403, b'{"error": "forbidden"}')
+                return
+        elif await self._entry.turned_away(scope, receive, send, is_post=False):
+            return
+        await respond(send, 200, exposition(self._measures()), media_type=MEDIA_TYPE)
+
+    def _measures(self) -> Iterator[Measure]:
+        yield from self._house.measures()
+        yield number("octavo_subscribers", "Streams and connections that wait for changes.", self._hub.subscribers)
+        backlog = self._backlog
+        yield number("octavo_waiting", "Requests over HTTP that are open, but for old ones.", backlog.waiting)
+        yield number("octavo_request_cpu_seconds", "Processor time of one request over HTTP, lately.", backlog.cost)
+        refused = (Sample(backlog.refused),)
+        yield Measure("octavo_refused_total", "counter", "Requests refused because of overload.", refused)
+        if self.patience is not None:
+            yield number("octavo_connections", "Connections that are open.", len(self.patience.connections))
+            ended = tuple(Sample(count, (("why", why),)) for why, count in sorted(self.patience.ended.items()))
+            yield Measure("octavo_connections_ended_total", "counter", "Connections that were too slow.", ended)

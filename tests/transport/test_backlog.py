@@ -1,0 +1,109 @@
+"""Overload is seen by what requests cost, and refused by who sends most."""
+
+from __future__ import annotations
+
+import pytest
+
+from octavo.transport.mcp.backlog import CROWD, ENOUGH, FLOOR, INTERVAL, OLD, TARGET, WINDOW, Backlog
+
+pytestmark = pytest.mark.seed("T7")
+
+
+def costing(seconds: float) -> Backlog:
+    """As it is after requests that took so much processor time each."""
+    backlog = Backlog()
+    backlog.look(0.0, 0.0)
+    for _ in range(ENOUGH):
+        backlog.leave(backlog.enter("warm"))
+    backlog.look(INTERVAL, seconds * ENOUGH)
+    assert backlog.cost == pytest.approx(seconds)
+    return backlog
+
+
+def entered(backlog: Backlog, who: str, times: int) -> int:
+    return sum(not backlog.full(who) and backlog.enter(who) is not None for _ in range(times))
+
+
+def test_cheap_requests_are_never_refused() -> None:
+    assert entered(costing(0.0001), "a", 1000) == 1000
+
+
+def test_costly_ones_are_refused_above_what_can_be_done_in_time() -> None:
+    backlog = costing(0.01)
+    room = round(TARGET / 0.01)
+    assert FLOOR < entered(backlog, "a", 100) <= room
+    assert backlog.refused > 0
+
+
+def test_a_few_are_always_let_in() -> None:
+    assert entered(costing(10.0), "a", 50) == FLOOR
+
+
+def test_who_has_most_is_refused_before_a_newcomer() -> None:
+    backlog = costing(0.01)
+    hog = entered(backlog, "hog", 100)
+    assert backlog.full("hog")
+    assert entered(backlog, "other", 100) >= hog // 3
+    assert not backlog.full("third")
+
+
+def test_what_one_holds_keeps_no_other_from_a_share_of_its_own() -> None:
+    backlog = Backlog()
+    assert entered(backlog, "hog", 1000) == 1000  # nobody knows yet what one costs
+    backlog.look(0.0, 0.0)
+    backlog.leave(backlog.enter("other"))
+    backlog.cost = 0.02
+    assert backlog.full("hog")
+    assert entered(backlog, "other", 100) == round(TARGET / 0.02 / 2 + 0.5)
+
+
+def test_nor_is_a_newcomer_let_in_when_even_one_more_would_come_too_late() -> None:
+    backlog = costing(0.01)
+    everybody = sum(entered(backlog, f"agent-{number}", 1) for number in range(1000))
+    assert TARGET / 0.01 < everybody < CROWD / 0.01
+
+
+def test_what_the_processor_does_while_hardly_anybody_asks_is_not_taken_for_the_cost_of_requests() -> None:
+    backlog = costing(0.001)
+    backlog.leave(backlog.enter("a"))
+    backlog.look(WINDOW + 1, 60.0)
+    for _ in range(ENOUGH):
+        backlog.leave(backlog.enter("a"))
+    backlog.look(WINDOW + 1 + INTERVAL, 60.0 + 0.001 * ENOUGH)
+    assert backlog.cost == pytest.approx(0.001)
+
+
+def test_a_few_very_costly_ones_say_what_they_cost_while_others_wait() -> None:
+    backlog = Backlog()
+    backlog.look(0.0, 0.0)
+    backlog.leave(backlog.enter("a"))
+    backlog.look(WINDOW, WINDOW)
+    assert entered(backlog, "a", FLOOR) == FLOOR
+    backlog.look(WINDOW + INTERVAL, WINDOW)
+    assert backlog.cost == pytest.approx(WINDOW)
+    assert backlog.full("a")
+
+
+def test_time_in_which_others_had_the_processor_counts_too() -> None:
+    backlog = costing(0.001)
+    for _ in range(ENOUGH):
+        backlog.leave(backlog.enter("a"))
+    backlog.look(INTERVAL + 1.0, 0.001 * ENOUGH)
+    assert backlog.cost > 0.01
+
+
+def test_one_that_only_waits_takes_no_room_after_a_while() -> None:
+    backlog = costing(0.01)
+    tokens = [backlog.enter("a") for _ in range(FLOOR)]
+    assert backlog.waiting == FLOOR
+    backlog.look(OLD + 1, 1.0)
+    assert backlog.waiting == 0
+    backlog.leave(tokens[0])  # and its end is no harm
+    assert backlog.waiting == 0
+
+
+def test_places_are_given_back() -> None:
+    backlog = costing(0.05)
+    for _ in range(100):
+        assert not backlog.full("a")
+        backlog.leave(backlog.enter("a"))
