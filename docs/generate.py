@@ -201,6 +201,7 @@ NEEDED_FOR: Mapping[Verb, str] = {
     "watch": "subscribing, each notification, and each change that the feed tells",
     "invoke": "seeing and calling a tool",
     "render": "seeing and getting a prompt",
+    "complete": "nothing by itself: completing needs `list`, of a prompt `render`; a deny takes completions away",
     "admin": "narrowing what HTTP serves with `server/config`, by a rule on `server://config`",
 }
 

@@ -357,6 +357,43 @@ YAML: dict[str, Bad] = {
         "agent-brand",
     ),
     # policy
+    "a condition that asks for nothing": rule(
+        '{who: "*", may: read, what: "**", when: {}}', ".when", "asks for nothing"
+    ),
+    "a condition on a day that is none": rule(
+        '{who: "*", may: read, what: "**", when: {time: {days: mon-sunday}}}', ".when.time.days[0]", "must be 'mon'"
+    ),
+    "hours that are none": rule(
+        '{who: "*", may: read, what: "**", when: {time: {hours: "25:00-26:00"}}}',
+        ".when.time.hours",
+        "two times of a day",
+    ),
+    "hours that are no text": rule(
+        '{who: "*", may: read, what: "**", when: {time: {hours: 9}}}', ".when.time.hours", '"09:00-18:00"'
+    ),
+    "a date that is none": rule(
+        '{who: "*", may: read, what: "**", when: {time: {until: 2026-13-01}}}', ".when.time.until", "must be a date"
+    ),
+    "a time that never is": rule(
+        '{who: "*", may: read, what: "**", when: {time: {from: 2026-12-31, until: 2026-01-01}}}',
+        ".when.time",
+        "ends before it begins",
+    ),
+    "a zone that nobody knows": rule(
+        '{who: "*", may: read, what: "**", when: {time: {zone: Seoul}}}', ".when.time.zone", "is no time zone"
+    ),
+    "a condition on arguments of a read": rule(
+        '{who: "*", may: [read, invoke], what: "**", unless: {arguments: {a: b}}}', "", "only invoke and render have"
+    ),
+    "bounds that nothing fits": rule(
+        '{who: "*", may: invoke, what: "**", when: {arguments: {a: {min: 3, max: 1}}}}',
+        ".when.arguments.a",
+        "max below its min",
+    ),
+    "a label that says nothing": section('labels: [{what: "**"}]', "labels[0]", "needs confidentiality"),
+    "a label with a word of its own": section(
+        'labels: [{what: "**", confidentiality: top}]', "labels[0].confidentiality", "must be 'public'"
+    ),
     "a rule without who": rule("{may: read, what: '**'}", ".who", "is required"),
     "a rule without may": rule("{who: '*', what: '**'}", ".may", "is required"),
     "a rule without what": rule("{who: '*', may: read}", ".what", "is required"),
@@ -369,9 +406,18 @@ YAML: dict[str, Bad] = {
     "an unknown effect": rule("{who: '*', may: read, what: '**', effect: refuse}", ".effect", "'allow' or 'deny'"),
     "effect on": rule("{who: '*', may: read, what: '**', effect: on}", ".effect", "'allow' or 'deny'"),
     "hiding what is allowed": rule("{who: '*', may: read, what: '**', hide: true}", "", "needs effect: deny"),
-    "an approval of a later release": rule(
-        "{who: '*', may: read, what: '**', approve: human}", ".approve", "unknown key"
+    "approval of a read": rule("{who: '*', may: read, what: '**', approve: human}", "", "it needs invoke, write"),
+    "approval of a refusal": rule(
+        "{who: '*', may: invoke, what: '**', effect: deny, approve: human}", "", "a deny is never asked about"
     ),
+    "approval by a machine": rule("{who: '*', may: invoke, what: '**', approve: robot}", ".approve", "human, never"),
+    "approval by nobody": rule("{who: '*', may: invoke, what: '**', approve: {by: 0}}", ".approve", "1 to 9 people"),
+    "approval by a crowd": rule("{who: '*', may: invoke, what: '**', approve: {by: 10}}", ".approve", "1 to 9 people"),
+    "approval by an unknown key": rule(
+        "{who: '*', may: invoke, what: '**', approve: {people: 2}}", ".approve", "{by: NUMBER}"
+    ),
+    "a question that stands for a day": section("approval: {expires: 24h}", "approval.expires", "between 1s and 60m"),
+    "asking nobody": section("approval: {ask: nobody}", "approval.ask", "'client' or 'queue'"),
     "a rule that is text": rule("everybody", "", "must be a mapping"),
     "why as a number": rule("{who: '*', may: read, what: '**', why: 5}", ".why", "must be text"),
     # resources, prompts, plugins

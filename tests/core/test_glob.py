@@ -191,14 +191,14 @@ class TestCost:
         self, pattern: str, name: str, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         steps = 0
-        original = module._match_segment
+        original = module.fits
 
         def counted(*arguments: object) -> bool:
             nonlocal steps
             steps += 1
             return original(*arguments)  # type: ignore[arg-type]
 
-        monkeypatch.setattr(module, "_match_segment", counted)
+        monkeypatch.setattr(module, "fits", counted)
         path = ref(*[name] * 18)
         assert not Glob(f"x://{pattern}").matches(path)
         assert steps <= len(path.segments) * len(pattern.split("/"))

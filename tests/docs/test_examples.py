@@ -18,6 +18,7 @@ from ruamel.yaml import YAML
 
 from octavo.config.load import load_text
 from octavo.config.model import Config
+from octavo.config.table import load_table
 from octavo.tools.plugins import load_plugin
 
 LINK = re.compile(r"(?<!!)\[[^\]]*\]\(([^)\s]+)\)")
@@ -69,9 +70,12 @@ def test_configurations_load_without_a_warning(book: Any, tmp_path: Path) -> Non
         assert loaded.warnings == (), example.place
 
 
-def test_every_yaml_example_is_a_configuration(book: Any) -> None:
+def test_every_yaml_example_is_a_configuration_or_a_table_of_decisions(book: Any, tmp_path: Path) -> None:
     known = {example.place for example, _ in configurations(book)}
-    assert [example.place for example in book.examples("yaml") if example.place not in known] == []
+    for example in (one for one in book.examples("yaml") if one.place not in known):
+        file = tmp_path / "table.yaml"
+        file.write_text(example.body, encoding="utf-8")
+        assert load_table(file).rows, example.place
 
 
 def test_json_and_toml_examples_parse(book: Any) -> None:

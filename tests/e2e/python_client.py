@@ -96,10 +96,13 @@ async def connected(place: Place, transport: str, era: str, *, agent: str | None
 
 
 @contextlib.asynccontextmanager
-async def linked(streams: Any, era: str) -> AsyncIterator[Link]:
+async def linked(streams: Any, era: str, user: Any = None) -> AsyncIterator[Link]:
+    """`user` answers elicitations."""
     heard = Heard()
     mode = "auto" if era == "modern" else "legacy"
-    async with Client(streams, mode=mode, message_handler=heard, read_timeout_seconds=LIMIT) as client:
+    async with Client(
+        streams, mode=mode, message_handler=heard, read_timeout_seconds=LIMIT, elicitation_callback=user
+    ) as client:
         assert client.session.protocol_version == (MODERN if era == "modern" else LEGACY)
         yield Link(client, era, heard)
 

@@ -135,10 +135,11 @@ def _shown(frames: Sequence[bytes]) -> list[bytes]:
 
 
 @contextlib.asynccontextmanager
-async def houses(folder: Path, *, rate: str = "off") -> AsyncIterator[tuple[Octavo, Octavo]]:
+async def houses(folder: Path, *, rate: str = "off", rule: str = "") -> AsyncIterator[tuple[Octavo, Octavo]]:
     logging.disable(logging.CRITICAL)  # crashes are part of the corpus
+    fast_one, slow_one = (house(configuration(folder, rate=rate, rule=rule)) for _ in range(2))
     try:
-        async with house(configuration(folder, rate=rate)) as fast, house(configuration(folder, rate=rate)) as slow:
+        async with fast_one as fast, slow_one as slow:
             yield fast, slow
     finally:
         logging.disable(logging.NOTSET)

@@ -686,6 +686,9 @@ class TwoRoots:
     def templates(self) -> list[Template]:
         return []
 
+    def labelled(self, entry: Entry) -> Entry:
+        return entry
+
     def spellings(self, ref: Ref) -> set[Ref]:
         return {ref.bare, self.spelled(ref).bare}
 

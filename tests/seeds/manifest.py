@@ -57,8 +57,8 @@ REQUIREMENTS: dict[str, Requirement] = {
     "T2": done("Text, structured content, images, audio, links and resources, as the seeds write them."),
     "T3": partial("Registration, listing, validation, change notice. Used by plugins only."),
     "T4": partial("Files. Commands, HTTP, data and dialogue: later."),
-    "T5": planned("Human approval."),
-    "T6": partial("The policy on tool:// decides who sees and calls a tool. Arguments and permissions: later."),
+    "T5": partial("By rule, default or after untrusted content; both eras or queue; bound, once. Programs: later."),
+    "T6": partial("Rules on tool:// and on argument values decide who sees and calls a tool. `permissions`: later."),
     "T7": partial("Only owning rooms start programs or open connections; errors tell no cause. The tools come later."),
     "T8": done("Executions are in the audit log, as trees, with query and export; metrics, traces and JSON logs."),
     "T9": partial("Time limits, concurrency, retries and clean cancellation. Result cache, pools and tasks: later."),
@@ -77,7 +77,9 @@ REQUIREMENTS: dict[str, Requirement] = {
     "P7": planned("Several languages."),
     "P8": planned("Conversation context."),
     "P9": planned("Cache of renderings."),
-    "P10": partial("A rule on prompt:// hides a prompt from lists and refuses it. More with the prompts."),
+    "P10": done(
+        "A rule on prompt:// takes a prompt out of lists and completions; a hidden one is like an unknown one."
+    ),
     "P11": partial("A system message becomes a marked user message; a content array one message a block."),
     "P12": planned("The model's own use of prompts."),
     # Organisation (003)
@@ -101,7 +103,7 @@ REQUIREMENTS: dict[str, Requirement] = {
     "O12": partial("The change feed makes kept answers invalid. Webhooks and the endpoint: later."),
     "O13": done("The seed's four codes, messages and data."),
     "O14": done(
-        "Deny wins, default deny, explain; who asks is proved by keys, tokens, sockets, never by claims of its own."
+        "Deny wins, default deny, conditions on metadata, time, arguments; labels; explain, policy test, diff."
     ),
     "O15": done("Catalogs over a local directory or a branch of a git repository, same code, default paths."),
     "O16": done("Ids, names and addresses in filters and references; addresses use the name."),
@@ -224,7 +226,8 @@ EXAMPLES: tuple[Example, ...] = (
     # 001: tools
     _shown("001:13", "tools respect allowedDirectories",
            f"{_FILES}::test_no_tool_changes_anything_outside"),
-    _waits("001:16", "human approval: tools and calls visible, confirmation first", "T5"),
+    _shown("001:16", "human approval: tools and calls visible, confirmation first",
+           "e2e/test_approval.py::test_a_real_client_asks_its_user"),
     _waits("001:25", "system tools: commands, files, processes", "T4"),
     _waits("001:31", "integration tools: HTTP, WebSocket, external services", "T4"),
     _waits("001:37", "data tools: transformation, analysis, validation", "T4"),
@@ -303,7 +306,8 @@ EXAMPLES: tuple[Example, ...] = (
     _waits("001:628", "parallel execution, progress, cleanup", "T9"),
     # 002: prompts
     _waits("002:14", "a model uses prompts/get", "P12"),
-    _waits("002:20", "sensitive prompts are hidden", "P10"),
+    _shown("002:20", "sensitive prompts are hidden",
+           "pipeline/test_policy.py::test_a_hidden_tool_or_prompt_is_exactly_like_an_unknown_one"),
     _waits("002:25", "summarise a file", "P6"),
     _waits("002:26", "code review", "P6"),
     _waits("002:27", "questions over data files", "P6"),

@@ -73,7 +73,9 @@ class LiveAgents(Struct, frozen=True):
 
     def tools(self, agent: str) -> Sequence[str]:
         who = self._principal(agent)
-        return [name for name in self.registry.names if self.policy.allows(who, "invoke", Ref("tool", (name,)))]
+        return [
+            name for name in self.registry.names if self.policy.at_best(who, "invoke", Ref("tool", (name,))).allowed
+        ]
 
     def may_read(self, agent: str, ref: Ref) -> bool:
         return self.policy.allows(self._principal(agent), "read", ref)
@@ -98,8 +100,9 @@ class LiveAgents(Struct, frozen=True):
         for rule in self.rulebook:
             verbs: list[Verb] = [verb for verb in VERBS if rule.concerns(who, verb)]
             if verbs and not rule.hide:
-                effect = "allow" if rule.allow else "deny"
-                told += [{"what": glob.text, "may": verbs, "effect": effect} for glob in rule.what]
+                said = {"may": verbs, "effect": "allow" if rule.allow else "deny"}
+                asks = {} if rule.condition is None else {"condition": str(rule.condition)}
+                told += [{"what": glob.text, **said, **asks} for glob in rule.what]
         return told
 
     def _principal(self, agent: str) -> Principal:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterable, Sequence
 from contextlib import AsyncExitStack
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from msgspec import Struct
 
@@ -15,14 +15,13 @@ from octavo.app.composed import Composed
 from octavo.app.identities import identity_of
 from octavo.app.limits import quota_of, subscriptions_of, throttle_of
 from octavo.app.narrowing import WHOLE, Narrowing
+from octavo.app.rules import labels_of, rules_of
 from octavo.app.sources import configured, described_in, templates_of, ttl_of, with_plugins, writable_schemes
 from octavo.config.load import Loaded
 from octavo.config.model import Config
-from octavo.config.model import Rule as RuleOptions
 from octavo.core.clock import SystemClock
-from octavo.core.glob import Glob
 from octavo.core.house import Limits
-from octavo.core.model import VERBS, Change, Principal, Template, Verb
+from octavo.core.model import Change, Principal, Template
 from octavo.core.ports import Ask, Finds, Ledger, Next, Source, Watches
 from octavo.core.ref import Ref
 from octavo.core.seal import Seal
@@ -30,10 +29,11 @@ from octavo.feed import ChangeFeed, Changes
 from octavo.pipeline.audit import Audit
 from octavo.pipeline.cache import Cache
 from octavo.pipeline.chain import awaitable, fold, inner
+from octavo.pipeline.consent import Consent
 from octavo.pipeline.desk import Desk
 from octavo.pipeline.identity import Identity
 from octavo.pipeline.mask import Mask
-from octavo.pipeline.policy import Policy, Rule
+from octavo.pipeline.policy import Policy
 from octavo.pipeline.quota import Quota
 from octavo.pipeline.redact import Redact
 from octavo.pipeline.rulebook import OPEN
@@ -43,6 +43,9 @@ from octavo.stores.state import StateDirectory
 from octavo.tools.plugins import load_plugin
 from octavo.tools.registry import ToolRegistry
 from octavo.tools.schema import compile_schema
+
+if TYPE_CHECKING:
+    from octavo.pipeline.approval import Approving
 
 logger = logging.getLogger(__name__)
 
@@ -150,9 +153,25 @@ async def compose(
         changes=changes,
         finds=finds if config.search.enabled else None,
         composed=composed.answers,
+        labels=labels_of(loaded),
     )
     rules = rules_of(loaded)
-    named_aliases = aliases([*(tool.info.name for tool in built_in), *unlisted])
+    names = [*(tool.info.name for tool in built_in), *unlisted]
+    named_aliases = aliases(names)
+    identity = identity_of(config, state, clock)
+    redact = redaction(config, state.key("mark"), composed=composed_tools(built_in, unlisted))
+    audit = Audit(ledger, scrub=redact.address)
+
+    def asking() -> Approving:
+        from octavo.app.approving import approving
+
+        return approving(config.approval, state, audit, tools, desk, identity)
+
+    doubts = None
+    if config.approval.after_untrusted is not None:
+        from octavo.pipeline.untrusted import Untrusted
+
+        doubts = Untrusted(config.approval.after_untrusted, desk.labelled, tools, names, clock.monotonic)
     policy = Policy(
         rules,
         desk,
@@ -161,13 +180,11 @@ async def compose(
         general=general_tools(built_in, unlisted),
         aliases=named_aliases,
         clock=clock,
+        approval=Consent(tools, desk, asking, doubts),
     )
-    identity = identity_of(config, state, clock)
-    redact = redaction(config, state.key("mark"), composed=composed_tools(built_in, unlisted))
     if catalogs is not None:
         catalogs.bind(LiveAgents(rules, policy, identity, tools))
     limits = config.limits
-    audit = Audit(ledger, scrub=redact.address)
     ttl = {served_as: ttl_of(config, served_as) for served_as in served}
     cache = Cache(
         desk,
@@ -247,25 +264,3 @@ def redaction(config: Config, key: bytes, *, composed: Iterable[str] = ()) -> Re
         invisible=wanted.invisible,
         composed=composed,
     )
-
-
-def rules_of(loaded: Loaded) -> list[Rule]:
-    return [
-        Rule(
-            who=rule.who,
-            may=_verbs(rule),
-            what=tuple(Glob(pattern) for pattern in rule.what),
-            allow=rule.effect == "allow",
-            why=rule.why,
-            hide=rule.hide,
-            name=f"policy[{index}]",
-        )
-        for index, rule in enumerate(loaded.config.policy)
-    ]
-
-
-def _verbs(rule: RuleOptions) -> frozenset[Verb] | None:
-    if "*" not in rule.may:
-        return frozenset(verb for verb in VERBS if verb in rule.may)
-    # A star refuses everything, but it does not hand out secrets: that right is only ever named.
-    return None if rule.effect == "deny" else frozenset(VERBS) - {"read_unredacted"}

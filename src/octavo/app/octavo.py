@@ -27,6 +27,7 @@ from octavo.stores.state import StateDirectory
 
 if TYPE_CHECKING:
     from octavo.core.measure import Measure
+    from octavo.stores.approvals import ApprovalFile
     from octavo.stores.tally import Tally
 
 logger = logging.getLogger(__name__)
@@ -74,6 +75,15 @@ class Octavo:
         if self._state.path is None:
             raise SourceUnavailable("Keys need a state folder that can be written; name one in state.path")
         return KeyFile(self._state.path)
+
+    @property
+    def approvals(self) -> ApprovalFile:
+        """For whoever answers. Raises SourceUnavailable where the state is kept in memory."""
+        if self._state.path is None:
+            raise SourceUnavailable("Approvals need a state folder that can be written; name one in state.path")
+        from octavo.app.approving import answering
+
+        return answering(self._state.path, self.works.audit, self.ledger)
 
     def note(self, who: str, what: str, outcome: str, **fields: Any) -> None:
         self.works.audit.note(who, what, outcome, **fields)
@@ -177,6 +187,7 @@ class Octavo:
             raise
         if self._works is not None:
             hand_on(self._works.identity, works.identity)
+            self._works.policy.retire(works.policy)
         old, self._open = self._open, stack
         self._works, self._loaded, self._narrowing = works, loaded, narrowing
         if self._tally is not None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import itertools
 import logging
-from collections.abc import Awaitable, Callable, Coroutine, Hashable
+from collections.abc import Awaitable, Coroutine, Hashable
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
@@ -17,9 +17,8 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from msgspec.structs import replace
 
 from octavo.core.findings import Findings
-from octavo.core.ports import Watches
+from octavo.core.ports import Allowed, Watches
 from octavo.core.query import TextQuery
-from octavo.core.ref import Ref
 from octavo.feed import ChangeFeed
 
 if TYPE_CHECKING:
@@ -72,7 +71,7 @@ class Searching:
         self,
         query: TextQuery,
         *,
-        allowed: Callable[[Ref], bool],
+        allowed: Allowed,
         viewer: Hashable | None = None,
         cursor: str | None = None,
         limit: int = 10,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import time
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -18,7 +18,7 @@ from octavo.core.clock import SystemClock, iso
 from octavo.core.errors import Conflict, NotFound, OctavoError
 from octavo.core.findings import Findings
 from octavo.core.glob import Glob
-from octavo.core.model import EVERYTHING, Call, Change, Content, Entry, Op, Page, Trail, Verb
+from octavo.core.model import EVERYTHING, Call, Change, Content, Entry, Op, Page, Trail
 from octavo.core.ports import Reply
 from octavo.core.query import TextQuery
 from octavo.core.ref import Ref
@@ -26,10 +26,13 @@ from octavo.core.ref import Ref
 if TYPE_CHECKING:
     from octavo.app import Octavo
     from octavo.app.authoring import Created
+    from octavo.app.deciding import Difference, Explained, Question, Wrong
     from octavo.app.finding import Finding
     from octavo.app.scanning import Sighting
-    from octavo.pipeline.policy import Decision
+    from octavo.config.table import Table
+    from octavo.core.approval import Approval
     from octavo.sources.catalog.handbook import Pages
+    from octavo.stores.approvals import ApprovalFile
     from octavo.stores.keys import StoredKey
     from octavo.stores.verify import Report
 
@@ -51,15 +54,24 @@ def serve_http(loaded: Loaded, *, bind: Bind, as_who: str | None, no_auth: bool)
     serve.serve_http(loaded, bind=bind, as_who=as_who, no_auth=no_auth)
 
 
-def decide(loaded: Loaded, who: str, verb: Verb, uri: str) -> Decision:
+def explained(loaded: Loaded, question: Question) -> Explained:
     """What the policy says, and by which rule. Leaves no state and no audit record behind."""
+    from octavo.app.deciding import explain
 
-    async def ask(house: Octavo) -> Decision:
-        works = house.works
-        ref = works.canonical(Ref.parse(uri))
-        return works.policy.decide(works.identity.launched(who), verb, ref)
+    return _inside(loaded, lambda house: explain(house.works, question), leaves_traces=False)
 
-    return _inside(loaded, ask, leaves_traces=False)
+
+def tested(loaded: Loaded, table: Table) -> tuple[int, list[Wrong]]:
+    """How many decisions there were, and which are not as the table says."""
+    from octavo.app.deciding import tested
+
+    return _inside(loaded, lambda house: tested(house.works, table), leaves_traces=False)
+
+
+def policy_differences(old: Loaded, new: Loaded) -> list[Difference]:
+    from octavo.app.deciding import differences
+
+    return _inside(new, lambda house: differences(house.works, old, new), leaves_traces=False)
 
 
 def listed(loaded: Loaded, who: str | None, uri: str | None) -> tuple[list[Entry], list[str]]:
@@ -246,6 +258,40 @@ def known_keys(loaded: Loaded) -> list[dict[str, str | None]]:
             }
         )
     return rows
+
+
+def standing_approvals(loaded: Loaded) -> Sequence[Approval]:
+    """Those that are not used and have not expired. Changes nothing."""
+    return _approvals(loaded).standing()
+
+
+def named_approval(loaded: Loaded, name: str) -> Approval:
+    """Raises NotFound."""
+    return _approvals(loaded).named(name)
+
+
+def _approvals(loaded: Loaded) -> ApprovalFile:
+    from octavo.stores.approvals import ApprovalFile
+
+    return ApprovalFile(state_directory(loaded), lambda step, approval, person: None)
+
+
+def answered_approval(loaded: Loaded, name: str, *, by: str, user: str, allow: bool) -> Approval:
+    """Raises NotFound or Conflict for one that cannot be answered any more; that is recorded as well."""
+
+    async def ask(house: Octavo) -> Approval:
+        outcome = "ok"
+        try:
+            return house.approvals.answer(name, by, allow=allow)
+        except OctavoError as error:
+            outcome = error.reason
+            raise
+        finally:
+            what = f"approvals {'allow' if allow else 'deny'}"
+            house.note(LOCAL, what, outcome, approval=name, by=by, user=user)
+            house.ledger.flush()
+
+    return _inside(loaded, ask)
 
 
 def prompt_problems(loaded: Loaded) -> list[Problem]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,26 +14,45 @@ from octavo.core.model import VERBS, Verb
 if TYPE_CHECKING:
     from octavo.config.load import Loaded
 
+_PEOPLE = {0: "nobody", 1: "a human"}
+_TRUTHS = {True: "holds", False: "does not hold", None: "cannot be known"}
+
 
 @click.command(short_help="Say who may do what, and by which rule.")
 @click.argument("who", metavar="WHO")
 @click.argument("may", metavar="MAY", type=click.Choice(VERBS))
 @click.argument("what", metavar="WHAT")
+@click.option("--at", metavar="TIME", help="Instead of now: a time such as 2026-11-16T10:00+09:00.")
+@click.option("--argument", "given", metavar="NAME=VALUE", multiple=True, help="An argument of the tool or prompt.")
 @config_option
 @json_option
 @click.pass_context
-def explain(ctx: click.Context, who: str, may: Verb, what: str, config_file: Path | None, as_json: bool) -> None:
+def explain(
+    ctx: click.Context,
+    who: str,
+    may: Verb,
+    what: str,
+    at: str | None,
+    given: tuple[str, ...],
+    config_file: Path | None,
+    as_json: bool,
+) -> None:
     """Say whether WHO (an agent, or local) MAY (a verb) do that to WHAT (an address), and which rule decides.
 
     For example: octavo explain agent-brand read file://sops/hr/salary.md
 
+    Where rules have conditions it says whether each holds, for the metadata that WHAT has.
+
     Exits with 1 if it is refused.
     """
+    from octavo.app.deciding import Question
     from octavo.cli import _run
 
     found = loaded(config_file)
     known_agent(found, who)
-    decision = _run.decide(found, who, may, what)
+    question = Question(who, may, what, arguments=_arguments(given), at=_moment(at))
+    explained = _run.explained(found, question)
+    decision = explained.decision
     index = _index(decision.rule)
     line = found.line("policy", index) if index is not None else None
     facts = {
@@ -45,6 +65,17 @@ def explain(ctx: click.Context, who: str, may: Verb, what: str, config_file: Pat
         "line": line,
         "pattern": decision.pattern or None,
         "why": decision.why or None,
+        "hidden": decision.hidden,
+        "people": explained.people,
+        "conditions": [
+            {
+                "rule": one.rule,
+                "effect": "allow" if one.allow else "deny",
+                "condition": str(one.condition),
+                "holds": one.held,
+            }
+            for one in explained.conditions
+        ],
     }
     if as_json:
         print_json(facts)
@@ -52,6 +83,29 @@ def explain(ctx: click.Context, who: str, may: Verb, what: str, config_file: Pat
         click.echo(_sentence(facts, found))
     if not decision.allowed:
         ctx.exit(FAILED)
+
+
+def _moment(text: str | None) -> float | None:
+    from octavo.config.table import parse_moment
+
+    try:
+        return None if text is None else parse_moment(text)
+    except ValueError as wrong:
+        raise click.BadParameter(str(wrong), param_hint="--at") from None
+
+
+def _arguments(given: tuple[str, ...]) -> dict[str, Any] | None:
+    """Values as JSON where they are, as text else."""
+    arguments: dict[str, Any] = {}
+    for one in given:
+        name, equals, value = one.partition("=")
+        if not equals:
+            raise click.BadParameter("must be NAME=VALUE", param_hint="--argument")
+        try:
+            arguments[name] = json.loads(value)
+        except ValueError:
+            arguments[name] = value
+    return arguments or None
 
 
 def _index(rule: str) -> int | None:
@@ -68,6 +122,11 @@ def _sentence(facts: dict[str, Any], found: Loaded) -> str:
         lines.append(
             f"  by {facts['rule']}{place}: {'allow' if facts['allowed'] else 'deny'} {facts['pattern'] or ''}".rstrip()
         )
+    people = facts["people"]
+    if people is not None:
+        lines.append(f"  asked before each: {_PEOPLE.get(people, f'{people} people')}")
+    for one in facts["conditions"]:
+        lines.append(f"  {one['rule']}: {one['effect']} {one['condition']}: {_TRUTHS[one['holds']]}")
     if facts["why"]:
         lines.append(f"  why: {facts['why']}")
     return "\n".join(lines)

@@ -16,6 +16,7 @@ COMMANDS = Lazily(
         "doctor": "octavo.cli.doctor:doctor",
         "adapt": "octavo.cli.adapt:adapt",
         "explain": "octavo.cli.explain:explain",
+        "policy": "octavo.cli.policy:policy",
         "ls": "octavo.cli.resources:ls",
         "cat": "octavo.cli.resources:cat",
         "tools": "octavo.cli.tools:tools",
@@ -24,6 +25,7 @@ COMMANDS = Lazily(
         "search": "octavo.cli.search:search",
         "index": "octavo.cli.search:index",
         "audit": "octavo.cli.audit:audit",
+        "approvals": "octavo.cli.approvals:approvals",
         "keys": "octavo.cli.keys:keys",
         "schema": "octavo.cli.schema:schema",
     }

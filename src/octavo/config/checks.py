@@ -7,14 +7,11 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from importlib.util import find_spec
 from pathlib import Path
-from types import MappingProxyType
-from typing import NamedTuple
 
-from msgspec import Struct
-
+from octavo.config.findings import Finding, Site
 from octavo.config.model import (
     CatalogKinds,
     Config,
@@ -31,36 +28,6 @@ from octavo.core.glob import Glob
 
 MIN_KEY_CHARACTERS = 16
 LOCAL = "local"  # whoever started the process, where no agent was selected
-
-
-class Finding(NamedTuple):
-    path: KeyPath
-    message: str
-    hint: str = ""
-    fatal: bool = True
-
-
-class Kept(NamedTuple):
-    """What is left of a configuration when wrong parts were taken out."""
-
-    broken: frozenset[str] = frozenset()  # sections that lost something: what is absent there proves nothing
-    numbers: Mapping[str, Sequence[int]] = MappingProxyType({})  # by section: the places in the file of list entries
-
-
-WHOLE = Kept()
-
-
-class Site(Struct, frozen=True):
-    """A configuration, and where its state goes."""
-
-    config: Config
-    state: Path
-    kept: Kept = WHOLE
-
-    def number(self, section: str, index: int) -> int:
-        """Where an entry of a list stands in the file."""
-        numbers = self.kept.numbers
-        return numbers[section][index] if section in numbers else index
 
 
 def check(site: Site) -> list[Finding]:
@@ -396,6 +363,14 @@ def _something_is_served(site: Site) -> Iterator[Finding]:
         yield Finding((), "names no source, so nothing is served", "add an entry under sources:", fatal=False)
 
 
+def _rules_make_sense(site: Site) -> Iterator[Finding]:
+    if site.config.policy:
+        from octavo.config.rulechecks import LOOKS as LOOKS_AT_RULES
+
+        for look in LOOKS_AT_RULES:
+            yield from look(site)
+
+
 LOOKS: tuple[Callable[[Site], Iterator[Finding]], ...] = (
     _roots_exist,
     _git_can_be_read,
@@ -408,6 +383,7 @@ LOOKS: tuple[Callable[[Site], Iterator[Finding]], ...] = (
     _resources_are_served,
     _rules_name_known_things,
     _rules_differ,
+    _rules_make_sense,
     _keys_differ,
     _redaction_names_known_things,
     _limits_name_known_things,
@@ -474,7 +450,8 @@ def _offer(schemes: Sequence[str]) -> str:
 
 
 def _meaning(rule: Rule) -> tuple[object, ...]:
-    return frozenset(rule.who), frozenset(rule.may), frozenset(rule.what), rule.effect, rule.hide
+    asked = repr(rule.when), repr(rule.unless), rule.approve
+    return frozenset(rule.who), frozenset(rule.may), frozenset(rule.what), rule.effect, rule.hide, asked
 
 
 def _not_a_folder(folder: Path) -> str:

@@ -12,8 +12,9 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 from pydantic import ValidationError
 
-from octavo.config.checks import WHOLE, Kept, Site, check
+from octavo.config.checks import check
 from octavo.config.document import Document
+from octavo.config.findings import WHOLE, Kept, Site
 from octavo.config.model import Config, FileOptions, Root, Toolset
 from octavo.config.problems import ConfigError, KeyPath, Place, Problem, dotted
 from octavo.config.reference import Context
@@ -51,7 +52,7 @@ def find(directory: Path) -> Path | None:
 def load(path: Path, *, environ: Mapping[str, str] | None = None) -> Loaded:
     """Raises ConfigError with every problem of the file."""
     path = path.absolute()
-    text = _read(path)
+    text = read_text(path)
     return load_text(text, file=path, environ=environ)
 
 
@@ -110,7 +111,9 @@ def prompt_directories(loaded: Loaded) -> tuple[Path, ...]:
     return (beside,) if beside.is_dir() else ()
 
 
-def _read(path: Path) -> str:
+def read_text(path: Path) -> str:
+    """Raises ConfigError for a file that cannot be a configuration."""
+
     def refuse(message: str, hint: str = "", line: int | None = None) -> ConfigError:
         return ConfigError([Problem(str(path), "", message, hint, line)])
 

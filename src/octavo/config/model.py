@@ -13,6 +13,7 @@ from typing import Annotated, Any, Literal, TypeAlias
 
 from pydantic import AfterValidator, BeforeValidator, Field, field_validator, model_validator
 
+from octavo.config.conditions import Demands
 from octavo.config.http import Http
 from octavo.config.limits import Allowance, SourceLimit, ToolLimit
 from octavo.config.reference import FilePath, Secret
@@ -21,6 +22,7 @@ from octavo.config.units import (
     Age,
     ByteLimit,
     Limit,
+    People,
     Size,
     Time,
     Timeout,
@@ -50,7 +52,7 @@ from octavo.config.words import (
     check_url,
     one_or_many,
 )
-from octavo.core.model import Verb
+from octavo.core.model import LONGEST_QUESTION, Verb
 
 
 class Cache(Strict):
@@ -415,11 +417,49 @@ class Rule(Strict):
     effect: Literal["allow", "deny"] = Field(default="allow", description="A deny wins over every allow.")
     why: str = Field(default="", description="The reason, for `octavo explain`, the audit log and refusals.")
     hide: Flag = Field(default=False, description="A refusal by this rule looks as if nothing were there.")
+    when: Demands | None = Field(default=None, description="The rule applies only if all of this holds.")
+    unless: Demands | None = Field(default=None, description="The rule does not apply if all of this holds.")
+    approve: People = Field(
+        default=None,
+        description="human: a human is asked before each act (invoke, write, delete); {by: 2}: two different people "
+        "are; never: nobody is, also where one would be without a rule.",
+    )
+
+    @model_validator(mode="after")
+    def _asks_calls_for_arguments(self) -> Rule:
+        asks = any(demands is not None and demands.arguments for demands in (self.when, self.unless))
+        if asks and not {"invoke", "render"}.issuperset(self.may):
+            raise ValueError("asks for arguments, which only invoke and render have: name these alone under may")
+        return self
 
     @model_validator(mode="after")
     def _hides_only_refusals(self) -> Rule:
         if self.hide and self.effect == "allow":
             raise ValueError("hide is about refusals; it needs effect: deny")
+        return self
+
+    @model_validator(mode="after")
+    def _approves_only_acts(self) -> Rule:
+        if self.approve is not None and self.effect == "deny":
+            raise ValueError("approve is about what is allowed; a deny is never asked about")
+        if self.approve is not None and not {"invoke", "write", "delete", "*"}.intersection(self.may):
+            raise ValueError("approve is about acts; it needs invoke, write or delete in may")
+        return self
+
+
+class Label(Strict):
+    what: Patterns = Field(description="Patterns of addresses, such as sop://hr/*.")
+    confidentiality: Literal["public", "internal", "confidential", "secret"] | None = Field(
+        default=None, description="How far it may go. A document can say that it is stricter, never that it is less."
+    )
+    integrity: Literal["trusted", "untrusted"] | None = Field(
+        default=None, description="Whether it may be believed: untrusted is what strangers could have written."
+    )
+
+    @model_validator(mode="after")
+    def _says_something(self) -> Label:
+        if self.confidentiality is None and self.integrity is None:
+            raise ValueError("needs confidentiality, integrity or both")
         return self
 
 
@@ -576,6 +616,28 @@ class Audit(Strict):
     )
 
 
+def _expires(seconds: float) -> float:
+    if not 1 <= seconds <= LONGEST_QUESTION:
+        raise ValueError(f"must be between 1s and {LONGEST_QUESTION / 60:g}m")
+    return seconds
+
+
+class Approval(Strict):
+    expires: Annotated[Timeout, AfterValidator(_expires)] = written(
+        "10m", parse_timeout, "How long a question waits for its answer, and an answer for the call; 1h at most."
+    )
+    ask: Literal["client", "queue"] = Field(
+        default="client",
+        description="client: the person at the client is asked, where the client can; queue: only `octavo approvals` "
+        "answers, for agents whose client answers by itself.",
+    )
+    after_untrusted: Timeout | None = Field(
+        default=None,
+        description="For so long after untrusted content was shown to a caller, a human is asked before each change "
+        "that it makes and each call that may send something out, such as 8h. Default: never.",
+    )
+
+
 class Search(Strict):
     enabled: Flag = Field(default=True, description="Whether there is a ranked search over all sources, with an index.")
     documents: Count = Field(default=100_000, description="How many documents it may be about; catalogs come first.")
@@ -624,6 +686,10 @@ class Config(Strict):
         description="Who may do what. With no rules at all, whoever reaches the server reads everything exposed; "
         "with any rule, only what a rule allows.",
     )
+    labels: tuple[Label, ...] = Field(
+        default=(), description="Trust labels of resources, beside those that documents give themselves."
+    )
+    approval: Approval = Field(default_factory=Approval, description="How a human is asked before acts.")
     resources: tuple[ResourceWords, ...] = Field(
         default=(), description="Names and descriptions for single resources of any source."
     )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ipaddress
 import re
-from typing import Annotated, NamedTuple
+from typing import Annotated, Literal, NamedTuple
 
 from pydantic import Field, PlainSerializer, PlainValidator
 
@@ -16,6 +16,7 @@ _AGE = re.compile(r"([1-9]\d{0,5}) ?(h|d)\Z")
 _RATE = re.compile(r"(\d+)/(s|m|h)\Z")
 _BIND = re.compile(r"(?:\[(?P<six>[0-9A-Fa-f:.]+)\]|(?P<host>[A-Za-z0-9._-]+)):(?P<port>\d{1,5})\Z")
 
+MOST_PEOPLE = 9
 UNIX = "unix:"
 LONGEST_SOCKET = 107  # bytes of its path, as the kernel has it
 
@@ -82,6 +83,19 @@ def parse_time(value: object) -> float:
     raise ValueError('must be a time, such as 10, "500ms", "10s" or "5m"')
 
 
+def parse_people(value: object) -> int:
+    """How many people have to allow an act."""
+    match value:
+        case "human":
+            return 1
+        case "never":
+            return 0
+        case {"by": int(by), **rest} if not rest and not isinstance(by, bool) and 1 <= by <= MOST_PEOPLE:
+            return by
+        case _:
+            raise ValueError(f"must be human, never, or {{by: NUMBER}} with 1 to {MOST_PEOPLE} people")
+
+
 def parse_timeout(value: object) -> float:
     seconds = parse_time(value)
     if seconds <= 0:
@@ -142,6 +156,10 @@ _RateText = Annotated[str, Field(pattern=r"^(\d+/(s|m|h)|off)$")]
 
 Size = Annotated[int, PlainValidator(parse_size, json_schema_input_type=int | _SizeText)]
 Time = Annotated[float, PlainValidator(parse_time, json_schema_input_type=float | _TimeText)]
+People = Annotated[
+    int | None,
+    PlainValidator(parse_people, json_schema_input_type=Literal["human", "never"] | dict[Literal["by"], int]),
+]
 Timeout = Annotated[float, PlainValidator(parse_timeout, json_schema_input_type=float | _TimeText)]
 Age = Annotated[float, PlainValidator(parse_age, json_schema_input_type=_AgeText)]
 Limit = Annotated[

@@ -4,7 +4,8 @@
   x InvalidParams       the text is no address, the scheme is unknown, an argument is wrong
   x Unauthenticated     nobody known is asking; a key is missing, wrong or expired
   x NotFound            nothing visible stands at that address
-  x Forbidden           the policy, or the shape of the path, says no
+  x Forbidden           the policy, the shape of the path, or a human says no
+  x ApprovalRequired    a human is asked first; the same call can be made again when he has answered
   x RateLimited         slow down; `retry_after` says for how long
   x TooLarge            the content is over the caller's limit; read a part
   x Conflict            the `if_match` version is no longer current
@@ -20,7 +21,10 @@ beyond what the caller itself sent. `reason` is the stable discriminator on the 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
+
+if TYPE_CHECKING:
+    from octavo.core.approval import Question
 
 
 class OctavoError(Exception):
@@ -59,6 +63,16 @@ class Forbidden(OctavoError):
     def __init__(self, message: str, *, hidden: bool = False, **data: object) -> None:
         super().__init__(message, **data)
         self.hidden = hidden
+
+
+class ApprovalRequired(OctavoError):
+    """`question` is there where the waiting client can put it to its user."""
+
+    reason = "approval_required"
+
+    def __init__(self, message: str, *, question: Question | None = None, **data: object) -> None:
+        super().__init__(message, **data)
+        self.question = question
 
 
 class RateLimited(OctavoError):
@@ -114,6 +128,7 @@ ALL: tuple[type[OctavoError], ...] = (
     Unauthenticated,
     NotFound,
     Forbidden,
+    ApprovalRequired,
     RateLimited,
     TooLarge,
     Conflict,

@@ -139,7 +139,7 @@ def _match(pattern: Sequence[_Part], path: Sequence[str], subtree: bool) -> bool
         if i < len(pattern) and pattern[i] == _ANY_DEPTH:
             star, mark = i, j
             i += 1
-        elif i < len(pattern) and _match_segment(pattern[i], path[j]):
+        elif i < len(pattern) and fits(pattern[i], path[j]):
             i += 1
             j += 1
         elif i == len(pattern) and subtree:
@@ -152,7 +152,8 @@ def _match(pattern: Sequence[_Part], path: Sequence[str], subtree: bool) -> bool
     return all(part == _ANY_DEPTH for part in pattern[i:])
 
 
-def _match_segment(pieces: _Part, name: str) -> bool:
+def fits(pieces: Sequence[str], name: str) -> bool:
+    """Whether a name is made of these texts in their order, with anything between them."""
     if len(pieces) == 1:
         return pieces[0] == name
     first, last = pieces[0], pieces[-1]

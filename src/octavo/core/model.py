@@ -54,6 +54,8 @@ moments = itertools.count(1)
 
 EVERYTHING = Ref("*")  # the scope of a listing over all sources
 FEED = "changes"  # the scheme under which the change feed is read
+LABELS = ("confidentiality", "integrity")  # keys of metadata, see core.labels
+LONGEST_QUESTION = 3600.0  # seconds that a human may be asked for; what a client carries for it must hold as long
 
 
 class Principal(NamedTuple):
@@ -73,6 +75,7 @@ class Trail:
     rule: str = ""  # the policy rule that decided
     cache: str = ""  # "hit", "miss" or "" where no cache applies
     size: int = 0  # bytes of content that were given out
+    approved: int = 0  # how many people have allowed the call
 
 
 class Memo(dict[Any, Any]):

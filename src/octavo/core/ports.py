@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Hashable, Iterable, Mapping, Sequence
 from types import CoroutineType
-from typing import Any, Literal, Protocol, TypeAlias, runtime_checkable
+from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias, runtime_checkable
 
 from octavo.core.errors import OctavoError
 from octavo.core.findings import Findings
 from octavo.core.model import Call, Change, Content, Edited, Entry, Page, Past, Suggestion, Template, Undone
 from octavo.core.query import Query, TextQuery
 from octavo.core.ref import Ref
+
+if TYPE_CHECKING:
+    from octavo.core.approval import Question, Verdict
 
 
 class Source(Protocol):
@@ -319,6 +322,11 @@ class Channel(Protocol):
         """Raw protocol features, for plugins that the operator marked `protocol: true`."""
         ...
 
+    async def approve(self, question: Question) -> Verdict | None:
+        """What the user of the client says; None where the client cannot ask anybody. Raises ApprovalRequired where
+        it asks on its own, and calls again with the answer."""
+        ...
+
 
 class Ledger(Protocol):
     """Append-only audit records. `append` is cheap and never blocks; nothing that a record describes
@@ -348,6 +356,10 @@ class Feed(Protocol):
         ...
 
 
+# Whether a document may be found, by its address; or, where that does not settle it, by its metadata (None: not known).
+Allowed: TypeAlias = Callable[[Ref], bool | Callable[[Mapping[str, Any] | None], bool]]
+
+
 class Finds(Protocol):
     """Ranked search over the texts of all sources."""
 
@@ -355,7 +367,7 @@ class Finds(Protocol):
         self,
         query: TextQuery,
         *,
-        allowed: Callable[[Ref], bool],
+        allowed: Allowed,
         viewer: Hashable | None = None,
         cursor: str | None = None,
         limit: int = 10,

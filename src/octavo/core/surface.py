@@ -7,6 +7,7 @@ from typing import Any, Literal, Protocol, TypeAlias
 
 from msgspec import Struct
 
+from octavo.core.errors import InvalidParams
 from octavo.core.model import Call, Content, Entry, News
 
 
@@ -47,6 +48,16 @@ class Hints(Struct, frozen=True, kw_only=True):
     open_world: bool
 
 
+def unknown_tool(name: str) -> InvalidParams:
+    """Also for a tool that is hidden from the caller."""
+    return InvalidParams(f"Unknown tool: {name}", toolName=name)
+
+
+def is_unknown_tool(error: BaseException, name: str) -> bool:
+    """Whether it says that there is no such tool: that is an error of the request, not an answer of the tool."""
+    return isinstance(error, InvalidParams) and error.message == f"Unknown tool: {name}"
+
+
 class ToolInfo(Struct, frozen=True, kw_only=True):
     name: str
     description: str
@@ -57,6 +68,7 @@ class ToolInfo(Struct, frozen=True, kw_only=True):
     permissions: tuple[str, ...] = ()
     timeout: float = 60.0  # seconds a call may take
     lane_safe: bool = False  # read-only, and never asks, waits for approval or reports progress
+    asks: str = ""  # why a human is asked before each call, unless a rule of the operator's says otherwise
 
 
 class ToolResult(Struct, frozen=True, kw_only=True):
@@ -97,6 +109,10 @@ class Tools(Protocol):
 
     def header_schema(self, name: str) -> Mapping[str, Any] | None:
         """The input schema of a tool that takes arguments from HTTP headers; None for all others."""
+        ...
+
+    def check(self, call: Call) -> None:
+        """Raises what `invoke` would for an unknown tool and for bad arguments."""
         ...
 
     async def invoke(self, call: Call) -> ToolResult | Any:

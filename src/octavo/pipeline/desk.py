@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
 from types import MappingProxyType
+from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
@@ -34,6 +35,9 @@ from octavo.core.ports import (
 from octavo.core.ref import Ref
 from octavo.core.surface import Changes, Prompts, Tools
 
+if TYPE_CHECKING:
+    from octavo.core.labels import Labels
+
 UNSTAMPED = "unstamped"  # holds as long as the source's TTL and the change feed say so
 
 
@@ -53,6 +57,7 @@ class Desk:
         changes: Changes | None = None,
         finds: Finds | None = None,
         composed: Mapping[Op, Callable[[Call], Awaitable[Reply]]] = MappingProxyType({}),
+        labels: Labels | None = None,
     ) -> None:
         """`writable` are the schemes that may be changed: what a source can do is not what the operator wants.
         `finds` is the search over all of them. `composed` answers operations that are made of child calls."""
@@ -65,7 +70,9 @@ class Desk:
         self._parts = {scheme: source for scheme, source in sources.items() if isinstance(source, Parts)}
         self._tools, self._prompts = tools, prompts
         self.exposed = tuple(exposed)  # schemes in the order of the configuration
+        self._labels = labels
         self._described = {self.canonical(ref): entry for ref, entry in (described or {}).items()}
+        self._has_words = bool(self._described or labels)
         self._templates = tuple(templates)
         self._writable = frozenset(writable)
 
@@ -92,14 +99,14 @@ class Desk:
         source = self.source(ref.scheme)
         if op == "read":
             content = await source.read(ref, max_bytes=call.max_bytes)
-            return self._described_content(content) if self._described else content
+            return self._described_content(content) if self._has_words else content
         if op == "list":
             depth = call.arguments.get("depth")
             if depth and isinstance(source, Levels):
                 page = await source.list_levels(ref, depth=depth, cursor=call.cursor, limit=call.limit)
             else:
                 page = await source.list(ref, cursor=call.cursor, limit=call.limit)
-            return self._described_page(page) if self._described else page
+            return self._described_page(page) if self._has_words else page
         if op == "folders":
             if not isinstance(source, Folders):
                 return ()
@@ -138,7 +145,7 @@ class Desk:
         if call.op != "search" or not isinstance(source, Searches):
             raise _cannot(call)
         page = await source.search(call.ref, call.arguments["query"], cursor=call.cursor, limit=call.limit)
-        return self._described_page(page) if self._described else page
+        return self._described_page(page) if self._has_words else page
 
     async def _altered(self, call: Call, source: Source) -> Reply:
         op, ref, asked, by = call.op, call.ref, call.arguments, call.principal.id
@@ -200,6 +207,10 @@ class Desk:
         source = self._sources.get(ref.scheme)
         return source.refuses(ref) if isinstance(source, Refuses) else None
 
+    def restores(self, ref: Ref) -> bool:
+        """Whether `undo` could take back a change there."""
+        return isinstance(self._sources.get(ref.scheme), Arranges)
+
     def collects(self, ref: Ref) -> bool:
         source = self._sources.get(ref.scheme)
         return isinstance(source, Collects) and source.collects(ref)
@@ -226,7 +237,15 @@ class Desk:
                 offered[told.uri_template] = told if words is None else _over(words, told)
         return [*offered.values()]
 
+    def labelled(self, entry: Entry) -> Entry:
+        """With the labels that the operator gives it, by any of its names; of a link, also those of its target."""
+        if self._labels is None:
+            return entry
+        refs = [self.canonical(ref) for ref in (entry.ref, entry.target) if ref is not None]
+        return self._labels.on(entry, [*refs, *map(self.spelled, refs)])
+
     def _describe(self, entry: Entry) -> Entry:
+        entry = self.labelled(entry)
         words = self._described.get(self.canonical(entry.ref) if entry.ref.absolute else entry.ref)
         if words is None:
             return entry

@@ -9,7 +9,7 @@ up the page ends where it is, since the time has told as much.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
 from functools import partial
 from types import CoroutineType
 from typing import Any, Literal, NamedTuple, Protocol, TypeAlias
@@ -34,6 +34,8 @@ _Visible: TypeAlias = Callable[[Page[Entry]], tuple[Entry, ...]]
 class Shows(Protocol):
     epoch: str
 
+    @property
+    def phase(self) -> Hashable: ...
     def canonical(self, ref: Ref) -> Ref: ...
     def shows(self, principal: Principal, entry: Entry) -> bool: ...
     def sight(self, principal: Principal, scope: Ref) -> Sight: ...
@@ -64,7 +66,7 @@ class Listing:
         self._everywhere = tuple(map(Ref, exposed))
         self._page = page
         self._now = clock.monotonic
-        self._starts: dict[tuple[Principal, Ref, str | None, int], _Start] = {}
+        self._starts: dict[Hashable, _Start] = {}
 
     def page(self, call: Call, call_next: Next, policy: Shows) -> Reply:
         """One page, at once where it is known. Raises InvalidParams for a cursor that is not of this listing,
@@ -72,7 +74,8 @@ class Listing:
         limit = min(call.limit, self._page)
         if limit < 1:
             raise InvalidParams("A page holds at least one entry")
-        start = self._starts.get((call.principal, call.ref, call.cursor, limit)) or self._start(call, limit, policy)
+        place = (call.principal, call.ref, call.cursor, limit, policy.phase)
+        start = self._starts.get(place) or self._start(call, place, policy)
         if call.arguments.get("depth") and any(sight != "all" for _, sight in start.parts):
             call_next = partial(self._with_folders, call_next, policy, self._now() + call.timeout)
         first: Reply = None
@@ -172,7 +175,7 @@ class Listing:
             if self._now() > until:
                 raise Timeout("There is too much here to look through in time: list a folder below", uri=folder.uri)
 
-    def _start(self, call: Call, limit: int, policy: Shows) -> _Start:
+    def _start(self, call: Call, place: Hashable, policy: Shows) -> _Start:
         """The same for the same rules, so it is found out once."""
         scopes = self._everywhere if call.ref == EVERYTHING else (call.ref,)
         sights = ((scope, policy.sight(call.principal, scope)) for scope in scopes)
@@ -180,7 +183,7 @@ class Listing:
         start = _Start(parts, *_position(call.cursor, parts))
         if len(self._starts) >= STARTS:
             self._starts.clear()
-        self._starts[call.principal, call.ref, call.cursor, limit] = start
+        self._starts[place] = start
         return start
 
 
@@ -211,7 +214,7 @@ async def _fit(page: Page[Entry], asked: Call, room: int, call_next: Next, visib
 
 def _visible(principal: Principal, policy: Shows, sight: Sight, wanted: Test | None) -> _Visible:
     """Gives a page's own tuple where all of it is visible. That verdict is kept with the page."""
-    key = (policy.epoch, principal)
+    key = (policy.epoch, policy.phase, principal)
 
     def visible(page: Page[Entry]) -> tuple[Entry, ...]:
         items = page.items

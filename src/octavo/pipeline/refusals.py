@@ -10,6 +10,7 @@ from typing import Any
 
 from octavo.core.errors import Conflict, Forbidden, InvalidParams, NotFound, OctavoError, SourceUnavailable, TooLarge
 from octavo.core.model import FEED, VERB_OF, Call, Verb
+from octavo.core.surface import unknown_tool
 from octavo.pipeline.identity import LOCAL
 from octavo.pipeline.rulebook import Decision
 
@@ -36,7 +37,7 @@ def absent(call: Call) -> OctavoError:
     """Word for word what is told of something that does not exist, whether or not it does."""
     name = call.ref.path
     if call.op == "invoke":
-        return InvalidParams(f"Unknown tool: {name}", toolName=name)
+        return unknown_tool(name)
     if call.ref.scheme == "prompt" and call.op in ("render", "complete"):
         return InvalidParams(f"Unknown prompt: {name}", promptName=name)
     return NotFound(f"Resource not found: {call.uri}", uri=call.uri)

@@ -92,9 +92,9 @@ def facet(value: str) -> str:
 
 
 def kept_metadata(metadata: Mapping[str, Any]) -> str:
-    """As JSON; nothing where it is too much, since a part of it would be another thing."""
+    """As JSON; null where it is too much, since a part of it would be another thing."""
     text = json.dumps(dict(metadata), ensure_ascii=False, default=str)
-    return t.normal(text) if len(text) <= MAX_METADATA else "{}"
+    return t.normal(text) if len(text) <= MAX_METADATA else "null"
 
 
 def _values(value: Any) -> Iterator[str]:

@@ -14,13 +14,14 @@ from typing import Final
 
 from octavo.core.errors import InvalidParams
 from octavo.core.findings import Finding, Findings
+from octavo.core.ports import Allowed
 from octavo.core.query import TextQuery
 from octavo.search.index import Index
 from octavo.search.matching import Matcher, Matches
 from octavo.search.meaning import Meaning
 from octavo.search.question import SYNONYM, Question, Unit, question, word_unit
 from octavo.search.ranking import UNSEEN, Asked, Ranked, fused, ranked
-from octavo.search.sight import Allowed, Sight, Sights
+from octavo.search.sight import Sight, Sights
 from octavo.search.snippets import patterns, snippet
 from octavo.search.spelling import CORRECTED, corrections
 
@@ -70,7 +71,7 @@ class FullText:
         """The same, in the thread of the caller. `vector` is what the question means, where that is known."""
         limit = max(1, min(limit, MAX_LIMIT))
         findings = self._found(query, self._sights.of(query, allowed, viewer), cursor, limit, vector)
-        if viewer is None or all(allowed(one.ref) for one in findings.items):
+        if viewer is None or all(_may(allowed, one) for one in findings.items):
             return findings
         self._sights.forget(viewer)  # the rules are not those that were remembered
         return self._found(query, Sight(query, allowed), cursor, limit, vector)
@@ -140,11 +141,16 @@ def _shown(page: Sequence[Ranked], asked: Asked, database: sqlite3.Connection) -
                 snippet=text,
                 marks=marks,
                 version=version,
-                metadata=json.loads(metadata),
+                metadata=json.loads(metadata) or {},
                 partial=bool(partial),
             )
         )
     return tuple(found)
+
+
+def _may(allowed: Allowed, found: Finding) -> bool:
+    said = allowed(found.ref)
+    return said if isinstance(said, bool) else said(found.metadata)
 
 
 def _digest(query: TextQuery) -> str:

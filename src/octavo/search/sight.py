@@ -9,9 +9,10 @@ import json
 import sqlite3
 from array import array
 from collections import OrderedDict
-from collections.abc import Callable, Hashable
+from collections.abc import Hashable
 from typing import Final
 
+from octavo.core.ports import Allowed
 from octavo.core.query import TextQuery
 from octavo.core.ref import Ref
 from octavo.search.document import facet
@@ -20,8 +21,6 @@ from octavo.search.tokens import normal
 
 SIGHTS: Final = 64  # kept; each takes two bytes a document
 _LONGEST: Final = 65_535
-
-Allowed = Callable[[Ref], bool]
 
 
 class Sight:
@@ -63,8 +62,15 @@ class Sight:
                 ref = ref_of(*address)
                 if scope is not None and not ref.within(scope):
                     continue
-                if all(number in numbers for numbers in wanted) and self.allowed(ref):
+                if all(number in numbers for numbers in wanted) and self._sees(database, ref, number):
                     self.lengths[number] = min(length + 1, _LONGEST)
+
+    def _sees(self, database: sqlite3.Connection, ref: Ref, number: int) -> bool:
+        said = self.allowed(ref)
+        if isinstance(said, bool):
+            return said
+        (metadata,) = database.execute("SELECT metadata FROM texts WHERE id = ?", (number,)).fetchone()
+        return said(json.loads(metadata))
 
 
 class Sights:

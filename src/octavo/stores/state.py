@@ -6,6 +6,7 @@
       secret            32 random bytes; cursors, etags, marks and the audit use keys derived from it
       audit/            see `stores.ledger`
       keys.json         hashes of the keys that `octavo keys new` made, see `stores.keys`
+      approvals.json    what waits for a human, or was allowed and is not used yet, see `stores.approvals`
 
 Losing the secret costs open cursors, equality of redaction marks across the loss, and the means to verify
 older audit chains; it never costs data. So a damaged file is set aside and said, and a directory that
@@ -34,7 +35,7 @@ logger = logging.getLogger(__name__)
 
 VERSION = 1
 SECRET_BYTES = 32
-Purpose = Literal["cursor", "etag", "mark", "audit", "checkpoint", "request-state"]
+Purpose = Literal["cursor", "etag", "mark", "audit", "checkpoint", "request-state", "approval"]
 
 _NOT_THROUGH_LINKS = 0 if sys.platform == "win32" else os.O_NOFOLLOW | os.O_NONBLOCK
 

@@ -90,6 +90,7 @@ class Plugin:
         lane_safe: bool = False,
     ) -> Handler | Callable[[Handler], Handler]:
         """Registers a tool: with `handler` at once, without it as a decorator. No schema: no arguments."""
+        asks = "a destructive tool of a plugin" if hints.destructive and not hints.read_only else ""
         info = ToolInfo(
             name=name,
             description=description,
@@ -99,7 +100,8 @@ class Plugin:
             output_schema=output_schema,
             permissions=permissions,
             timeout=timeout,
-            lane_safe=lane_safe,
+            lane_safe=lane_safe and not asks,
+            asks=asks,
         )
 
         def add(function: Handler) -> Handler:

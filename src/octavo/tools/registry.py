@@ -15,7 +15,7 @@ from octavo.core.ports import Ask, Reply
 from octavo.core.ref import Ref
 from octavo.core.seal import Seal
 from octavo.core.shelf import Shelf
-from octavo.core.surface import Text, ToolInfo, ToolResult
+from octavo.core.surface import Text, ToolInfo, ToolResult, unknown_tool
 from octavo.tools.context import OF_THIS_PROCESS, Deadline, ToolContext
 from octavo.tools.schema import Check, compile_schema, mentions
 
@@ -94,16 +94,8 @@ class ToolRegistry(Shelf):
         `toolName`, `validationErrors`), Timeout after the tool's own limit, InternalError when the
         answer breaks the tool's output schema. What the handler raises passes through.
         """
-        name = call.ref.path
-        registered = self._named(name)
-        if registered is None:
-            raise InvalidParams(f"Unknown tool: {name}", toolName=name)
         arguments = dict(call.arguments)
-        problems = registered.check_input(arguments)
-        if problems:
-            raise InvalidParams(
-                f"Invalid parameters for tool {name}: {_sentence(problems)}", toolName=name, validationErrors=problems
-            )
+        registered = self._fitting(call.ref.path, arguments)
         tool = registered.tool
         deadline = Deadline(tool.info.timeout)
         context = ToolContext(
@@ -117,6 +109,20 @@ class ToolRegistry(Shelf):
         work = tool.handler(context, arguments)
         outcome = await (work if tool.info.lane_safe else _within(tool.info, deadline, work))
         return _checked(registered, _as_result(outcome))
+
+    def check(self, call: Call) -> None:
+        self._fitting(call.ref.path, dict(call.arguments))
+
+    def _fitting(self, name: str, arguments: dict[str, Any]) -> _Registered:
+        registered = self._named(name)
+        if registered is None:
+            raise unknown_tool(name)
+        problems = registered.check_input(arguments)
+        if problems:
+            raise InvalidParams(
+                f"Invalid parameters for tool {name}: {_sentence(problems)}", toolName=name, validationErrors=problems
+            )
+        return registered
 
     def _named(self, name: str) -> _Registered | None:
         found = self._tools.get(name) or self._unlisted.get(name)

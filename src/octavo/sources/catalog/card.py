@@ -9,6 +9,7 @@ from typing import Any, Final
 from msgspec import Struct
 from msgspec.structs import replace
 
+from octavo.core.labels import LEVELS
 from octavo.core.model import NOTHING, Entry
 from octavo.core.ref import Ref
 from octavo.sources._shared.frontmatter import FrontMatter, KeyPath, of_markdown, of_yaml
@@ -182,11 +183,12 @@ def _unfit(ref: Ref, fields: Mapping[str, Any]) -> list[tuple[str, str]]:
 
 
 def _metadata(of: Declaration, fields: Mapping[str, Any]) -> tuple[dict[str, Any], list[str]]:
-    """What the model declares, but for the title, which names the entry; and what there is no room for."""
+    """What the model declares, but for the title, which names the entry, and labels; and what there is no room for."""
     metadata: dict[str, Any] = {}
     left_out: list[str] = []
     room = MAX_METADATA
-    for key in ("type", *of.properties) if "type" in fields else of.properties:
+    kind = ("type",) if "type" in fields else ()
+    for key in dict.fromkeys((*kind, *of.properties, *LEVELS)):
         value = fields.get(key)
         if key == "title" or value is None:
             continue

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from octavo.core.clock import iso
-from octavo.core.model import Entry
+from octavo.core.model import LABELS, Entry
 from octavo.core.surface import Hints, Text, ToolInfo, ToolResult
 from octavo.tools.registry import Handler, Tool
 
@@ -70,6 +70,11 @@ def tool(
 
 def result(text: str, structured: Mapping[str, Any]) -> ToolResult:
     return ToolResult(content=(Text(text),), structured=structured)
+
+
+def labels(entry: Entry) -> dict[str, Any]:
+    """How far it may go and be believed, where that is said: it goes along with the text."""
+    return {key: entry.metadata[key] for key in LABELS if key in entry.metadata}
 
 
 def facts(entry: Entry) -> dict[str, Any]:

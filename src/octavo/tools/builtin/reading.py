@@ -24,6 +24,7 @@ from octavo.tools.registry import Tool
 
 TOKENS: Final = "dev.octavo/tokens"
 ETAG: Final = "dev.octavo/etag"
+LABELLED: Final = "dev.octavo/labels"
 ENCODING: Final = "dev.octavo/encoding"
 
 _MANY: Final = 50  # targets of one call
@@ -82,7 +83,10 @@ class _Read(NamedTuple):
 
     def _texts(self, found: Piece, content: Content) -> tuple[Block, ...]:
         known = {TOKENS: tokens(found.text), ETAG: content.etag, ENCODING: content.encoding}
-        blocks: list[Block] = [Text(found.marked(), {key: value for key, value in known.items() if value != ""})]
+        told = {key: value for key, value in known.items() if value != ""}
+        if labels := d.labels(content.entry):
+            told[LABELLED] = labels
+        blocks: list[Block] = [Text(found.marked(), told)]
         if content.encoding:
             blocks.append(Text(f"[the file is in {content.encoding}]"))
         return (*blocks, Link(content.entry, self.uri)) if found.goes_on else tuple(blocks)

@@ -137,6 +137,8 @@ async def _takes(ctx: ToolContext, step: Step, query: ContentQuery, context: int
     hits, more = await _hits(ctx, step.entry, query, context, answer.left)
     while hits:
         told: dict[str, Any] = {"uri": str(step.entry.ref), "hits": [_told(hit) for hit in hits]}
+        if labels := d.labels(step.entry):
+            told["labels"] = labels
         lines = [path_of(ctx, step.entry), *(line for hit in hits for line in _lines(hit))]
         if more:
             told["more"] = True

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import mcp_types as types
 from mcp.server.context import ServerRequestContext
 from mcp.shared.exceptions import MCPDeprecationWarning
 
 from octavo.transport.mcp import keys
+
+if TYPE_CHECKING:
+    from octavo.core.approval import Question, Verdict
 
 _SEVERITY = ("debug", "info", "notice", "warning", "error", "critical", "alert", "emergency")
 
@@ -46,7 +49,7 @@ class McpChannel:
     def __init__(
         self, context: ServerRequestContext[Any, Any], params: Any, changed: Callable[[str], None], level: str | None
     ) -> None:
-        self._context = context
+        self._context, self._params = context, params
         self._latest: float | None = None
         self.wire = Wire(context, params, changed, level)
 
@@ -56,3 +59,8 @@ class McpChannel:
             return
         self._latest = value
         await self._context.session.report_progress(value, total, message)
+
+    async def approve(self, question: Question) -> Verdict | None:
+        from octavo.transport.mcp import approval
+
+        return await approval.approve(self._context, self._params, question)

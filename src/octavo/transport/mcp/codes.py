@@ -35,6 +35,7 @@ _TABLE: dict[type[OctavoError], _Codes] = {
     errors.Timeout: _Codes(-32005, -32005, -31005),
     errors.TooLarge: _Codes(-31006, -31006, -31006),
     errors.Conflict: _Codes(-31007, -31007, -31007),
+    errors.ApprovalRequired: _Codes(-31008, -31008, -31008),
     errors.InternalError: _Codes(-32603, -32603, -32603),
     errors.OctavoError: _Codes(-32603, -32603, -32603),
 }

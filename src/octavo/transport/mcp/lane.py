@@ -25,7 +25,7 @@ from octavo.core.errors import OctavoError, ProtocolError
 from octavo.core.house import Works
 from octavo.core.model import Call, Content, Page, Principal
 from octavo.core.ports import Reply
-from octavo.core.surface import PromptResult, ToolResult
+from octavo.core.surface import PromptResult, ToolResult, is_unknown_tool
 from octavo.transport.mcp import frames, keys, shapes
 from octavo.transport.mcp.calls import Calls, incident
 from octavo.transport.mcp.immediate import start
@@ -268,7 +268,10 @@ class Lane:
             if method == "prompts/get" and not all(isinstance(value, str) for value in arguments.values()):
                 raise _Declined("params")
         if method == "tools/call":
-            return self._calls.invoke(who, name, arguments, None)
+            call = self._calls.invoke(who, name, arguments, None)
+            if works.policy.asks(who, call.ref):
+                raise _Declined("tool")  # a human is asked first, by means that the lane does not have
+            return call
         return self._calls.render(who, name, arguments, None)
 
     # -- encoding
@@ -320,8 +323,9 @@ class Lane:
         if not isinstance(error, OctavoError):
             error = incident(error)
         wire = self._calls.codes.encode(error, modern=taken.modern)
-        if taken.method == "tools/call" and not isinstance(error, ProtocolError):
-            result = self._whole(taken, self._calls.tool_error(taken.call.ref.name, wire))
+        name = taken.call.ref.name
+        if taken.method == "tools/call" and not isinstance(error, ProtocolError) and not is_unknown_tool(error, name):
+            result = self._whole(taken, self._calls.tool_error(name, wire))
             return Answer(b'{"jsonrpc":"2.0","id":%b,"result":{' % _id(taken.id) + result, taken.id)
         fault = _encode({"code": wire.code, "message": wire.message, "data": wire.data})
         return Answer(

@@ -22,9 +22,9 @@ from mcp_types.methods import is_input_required
 from pydantic import ValidationError
 
 import octavo
-from octavo.core.errors import InvalidParams, OctavoError, ProtocolError
-from octavo.core.model import Principal
-from octavo.core.surface import PromptResult, ToolResult
+from octavo.core.errors import ApprovalRequired, InvalidParams, OctavoError, ProtocolError
+from octavo.core.model import LONGEST_QUESTION, Principal
+from octavo.core.surface import PromptResult, ToolResult, is_unknown_tool, unknown_tool
 from octavo.transport.mcp import eras, keys
 from octavo.transport.mcp.calls import Calls, accounting, incident
 from octavo.transport.mcp.channel import McpChannel
@@ -180,7 +180,9 @@ class McpServer:
         from mcp.server.request_state import RequestStateBoundary, RequestStateSecurity
 
         security = RequestStateSecurity(
-            keys=[self._house.key("request-state")], bind_principal=lambda ctx: self._who(ctx).id
+            keys=[self._house.key("request-state")],
+            ttl=LONGEST_QUESTION,
+            bind_principal=lambda ctx: self._who(ctx).id,
         )
         return RequestStateBoundary(security, default_audience="octavo")
 
@@ -280,8 +282,12 @@ class McpServer:
         except ProtocolError:
             raise
         except OctavoError as error:
-            if self._house.works.tools.tool(params.name) is None:
-                raise InvalidParams(f"Unknown tool: {params.name[:80]}", toolName=params.name[:80]) from None
+            if isinstance(error, ApprovalRequired) and error.question is not None:
+                from octavo.transport.mcp.approval import input_required
+
+                return input_required(error.question)
+            if self._house.works.tools.tool(params.name) is None or is_unknown_tool(error, params.name):
+                raise unknown_tool(params.name[:80]) from None
             wire = self.calls.codes.encode(error, modern=_modern(ctx))
             shape = self.calls.tool_error(params.name, wire)
         return _complete(eras.tool_result(shape, ctx.protocol_version))

@@ -1,0 +1,59 @@
+"""What asks a human, put together; loaded by servers that have to ask one."""
+
+from __future__ import annotations
+
+import logging
+from pathlib import Path
+
+from octavo.config.model import Approval as Options
+from octavo.core.approval import Approval, Step, Told
+from octavo.core.ports import Ledger
+from octavo.core.surface import Tools
+from octavo.pipeline.approval import Approving
+from octavo.pipeline.audit import Audit
+from octavo.pipeline.desk import Desk
+from octavo.pipeline.identity import Identity
+from octavo.stores.approvals import ApprovalFile
+from octavo.stores.state import StateDirectory
+from octavo.tools.builtin.addresses import address
+
+logger = logging.getLogger(__name__)
+
+
+def approving(
+    options: Options, state: StateDirectory, audit: Audit, tools: Tools, desk: Desk, identity: Identity
+) -> Approving:
+    return Approving(
+        ApprovalFile(state.path, noting(audit)),
+        state.key("approval"),
+        tools,
+        desk.canonical,
+        seconds=options.expires,
+        clients=options.ask == "client",
+        address=address,
+        known=identity.current,
+    )
+
+
+def noting(audit: Audit) -> Told:
+    """Each step of an approval is a record of its own, beside those of the calls."""
+
+    def told(step: Step, approval: Approval, person: str) -> None:
+        wanted = approval.wanted
+        if step == "asked":
+            logger.warning("approval %s waits for a human: octavo approvals show %s", approval.id, approval.id)
+        by = {"by": person} if person else {}
+        audit.note(wanted.who, "approval", step, approval=approval.id, act=wanted.act, rule=wanted.rule, **by)
+
+    return told
+
+
+def answering(state: Path, audit: Audit, ledger: Ledger) -> ApprovalFile:
+    """For whoever answers: an answer that cannot be recorded does not count."""
+    note = noting(audit)
+
+    def recorded(step: Step, approval: Approval, person: str) -> None:
+        note(step, approval, person)
+        ledger.flush()
+
+    return ApprovalFile(state, recorded)

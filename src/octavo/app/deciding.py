@@ -1,0 +1,215 @@
+"""What the policy says, asked from outside: why, as expected, and differently from before. Nothing is done by it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+from msgspec import Struct
+
+from octavo.app.rules import rules_of
+from octavo.config.load import Loaded
+from octavo.config.table import Outcome, Table
+from octavo.core.errors import OctavoError
+from octavo.core.model import NOTHING, VERBS, Call, Page, Principal, Trail, Verb
+from octavo.core.ref import Ref
+from octavo.pipeline.conditions import Condition
+from octavo.pipeline.facts import metadata_at
+from octavo.pipeline.rulebook import CLOSED, Decision, Depends, Facts, Rule, Truth, Verdict, stricter
+
+if TYPE_CHECKING:
+    from octavo.app.compose import Works
+    from octavo.pipeline.policy import Policy
+
+ANYBODY: Final = "anybody else"  # of whom no rule speaks by name or role
+MOST: Final = 2000  # existing addresses of one scheme that two policies are compared on
+_PAGE: Final = 200
+_NOBODY: Final = Principal("")
+_SURFACES: Mapping[str, tuple[Verb, ...]] = {"tool": ("invoke",), "prompt": ("render",)}
+ACTS: Final[tuple[Verb, ...]] = ("invoke", "write", "delete")
+_RESOURCES: Final = tuple(verb for verb in VERBS if verb not in ("invoke", "render", "approve", "admin"))
+
+
+class Question(Struct, frozen=True):
+    who: str
+    may: Verb
+    what: str
+    metadata: Mapping[str, Any] | None = None  # instead of those that the resource has
+    arguments: Mapping[str, Any] | None = None
+    at: float | None = None  # instead of now
+
+
+class Asked(NamedTuple):
+    """A condition that a rule had, and whether it held; None: it could not be known."""
+
+    rule: str
+    allow: bool
+    condition: Condition
+    held: Truth
+
+
+class Explained(NamedTuple):
+    decision: Decision
+    conditions: Sequence[Asked]
+    people: int | None = None  # who have to allow it each time; 0: nobody; None: no rule says
+
+    @property
+    def outcome(self) -> Outcome:
+        return "approve" if self.people else _outcome(self.decision)
+
+
+async def explain(works: Works, question: Question) -> Explained:
+    """Raises what is wrong with the address, and InvalidParams for an agent that there is not."""
+    policy, who = works.policy, _principal(works, question.who)
+    ref = works.canonical(Ref.parse(question.what))
+    verdict = policy.verdict(who, question.may, ref)
+    if isinstance(verdict, Decision):
+        return Explained(verdict, (), _people(question.may, verdict))
+    known = [question.metadata]
+    if question.metadata is None:
+        call = Call("stat", ref, _NOBODY, Trail(), question.what, timeout=works.limits.timeout)
+        known = [*await metadata_at(call, ref, works.desk.whole(ref.bare), works.behind)]
+    told = Explained(CLOSED, ())
+    for metadata in known:
+        facts = policy.timed(Facts(metadata, question.arguments, question.at))
+        clauses = (*verdict.denies, *verdict.allows)
+        asked = [
+            Asked(one.decision.rule, one.decision.allowed, one.condition, one.condition.holds(facts)) for one in clauses
+        ]
+        decision = verdict.decide(facts)
+        if not decision.allowed:
+            return Explained(decision, asked)
+        if not told.decision.allowed or stricter(told.decision, decision) is decision:
+            told = Explained(decision, asked, _people(question.may, decision))
+    return told
+
+
+class Wrong(NamedTuple):
+    """A row of a table that the policy does not decide as expected."""
+
+    line: int
+    question: Question
+    expected: Outcome
+    got: Outcome
+    rule: str
+
+
+async def tested(works: Works, table: Table) -> tuple[int, list[Wrong]]:
+    """How many decisions were looked at, and those that are not as they should be."""
+    count, wrong = 0, list[Wrong]()
+    for number, row in enumerate(table.rows):
+        for question in (
+            Question(who, may, what, row.metadata, row.arguments, row.at)
+            for who in row.who
+            for may in row.may
+            for what in row.what
+        ):
+            count += 1
+            try:
+                told = await explain(works, question)
+                got, rule = told.outcome, told.decision.rule
+            except OctavoError as fault:
+                got, rule = "deny", fault.message
+            if got != row.expect:
+                wrong.append(Wrong(table.line(number), question, row.expect, got, rule))
+    return count, wrong
+
+
+class Difference(NamedTuple):
+    who: str
+    may: Verb
+    what: str
+    old: str
+    new: str
+
+
+async def differences(works: Works, old: Loaded, new: Loaded) -> list[Difference]:
+    """What is decided otherwise: for every agent, role and anybody else, on everything that exists and on what the
+    patterns of both speak of. What hangs on conditions is compared by the conditions."""
+    before, after = rules_of(old), rules_of(new)
+    policies = works.policy.under(before), works.policy.under(after)
+    refs = [*dict.fromkeys([*await _existing(works), *_spoken_of(works, (*before, *after))])]
+    found: list[Difference] = []
+    for who, was, now in _everybody(old, new):
+        for ref in refs:
+            for verb in _SURFACES.get(ref.scheme, _RESOURCES):
+                one, other = _said(policies[0], was, verb, ref), _said(policies[1], now, verb, ref)
+                if one != other:
+                    found.append(Difference(who, verb, str(ref), one, other))
+    return found
+
+
+def _outcome(decision: Decision) -> Outcome:
+    return "allow" if decision.allowed else "hidden" if decision.hidden else "deny"
+
+
+def _principal(works: Works, who: str) -> Principal:
+    return Principal(who, frozenset((who[5:],))) if who.startswith("role:") else works.identity.launched(who)
+
+
+def _said(policy: Policy, who: Principal | None, verb: Verb, ref: Ref) -> str:
+    return "unknown agent" if who is None else _in_words(verb, policy.verdict(who, verb, ref))
+
+
+def _people(verb: Verb, decision: Decision) -> int | None:
+    """Nobody is ever asked about what changes nothing."""
+    return decision.people if decision.allowed and verb in ACTS else None
+
+
+def _in_words(verb: Verb, verdict: Verdict) -> str:
+    if isinstance(verdict, Depends):
+        clauses = [f"{_in_words(verb, one.decision)} {one.condition}" for one in (*verdict.denies, *verdict.allows)]
+        return "; ".join([*clauses, f"else {_in_words(verb, verdict.otherwise)}"])
+    return _outcome(verdict) + asking(_people(verb, verdict))
+
+
+def asking(people: int | None) -> str:
+    """What is added to `allow`, in words."""
+    if people is None:
+        return ""
+    return " without asking" if people == 0 else " after a human has" if people == 1 else f" after {people} people have"
+
+
+def _everybody(old: Loaded, new: Loaded) -> Iterator[tuple[str, Principal | None, Principal | None]]:
+    """A name, and who that is under both; None where there is no such agent."""
+    configs = old.config, new.config
+    for agent in dict.fromkeys(name for config in configs for name in config.agents):
+        was, now = (
+            Principal(agent, frozenset(config.agents[agent].roles)) if agent in config.agents else None
+            for config in configs
+        )
+        yield agent, was, now
+    named = dict.fromkeys(who for config in configs for rule in config.policy for who in rule.who)
+    known = {agent for config in configs for agent in config.agents}
+    for who in (one for one in named if one not in known and one != "*"):
+        principal = Principal(who, frozenset((who[5:],)) if who.startswith("role:") else frozenset())
+        yield who, principal, principal
+    yield ANYBODY, Principal(ANYBODY), Principal(ANYBODY)
+
+
+def _spoken_of(works: Works, rules: Iterable[Rule]) -> Iterator[Ref]:
+    """Where a pattern begins, and a name below it that nothing else is about."""
+    schemes = (*works.desk.exposed, *_SURFACES)
+    for glob in dict.fromkeys(glob for rule in rules for glob in rule.what):
+        for scheme in schemes if glob.scheme == "*" else (glob.scheme,):
+            ref = glob.literal._replace(scheme=scheme)
+            yield ref
+            if not glob.exact:
+                yield ref._replace(segments=(*ref.segments, "*"))
+
+
+async def _existing(works: Works) -> list[Ref]:
+    found: list[Ref] = []
+    for scheme in (*works.desk.exposed, *_SURFACES):
+        cursor: str | None = None
+        for _ in range(MOST // _PAGE):
+            call = Call("list", Ref(scheme), _NOBODY, Trail(), f"{scheme}://", NOTHING, cursor, _PAGE)
+            try:
+                page: Page[Any] = await works.behind(call)
+            except OctavoError:
+                break  # what cannot be asked now is compared by the patterns alone
+            found += [works.canonical(entry.ref) for entry in page.items]
+            cursor = page.cursor
+            if cursor is None:
+                break
+    return found

@@ -1,0 +1,60 @@
+"""From the rules of the configuration to those that the policy decides by."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from octavo.config.load import Loaded
+from octavo.config.model import Rule as RuleOptions
+from octavo.core.glob import Glob
+from octavo.core.model import VERBS, Verb
+from octavo.pipeline.rulebook import Rule
+
+if TYPE_CHECKING:
+    from octavo.core.labels import Labels
+    from octavo.pipeline.conditions import Condition
+
+
+def rules_of(loaded: Loaded) -> list[Rule]:
+    return [
+        Rule(
+            who=rule.who,
+            may=_verbs(rule),
+            what=tuple(Glob(pattern) for pattern in rule.what),
+            allow=rule.effect == "allow",
+            why=rule.why,
+            hide=rule.hide,
+            name=f"policy[{index}]",
+            condition=_condition(rule),
+            people=rule.approve,
+        )
+        for index, rule in enumerate(loaded.config.policy)
+    ]
+
+
+def labels_of(loaded: Loaded) -> Labels | None:
+    if not loaded.config.labels:
+        return None
+    from octavo.core.labels import LEVELS, Label, Labels
+
+    return Labels(
+        [
+            Label(tuple(map(Glob, label.what)), label.model_dump(include={*LEVELS}, exclude_none=True))
+            for label in loaded.config.labels
+        ]
+    )
+
+
+def _verbs(rule: RuleOptions) -> frozenset[Verb] | None:
+    if "*" not in rule.may:
+        return frozenset(verb for verb in VERBS if verb in rule.may)
+    # A star refuses everything, but it does not hand out secrets: that right is only ever named.
+    return None if rule.effect == "deny" else frozenset(VERBS) - {"read_unredacted"}
+
+
+def _condition(rule: RuleOptions) -> Condition | None:
+    if rule.when is None and rule.unless is None:
+        return None
+    from octavo.app.conditions import condition
+
+    return condition(rule.when, rule.unless)

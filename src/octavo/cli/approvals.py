@@ -1,0 +1,139 @@
+"""`octavo approvals`: what waits for a human, and the answers to it."""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from octavo.cli._shared import config_option, json_option, loaded, print_json, tell
+
+if TYPE_CHECKING:
+    from octavo.core.approval import Approval
+
+_PERSON = re.compile(r"[\w.@+-]{1,64}\Z")
+
+
+def _person(ctx: click.Context, parameter: click.Parameter, by: str | None) -> str:
+    if by is None:
+        return _user()
+    if not _PERSON.match(by):
+        raise click.BadParameter("a name has letters, digits and . @ + - _, and no more than 64 of them")
+    return by
+
+
+def _user() -> str:
+    """Of the operating system, by whom this process really is: the environment can say anything."""
+    if sys.platform == "win32":
+        return os.getlogin()
+    import pwd
+
+    try:
+        return pwd.getpwuid(os.getuid()).pw_name
+    except KeyError:
+        return str(os.getuid())
+
+
+by_option = click.option(
+    "--by",
+    callback=_person,
+    metavar="NAME",
+    help="Who answers. Default: the user of the operating system. Two people are told apart by it.",
+)
+
+
+@click.group()
+def approvals() -> None:
+    """What agents may do only when a human has allowed it.
+
+    An answer counts once, for one agent and exactly the arguments that are shown.
+    """
+
+
+@approvals.command("list")
+@config_option
+@json_option
+def list_(config_file: Path | None, as_json: bool) -> None:
+    """List what waits for an answer, or was answered and is not used yet."""
+    from octavo.cli import _run
+    from octavo.core.approval import plain
+    from octavo.core.clock import iso
+
+    standing = _run.standing_approvals(loaded(config_file))
+    if as_json:
+        print_json({"approvals": [_facts(one) for one in standing]})
+        return
+    for one in standing:
+        wanted = one.wanted
+        click.echo(f"{one.id}  {one.state:8}  until {iso(one.expires)}  {plain(wanted.who)}: {plain(wanted.act)}")
+
+
+@approvals.command()
+@click.argument("approval_id", metavar="ID")
+@config_option
+@json_option
+def show(approval_id: str, config_file: Path | None, as_json: bool) -> None:
+    """Show all that is known of one: who asks, for what, with which arguments, and by which rule."""
+    from octavo.cli import _run
+
+    one = _run.named_approval(loaded(config_file), approval_id)
+    if as_json:
+        print_json(_facts(one))
+    else:
+        click.echo(one.shown())
+        click.echo(f"state: {one.state}")
+
+
+@approvals.command()
+@click.argument("approval_id", metavar="ID")
+@by_option
+@click.option("--yes", is_flag=True, help="Do not ask whether it is really meant.")
+@config_option
+def allow(approval_id: str, by: str, yes: bool, config_file: Path | None) -> None:
+    """Allow it, once. It is shown first."""
+    from octavo.cli import _run
+
+    found = loaded(config_file)
+    if not yes:
+        click.echo(_run.named_approval(found, approval_id).shown(), err=True)
+        click.confirm("Allow it?", abort=True, err=True)
+    one = _run.answered_approval(found, approval_id, by=by, user=_user(), allow=True)
+    missing = one.wanted.people - len(one.allowed)
+    tell(f"{one.id} is allowed by {by}" + (f"; {missing} more must allow it" if missing > 0 else ""))
+
+
+@approvals.command()
+@click.argument("approval_id", metavar="ID")
+@by_option
+@config_option
+def deny(approval_id: str, by: str, config_file: Path | None) -> None:
+    """Deny it. Until that expires, the same call is refused without a question."""
+    from octavo.cli import _run
+
+    one = _run.answered_approval(loaded(config_file), approval_id, by=by, user=_user(), allow=False)
+    tell(f"{one.id} is denied by {by}")
+
+
+def _facts(one: Approval) -> dict[str, Any]:
+    from octavo.core.clock import iso
+
+    wanted = one.wanted
+    return {
+        "id": one.id,
+        "state": one.state,
+        "who": wanted.who,
+        "act": wanted.act,
+        "tool": wanted.tool or None,
+        "arguments": list(wanted.arguments),
+        "rule": wanted.rule,
+        "why": wanted.why or None,
+        "people": wanted.people,
+        "allowed": list(one.allowed),
+        "denied": one.denied or None,
+        "asked": iso(one.asked),
+        "expires": iso(one.expires),
+    }

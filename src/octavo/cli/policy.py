@@ -1,0 +1,99 @@
+"""`octavo policy`: whether rules decide as expected, and what others would change."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from octavo.cli._shared import FAILED, config_option, json_option, loaded, print_json, say, tell
+
+if TYPE_CHECKING:
+    from octavo.app.deciding import Difference
+
+SHOWN = 5  # addresses that one line names
+_FILE = click.Path(path_type=Path)
+
+
+@click.group()
+def policy() -> None:
+    """Test a policy, and compare two.
+
+    Both leave no record and change nothing.
+    """
+
+
+@policy.command()
+@click.argument("file", metavar="FILE", type=_FILE)
+@config_option
+@json_option
+@click.pass_context
+def test(ctx: click.Context, file: Path, config_file: Path | None, as_json: bool) -> None:
+    """Hold the policy against a table of expected decisions.
+
+    FILE is YAML: under decisions a list of {who, may, what, expect}, where expect is allow, approve, deny or hidden;
+    metadata, arguments and at (a time) of a row stand in for those of a real request.
+
+    Exits with 1 if a decision is not as expected.
+    """
+    from octavo.cli import _run
+    from octavo.config.table import load_table
+
+    table = load_table(file)
+    count, wrong = _run.tested(loaded(config_file), table)
+    if as_json:
+        rows = [
+            {"line": one.line, "who": one.question.who, "may": one.question.may, "what": one.question.what}
+            | {"expected": one.expected, "got": one.got, "rule": one.rule}
+            for one in wrong
+        ]
+        print_json({"ok": not wrong, "decisions": count, "wrong": rows})
+    else:
+        for one in wrong:
+            asked = f"{one.question.who} {one.question.may} {one.question.what}"
+            say("error", f"{file}:{one.line}: {asked}: expected {one.expected}, is {one.got} by {one.rule}")
+        tell(f"{count} decisions, {len(wrong) or 'none'} of them wrong")
+    if wrong:
+        ctx.exit(FAILED)
+
+
+@policy.command()
+@click.argument("old", metavar="OLD", type=_FILE)
+@click.argument("new", metavar="NEW", type=_FILE)
+@json_option
+@click.pass_context
+def diff(ctx: click.Context, old: Path, new: Path, as_json: bool) -> None:
+    """Say what the rules and agents of the configuration NEW change against those of OLD, and for whom.
+
+    Compared are all agents, roles and anybody else, on every resource, tool and prompt that NEW serves and on
+    the addresses that rules name.
+
+    Exits with 1 if there is a difference.
+    """
+    from octavo.cli import _run
+
+    found = _run.policy_differences(loaded(old), loaded(new))
+    if as_json:
+        print_json({"differences": [one._asdict() for one in found]})
+    else:
+        for line in _lines(found):
+            click.echo(line)
+        if not found:
+            tell("both decide the same")
+    if found:
+        ctx.exit(FAILED)
+
+
+def _lines(found: Iterable[Difference]) -> Iterator[str]:
+    """One for each change of somebody, with all verbs and addresses that it is about."""
+    verbs: dict[tuple[str, str, str, str], list[str]] = {}
+    for one in found:
+        verbs.setdefault((one.who, one.what, one.old, one.new), []).append(one.may)
+    addresses: dict[tuple[str, str, str, str], list[str]] = {}
+    for (who, what, old, new), may in verbs.items():
+        addresses.setdefault((who, ", ".join(may), old, new), []).append(what)
+    for (who, mays, old, new), whats in addresses.items():
+        more = f" and {len(whats) - SHOWN} more" if len(whats) > SHOWN else ""
+        yield f"{who}: {mays}: {old} -> {new}\n  {', '.join(whats[:SHOWN])}{more}"

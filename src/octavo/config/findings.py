@@ -1,0 +1,43 @@
+"""What checks of a whole configuration look at, and what they find."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from types import MappingProxyType
+from typing import NamedTuple
+
+from msgspec import Struct
+
+from octavo.config.model import Config
+from octavo.config.problems import KeyPath
+
+
+class Finding(NamedTuple):
+    path: KeyPath
+    message: str
+    hint: str = ""
+    fatal: bool = True
+
+
+class Kept(NamedTuple):
+    """What is left of a configuration when wrong parts were taken out."""
+
+    broken: frozenset[str] = frozenset()  # sections that lost something: what is absent there proves nothing
+    numbers: Mapping[str, Sequence[int]] = MappingProxyType({})  # by section: the places in the file of list entries
+
+
+WHOLE = Kept()
+
+
+class Site(Struct, frozen=True):
+    """A configuration, and where its state goes."""
+
+    config: Config
+    state: Path
+    kept: Kept = WHOLE
+
+    def number(self, section: str, index: int) -> int:
+        """Where an entry of a list stands in the file."""
+        numbers = self.kept.numbers
+        return numbers[section][index] if section in numbers else index

@@ -1,0 +1,54 @@
+"""How far a resource may go, and how far it may be believed: two labels among its metadata.
+
+An operator labels by pattern, an author in the document; of several words for one label the strictest holds, so that
+no document makes itself less confidential, or more trusted, than the operator says it is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Final, NamedTuple
+
+from msgspec.structs import replace
+
+from octavo.core.glob import Glob
+from octavo.core.model import Entry
+from octavo.core.ref import Ref
+
+# By label, the strictest word last.
+LEVELS: Final[Mapping[str, tuple[str, ...]]] = {
+    "confidentiality": ("public", "internal", "confidential", "secret"),
+    "integrity": ("trusted", "untrusted"),
+}
+
+
+class Label(NamedTuple):
+    what: tuple[Glob, ...]
+    words: Mapping[str, str]
+
+
+class Labels:
+    def __init__(self, labels: Sequence[Label] = ()) -> None:
+        self._labels = labels
+
+    def __bool__(self) -> bool:
+        return bool(self._labels)
+
+    def on(self, entry: Entry, spellings: Sequence[Ref]) -> Entry:
+        """The entry with its labels; itself where it has them already."""
+        found: dict[str, Any] = {}
+        for label in self._labels:
+            if any(glob.matches(ref.bare) for glob in label.what for ref in spellings):
+                for key, word in label.words.items():
+                    found[key] = _stricter(LEVELS[key], found.get(key, entry.metadata.get(key)), word)
+        if all(entry.metadata.get(key) == word for key, word in found.items()):
+            return entry
+        return replace(entry, metadata={**entry.metadata, **found})
+
+
+def _stricter(levels: Sequence[str], said: Any, word: str) -> Any:
+    """A word that nobody knows may be stricter than all of them."""
+    if said is None:
+        return word
+    known = said.strip().casefold() if isinstance(said, str) else said
+    return said if known not in levels else max(known, word, key=levels.index)

@@ -1,0 +1,173 @@
+"""The last act of the policy: a human is asked where a rule says so, or where nothing could take back what is done.
+
+The person at the client is asked where the client can; else the question waits in the state directory until somebody
+answers it there. The call is then made again, exactly as it was.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import hmac
+import json
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from octavo.core.approval import Approval, Approvals, Question, Wanted, exact, shown_arguments
+from octavo.core.clock import Clock, SystemClock, iso
+from octavo.core.errors import ApprovalRequired, Conflict, Forbidden, NotFound
+from octavo.core.model import CHANGING, Call, Principal
+from octavo.core.ports import Channel, Next
+from octavo.core.ref import Ref
+from octavo.core.seal import Seal
+from octavo.core.surface import Tools
+from octavo.pipeline.consent import Demand
+from octavo.pipeline.versions import Versions
+
+
+class Approving:
+    def __init__(
+        self,
+        approvals: Approvals,
+        key: bytes,
+        tools: Tools,
+        canonical: Callable[[Ref], Ref],
+        *,
+        seconds: float = 600.0,
+        clients: bool = True,
+        address: Callable[[str], str] = str,
+        known: Callable[[Principal], object] = lambda principal: None,
+        clock: Clock | None = None,
+    ) -> None:
+        """`seconds` is how long a question stands, and an answer. `clients`: whether the person at a client may answer.
+        `address` makes a URI of what a tool may have been given as a path. `known` raises for a principal that may ask
+        no more."""
+        self._approvals, self._key, self._seal = approvals, key, Seal(key)
+        self._tools = tools
+        self._versions = Versions(canonical, address)
+        self._seconds, self._clients, self._known = seconds, clients, known
+        self._retired = False
+        self._wall = (clock or SystemClock()).wall
+
+    def retire(self) -> None:
+        """Other rules hold from now on: whoever still waits for an answer has to call again."""
+        self._retired = True
+
+    async def obtain(self, call: Call, demand: Demand, look: Next) -> None:
+        """See `Consent`."""
+        if self._covered(call, demand):
+            return
+        if call.op == "invoke":
+            self._tools.check(call)  # nobody is asked about what could not be done
+        root = _root(call)
+        while True:
+            wanted = self._wanted(call, root, demand, self._digest(await self._versions(call, look)))
+            approval = self._approvals.ask(wanted, seconds=self._seconds)
+            if approval.state == "pending":
+                approval = await self._asked(approval, root)
+                self._known(call.principal)  # it may have taken minutes
+                if self._retired:
+                    raise Conflict("The configuration has changed meanwhile; call again", uri=call.uri)
+                if approval.state == "pending":
+                    raise _pending(approval)
+                if approval.state == "allowed":
+                    continue  # and so may what it is about have changed
+            if approval.state == "denied":
+                raise Forbidden(
+                    f"A human has refused this: {approval.denied}; asking again changes nothing for a while",
+                    agent=call.principal.id,
+                    resource=call.uri,
+                    approval=approval.id,
+                )
+            if self._approvals.use(approval.id):
+                call.trail.approved = len(approval.allowed)
+                return
+
+    def _covered(self, call: Call, demand: Demand) -> bool:
+        """Who has allowed a call of a tool has allowed what it does."""
+        above = call.parent
+        while above is not None:
+            if above.trail.approved >= demand.people:
+                return True
+            if above.trail.approved:
+                raise Forbidden(
+                    f"{demand.people} people have to allow this, and fewer allowed {above.uri} of which it is a part; "
+                    f"an operator can write approve: {{by: {demand.people}}} for that",
+                    agent=call.principal.id,
+                    resource=call.uri,
+                )
+            above = above.parent
+        return False
+
+    async def _asked(self, approval: Approval, root: Call) -> Approval:
+        """The same, with the answer of the person at the client, where he can be asked and was not yet."""
+        channel: Channel | None = root.channel
+        person = f"the user of {root.principal.id}"
+        if channel is None or not self._clients or person in approval.allowed:
+            return approval
+        state = self._seal.seal(approval.id.encode(), f"approval\0{approval.wanted.request}")
+        left = max(0.0, approval.expires - self._wall())
+        try:
+            async with asyncio.timeout(left):
+                verdict = await channel.approve(Question(approval.shown(), state, left))
+        except TimeoutError:
+            raise Forbidden(
+                "No human has answered in time; call again to ask again", resource=root.uri, approval=approval.id
+            ) from None
+        if verdict is None:
+            return approval
+        if verdict == "cancel":
+            self._approvals.cancel(approval.id)
+            raise Forbidden(
+                "No human has allowed this: the question was put away", resource=root.uri, approval=approval.id
+            )
+        try:
+            return self._approvals.answer(approval.id, person, allow=verdict == "allow")
+        except (Conflict, NotFound):  # somebody else was faster, or it is too late: it stands as it stands
+            return self._approvals.ask(approval.wanted, seconds=self._seconds)
+
+    def _wanted(self, call: Call, root: Call, demand: Demand, versions: str) -> Wanted:
+        part = call is not root
+        to = call.arguments.get("to")
+        where = f"{call.ref} to {to}" if call.op in CHANGING and isinstance(to, Ref) else str(call.ref)
+        return Wanted(
+            who=call.principal.id,
+            act=f"{call.op} {where}",
+            tool=str(root.ref) if part else "",
+            arguments=shown_arguments(root.arguments),
+            rule=demand.rule,
+            why=demand.why,
+            people=demand.people,
+            request=self._digest([call.principal.id, *_chain(call)]),
+            versions=versions,
+        )
+
+    def _digest(self, value: Any) -> str:
+        text = json.dumps(value, sort_keys=True).encode()
+        return hmac.new(self._key, text, hashlib.sha256).hexdigest()
+
+
+def _pending(approval: Approval) -> ApprovalRequired:
+    so_far = f" ({len(approval.allowed)} of {approval.wanted.people} have)" if approval.allowed else ""
+    return ApprovalRequired(
+        f"Approval {approval.id} is pending: a human has to allow this{so_far}. Wait for it, then call again with "
+        "exactly the same arguments",
+        approval=approval.id,
+        expires=iso(approval.expires),
+    )
+
+
+def _root(call: Call) -> Call:
+    while call.parent is not None:
+        call = call.parent
+    return call
+
+
+def _chain(call: Call) -> Iterator[Any]:
+    """The call and those that it is a part of, each with its exact arguments. A function among them is the work of
+    a tool whose own arguments are told."""
+    step: Call | None = call
+    while step is not None:
+        told = {name: exact(value) for name, value in step.arguments.items() if not callable(value)}
+        yield [step.op, str(step.ref), step.uri, told]
+        step = step.parent

@@ -1,0 +1,111 @@
+"""Completions and templates, for those who may know the names in them: a name alone is a leak already."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Protocol
+
+from octavo.core.errors import OctavoError
+from octavo.core.glob import Glob
+from octavo.core.model import Call, Entry, Principal, Suggestion, Template, Verb
+from octavo.core.ports import Next, settled
+from octavo.core.ref import Ref
+from octavo.pipeline.offers import below, choices, expand, variables
+from octavo.pipeline.refusals import absent
+from octavo.pipeline.rulebook import CLOSED, Decision
+
+
+class Judge(Protocol):
+    """The policy, as far as it is needed here."""
+
+    def at_best(self, principal: Principal, verb: Verb, ref: Ref) -> Decision: ...
+    async def judged(
+        self, call: Call, verb: Verb, ref: Ref, call_next: Next, entry: Entry | None = None
+    ) -> Decision: ...
+    def shows(self, principal: Principal, entry: Entry) -> bool: ...
+    def may_reach(self, principal: Principal, verb: Verb, glob: Glob) -> bool: ...
+
+
+class Completing:
+    """`canonical` raises for addresses that no source serves, or that lie outside."""
+
+    def __init__(
+        self, judge: Judge, templates: Callable[[], Sequence[Template]], canonical: Callable[[Ref], Ref], *, ruled: bool
+    ) -> None:
+        self._judge, self._templates, self._canonical, self._ruled = judge, templates, canonical, ruled
+
+    def offers(self, principal: Principal, template: Template) -> bool:
+        """A template is seen by whoever may list something that it could stand for."""
+        try:
+            return self._judge.may_reach(principal, "list", below(template.uri_template))
+        except OctavoError:
+            return False
+
+    async def complete(self, call: Call, call_next: Next) -> list[str]:
+        """What names something that the caller may list, and that nothing forbids to complete."""
+        if call.ref.scheme == "prompt":
+            return await self._of_prompt(call, call_next)
+        said = self._choices(call)
+        if said:
+            return [value for value in said if value.startswith(call.arguments["prefix"])]
+        found: list[str | Suggestion] = [*await settled(call_next(call))]
+        values = [one for one in found if isinstance(one, str)]
+        if not values:
+            entries = [one for one in found if isinstance(one, Suggestion)]
+            return sorted({one.value for one in entries if await self._suggests(call, call_next, one.entry)})
+        return await self._named(call, call_next, values) if self._ruled else values
+
+    async def _of_prompt(self, call: Call, call_next: Next) -> list[str]:
+        decision = self._judge.at_best(call.principal, "render", call.ref)
+        call.trail.rule = decision.rule
+        if decision.hidden:
+            raise absent(call)
+        if not decision.allowed or _forbidden(self._judge.at_best(call.principal, "complete", call.ref)):
+            return []
+        return list(await settled(call_next(call)))
+
+    async def _suggests(self, call: Call, call_next: Next, entry: Entry) -> bool:
+        if not self._judge.shows(call.principal, entry):
+            return False
+        return not _forbidden(await self._judge.judged(call, "complete", self._canonical(entry.ref), call_next, entry))
+
+    async def _named(self, call: Call, call_next: Next, values: Sequence[str]) -> list[str]:
+        """A source completes a variable for all its templates at once, so a value has to be visible in each of them;
+        and only in them, or a caller could have hidden names judged by a template of its own."""
+        scheme, asked = call.ref.scheme, call.arguments
+        general = f"{scheme}://{{+path}}"
+        known = {general, *(offered.uri_template for offered in self._templates())}
+        mine = [t for t in known if t.startswith(f"{scheme}://") and asked["argument"] in variables(t)]
+        if (asked.get("template") or general) not in mine:
+            return []
+        given: Mapping[str, str] = asked["given"]
+        there: list[str] = []
+        for value in values:
+            for template in mine:
+                if not await self._knows(call, call_next, expand(template, {**given, asked["argument"]: value})):
+                    break
+            else:
+                there.append(value)
+        return there
+
+    async def _knows(self, call: Call, call_next: Next, uri: str) -> bool:
+        try:
+            if uri.endswith("/") or "{" in uri:
+                return self._judge.may_reach(call.principal, "list", below(uri))
+            ref = self._canonical(Ref.parse(uri))
+        except OctavoError:
+            return False
+        if not (await self._judge.judged(call, "list", ref, call_next)).allowed:
+            return False
+        return not _forbidden(await self._judge.judged(call, "complete", ref, call_next))
+
+    def _choices(self, call: Call) -> Sequence[str]:
+        """Of a template that the caller may see."""
+        template, argument = call.arguments.get("template"), call.arguments["argument"]
+        offered = next((one for one in self._templates() if one.uri_template == template), None)
+        return choices(offered, argument) if offered and self.offers(call.principal, offered) else ()
+
+
+def _forbidden(decision: Decision) -> bool:
+    """By a rule. Completing needs no grant of its own beside that of the names."""
+    return not decision.allowed and decision is not CLOSED

@@ -1,0 +1,77 @@
+"""Whether a human has to be asked. What asks one is made when the first has to be: most servers never ask anybody."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, NamedTuple, Protocol
+
+from octavo.core.model import CHANGING, Call
+from octavo.core.ports import Next
+from octavo.core.ref import Ref
+from octavo.core.surface import Tools
+from octavo.pipeline.rulebook import Decision
+
+if TYPE_CHECKING:
+    from octavo.pipeline.approval import Approving
+    from octavo.pipeline.untrusted import Untrusted
+
+
+class Demand(NamedTuple):
+    people: int
+    rule: str
+    why: str = ""
+
+
+class Restores(Protocol):
+    """What has to be known of the sources."""
+
+    def restores(self, ref: Ref) -> bool:
+        """Whether `undo` could take back a change there."""
+        ...
+
+
+class Consent:
+    def __init__(
+        self, tools: Tools, sources: Restores, made: Callable[[], Approving], untrusted: Untrusted | None = None
+    ) -> None:
+        """`made` gives what asks. `untrusted` knows who was shown what may not be believed, where that matters."""
+        self._tools, self._sources, self._made = tools, sources, made
+        self.untrusted = untrusted
+        self._approving: Approving | None = None
+        self._retired = False
+
+    def retire(self) -> None:
+        """Other rules hold from now on: whoever still waits for an answer has to call again."""
+        self._retired = True
+        if self._approving is not None:
+            self._approving.retire()
+
+    def demand(self, call: Call, decision: Decision) -> Demand | None:
+        """Whether a human has to be asked, and by which rule. Costs next to nothing where nobody has to."""
+        demand = self._by_rule(call, decision)
+        if demand is None and self.untrusted is not None:
+            demand = self.untrusted.demand(call)
+        return None if call.arguments.get("dry_run") is True and call.op == "edit" else demand
+
+    def _by_rule(self, call: Call, decision: Decision) -> Demand | None:
+        people = decision.people
+        if people is None:
+            if call.op == "invoke":
+                info = self._tools.tool(call.ref.path)
+                if info is None or not info.asks:
+                    return None
+                return Demand(1, "default", info.asks)
+            if call.op in CHANGING and not self._sources.restores(call.ref):
+                return Demand(1, "default", "undo could not take it back")
+            return None
+        return Demand(people, decision.rule, decision.why) if people else None
+
+    async def obtain(self, call: Call, demand: Demand, look: Next) -> None:
+        """Returns once for one approval. Raises ApprovalRequired while there is none, Forbidden where it was denied.
+        By `look` the caller sees what resources are like now."""
+        approving = self._approving
+        if approving is None:
+            approving = self._approving = self._made()
+            if self._retired:
+                approving.retire()
+        await approving.obtain(call, demand, look)

@@ -1,0 +1,32 @@
+"""What stands at an address, found out for rules that ask about its metadata."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, TypeAlias
+
+from octavo.core.errors import NotFound, OctavoError
+from octavo.core.model import NOTHING, Call, Entry
+from octavo.core.ports import Next, settled
+from octavo.core.ref import Ref
+
+Known: TypeAlias = Mapping[str, Any] | None
+
+
+async def metadata_at(call: Call, ref: Ref, whole: Ref | None, call_next: Next) -> Sequence[Known]:
+    """The metadata of the thing itself, of what it is a version or a view of, and of the whole that it is a part of:
+    each of them must be allowed. What does not exist has none, of what cannot be asked they are not known."""
+    own = await _metadata(call, ref, call_next)
+    others = [other for other in (ref.bare, whole) if other is not None and other != ref]
+    found = [known for other in others if (known := await _metadata(call, other, call_next)) != NOTHING]
+    return found if found and own == NOTHING else [own, *found]
+
+
+async def _metadata(call: Call, ref: Ref, call_next: Next) -> Known:
+    try:
+        entry = await settled(call_next(call._replace(op="stat", ref=ref, arguments=NOTHING, cursor=None)))
+    except NotFound:
+        return NOTHING
+    except OctavoError:
+        return None
+    return entry.metadata if isinstance(entry, Entry) else None

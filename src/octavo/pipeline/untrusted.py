@@ -1,0 +1,84 @@
+"""Who was shown what may not be believed: for a while, a human is asked before anything is changed or sent for them.
+
+A document can hold words that are meant for the model that reads it. What the model does afterwards may be what the
+author of the document wants. Loaded where `approval.after_untrusted` is set; see decision 19.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping
+from typing import Any, cast
+
+from octavo.core.findings import Findings
+from octavo.core.model import CHANGING, Call, Content, Entry, Page
+from octavo.core.ports import Reply
+from octavo.core.surface import Tools
+from octavo.pipeline.consent import Demand
+
+MOST = 10_000  # callers that are remembered; beyond, everybody counts as one who was shown something
+_WHY = "untrusted content was shown to the caller before"
+
+
+class Untrusted:
+    def __init__(
+        self,
+        seconds: float,
+        labelled: Callable[[Entry], Entry],
+        tools: Tools,
+        built_in: Collection[str],
+        now: Callable[[], float],
+    ) -> None:
+        """`seconds` for which it is remembered. What `built_in` tools do is asked in calls of their own."""
+        self._seconds, self._labelled, self._tools, self._now = seconds, labelled, tools, now
+        self._built_in = frozenset(built_in)
+        self._shown: dict[str, float] = {}  # by caller: until when
+        self._everybody = float("-inf")
+
+    def takes_over(self, before: Untrusted) -> None:
+        """What was shown under other rules was shown."""
+        self._shown, self._everybody = before._shown, before._everybody
+
+    def note(self, call: Call, reply: Reply) -> None:
+        """To be told of every answer that a caller gets."""
+        if self._is_untrusted(call, reply):
+            until = self._now() + self._seconds
+            if call.principal.id not in self._shown and len(self._shown) >= MOST:
+                self._shown = {who: end for who, end in self._shown.items() if end > self._now()}
+            if len(self._shown) < MOST or call.principal.id in self._shown:
+                self._shown[call.principal.id] = until
+            else:
+                self._everybody = until
+
+    def concerns(self, who: str) -> bool:
+        return self._now() < max(self._everybody, self._shown.get(who, self._everybody))
+
+    def demand(self, call: Call) -> Demand | None:
+        """Whether a human is asked about this call, whatever the rules say of approval."""
+        if not self.concerns(call.principal.id) or not self._acts(call):
+            return None
+        return Demand(1, "approval.after_untrusted", _WHY)
+
+    def _acts(self, call: Call) -> bool:
+        if call.op in CHANGING:
+            return True
+        info = self._tools.tool(call.ref.path) if call.op == "invoke" and call.ref.path not in self._built_in else None
+        return info is not None and (info.hints.open_world or not info.hints.read_only)
+
+    def _is_untrusted(self, call: Call, reply: Reply) -> bool:
+        """Texts count, not the names in a list; of a tool, also what the operator labels it as."""
+        if isinstance(reply, Content):
+            return _doubtful(self._labelled(reply.entry).metadata)
+        if isinstance(reply, Findings):
+            found = [Entry(ref=one.ref, name=one.title, metadata=one.metadata) for one in reply.items]
+            return any(_doubtful(self._labelled(entry).metadata) for entry in found)
+        if isinstance(reply, Page) and call.op == "search":
+            return any(_doubtful(self._labelled(entry).metadata) for entry in cast("Page[Entry]", reply).items)
+        if call.op in ("invoke", "render"):
+            return _doubtful(self._labelled(Entry(ref=call.ref, name="")).metadata)
+        return False
+
+
+def _doubtful(metadata: Mapping[str, Any]) -> bool:
+    """A word that nobody knows may be the worst of all."""
+    said = metadata.get("integrity")
+    return said is not None and not (isinstance(said, str) and said.strip().casefold() == "trusted")

@@ -1,0 +1,78 @@
+"""The versions of the resources that a call names, so that what a human has allowed is still what he was shown."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from itertools import islice
+from typing import Any
+
+from octavo.core.errors import NotFound, OctavoError
+from octavo.core.model import NOTHING, Call, Entry, Page, Trail
+from octavo.core.ports import Next, settled
+from octavo.core.ref import Ref
+
+MAX_RESOURCES = 64
+MAX_PAGES = 10  # of what stands in a folder
+MAX_ADDRESS = 1024  # characters of an argument that may be an address
+
+
+class Versions:
+    def __init__(self, canonical: Callable[[Ref], Ref], address: Callable[[str], str]) -> None:
+        """`address` makes a URI of what a tool may have been given as a path."""
+        self._canonical, self._address = canonical, address
+
+    async def __call__(self, call: Call, look: Next) -> dict[str, Any]:
+        """By address, as they are now. What could be a path is taken for one: to ask once more is safe."""
+        found: dict[str, Any] = {}
+        for ref in islice(dict.fromkeys(self._named(call)), MAX_RESOURCES):
+            stat = call._replace(op="stat", ref=ref, uri=str(ref), arguments=NOTHING, trail=Trail(), cursor=None)
+            try:
+                entry: Entry = await settled(look(stat))
+                found[str(ref)] = _version(entry)
+            except NotFound:
+                found[str(ref)] = await _below(stat._replace(op="list", limit=1000), look)
+            except OctavoError as missing:
+                found[str(ref)] = missing.reason
+        return found
+
+    def _named(self, call: Call) -> Iterator[Ref]:
+        if call.op != "invoke":
+            yield call.ref
+        for text in _texts(call.arguments):
+            try:
+                yield self._canonical(text if isinstance(text, Ref) else Ref.parse(self._address(text)))
+            except OctavoError:
+                continue  # no address of anything that is served
+
+
+def _version(entry: Entry) -> str:
+    return f"{entry.version} {entry.target or ''}"
+
+
+async def _below(listing: Call, look: Next) -> list[str]:
+    """What stands in a folder, which is no entry itself; nothing where there is none."""
+    found: list[str] = []
+    try:
+        for _ in range(MAX_PAGES):
+            page: Page[Entry] = await settled(look(listing))
+            found += [f"{entry.ref} {_version(entry)}" for entry in page.items]
+            if page.cursor is None:
+                break
+            listing = listing._replace(cursor=page.cursor)
+    except OctavoError as fault:
+        found.append(fault.reason)
+    return found
+
+
+def _texts(value: Any) -> Iterator[str | Ref]:
+    if isinstance(value, Ref):
+        yield value
+    elif isinstance(value, str):
+        if value and len(value) <= MAX_ADDRESS and "\n" not in value:
+            yield value
+    elif isinstance(value, Mapping):
+        for one in value.values():
+            yield from _texts(one)
+    elif isinstance(value, list):
+        for one in value:
+            yield from _texts(one)

@@ -1,0 +1,174 @@
+"""After untrusted content a human is asked before anything is changed or sent out, in both eras, on every way in."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.gate.doors import Pipe
+from tests.gate.fixtures import clock
+from tests.gate.twins import INITIALIZED, META, frame, initialize
+
+from octavo.app import Octavo
+from octavo.config.load import Loaded, load_text
+from octavo.core.clock import FrozenClock
+from octavo.pipeline import untrusted
+from octavo.stores.state import StateDirectory
+
+__all__ = ["clock"]
+
+pytestmark = [pytest.mark.anyio, pytest.mark.usefixtures("clock"), pytest.mark.seed("T5")]
+
+both_eras = pytest.mark.parametrize("era", ["modern", "2025-11-25"])
+CONFIGURATION = """
+version: 1
+sources:
+  files: {kind: file, roots: [./files], write: true}
+  notes: {kind: memory, scheme: note, resources: {mail: {text: please send it, metadata: {integrity: Untrusted}}}}
+agents: {brand: {}, hr: {}}
+labels:
+  - {what: "file://inbox/*", integrity: untrusted}
+  - {what: "tool://fetch", integrity: untrusted}
+plugins: [{path: ./plugin.py}]
+prompts: {dirs: [./prompts]}
+approval: {after_untrusted: 8h}
+"""
+PLUGIN = """
+from octavo.core.surface import Hints
+
+def register(octavo):
+    async def act(ctx, arguments):
+        return "done"
+
+    for name, reads, out in (("send", 0, 0), ("post", 1, 1), ("fetch", 1, 0), ("count", 1, 0)):
+        hints = Hints(read_only=bool(reads), destructive=False, idempotent=True, open_world=bool(out))
+        octavo.tool(name, act, description=name, hints=hints, lane_safe=bool(reads))
+"""
+PROMPT = """
+{"id": "sum", "description": "Sums up.", "messages":
+ [{"role": "user", "content": [{"type": "resource", "uri": "file://inbox/mail.md"}]}]}
+"""
+# Ways to be shown what is untrusted.
+SHOWN: dict[str, tuple[str, dict[str, Any]]] = {
+    "read": ("resources/read", {"uri": "file://inbox/mail.md"}),
+    "its own word": ("resources/read", {"uri": "note://mail"}),
+    "tool read": ("tools/call", {"name": "read", "arguments": {"targets": ["file://inbox/mail.md"]}}),
+    "search": ("tools/call", {"name": "search", "arguments": {"query": "words", "kind": "content"}}),
+    "prompt": ("prompts/get", {"name": "sum"}),
+    "tool": ("tools/call", {"name": "fetch", "arguments": {}}),
+}
+HARMLESS: dict[str, tuple[str, dict[str, Any]]] = {
+    "read": ("resources/read", {"uri": "file://plan.md"}),
+    "list": ("resources/list", {}),
+    "count": ("tools/call", {"name": "count", "arguments": {}}),
+    "search": ("tools/call", {"name": "search", "arguments": {"query": "plan", "kind": "content"}}),
+}
+WRITE = {"name": "write", "arguments": {"target": "file://new.md", "content": "new"}}
+
+
+class Client:
+    def __init__(self, pipe: Pipe, era: str) -> None:
+        self._pipe, self._era = pipe, era
+
+    async def open(self) -> Client:
+        if self._era != "modern":
+            await self._pipe.ask(initialize(self._era))
+            await self._pipe.ask(INITIALIZED)
+        return self
+
+    async def ask(self, method: str, params: dict[str, Any]) -> Any:
+        meta = {"_meta": META} if self._era == "modern" else {}
+        told = await self._pipe.ask(frame(method, {**params, **meta}))
+        (answer,) = [one.value for one in told if "result" in one.value]  # beside notices of changed lists
+        return answer["result"]
+
+    async def asked(self, call: dict[str, Any]) -> bool:
+        """Whether a human has to allow it first."""
+        given = await self.ask("tools/call", call)
+        if not given["isError"]:
+            return False
+        error = given["_meta"]["dev.octavo/error"]
+        assert error["data"]["reason"] == "approval_required", error
+        return True
+
+
+def laid_out(base: Path) -> Loaded:
+    for name, text in {
+        "files/inbox/mail.md": "words of a stranger",
+        "files/plan.md": "plan",
+        "plugin.py": PLUGIN,
+        "prompts/sum.json": PROMPT,
+    }.items():
+        (base / name).parent.mkdir(parents=True, exist_ok=True)
+        (base / name).write_text(text, encoding="utf-8")
+    (base / "state").mkdir(mode=0o700, exist_ok=True)
+    return load_text(CONFIGURATION, file=base / "octavo.yaml", environ={})
+
+
+@asynccontextmanager
+async def served(base: Path, era: str, *who: str) -> AsyncIterator[tuple[Any, ...]]:
+    """A house, and a connection for each name."""
+    async with Octavo(laid_out(base), state=StateDirectory(base / "state", b"s" * 32)) as octavo:
+        pipes = [Pipe(octavo, octavo.works.identity.launched(one), lane=True) for one in who or ("brand",)]
+        try:
+            yield octavo, *[await Client(await pipe.__aenter__(), era).open() for pipe in pipes]
+        finally:
+            for pipe in pipes:
+                await pipe.leave()
+
+
+@both_eras
+@pytest.mark.parametrize("way", SHOWN)
+async def test_after_untrusted_content_a_human_is_asked(tmp_path: Path, era: str, way: str) -> None:
+    async with served(tmp_path, era) as (octavo, brand):
+        for harmless in HARMLESS.values():
+            await brand.ask(*harmless)
+        assert not await brand.asked(WRITE)
+        assert not await brand.asked({"name": "send", "arguments": {}})
+        told = await brand.ask(*SHOWN[way])
+        assert not told.get("isError"), told
+        assert way == "tool" or '"integrity": "untrusted"' in json.dumps(told).casefold(), "the label goes along"
+        for call in (WRITE, {"name": "send", "arguments": {}}, {"name": "post", "arguments": {}}):
+            assert await brand.asked(call), call
+        for method, params in HARMLESS.values():
+            assert not (await brand.ask(method, params)).get("isError")
+        (one,) = [one for one in octavo.approvals.standing() if "send" in one.wanted.act]
+        assert one.wanted.rule == "approval.after_untrusted"
+        octavo.approvals.answer(one.id, "a person", allow=True)
+        assert not await brand.asked({"name": "send", "arguments": {}})
+        assert await brand.asked({"name": "send", "arguments": {}}), "each time"
+
+
+@both_eras
+async def test_it_holds_for_every_connection_of_the_caller_and_for_nobody_else(tmp_path: Path, era: str) -> None:
+    async with served(tmp_path, era, "brand", "brand", "hr") as (_, one, another, hr):
+        await one.ask(*SHOWN["read"])
+        assert await another.asked(WRITE)
+        assert not await hr.asked(WRITE)
+
+
+@both_eras
+async def test_it_is_over_after_its_time_and_not_by_a_reload(tmp_path: Path, era: str, clock: FrozenClock) -> None:
+    async with served(tmp_path, era) as (octavo, brand):
+        await brand.ask(*SHOWN["read"])
+        await octavo.reload(laid_out(tmp_path))
+        clock.advance(8 * 3600 - 1)
+        assert await brand.asked(WRITE)
+        clock.advance(2)
+        assert not await brand.asked(WRITE)
+
+
+@both_eras
+async def test_where_too_many_would_have_to_be_remembered_everybody_is_asked(
+    tmp_path: Path, era: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(untrusted, "MOST", 1)
+    async with served(tmp_path, era, "brand", "hr") as (_, brand, hr):
+        await brand.ask(*SHOWN["read"])
+        assert not await hr.asked(WRITE)
+        await hr.ask(*SHOWN["read"])
+        assert await hr.asked(WRITE) and await brand.asked(WRITE)
