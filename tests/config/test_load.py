@@ -176,6 +176,7 @@ limits: {page: 010}
         ("sources: {d: {kind: file, roots: [.octavo/cache]}}", "sources.d.roots[0]", "never served"),
         ("agents: {a: {key: '${SHORT}'}}", "agents.a.key", "could be guessed"),
         ("sources: {}", "", "nothing is served"),
+        ("limits: {in_flight: 300}\nsources: {}", "limits.in_flight", "more than limits.total (512) leaves"),
     ],
 )
 def test_what_is_odd_is_a_warning(text: str, key: str, says: str, site: Path, environ: dict[str, str]) -> None:

@@ -17,7 +17,7 @@ pytestmark = [pytest.mark.slow, pytest.mark.seed("F3", "F8", "B1")]
 CONFIGURATION = """\
 version: 1
 sources: {files: {kind: file, roots: [./root], extensions: ["*"]}}
-limits: {in_flight: 1000000, subscriptions: 1000000, per_principal: 1000000/s}
+limits: {in_flight: 1000000, total: 1000000, subscriptions: 1000000, per_principal: 1000000/s}
 """
 SERVED = {
     "file://docs/a.md",

@@ -226,8 +226,11 @@ def _redaction_names_known_things(site: Site) -> Iterator[Finding]:
                 )
 
 
-def _limits_name_known_things(site: Site) -> Iterator[Finding]:
+def _limits_can_be_kept(site: Site) -> Iterator[Finding]:
     limits = site.config.limits
+    if 2 * limits.in_flight > limits.total:
+        hint = f"nobody gets more than half of it; say limits.total: {2 * limits.in_flight}"
+        yield Finding(("limits", "in_flight"), f"is more than limits.total ({limits.total}) leaves", hint, fatal=False)
     for name in limits.sources:
         if name not in site.config.sources and "sources" not in site.kept.broken:
             yield Finding(
@@ -386,7 +389,7 @@ LOOKS: tuple[Callable[[Site], Iterator[Finding]], ...] = (
     _rules_make_sense,
     _keys_differ,
     _redaction_names_known_things,
-    _limits_name_known_things,
+    _limits_can_be_kept,
     _http_is_guarded,
     _callers_are_agents,
     _keys_travel_hidden,

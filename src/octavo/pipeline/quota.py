@@ -129,7 +129,9 @@ class Quota:
     def _crowded(self, account: _Account) -> None:
         if account.in_flight >= account.most:
             raise RateLimited(retry_after=1.0, limit="in_flight", allowed=account.most, **self._said)
-        raise RateLimited("The server is busy with others: try again", retry_after=1.0, limit="total", **self._said)
+        raise RateLimited(
+            "The server works on as much as it may at once: try again", retry_after=1.0, limit="total", **self._said
+        )
 
     def _open(self, principal: Principal, known: _Account | None) -> _Account:
         allowed = (self._allowance(principal) if self._allowance is not None else None) or self._usual
