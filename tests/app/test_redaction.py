@@ -180,6 +180,19 @@ async def test_what_is_hidden_fits_no_filter_and_pages_do_not_tell_either(tmp_pa
         assert await listed(octavo, "insider", owner=f"team,{MAIL}") == ["open", "rules"]
 
 
+async def test_what_is_hidden_from_everybody_fits_no_filter_of_a_collection_that_is_read(tmp_path: Path) -> None:
+    everybody = CATALOG.replace("principals: {guest: [email]}", "personal: [email]")
+    async with catalog(tmp_path, everybody) as octavo:
+
+        async def told(uri: str) -> list[str]:
+            content = await ask(octavo, "read", uri)
+            return [one["name"] for one in json.loads(content.body)["entries"]]
+
+        assert await told(str(Ref.of("doc", (), (("owner", MAIL),)))) == []
+        assert await told(str(Ref.of("doc", (), (("owner", f"team,{MAIL}"),)))) == ["open", "rules"]
+        assert await told("doc://?tags=all") == await told("doc://") == ["open", "plan", "rules"]
+
+
 async def test_a_spelling_that_no_rule_knows_finds_nothing_hidden_either(tmp_path: Path) -> None:
     """To a catalog `_` and `-` are the same."""
     otherwise = PHONE.replace("-", "_")

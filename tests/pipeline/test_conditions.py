@@ -227,7 +227,7 @@ async def test_rules_without_conditions_cost_no_look() -> None:
     await house.ask(BRAND, "read", "sop://brand/guide")
     assert [call.op for call in house.reached] == ["read"]
     house = sops(ALL, rule("sop://*", Demands(time=Times(SEOUL, hours=(0, 1))), allow=False))
-    house.policy = Policy(house.policy._rules, house.desk, clock=FrozenClock(0.0))
+    house.policy = Policy(house.policy.rules, house.desk, clock=FrozenClock(0.0))
     await house.ask(BRAND, "read", "sop://brand/guide")
     assert [call.op for call in house.reached] == ["read"]
 

@@ -26,7 +26,7 @@ from octavo.core.model import EVERYTHING, Call, Content, Entry, Op, Page, Princi
 from octavo.core.ports import Reply
 from octavo.core.ref import Ref
 from octavo.core.surface import Hints, ToolInfo
-from octavo.pipeline import policy as policy_module
+from octavo.pipeline import decisions, seeing
 from octavo.pipeline.desk import Desk
 from octavo.pipeline.policy import Decision, Policy, Rule
 from octavo.prompts.registry import PromptRegistry
@@ -791,8 +791,8 @@ def test_a_listing_that_shows_all_hides_nothing_and_one_that_shows_none_nothing(
 
 def test_decisions_kept_are_bounded_in_number_and_size(monkeypatch: pytest.MonkeyPatch) -> None:
     """Clients choose addresses, so they must not choose how much is remembered."""
-    monkeypatch.setattr(policy_module, "MEMO_SIZE", 100)
-    monkeypatch.setattr(policy_module, "SIGHTS", 10)
+    monkeypatch.setattr(decisions, "MEMO_SIZE", 100)
+    monkeypatch.setattr(seeing, "SIGHTS", 10)
     policy = Policy([ALL], ADDRESSES)
     for number in range(1000):
         policy.decide(BRAND, "read", Ref("sop", (f"x{number}",)))

@@ -108,7 +108,8 @@ WAYS: dict[str, Way] = {
     },
     "tool edit": Way("tools/call", _tool("edit", target="file://WHAT", edits=[{"old": "a", "new": "b"}])),
     "tool delete": Way("tools/call", _tool("delete", target="file://WHAT")),
-    "tool move": Way("tools/call", _tool("move", source="file://WHAT", target="file://open/new")),
+    "tool move": Way("tools/call", _tool("move", target="file://WHAT", to="file://open/new")),
+    "tool copy": Way("tools/call", _tool("copy", target="file://WHAT", to="file://open/new")),
     "a tool": Way("tools/call", lambda what: {"name": what, "arguments": {}}, "undo", "udno"),
     "a prompt": Way("prompts/get", lambda what: {"name": what, "arguments": {}}, "secret", "absent"),
 }

@@ -27,7 +27,7 @@ async def test_what_is_open_is_answered_otherwise(tmp_path: Path, era: str) -> N
         for name, way in WAYS.items():
             there = told.get(name, "brand/plain" if "sop" in name or "metadata" in name else "open/plan")
             if (
-                name in ("read, below", "tool delete", "tool move", "a prompt", "subscribe")
+                name in ("read, below", "tool delete", "tool move", "tool copy", "a prompt", "subscribe")
                 or "vers" in name
                 or "view" in name
             ):

@@ -41,6 +41,9 @@ class Completing:
         except OctavoError:
             return False
 
+    async def templates(self, call: Call, call_next: Next) -> list[Template]:
+        return [offered for offered in await settled(call_next(call)) if self.offers(call.principal, offered)]
+
     async def complete(self, call: Call, call_next: Next) -> list[str]:
         """What names something that the caller may list, and that nothing forbids to complete."""
         if call.ref.scheme == "prompt":

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import operator
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from itertools import islice
 from typing import Any, NamedTuple
 
@@ -14,6 +14,7 @@ from msgspec.structs import replace
 from octavo.core.errors import InternalError, OctavoError
 from octavo.core.model import Content
 from octavo.core.ref import Ref
+from octavo.pipeline.marks import hides_in
 
 _GONE = object()
 
@@ -23,11 +24,13 @@ class Sees(NamedTuple):
 
     resource: Callable[[Ref], bool]
     pattern: Callable[[str], bool]  # of a rule
+    filters: Sequence[str] = ()  # by which the answer was narrowed: who is told that it fits is told the value
 
 
 def visible(content: Content, sees: Sees) -> Content:
     """What is left of it for one caller: in every list and mapping, an object is left out whose `uri` may not be seen,
-    or whose `what` is a pattern that may not be known. Then lists are cut to the answer's `at_most`, if it has one.
+    or whose `what` is a pattern that may not be known, or in which that is hidden by which it was picked out. Then
+    lists are cut to the answer's `at_most`, if it has one.
     Size and version are those of what is left.
 
     Raises InternalError for a body that is no JSON, since nothing could be left out of it.
@@ -54,9 +57,9 @@ def _shown(value: Any, sees: Sees, above: str = "", most: int | None = None) -> 
     """The very value where nothing is left out. `above` is the key that it stands at."""
     if isinstance(value, Mapping):
         pattern = value.get("what")
-        if ("uri" in value and not _may(value["uri"], sees)) or (
-            isinstance(pattern, str) and not sees.pattern(pattern)
-        ):
+        if "uri" in value and not (_may(value["uri"], sees) and _fits(value, sees)):
+            return _GONE
+        if isinstance(pattern, str) and not sees.pattern(pattern):
             return _GONE
         # What the author of a file wrote there is part of what may be seen, whatever keys it has.
         quoted = "metadata" if "uri" in value else "declared" if above == "permissions" else None
@@ -77,3 +80,8 @@ def _may(uri: Any, sees: Sees) -> bool:
         return isinstance(uri, str) and sees.resource(Ref.parse(uri))
     except OctavoError:
         return False
+
+
+def _fits(told: Mapping[str, Any], sees: Sees) -> bool:
+    metadata = told.get("metadata")
+    return not hides_in(metadata if isinstance(metadata, Mapping) else {}, told, sees.filters)

@@ -9,8 +9,24 @@ from octavo.core.errors import NotFound, OctavoError
 from octavo.core.model import NOTHING, Call, Entry
 from octavo.core.ports import Next, settled
 from octavo.core.ref import Ref
+from octavo.pipeline.rulebook import Decision, Depends, Facts, strictest
 
 Known: TypeAlias = Mapping[str, Any] | None
+
+
+async def settle(
+    verdict: Depends, call: Call, ref: Ref, whole: Ref | None, call_next: Next, at: float, entry: Entry | None = None
+) -> Decision:
+    """What a verdict comes to for a call at a time. Sources are asked only where what they say could change it, and
+    not where somebody has the `entry` already."""
+    facts = Facts(None, call.arguments if call.op in ("invoke", "render") else None, at)
+    decision = verdict.decide(facts)
+    if decision == verdict.at_best(facts):
+        return decision
+    if entry is not None and whole is None:
+        return verdict.decide(facts._replace(metadata=entry.metadata))
+    known = await metadata_at(call, ref, whole, call_next)
+    return strictest([verdict.decide(facts._replace(metadata=one)) for one in known])
 
 
 async def metadata_at(call: Call, ref: Ref, whole: Ref | None, call_next: Next) -> Sequence[Known]:

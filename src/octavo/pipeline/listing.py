@@ -22,6 +22,7 @@ from octavo.core.model import EVERYTHING, NOTHING, Call, Entry, Memo, Page, Prin
 from octavo.core.ports import Next, Reply, settled
 from octavo.core.ref import Ref
 from octavo.pipeline.filters import Narrowed, Test, narrowed
+from octavo.pipeline.hidden import Decides, look_beside
 from octavo.pipeline.marks import hides
 
 VERDICTS = 64  # kept with one page; a page in the cache is seen by many principals
@@ -31,7 +32,7 @@ Sight: TypeAlias = Literal["all", "some", "none"]
 _Visible: TypeAlias = Callable[[Page[Entry]], tuple[Entry, ...]]
 
 
-class Shows(Protocol):
+class Shows(Decides, Protocol):
     epoch: str
 
     @property
@@ -92,6 +93,8 @@ class Listing:
         everywhere = call.ref == EVERYTHING
         parts, at, inner = start.parts, start.at, start.inner
         asked_for = call.arguments.get("filter")
+        if not parts and not everywhere and policy.decide(call.principal, "list", call.ref).hidden:
+            await look_beside(policy, call, call_next)
         narrow = [_narrowed(asked_for, scope, policy) for scope, _ in parts]
         first: Page[Entry] | None = None
         only = at  # the one scope that was asked

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
-from typing import Final
+from collections.abc import Iterable, Mapping
+from typing import Any, Final
 
 from octavo.core.model import Entry
 
@@ -14,6 +14,9 @@ _HIDDEN: Final = re.compile(HIDDEN)
 
 def hides(entry: Entry, keys: Iterable[str]) -> bool:
     """Whether something is hidden in these metadata; for a key that is none of them, anywhere in the entry."""
-    facts = entry.metadata
-    everything = (entry.title, entry.description, facts)
-    return any(_HIDDEN.search(str(facts.get(key, everything))) for key in keys)
+    return hides_in(entry.metadata, (entry.title, entry.description, entry.metadata), keys)
+
+
+def hides_in(metadata: Mapping[str, Any], everything: object, keys: Iterable[str]) -> bool:
+    """The same of what is told of an entry elsewhere."""
+    return any(_HIDDEN.search(str(metadata.get(key, everything))) for key in keys)

@@ -17,6 +17,13 @@ from octavo.pipeline.rulebook import Decision
 _HINT = "start the server with --as AGENT to act as an agent of the configuration"
 
 
+class Refused(Exception):
+    """Carries a refusal of the policy past the place where a source's errors are put into the caller's words."""
+
+    def __init__(self, refusal: OctavoError) -> None:
+        self.refusal = refusal
+
+
 def refusal(call: Call, verb: Verb, decision: Decision) -> OctavoError:
     """The answer to a call that the policy does not allow."""
     if decision.hidden:

@@ -8,18 +8,14 @@ from pathlib import Path
 from typing import ClassVar
 
 import pytest
+from tests.sources.catalog.trees import Agents, Catalog, Documents, Organisation, Skills, Sops
 from tests.sources.git.clones import Clone
 
 from octavo.core.ports import Source, abilities
-from octavo.core.ref import Ref
-from octavo.sources.catalog import DECLARATIONS, CatalogSource, Declaration
+from octavo.sources.catalog import CatalogSource
 from octavo.sources.git import GitSource
 from octavo.testing import Fault, FaultSuite, SourceSuite
 from octavo.testing.base import Suite
-
-SOP = "---\nid: sop-{0}\ntitle: 문서 {0}\nversion: 1.{0}.0\nstatus: active\ntags: [가, b]\n---\n# 본문 {0}\n"
-YAML = "id: x-{0}\nname: 이름 {0}\n"
-NASTY = ("one", "두 번째", "three %2F?", 'it\'s "quoted" & <tagged>', "#hash, [set] and *", "👩‍💻 emoji", "a@b")
 
 MODELS: dict[type, Path] = {}  # a repository for each class, made once by git: its tests have copies
 
@@ -52,63 +48,36 @@ class OnABranch(Suite):
         self.clone.commit({self.path_of(path): None})
 
 
-class InACatalog(OnABranch):
-    declaration: ClassVar[Declaration]
-    suffix = ".md"
-
+class InACatalog(Catalog, OnABranch):
     def made(self, store: GitSource) -> Source:
         return CatalogSource(self.declaration, store)
 
     def path_of(self, path: str) -> str:
         return f"{self.declaration.path}/{path}"
 
-    def beside(self, path: str, name: str) -> str:
-        return super().beside(path, name).removesuffix(".md") + self.suffix
-
 
 class TestABranch(OnABranch, SourceSuite):
     pass
 
 
-class TestSops(InACatalog, SourceSuite):
-    declaration = DECLARATIONS["sop"]
-    TREE = {f"{folder}/{name}.md": SOP.format(n) for folder in ("brand", "재무") for n, name in enumerate(NASTY)}
+class TestSops(Sops, InACatalog, SourceSuite):
+    pass
 
 
-class TestDocuments(InACatalog, SourceSuite):
-    declaration = DECLARATIONS["doc"]
-    TREE = {f"policies/{name}.md": SOP.format(n) for n, name in enumerate(NASTY)} | {"brand/x.md": "no front matter\n"}
+class TestDocuments(Documents, InACatalog, SourceSuite):
+    pass
 
 
-class TestSkills(InACatalog, SourceSuite):
-    declaration = DECLARATIONS["skill"]
-    suffix = ".yml"
-    TREE = {f"{folder}/{name}.yml": YAML.format(n) for folder in ("brand", "hr") for n, name in enumerate(NASTY)}
+class TestSkills(Skills, InACatalog, SourceSuite):
+    pass
 
 
-class TestAgents(InACatalog, SourceSuite):
-    declaration = DECLARATIONS["agent"]
-    suffix = ".yml"
-    TREE = {f"{name}.yml": YAML.format(n) for n, name in enumerate(NASTY)}
+class TestAgents(Agents, InACatalog, SourceSuite):
+    pass
 
 
-class TestOrganisation(InACatalog, SourceSuite):
-    declaration = DECLARATIONS["org"]
-    suffix = ".yml"
-    TREE = {f"functions/{name}.yml": YAML.format(n) for n, name in enumerate(NASTY)} | {
-        "roles/lead.yml": "id: role-lead\nname: 팀장\n",
-        "value-streams/collection-launch.yml": "id: vs-collection-launch\nname: Launch\n",
-    }
-
-    def ref(self, source: Source, path: str) -> Ref:
-        folder, _, name = path.removesuffix(".yml").partition("/")
-        return Ref.of("org", [{"functions": "function", "roles": "role"}.get(folder, "value-stream"), name])
-
-    @property
-    def folder(self) -> str:
-        pytest.skip("the folders of the store have other names than the collections")
-
-    test_1_listing_a_scope_gives_what_is_in_it_and_nothing_else = None  # for the same reason
+class TestOrganisation(Organisation, InACatalog, SourceSuite):
+    pass
 
 
 class TestABranchOfABrokenRepository(OnABranch, FaultSuite):

@@ -265,7 +265,8 @@ class CatalogSource:
         if request is not None:
             live, agent = self._handbook.live, scope.param("agent")
             found = self._matched(scope, request, pages)[: views.MAX_COMPOSED]
-            return views.content(scope, None, views.matched(request, found, live, agent), composed=True)
+            picked_by = [key for name, key in self.declaration.filters.items() if scope.param(name) is not None]
+            return views.content(scope, None, views.matched(request, found, live, agent, picked_by), composed=True)
         cards = islice(self._wanted(scope, pages, None), views.MAX_COMPOSED)
         entries = [card.with_problems(tuple(pages.faults(card))) for card in cards]
         return views.collection(scope, entries)

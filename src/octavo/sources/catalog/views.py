@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from typing import Any, Final
 
 from msgspec.structs import replace
@@ -69,11 +69,15 @@ def _listed(ref: Ref, entries: Iterable[Entry]) -> dict[str, Any]:
     }
 
 
-def matched(request: str, found: Iterable[Match], live: Live | None, agent: str | None) -> dict[str, Any]:
+def matched(
+    request: str, found: Iterable[Match], live: Live | None, agent: str | None, picked_by: Collection[str]
+) -> dict[str, Any]:
+    """`picked_by` are the metadata by which they were picked out: they are told, so that one who may not see them is
+    not told what fits."""
     return {
         "match": request,
         "at_most": MAX_LISTED,
-        "matches": [_match(one, live, agent) for one in found if one.card.entry.target is None],
+        "matches": [_match(one, live, agent, picked_by) for one in found if one.card.entry.target is None],
     }
 
 
@@ -129,11 +133,13 @@ def _usable(card: Card, live: Live, agent: str) -> dict[str, Any]:
     return {"usable": usable, **({"missing_tools": missing} if missing else {})}
 
 
-def _match(found: Match, live: Live | None, agent: str | None) -> dict[str, Any]:
+def _match(found: Match, live: Live | None, agent: str | None, picked_by: Collection[str]) -> dict[str, Any]:
     card = found.card
     told = {"uri": str(card.ref), "name": card.entry.name, "score": found.score, "reasons": [*found.reasons]}
     if card.entry.description:
         told["description"] = card.entry.description
+    if metadata := {key: value for key, value in card.entry.metadata.items() if key in picked_by}:
+        told["metadata"] = metadata
     if required := card.words("required_tools"):
         told["required_tools"] = required
     if live is not None and agent is not None:

@@ -6,9 +6,7 @@ import asyncio
 from bisect import bisect_left, insort
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import suppress
-from functools import partial
 from itertools import islice, takewhile
-from typing import TypeAlias
 
 from msgspec.structs import replace
 
@@ -16,10 +14,9 @@ from octavo.core.clock import Clock
 from octavo.core.errors import NotFound, OctavoError, SourceUnavailable
 from octavo.core.model import Change, ChangeKind, Entry
 from octavo.core.ref import Ref
+from octavo.sources._shared.audience import Audience
 from octavo.sources.catalog.index import Index
 from octavo.sources.catalog.store import Store
-
-_News: TypeAlias = Change | OctavoError  # an error is the last thing that a watch hears
 
 
 class Follower:
@@ -33,31 +30,13 @@ class Follower:
         self._index, self._store, self._clock = index, store, clock
         self._told: dict[Ref, Entry] = {}
         self._order: list[Ref] = []  # of what was told, so that what stands below an entry is found at once
-        self._watchers: dict[asyncio.Queue[_News], Ref] = {}
-        self._task: asyncio.Task[None] | None = None
-        self._begun = asyncio.Event()
+        self._audience = Audience(self._follow)
 
-    async def watch(self, scope: Ref) -> AsyncIterator[Change]:
-        queue: asyncio.Queue[_News] = asyncio.Queue()
-        self._watchers[queue] = scope
-        if self._task is None:
-            self._begun = asyncio.Event()
-            self._task = asyncio.create_task(self._follow(self._begun))
-        try:
-            while True:
-                news = await queue.get()
-                if isinstance(news, OctavoError):
-                    raise news
-                yield news
-        finally:
-            del self._watchers[queue]
-            if not self._watchers and self._task is not None:
-                self._task.cancel()
-                self._task = None
+    def watch(self, scope: Ref) -> AsyncIterator[Change]:
+        return self._audience.watch(scope)
 
     async def armed(self) -> None:
-        if self._task is not None:
-            await self._begun.wait()
+        await self._audience.begun()
         await self._store.armed()
 
     async def _follow(self, begun: asyncio.Event) -> None:
@@ -73,11 +52,11 @@ class Follower:
             await self._tell(await first)
             async for change in changes:
                 await self._tell(change)
-            self._end(None)
+            self._audience.dismiss(_ended())
         except OctavoError as error:
-            self._end(error)
+            self._audience.dismiss(error)
         except StopAsyncIteration:
-            self._end(None)
+            self._audience.dismiss(_ended())
         finally:
             begun.set()  # also when it failed: whoever waits hears it from the watch itself
             first.cancel()
@@ -96,10 +75,7 @@ class Follower:
         else:
             told = [*gone, *came]
         for one in told:
-            for queue, scope in self._watchers.items():
-                part = one.part(partial(_stands_in, scope.bare))
-                if part is not None:
-                    queue.put_nowait(part)
+            self._audience.tell(one)
 
     async def _differences(self, at: Ref) -> list[Change]:
         """Between what was told last and what is, of the entries that a file of the store concerns."""
@@ -134,12 +110,6 @@ class Follower:
         kind: ChangeKind = "updated" if old and new else "created" if new else "deleted"
         return Change(kind=kind, ref=ref, at=self._clock.wall(), old=old, new=new)
 
-    def _end(self, error: OctavoError | None) -> None:
-        """Whoever watches is told, and watches again."""
-        self._task = None
-        for queue in self._watchers:
-            queue.put_nowait(error or SourceUnavailable("The watch of the store has ended"))
 
-
-def _stands_in(scope: Ref, ref: Ref, _: Entry | None) -> bool:
-    return ref.within(scope)
+def _ended() -> OctavoError:
+    return SourceUnavailable("The watch of the store has ended")

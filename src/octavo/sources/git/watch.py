@@ -7,11 +7,12 @@ import logging
 import os
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import suppress
-from typing import Final, Protocol, TypeAlias
+from typing import Final, Protocol
 
 from octavo.core.errors import OctavoError, SourceUnavailable
 from octavo.core.model import Change
 from octavo.core.ref import Ref
+from octavo.sources._shared.audience import Audience
 from octavo.sources.file.hints import Batch, Hints
 from octavo.sources.git.objects import Id
 from octavo.sources.git.repository import Repository
@@ -19,7 +20,6 @@ from octavo.sources.git.repository import Repository
 log = logging.getLogger(__name__)
 
 POLL_SECONDS: Final = 2.0
-_News: TypeAlias = Change | OctavoError  # an error is the last thing that a watch hears
 
 
 class Tells(Protocol):
@@ -35,44 +35,17 @@ class Watcher:
 
     def __init__(self, source: Tells, repository: Repository, hints: Callable[[], Hints]) -> None:
         self._source, self._repository, self._make = source, repository, hints
-        self._watchers: dict[asyncio.Queue[_News], Ref] = {}
-        self._task: asyncio.Task[None] | None = None
-        self._begun = asyncio.Event()
+        self._audience = Audience(self._follow)
         self._news = asyncio.Event()
 
-    async def watch(self, scope: Ref) -> AsyncIterator[Change]:
-        queue: asyncio.Queue[_News] = asyncio.Queue()
-        self._watchers[queue] = scope
-        if self._task is None:
-            self._begun = asyncio.Event()
-            self._task = asyncio.create_task(self._follow(self._begun))
-        try:
-            while True:
-                news = await queue.get()
-                if isinstance(news, OctavoError):
-                    raise news
-                yield news
-        finally:
-            del self._watchers[queue]
-            if not self._watchers:
-                self._stop()
+    def watch(self, scope: Ref) -> AsyncIterator[Change]:
+        return self._audience.watch(scope)
 
     async def armed(self) -> None:
-        if self._task is not None:
-            await self._begun.wait()
+        await self._audience.begun()
 
     def close(self) -> None:
-        self._stop()
-        self._end(SourceUnavailable("The source is not open"))
-
-    def _stop(self) -> None:
-        if self._task is not None:
-            self._task.cancel()
-            self._task = None
-
-    def _end(self, error: OctavoError) -> None:
-        for queue in self._watchers:
-            queue.put_nowait(error)
+        self._audience.close(SourceUnavailable("The source is not open"))
 
     async def _follow(self, begun: asyncio.Event) -> None:
         hints = self._make()
@@ -89,8 +62,7 @@ class Watcher:
                 known = await self._look(known)
         except OctavoError as error:
             log.warning("What has changed on a branch cannot be told: %s", error)
-            self._task = None
-            self._end(error)  # whoever watches begins again, and looks at everything
+            self._audience.dismiss(error)  # whoever watches begins again, and looks at everything
         finally:
             begun.set()
             hints.stop()
@@ -105,14 +77,8 @@ class Watcher:
         if now is None or now == known:
             return known
         for change in () if known is None else await self._source.told(known, now):
-            for queue, scope in self._watchers.items():
-                self._tell(queue, scope, change)
+            self._audience.tell(change)
         return now
-
-    def _tell(self, queue: asyncio.Queue[_News], scope: Ref, change: Change) -> None:
-        told = change.part(lambda ref, entry: ref.within(scope))
-        if told is not None:
-            queue.put_nowait(told)
 
     async def _tip(self) -> Id | None:
         try:

@@ -6,7 +6,7 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from octavo.core.errors import InvalidParams
+from octavo.core.errors import InvalidParams, NotFound
 from octavo.core.findings import Finding, Findings
 from octavo.core.query import TextQuery
 from octavo.core.surface import ToolResult
@@ -29,7 +29,12 @@ async def ranked(budget: Budget, ctx: ToolContext, asked: Mapping[str, Any]) -> 
     cursor: str | None = ctx.opened(asked["cursor"], str, str)[1] if "cursor" in asked else None
     query = TextQuery(asked["query"], where=_where(asked.get("where", {})))
     limit = min(asked.get("limit", _USUAL), _MOST)
-    found = await ctx.find(query, uri, cursor=cursor, limit=limit)
+    try:
+        found = await ctx.find(query, uri, cursor=cursor, limit=limit)
+    except NotFound:
+        if uri is not None:  # what is hidden goes the way of what is not there
+            await refuse_missing(ctx, uri.partition("?")[0])
+        raise
     results, lines = _within(budget.told_twice, found)
     if len(results) < len(found.items):
         found = await ctx.find(query, uri, cursor=cursor, limit=max(1, len(results)))  # for a cursor to go on from

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any, Final, NamedTuple
 
-from octavo.core.errors import OctavoError, RateLimited, TooLarge
+from octavo.core.errors import NotFound, OctavoError, RateLimited, TooLarge
 from octavo.core.model import Entry
 from octavo.core.query import ContentQuery, NameQuery
 from octavo.core.surface import ToolResult
@@ -92,21 +92,25 @@ async def _search(budget: Budget, kinds: Kinds, ctx: ToolContext, asked: Mapping
     uri, text = address(asked.get("target", "")), asked["query"]
     inner: str | None = ctx.opened(asked["cursor"], (str, type(None)))[0] if "cursor" in asked else None
     answer = Answer(asked.get("limit", 100), budget)
-    if kind == "names":
-        names = NameQuery(text)
-        walk = Walk(lambda at, n: ctx.search(uri, names, cursor=at, limit=n), inner, page=_NAMES_PAGE)
-        result = await _in_names(ctx, walk, answer)
-    else:
-        query = ContentQuery(
-            text=text,
-            regex=asked.get("regex", False),
-            case=asked.get("case", "smart"),
-            word=asked.get("word", False),
-            include=tuple(asked.get("include", ())),
-            exclude=tuple(asked.get("exclude", ())),
-        )
-        walk = Walk(lambda at, n: ctx.search(uri, query, cursor=at, limit=n), inner, page=_READ_PAGE)
-        result = await _in_contents(ctx, walk, query, asked.get("context", 0), answer)
+    try:
+        if kind == "names":
+            names = NameQuery(text)
+            walk = Walk(lambda at, n: ctx.search(uri, names, cursor=at, limit=n), inner, page=_NAMES_PAGE)
+            result = await _in_names(ctx, walk, answer)
+        else:
+            query = ContentQuery(
+                text=text,
+                regex=asked.get("regex", False),
+                case=asked.get("case", "smart"),
+                word=asked.get("word", False),
+                include=tuple(asked.get("include", ())),
+                exclude=tuple(asked.get("exclude", ())),
+            )
+            walk = Walk(lambda at, n: ctx.search(uri, query, cursor=at, limit=n), inner, page=_READ_PAGE)
+            result = await _in_contents(ctx, walk, query, asked.get("context", 0), answer)
+    except NotFound:
+        await refuse_missing(ctx, uri)  # what is hidden goes the way of what is not there
+        raise
     if not answer.files:
         await refuse_missing(ctx, uri)
     return result

@@ -1,98 +1,55 @@
-"""Decisions of the policy on more than the address that was asked for: on what is found, and on what goes along."""
+"""Acts: all that they concern must be allowed, what goes along with it too, and a human may have to be asked before."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Sequence
 from typing import Protocol
 
 from octavo.core.errors import InvalidParams, OctavoError
-from octavo.core.findings import Findings
-from octavo.core.glob import Glob
-from octavo.core.model import EVERYTHING, NOTHING, VERB_OF, Call, Entry, Page, Past, Principal, Verb
-from octavo.core.ports import Allowed, Next, Reply, settled
-from octavo.core.query import TextQuery
+from octavo.core.model import NOTHING, VERB_OF, Call, Entry, Op, Page, Past, Verb
+from octavo.core.ports import Next, Reply, settled
 from octavo.core.ref import Ref
-from octavo.pipeline.refusals import refusal, told
-from octavo.pipeline.rulebook import CLOSED, OPEN, Decision, stricter
+from octavo.pipeline.hidden import Decides, look_beside
+from octavo.pipeline.refusals import Refused, refusal, told
+from octavo.pipeline.rulebook import OPEN, Decision, Depends, stricter
 
-FINDING: tuple[Verb, ...] = ("search", "read")
-
-
-class Refused(Exception):
-    """Carries a refusal of the policy past the place where a source's errors are put into the caller's words."""
-
-    def __init__(self, refusal: OctavoError) -> None:
-        self.refusal = refusal
+_TAKING: frozenset[Op] = frozenset(("delete", "move", "copy"))  # something that has to be there
 
 
-class Judge(Protocol):
+class Judge(Decides, Protocol):
     """The policy, as far as it is needed here."""
 
-    def decide(self, principal: Principal, verb: Verb, ref: Ref) -> Decision: ...
     async def judged(
         self, call: Call, verb: Verb, ref: Ref, call_next: Next, entry: Entry | None = None
     ) -> Decision: ...
-    def allows(self, principal: Principal, verb: Verb, ref: Ref) -> bool: ...
-    def may_reach(self, principal: Principal, verb: Verb, glob: Glob) -> bool: ...
+    async def settle(self, verdict: Depends, call: Call, ref: Ref, call_next: Next) -> Decision: ...
+    def refusal(self, call: Call, verb: Verb, decision: Decision) -> OctavoError: ...
     def canonical(self, ref: Ref) -> Ref: ...
     async def consent(self, call: Call, decision: Decision, call_next: Next) -> bool: ...
 
 
-async def search(judge: Judge, call: Call, call_next: Next, *, page: int, now: Callable[[], float]) -> Page[Entry]:
-    """Candidates that the caller may both search and read; pages are filled up from them."""
-    who, scope = call.principal, call.ref
-    under = Glob(f"{scope.bare}/*" if scope.segments else f"{scope.scheme}://*")
-    if not judge.may_reach(who, "search", under):
-        raise _unreachable(judge, call)
-    limit, until = min(call.limit, page), now() + call.timeout / 2
-    kept: list[Entry] = []
-    cursor = call.cursor
-    while True:
-        found: Page[Entry] = await settled(call_next(call.at(scope, cursor, limit - len(kept))))
-        kept += [entry for entry in found.items if await _finds(judge, call, call_next, entry)]
-        cursor = found.cursor
-        if cursor is None or len(kept) >= limit or now() > until:
-            return Page(tuple(kept), cursor, found.unavailable)
+async def act(judge: Judge, call: Call, call_next: Next, verdict: Depends) -> Reply:
+    """Calling, writing, editing or making what rules with conditions speak of."""
+    decision = await _agreed(judge, call, call_next, verdict)
+    if await judge.consent(call, decision, call_next):  # that may have taken minutes
+        await _agreed(judge, call, call_next, verdict)
+    return await settled(call_next(call))
 
 
-async def find(judge: Judge, call: Call, call_next: Next, allowed: Allowed, viewer: Hashable) -> Findings:
-    """A ranked search at and below the scope, whose parameters are filters. What is `allowed` is decided inside of it,
-    so that nothing that is counted there counts what the caller may not see."""
-    query: TextQuery = call.arguments["query"]
-    scope = call.ref
-    everything = scope.scheme == EVERYTHING.scheme
-    under = Glob("**") if everything else Glob(f"{scope.bare}/*" if scope.segments else f"{scope.scheme}://*")
-    if not judge.may_reach(call.principal, "search", under):
-        raise _unreachable(judge, call)
-    if scope.params:  # the source knows which there are, and says what is wrong with others
-        await settled(call_next(call.at(scope, None, 1)._replace(op="list", arguments=NOTHING)))
-    where = (*query.where, *((key, tuple(value.split(","))) for key, value in scope.params))
-    asked = TextQuery(query.text, query.within if everything else (scope.bare,), where)
-    arguments = {"query": asked, "allowed": allowed, "viewer": viewer}
-    findings: Findings = await settled(call_next(call._replace(ref=EVERYTHING, arguments=arguments)))
-    return findings
+async def act_with_consent(judge: Judge, call: Call, call_next: Next, decision: Decision) -> Reply:
+    """The same where no facts can change the decision."""
+    await judge.consent(call, decision, call_next)
+    return await settled(call_next(call))
 
 
-def _unreachable(judge: Judge, call: Call) -> Refused:
-    """By the rule on the place itself, which may want it to look absent."""
-    decision = CLOSED if call.ref is EVERYTHING else judge.decide(call.principal, "search", judge.canonical(call.ref))
-    return Refused(refusal(call, "search", CLOSED if decision.allowed else decision))
-
-
-async def folders(judge: Judge, call: Call, call_next: Next) -> tuple[Ref, ...]:
-    """Those whose own address the caller may list, also where it may see nothing in them."""
-    who = call.principal
-    call.trail.rule = judge.decide(who, "list", call.ref).rule
-    found: Sequence[Ref] = await settled(call_next(call))
-    return tuple(ref for ref in found if judge.allows(who, "list", judge.canonical(ref)))
-
-
-async def _finds(judge: Judge, call: Call, call_next: Next, entry: Entry) -> bool:
-    for ref in (entry.ref,) if entry.target is None else (entry.ref, entry.target):
-        for verb in FINDING:
-            if not (await judge.judged(call, verb, judge.canonical(ref), call_next, entry)).allowed:
-                return False
-    return True
+async def _agreed(judge: Judge, call: Call, call_next: Next, verdict: Depends) -> Decision:
+    decision = await judge.settle(verdict, call, call.ref, call_next)
+    call.trail.rule = decision.rule
+    if not decision.allowed:
+        if decision.hidden and call.op == "edit":
+            await look_beside(judge, call, call_next)
+        raise Refused(judge.refusal(call, VERB_OF[call.op], decision))
+    return decision
 
 
 async def arrange(judge: Judge, call: Call, call_next: Next, *, page: int) -> Reply:
@@ -172,5 +129,7 @@ async def _demand(
     decision = await judge.judged(call, verb, ref, call_next, entry)
     call.trail.rule = decision.rule
     if not decision.allowed:
+        if decision.hidden and ref == call.ref and call.op in _TAKING:
+            await look_beside(judge, call, call_next, "list", "stat")
         raise Refused(refusal(call, verb, decision))
     return decision if verb != "read" else OPEN

@@ -1,0 +1,65 @@
+"""What is hidden takes the time of what is not there: in its place something is asked for that is not.
+
+Nobody hears what is told of that, it is in no record, and no human is asked about it. In place of a change it is looked
+at: if there is such a thing after all, nothing happens to it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from base64 import b32encode
+from contextlib import suppress
+from typing import Protocol
+
+from octavo.core.errors import OctavoError
+from octavo.core.model import CHANGING, NOTHING, VERB_OF, Call, Op, Principal, Trail, Verb
+from octavo.core.ports import Next, Reply, settled
+from octavo.core.ref import Ref
+from octavo.pipeline.refusals import Refused
+from octavo.pipeline.rulebook import Decision
+
+_KEY = os.urandom(16)  # nobody can make what stands beside a name
+
+
+class Decides(Protocol):
+    """The policy, as far as it is needed here."""
+
+    def decide(self, principal: Principal, verb: Verb, ref: Ref) -> Decision: ...
+    def at_best(self, principal: Principal, verb: Verb, ref: Ref) -> Decision: ...
+
+
+async def as_if_absent(policy: Decides, call: Call, call_next: Next, refused: OctavoError) -> Reply:
+    """Raises `refused`, in the time of what is not there."""
+    await look_beside(policy, call, call_next)
+    raise Refused(refused)
+
+
+async def look_beside(policy: Decides, call: Call, call_next: Next, *ops: Op) -> None:
+    """Asks what the call asks, or for these operations one after the other, of something that is not there."""
+    if not call.ref.segments:
+        return  # all that there is has no neighbour
+    ref = beside(policy, call)
+    for op in ops or ("stat" if call.op in CHANGING else call.op,):
+        arguments = call.arguments if op == call.op else NOTHING
+        with suppress(OctavoError):
+            await settled(call_next(call._replace(op=op, ref=ref, arguments=arguments, trail=Trail())))
+
+
+def beside(policy: Decides, call: Call) -> Ref:
+    """The address of the call with another name in it, where what the caller may see ends. It is always the same for
+    the same name: what is remembered of something that is not there is remembered of this too."""
+    ref, verb = call.ref, VERB_OF[call.op]
+    above = (ref.bare._replace(segments=ref.segments[:length]) for length in range(1, len(ref.segments)))
+    hidden = [policy.at_best(call.principal, verb, one).hidden for one in above]
+    place = hidden.index(True) if True in hidden else len(ref.segments) - 1
+    names = [_other(name) if number == place else name for number, name in enumerate(ref.segments)]
+    return ref._replace(segments=tuple(names))
+
+
+def _other(name: str) -> str:
+    """As long, and of the same kind."""
+    stem, dot, suffix = name.rpartition(".") if "." in name else (name, "", "")
+    digest = hashlib.blake2b(name.encode("utf-8", "surrogatepass"), digest_size=50, key=_KEY).digest()
+    letters = b32encode(digest).decode().lower()
+    return (letters * (len(stem) // len(letters) + 1))[: len(stem)] + dot + suffix

@@ -1,0 +1,40 @@
+"""Older versions: who may not have one hears what he would hear of one that there never was."""
+
+from __future__ import annotations
+
+from octavo.core.errors import OctavoError
+from octavo.core.model import VERB_OF, Call, Content, Entry
+from octavo.core.ports import Next, Reply, settled
+from octavo.core.ref import Ref
+from octavo.pipeline.refusals import told
+from octavo.pipeline.rulebook import Depends
+from octavo.pipeline.seeing import Seeing
+
+
+def is_version(ref: Ref) -> bool:
+    return bool(ref.params) and ref.param("version") is not None
+
+
+async def is_older(seeing: Seeing, verdict: Depends, call: Call, call_next: Next) -> bool:
+    """Whether what is refused is a version of something that the caller may see as it is now."""
+    ref = call.ref
+    return is_version(ref) and (await seeing.settle(verdict, call, ref.bare, call_next)).allowed
+
+
+async def version(seeing: Seeing, call: Call, call_next: Next) -> Reply:
+    """The version, where the caller may also read where it stood then."""
+    reply = await settled(call_next(call))
+    entry = reply.entry if isinstance(reply, Content) else reply
+    target = entry.target if isinstance(entry, Entry) else None
+    if target is None:
+        return reply
+    decision = seeing.decide(call.principal, VERB_OF[call.op], target, seeing.told_by(entry))
+    return reply if decision.allowed else await no_version(call, call_next)
+
+
+async def no_version(call: Call, call_next: Next) -> Reply:
+    none = call._replace(ref=call.ref.bare._replace(params=(("version", ""),)))
+    try:
+        return await settled(call_next(none))
+    except OctavoError as raised:
+        raise told(none, raised) from None

@@ -1,0 +1,164 @@
+"""What somebody may see of the things that are told of: entries, changes, findings, patterns of rules.
+
+All of it is decided by addresses and by what a thing tells of itself: nothing is asked of a source.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from functools import partial
+from types import MappingProxyType
+from typing import Any, TypeAlias
+
+from msgspec.structs import replace
+
+from octavo.core.clock import Clock
+from octavo.core.errors import OctavoError
+from octavo.core.glob import Glob
+from octavo.core.model import VERBS, Change, Entry, Principal, Verb
+from octavo.core.ref import Ref
+from octavo.pipeline.decisions import Addresses, Decisions
+from octavo.pipeline.listing import Sight
+from octavo.pipeline.rulebook import UNKNOWN, Decision, Depends, Facts, Rule
+
+SIGHTS = 1000
+FINDING: tuple[Verb, ...] = ("search", "read")
+
+# A tool is seen by whoever may call it, a prompt by whoever may render it.
+LIST_VERB: dict[str, Verb] = {"tool": "invoke", "prompt": "render"}
+Telling: TypeAlias = Callable[[Mapping[str, Any] | None], bool]
+
+
+class Seeing(Decisions):
+    def __init__(
+        self,
+        rules: Sequence[Rule],
+        addresses: Addresses,
+        clock: Clock,
+        *,
+        general: Iterable[Ref] = (),
+        aliases: Mapping[Ref, Ref] = MappingProxyType({}),
+    ) -> None:
+        super().__init__(rules, addresses, clock, general=general, aliases=aliases)
+        self._sights: dict[tuple[Principal, Ref], Sight] = {}
+
+    def told(self, principal: Principal, verb: Verb, change: Change) -> Change | None:
+        """What of a change may be told to somebody: both its address and what a link led to must be allowed. Who may
+        not read it learns no etag either: it could tell whether the content is one that he knows."""
+        told = change.part(lambda ref, entry: self._sees(principal, verb, ref, entry))
+        if told is None or all(
+            entry is None or not entry.etag or self._sees(principal, "read", self.canonical(entry.ref), entry)
+            for entry in (told.old, told.new)
+        ):
+            return told
+        return replace(told, old=_without_etag(told.old), new=_without_etag(told.new))
+
+    def _sees(self, principal: Principal, verb: Verb, ref: Ref, entry: Entry | None) -> bool:
+        target = None if entry is None else entry.target
+        facts = self.told_by(entry) if self.conditional else UNKNOWN
+        return self.decide(principal, verb, ref, facts).allowed and (
+            target is None or self.decide(principal, verb, target, facts).allowed
+        )
+
+    def told_by(self, entry: Entry | None) -> Facts:
+        """A part is what its whole is, and does not say what that is."""
+        if entry is None or self.addresses.whole(self.canonical(entry.ref)) is not None:
+            return UNKNOWN
+        return Facts(self.addresses.labelled(entry).metadata)
+
+    def shows(self, principal: Principal, entry: Entry) -> bool:
+        """Whether a listing may contain the entry."""
+        verb = LIST_VERB.get(entry.ref.scheme)
+        if verb is not None:  # by whom it could be called, with some arguments
+            return self.at_best(principal, verb, entry.ref, Facts(entry.metadata)).allowed
+        return self._sees(principal, "list", self.canonical(entry.ref), entry)
+
+    def filters(self, scheme: str) -> Collection[str]:
+        return self.addresses.filters(scheme)
+
+    def sight(self, principal: Principal, scope: Ref) -> Sight:
+        """How much of what stands under the scope a listing may show."""
+        if not self.rules:
+            return "all"
+        key = (principal, scope)
+        sight = self._sights.get(key)
+        if sight is None:
+            if len(self._sights) >= SIGHTS:
+                self._sights.clear()
+            sight = self._sights[key] = self._look(principal, scope.bare)
+        return sight
+
+    def _look(self, principal: Principal, scope: Ref) -> Sight:
+        verb = LIST_VERB.get(scope.scheme, "list")
+        if self.rulebook(principal, verb).allows_all(scope.scheme):
+            return "all"
+        if self._general and scope.scheme == "tool":
+            return "some"
+        whole = self.addresses.whole(scope)
+        reached = any(self.may_reach(principal, verb, under(one)) for one in (scope, whole) if one is not None)
+        return "some" if reached else "none"
+
+    def lists(self, principal: Principal, ref: Ref) -> bool:
+        verb = LIST_VERB.get(ref.scheme, "list")
+        return self.decide(principal, verb, self.canonical(ref.bare)).allowed
+
+    def tells(self, principal: Principal, pattern: str) -> bool:
+        """Whether somebody may know a pattern of a rule: he sees everything that it covers, or it is one by which he
+        himself may do something."""
+        if not self.rules:
+            return True
+        try:
+            glob = self._usual(Glob(pattern))
+        except OctavoError:
+            return False
+        if glob.exact and self.lists(principal, glob.literal):
+            return True
+        verbs = {"list", *LIST_VERB.values()} if glob.scheme == "*" else {LIST_VERB.get(glob.scheme, "list")}
+        of = self.addresses.canonical
+        if all(self.rulebook(principal, verb).allows_every(glob, of) for verb in VERBS if verb in verbs):
+            return True
+        return any(
+            rule.allow
+            and glob in rule.what
+            and rule.concerns(principal, verb)
+            and self.may_reach(principal, verb, glob)
+            for rule in self.rules
+            for verb in VERBS
+        )
+
+    def finder(self, principal: Principal) -> Callable[[Ref], bool | Telling]:
+        """Whether somebody may find a document, or what its metadata must be asked: for whoever asks about very many
+        of them, at most once each. It keeps no decision, and may be called in another thread."""
+        if not self.rules:
+            return _everything
+        books = [*dict.fromkeys(self.rulebook(principal, verb) for verb in FINDING)]
+
+        def finds(ref: Ref) -> bool | Telling:
+            whole = self.addresses.whole(ref.bare)
+            both = [self.spellings(one) for one in ((ref,) if whole is None else (ref, whole))]
+            verdicts = [book.decide(spellings) for book in books for spellings in both]
+            open_ones = [verdict for verdict in verdicts if type(verdict) is Depends]
+            sure = all(verdict.allowed for verdict in verdicts if type(verdict) is Decision)
+            return partial(self._finds_by, ref, open_ones) if sure and open_ones else sure
+
+        return finds
+
+    def _finds_by(self, ref: Ref, verdicts: Sequence[Depends], metadata: Mapping[str, Any] | None) -> bool:
+        known = metadata if self.addresses.whole(ref) is None else None
+        facts = Facts(known, None, self._wall())
+        return all(verdict.decide(facts).allowed for verdict in verdicts)
+
+
+def under(scope: Ref) -> Glob:
+    """Everything at and below an address; with the scheme `*`, everything."""
+    if scope.scheme == "*":
+        return Glob("**")
+    return Glob(f"{scope.bare}/*" if scope.segments else f"{scope.scheme}://*")
+
+
+def _everything(_: Ref) -> bool:
+    return True
+
+
+def _without_etag(entry: Entry | None) -> Entry | None:
+    return None if entry is None else replace(entry, etag="")

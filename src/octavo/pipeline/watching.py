@@ -1,0 +1,45 @@
+"""Who may watch what, and which of the changes that there were each caller is told of."""
+
+from __future__ import annotations
+
+from msgspec.structs import replace
+
+from octavo.core.glob import Glob
+from octavo.core.model import Call, News
+from octavo.core.ports import Next, Reply, settled
+from octavo.pipeline.refusals import refusal
+from octavo.pipeline.rulebook import CLOSED, Decision
+from octavo.pipeline.seeing import Seeing, under
+
+_BY_EVENT = Decision(True, "by event", "each event is decided when it is delivered")
+
+
+async def watch(seeing: Seeing, call: Call, call_next: Next) -> Reply:
+    _demand(seeing, call, call.arguments["glob"])
+    return await settled(call_next(call))
+
+
+async def changes(seeing: Seeing, call: Call, call_next: Next, *, page: int) -> News:
+    """As many changes as a page may hold, each as its caller may be told of it; the latest without `after`."""
+    _demand(seeing, call, under(call.ref))
+    news: News = await settled(call_next(call))
+    told = [part for change in news.changes if (part := seeing.told(call.principal, "watch", change)) is not None]
+    limit = max(1, min(call.limit, page))
+    if len(told) <= limit:
+        return replace(news, changes=tuple(told))
+    if call.arguments.get("after") is None:
+        return replace(news, changes=tuple(told[-limit:]))
+    return replace(news, changes=tuple(told[:limit]), next=told[limit - 1].seq, more=True)
+
+
+def _demand(seeing: Seeing, call: Call, glob: Glob) -> None:
+    """Raises the refusal unless it may be watched."""
+    if glob.exact or not seeing.may_reach(call.principal, "watch", glob):
+        decision = seeing.at_best(call.principal, "watch", call.ref)
+        decision = decision if glob.exact or not decision.allowed else CLOSED
+    else:
+        decision = _BY_EVENT
+    call.trail.rule = decision.rule
+    # What does not exist can be watched, and so can what is hidden: no event of it is ever delivered.
+    if not decision.allowed and not decision.hidden:
+        raise refusal(call, "watch", decision)
