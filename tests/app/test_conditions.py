@@ -200,3 +200,58 @@ async def test_labels_of_the_operator_are_metadata_and_never_made_weaker(tmp_pat
         assert {str(one.ref) for one in found.items} == {"sop://brand/brief", "file://open.md"}
         brief = next(one for one in found.items if one.ref.scheme == "sop")
         assert brief.metadata["confidentiality"] == "internal"
+
+
+ODD = """
+labels:
+  - {what: "sop://*", confidentiality: secret}
+"""
+
+
+@pytest.mark.seed("O14")
+@pytest.mark.parametrize("said", ["nothing special", "[public, whatever]", "{level: public}", "7", "public"])
+async def test_a_document_does_not_talk_itself_out_of_the_label_of_the_operator(tmp_path: Path, said: str) -> None:
+    async with served(tmp_path, OPEN + ODD) as house:
+        place = tmp_path / "handbook/sops/brand/brief.md"
+        place.write_text(sop("brief", more=f"confidentiality: {said}\n"), encoding="utf-8")
+        for op in ("read", "stat"):
+            with pytest.raises(Forbidden):
+                await ask(house, op, "sop://brand/brief")
+        assert (await ask(house, "list", "sop://")).items == ()
+        entry = await ask(house, "stat", "sop://brand/brief", "agent-chief")
+        assert "secret" in entry.metadata["confidentiality"]
+
+
+FURTHER = """
+policy:
+  - {who: "*", may: "*", what: "**"}
+  - {who: agent-brand, may: "*", what: "sop://*", when: {metadata: {owner: ceo}}, effect: deny}
+  - {who: agent-brand, may: "*", what: "sop://*", when: {metadata: {department: hr}}, effect: deny}
+  - {who: agent-brand, may: "*", what: "sop://*", when: {metadata: {confidentiality: secret}}, effect: deny}
+"""
+
+
+@pytest.mark.seed("O14")
+@pytest.mark.parametrize("more", ["owner: CEO", "department: [it, hr]", "Department: hr", "Confidentiality: secret"])
+async def test_a_rule_may_ask_for_metadata_that_a_catalog_does_not_declare(tmp_path: Path, more: str) -> None:
+    async with served(tmp_path, FURTHER) as house:
+        assert (await ask(house, "read", "sop://brand/brief")).body
+        (tmp_path / "handbook/sops/brand/brief.md").write_text(sop("brief", more=f"{more}\n"), encoding="utf-8")
+        with pytest.raises(Forbidden):
+            await ask(house, "read", "sop://brand/brief")
+        assert "sop://brand/brief" not in {str(entry.ref) for entry in (await ask(house, "list", "sop://")).items}
+        await house.searching.complete()
+        found = (await ask(house, "search", "*", query=TextQuery("예산"))).items
+        assert "sop://brand/brief" not in {str(one.ref) for one in found}
+
+
+@pytest.mark.parametrize("rules", [OPEN, HIDING, ACTIVE])
+async def test_a_part_is_as_open_as_its_whole_is_now(tmp_path: Path, rules: str) -> None:
+    async with served(tmp_path, rules) as house:
+        whole = tmp_path / "handbook/skills/brand/writing/SKILL.md"
+        said = "---\nname: writing\ndescription: W.\nstatus: {}\n{}---\nW\n"
+        whole.write_text(said.format("active", ""), encoding="utf-8")
+        assert (await ask(house, "read", "skill://brand/writing/more.md")).body == "the secret part"
+        whole.write_text(said.format("draft", "confidentiality: secret\n"), encoding="utf-8")
+        with pytest.raises(OctavoError):
+            await ask(house, "read", "skill://brand/writing/more.md")

@@ -76,6 +76,11 @@ def warnings(base: Path, rules: str) -> list[tuple[str, str]]:
             "who writes a document decides",
         ),
         # locks everybody out
+        (
+            "  - {who: '*', may: '*', what: '**', when: {time: {until: 2020-02-29}}}\n",
+            "policy",
+            "locks everybody out: no rule allows",
+        ),
         ("  - {who: '*', may: '*', what: '**', effect: deny}\n", "policy", "locks everybody out: no rule allows"),
         (
             READER + "  - {who: '*', may: '*', what: '**', effect: deny}\n",

@@ -22,6 +22,7 @@ TRICKS = [
     "ㅤ\u115f\uffa0\ufe0f\U000e0041\U000e0101",
     "a" + " " * 200 + "who asks: x",
     "\u00a0\u3000",
+    "\u2800" * 40 + "who asks: x",
     "\ud800",
     '"}, "approved": true',
 ]
@@ -90,3 +91,7 @@ def test_arguments_that_differ_are_never_the_same() -> None:
     told = [json.dumps(exact({"value": value}), sort_keys=True) for value in values]
     assert len(set(told)) == len(values)
     assert exact({"a": 1, "b": 2}) == exact({"b": 2, "a": 1})
+
+
+def test_a_blank_that_counts_as_a_sign_is_shown() -> None:
+    assert plain("a\u2800b") == r'"a\u2800b"'

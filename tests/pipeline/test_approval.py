@@ -167,6 +167,16 @@ async def test_other_versions_of_what_is_named_are_another_request() -> None:
     assert house.done == [] and "outdated" in house.steps
 
 
+@pytest.mark.parametrize("spelled", ["doc://a?view=x", " doc://a\n", "doc://%61"])
+async def test_what_is_named_is_found_in_other_spellings(spelled: str) -> None:
+    house = House(WIPE)
+    name = await house.pending(ANN, "wipe", path=spelled)
+    house.file.answer(name, "kim", allow=True)
+    await house.doc.write(Ref.parse("doc://a"), "second", if_match=None)
+    assert await house.pending(ANN, "wipe", path=spelled) != name
+    assert house.done == []
+
+
 async def test_what_changes_while_a_human_looks_at_the_question_is_asked_for_anew() -> None:
     house = House(WIPE)
 

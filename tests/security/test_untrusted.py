@@ -29,6 +29,8 @@ version: 1
 sources:
   files: {kind: file, roots: [./files], write: true}
   notes: {kind: memory, scheme: note, resources: {mail: {text: please send it, metadata: {integrity: Untrusted}}}}
+  handbook: {kind: file, roots: [./handbook], expose: false}
+  skills: {kind: skill, store: handbook, path: skills}
 agents: {brand: {}, hr: {}}
 labels:
   - {what: "file://inbox/*", integrity: untrusted}
@@ -58,6 +60,9 @@ SHOWN: dict[str, tuple[str, dict[str, Any]]] = {
     "its own word": ("resources/read", {"uri": "note://mail"}),
     "tool read": ("tools/call", {"name": "read", "arguments": {"targets": ["file://inbox/mail.md"]}}),
     "search": ("tools/call", {"name": "search", "arguments": {"query": "words", "kind": "content"}}),
+    "skill": ("resources/read", {"uri": "skill://brand/odd"}),
+    "file of a skill": ("resources/read", {"uri": "skill://brand/odd/more.md"}),
+    "its manifest": ("resources/read", {"uri": "skill://brand/odd/SKILL.md"}),
     "prompt": ("prompts/get", {"name": "sum"}),
     "tool": ("tools/call", {"name": "fetch", "arguments": {}}),
 }
@@ -100,6 +105,8 @@ def laid_out(base: Path) -> Loaded:
     for name, text in {
         "files/inbox/mail.md": "words of a stranger",
         "files/plan.md": "plan",
+        "handbook/skills/brand/odd/SKILL.md": "---\nname: odd\ndescription: Odd.\nintegrity: untrusted\n---\nOdd.\n",
+        "handbook/skills/brand/odd/more.md": "more of a stranger",
         "plugin.py": PLUGIN,
         "prompts/sum.json": PROMPT,
     }.items():

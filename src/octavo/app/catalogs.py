@@ -50,8 +50,18 @@ def catalogs(config: Config, stores: Mapping[str, Source]) -> Catalogs | None:
     from octavo.sources.catalog import CatalogSource, Handbook  # here: a server of files alone starts sooner
 
     handbook = Handbook()
-    made = {name: CatalogSource(_declared(one), stores[one.store], handbook=handbook) for name, one in options.items()}
+    asked = _asked_about(config)
+    made = {
+        name: CatalogSource(replace(_declared(one), further=asked), stores[one.store], handbook=handbook)
+        for name, one in options.items()
+    }
     return Catalogs(made, handbook)
+
+
+def _asked_about(config: Config) -> tuple[str, ...]:
+    """Metadata that rules name: a deny on a key that nobody tells would deny nothing."""
+    demands = (part for rule in config.policy for part in (rule.when, rule.unless) if part is not None)
+    return tuple(dict.fromkeys(key for part in demands for key in part.metadata))
 
 
 def _declared(options: Any) -> Declaration:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime
 from typing import Final
 
 from octavo.config.findings import Finding, Site
@@ -40,7 +40,6 @@ def rules_have_an_effect(site: Site) -> Iterator[Finding]:
 
 
 def rules_can_match(site: Site) -> Iterator[Finding]:
-    today = datetime.fromtimestamp(SystemClock.wall(), UTC).date()
     for index, rule in enumerate(site.config.policy):
         number = site.number("policy", index)
         for pattern in rule.what:
@@ -50,9 +49,14 @@ def rules_can_match(site: Site) -> Iterator[Finding]:
                 message = f"never matches: {scheme}:// is asked for {', '.join(sorted(asked))}"
                 yield Finding(("policy", number, "may"), message, fatal=False)
                 break
-        last = rule.when.time.last if rule.when is not None and rule.when.time is not None else None
-        if last is not None and last < today:
+        if (last := _over_since(rule)) is not None:
             yield Finding(("policy", number, "when", "time", "until"), f"the rule is over since {last}", fatal=False)
+
+
+def _over_since(rule: Rule) -> date | None:
+    today = datetime.fromtimestamp(SystemClock.wall(), UTC).date()
+    last = rule.when.time.last if rule.when is not None and rule.when.time is not None else None
+    return last if last is not None and last < today else None
 
 
 def somebody_may_do_something(site: Site) -> Iterator[Finding]:
@@ -60,7 +64,7 @@ def somebody_may_do_something(site: Site) -> Iterator[Finding]:
     if not rules or "policy" in site.kept.broken:
         return
     denies = [rule for rule in rules if rule.effect == "deny" and rule.when is None and rule.unless is None]
-    allows = [rule for rule in rules if rule.effect == "allow"]
+    allows = [rule for rule in rules if rule.effect == "allow" and _over_since(rule) is None]
     if all(any(_covers(deny, allow, site.config) for deny in denies) for allow in allows):
         why = "every rule that allows something is denied by another" if allows else "no rule allows anything"
         hint = "add a rule that allows something, or remove the policy"

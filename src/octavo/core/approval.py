@@ -24,7 +24,9 @@ Verdict: TypeAlias = Literal["allow", "deny", "cancel"]
 Step: TypeAlias = Literal["asked", "allowed", "denied", "used", "expired", "outdated", "cancelled"]
 
 # Printable for Python, and seen by nobody: fillers, joiners, selectors.
-_UNSEEN = re.compile("[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u3164\ufe00-\ufe0f\uffa0\U000e0100-\U000e01ef]")
+_UNSEEN = re.compile(
+    "[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2800\u3164\ufe00-\ufe0f\uffa0\U000e0100-\U000e01ef]"
+)
 _WIDE = re.compile(" {3,}")
 
 

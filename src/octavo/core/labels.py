@@ -47,8 +47,12 @@ class Labels:
 
 
 def _stricter(levels: Sequence[str], said: Any, word: str) -> Any:
-    """A word that nobody knows may be stricter than all of them."""
-    if said is None:
-        return word
-    known = said.strip().casefold() if isinstance(said, str) else said
-    return said if known not in levels else max(known, word, key=levels.index)
+    """A word that nobody knows may be stricter than all of them: it stays, and counts as the strictest beside."""
+    known, strange = [word], list[Any]()
+    for one in said if isinstance(said, list) else [] if said is None else [said]:
+        plain = one.strip().casefold() if isinstance(one, str) else one
+        if plain in levels:
+            known.append(plain)
+        else:
+            strange.append(one)
+    return [*strange, levels[-1]] if strange else max(known, key=levels.index)

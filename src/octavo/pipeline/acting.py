@@ -111,15 +111,19 @@ def _other_end(judge: Judge, call: Call, asked: Ref) -> Call:
 async def _undo(judge: Judge, call: Call, call_next: Next) -> Reply:
     look = call._replace(arguments={**call.arguments, "look": True})
     past: Sequence[Past] = await settled(call_next(look))
-    asks = OPEN
-    for one in past:
-        for ref in (one.ref, one.source):
-            if ref is not None:
-                asks = stricter(asks, await _demand(judge, call, "write", ref, call_next))
-    await judge.consent(call, asks, call_next)
+    asks = await _taken_back(judge, call, past, call_next)
+    if await judge.consent(call, asks, call_next):  # that may have taken minutes
+        await _taken_back(judge, call, past, call_next)
     # Nothing but what was looked at: the same principal may be changing more at this moment.
     only = [one.id for one in past]
     return await settled(call_next(call._replace(arguments={**call.arguments, "only": only})))
+
+
+async def _taken_back(judge: Judge, call: Call, past: Sequence[Past], call_next: Next) -> Decision:
+    asks = OPEN
+    for ref in (ref for one in past for ref in (one.ref, one.source) if ref is not None):
+        asks = stricter(asks, await _demand(judge, call, "write", ref, call_next))
+    return asks
 
 
 async def _demand(

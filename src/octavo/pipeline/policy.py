@@ -240,9 +240,11 @@ class Policy(Seeing):
         if self._untrusted is not None:
             self._untrusted.note(call, reply)
         entry = reply.entry if isinstance(reply, Content) else reply
-        if isinstance(entry, Entry) and entry.target is not None:
+        target = entry.target if isinstance(entry, Entry) else None
+        # What a part belongs to was decided with it: rules and metadata of both have been asked.
+        if target is not None and target != self.addresses.whole(call.ref.bare):
             verb = VERB_OF[call.op]
-            decision = self.decide(call.principal, verb, entry.target, self.told_by(entry))
+            decision = self.decide(call.principal, verb, target, self.told_by(entry))
             if not decision.allowed:
                 call.trail.rule = decision.rule
                 raise self.refusal(call, verb, decision)

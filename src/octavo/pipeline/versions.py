@@ -40,9 +40,11 @@ class Versions:
             yield call.ref
         for text in _texts(call.arguments):
             try:
-                yield self._canonical(text if isinstance(text, Ref) else Ref.parse(self._address(text)))
+                ref = self._canonical(text if isinstance(text, Ref) else Ref.parse(self._address(text)))
             except OctavoError:
                 continue  # no address of anything that is served
+            yield ref
+            yield ref.bare  # what a part or a view is of, also where the parameters are refused
 
 
 def _version(entry: Entry) -> str:
@@ -68,6 +70,7 @@ def _texts(value: Any) -> Iterator[str | Ref]:
     if isinstance(value, Ref):
         yield value
     elif isinstance(value, str):
+        value = value.strip()  # a tool may do so too
         if value and len(value) <= MAX_ADDRESS and "\n" not in value:
             yield value
     elif isinstance(value, Mapping):

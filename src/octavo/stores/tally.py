@@ -16,6 +16,7 @@ from typing import get_args
 import msgspec
 
 from octavo.core import errors
+from octavo.core.approval import Step
 from octavo.core.measure import Measure, Sample
 from octavo.core.model import Op
 
@@ -29,6 +30,7 @@ FURTHER = (
 )  # fmt: skip
 _OPS = frozenset((*get_args(Op), *FURTHER))
 _OUTCOMES = frozenset(("ok", "crash", "cancelled", "disconnected", "end", "ended", *(e.reason for e in errors.ALL)))
+_STEPS = frozenset(get_args(Step))
 _STATUS = re.compile(r"status \d{3}\Z")
 
 
@@ -57,6 +59,7 @@ class Tally:
         self._requests: Counter[tuple[str, ...]] = Counter()
         self._children: Counter[tuple[str, ...]] = Counter()
         self._tools: Counter[tuple[str, ...]] = Counter()
+        self._approvals: Counter[str] = Counter()
         self._cache: Counter[str] = Counter()
         self._bytes: Counter[str] = Counter()
         self._durations: dict[str, _Durations] = {}
@@ -72,6 +75,8 @@ class Tally:
         yield _counter("octavo_requests_total", "Requests of clients.", names, self._requests)
         yield _counter("octavo_child_calls_total", "What tools and prompts asked for.", names, self._children)
         yield _counter("octavo_tool_calls_total", "Calls of tools.", ("tool", "outcome"), self._tools)
+        approvals = _tupled(self._approvals)
+        yield _counter("octavo_approvals_total", "Steps of approvals by humans.", ("step",), approvals)
         yield _counter("octavo_cache_total", "Reads by what the cache knew.", ("result",), _tupled(self._cache))
         yield _counter("octavo_content_bytes_total", "Content given out.", ("scheme",), _tupled(self._bytes))
         samples = tuple(sample for op in sorted(self._durations) for sample in _histogram(op, self._durations[op]))
@@ -80,6 +85,9 @@ class Tally:
     def _count(self) -> None:
         fresh, self._fresh = self._fresh, []
         for record in map(self._decode, fresh):
+            if record.op == "approval":  # beside the record of the request that it belongs to
+                self._approvals[record.outcome if record.outcome in _STEPS else OTHER] += 1
+                continue
             op = _op(record.op)
             scheme, _, name = record.uri.partition("://")
             scheme = (scheme if scheme in self.known or scheme == "*" else OTHER) if record.uri else ""

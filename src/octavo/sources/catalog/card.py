@@ -97,6 +97,7 @@ class Card(Struct, frozen=True):
             size=known.size,
             modified=known.modified,
             annotations=known.annotations,
+            metadata={key: self.entry.metadata[key] for key in LEVELS if key in self.entry.metadata} or NOTHING,
             target=self.ref,
         )
 
@@ -183,14 +184,15 @@ def _unfit(ref: Ref, fields: Mapping[str, Any]) -> list[tuple[str, str]]:
 
 
 def _metadata(of: Declaration, fields: Mapping[str, Any]) -> tuple[dict[str, Any], list[str]]:
-    """What the model declares, but for the title, which names the entry, and labels; and what there is no room for."""
+    """What the model declares, but for the title, which names the entry, labels, and what rules ask for; and what there
+    is no room for."""
     metadata: dict[str, Any] = {}
     left_out: list[str] = []
     room = MAX_METADATA
     kind = ("type",) if "type" in fields else ()
-    for key in dict.fromkeys((*kind, *of.properties, *LEVELS)):
-        value = fields.get(key)
-        if key == "title" or value is None:
+    for key in dict.fromkeys((*kind, *of.properties, *LEVELS, *of.further)):
+        value = _written(fields, key)
+        if value is None or (key == "title" and key not in of.further):
             continue
         size = len(json.dumps(value, ensure_ascii=False))
         if size > room:
@@ -199,6 +201,14 @@ def _metadata(of: Declaration, fields: Mapping[str, Any]) -> tuple[dict[str, Any
             room -= size
             metadata[key] = value
     return metadata, left_out
+
+
+def _written(fields: Mapping[str, Any], key: str) -> Any:
+    """People write front matter, so capitals of a key do not matter where nothing has it exactly."""
+    if fields.get(key) is not None:
+        return fields[key]
+    folded = key.casefold()
+    return next((value for other, value in fields.items() if str(other).strip().casefold() == folded), None)
 
 
 def file_of(folder: str, place: Segments) -> str:

@@ -120,7 +120,7 @@ class Declaration(Struct, frozen=True, dict=True):
     `names` are the keys of which the first that is there names an entry for people. `filters` are query parameters of
     collections, each with the key or variable that it looks at. `links` are keys that refer to other entries, each
     with the kinds that may stand there; `stages.sops` is the key in each item of a list. `within` is a key that the
-    folder must agree with.
+    folder must agree with. `further` are keys that rules ask about: told as well, where a file has them.
     """
 
     scheme: str
@@ -138,6 +138,7 @@ class Declaration(Struct, frozen=True, dict=True):
     tools: str = ""  # a key that names tools
     matches: bool = False  # whether `?match=` finds entries by a request in plain words
     manifest: str = ""  # the file that makes a folder an entry, with whatever else stands in the folder
+    further: tuple[str, ...] = ()
 
     @cached_property
     def properties(self) -> Mapping[str, Mapping[str, Any]]:
