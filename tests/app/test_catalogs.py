@@ -10,12 +10,12 @@ from typing import Any
 
 import anyio
 import pytest
+from tests.app.asking import ask, told
 
 from octavo.app import Octavo
 from octavo.config.load import load
 from octavo.core.errors import Forbidden, InvalidParams, NotFound, OctavoError
-from octavo.core.model import EVERYTHING, Call, Change, Op, Trail
-from octavo.core.ports import Reply
+from octavo.core.model import EVERYTHING, Call, Change, Trail
 from octavo.core.ref import Ref
 
 pytestmark = pytest.mark.anyio
@@ -63,16 +63,6 @@ async def house(tmp_path: Path) -> AsyncIterator[Octavo]:
     file.write_text(CONFIGURATION, encoding="utf-8")
     async with Octavo(load(file, environ={})) as octavo:
         yield octavo
-
-
-async def ask(house: Octavo, who: str, op: Op, uri: str, **more: Any) -> Reply:
-    call = Call(op, Ref.parse(uri), house.works.identity.launched(who), Trail(), uri, **more)
-    with anyio.fail_after(30):
-        return await house.works.ask(call)
-
-
-async def told(house: Octavo, who: str, uri: str) -> Any:
-    return json.loads((await ask(house, who, "read", uri)).body)
 
 
 @pytest.mark.seed("O14", "O6")

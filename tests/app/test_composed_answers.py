@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import AsyncExitStack
 from pathlib import Path
 from typing import Any, TypeAlias
 
-import anyio
 import pytest
+from tests.app.asking import ask, told
 
 from octavo.app import Octavo
 from octavo.config.load import load
 from octavo.core.errors import InvalidParams, NotFound, TooLarge
-from octavo.core.model import Call, Content, Op, Trail
-from octavo.core.ref import Ref
+from octavo.core.model import Content
 from octavo.core.surface import Text, ToolResult
 from octavo.sources.catalog import views
 
@@ -69,16 +67,6 @@ async def founded(tmp_path: Path) -> AsyncIterator[Founded]:
             return await stack.enter_async_context(Octavo(load(file, environ={})))
 
         yield found
-
-
-async def ask(house: Octavo, who: str, op: Op, uri: str, **more: Any) -> Any:
-    call = Call(op, Ref.parse(uri), house.works.identity.launched(who), Trail(), uri, **more)
-    with anyio.fail_after(30):
-        return await house.works.ask(call)
-
-
-async def told(house: Octavo, who: str, uri: str) -> Any:
-    return json.loads((await ask(house, who, "read", uri)).body)
 
 
 def uris(told: Any) -> list[str]:

@@ -10,7 +10,6 @@ import sys
 import threading
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, HTTPServer
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -78,7 +77,6 @@ class Collector(BaseHTTPRequestHandler):
         pass
 
 
-@pytest.mark.skipif(find_spec("opentelemetry.sdk") is None, reason="needs the extra otel")
 def test_with_the_extra_a_collector_gets_the_spans_before_the_process_ends(tmp_path: Path) -> None:
     got: queue.Queue[bytes] = queue.Queue()
     (tmp_path / "guide.md").write_text("guide", encoding="utf-8")

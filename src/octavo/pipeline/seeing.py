@@ -5,21 +5,19 @@ All of it is decided by addresses and by what a thing tells of itself: nothing i
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from functools import partial
-from types import MappingProxyType
+from collections.abc import Callable, Collection, Mapping, Sequence
+from functools import cached_property, partial
 from typing import Any, TypeAlias
 
 from msgspec.structs import replace
 
-from octavo.core.clock import Clock
 from octavo.core.errors import OctavoError
 from octavo.core.glob import Glob
 from octavo.core.model import VERBS, Change, Entry, Principal, Verb
 from octavo.core.ref import Ref
-from octavo.pipeline.decisions import Addresses, Decisions
+from octavo.pipeline.decisions import Decisions
 from octavo.pipeline.listing import Sight
-from octavo.pipeline.rulebook import UNKNOWN, Decision, Depends, Facts, Rule
+from octavo.pipeline.rulebook import UNKNOWN, Decision, Depends, Facts
 
 SIGHTS = 1000
 FINDING: tuple[Verb, ...] = ("search", "read")
@@ -30,17 +28,9 @@ Telling: TypeAlias = Callable[[Mapping[str, Any] | None], bool]
 
 
 class Seeing(Decisions):
-    def __init__(
-        self,
-        rules: Sequence[Rule],
-        addresses: Addresses,
-        clock: Clock,
-        *,
-        general: Iterable[Ref] = (),
-        aliases: Mapping[Ref, Ref] = MappingProxyType({}),
-    ) -> None:
-        super().__init__(rules, addresses, clock, general=general, aliases=aliases)
-        self._sights: dict[tuple[Principal, Ref], Sight] = {}
+    @cached_property
+    def _sights(self) -> dict[tuple[Principal, Ref], Sight]:
+        return {}
 
     def told(self, principal: Principal, verb: Verb, change: Change) -> Change | None:
         """What of a change may be told to somebody: both its address and what a link led to must be allowed. Who may

@@ -8,9 +8,7 @@ damaged file approves nothing, and nobody overwrites it. Without a state directo
 from __future__ import annotations
 
 import contextlib
-import os
 import secrets
-import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
@@ -20,13 +18,12 @@ from msgspec.structs import replace
 from octavo.core.approval import Approval, Told, Wanted
 from octavo.core.clock import Clock, SystemClock
 from octavo.core.errors import Conflict, NotFound, RateLimited, SourceUnavailable
-from octavo.stores.state import turn, write_whole
+from octavo.stores.state import read_whole, turn, write_whole
 
 NAME = "approvals.json"
 MOST_OF_ONE = 32  # that one principal may have at a time
 MOST = 1000
 MAX_BYTES = 64 << 20
-_NOT_THROUGH_LINKS = 0 if sys.platform == "win32" else os.O_NOFOLLOW | os.O_NONBLOCK
 
 
 class _Document(msgspec.Struct, forbid_unknown_fields=True):
@@ -122,13 +119,11 @@ class ApprovalFile:
         if self._state is None:
             return self._memory
         try:
-            descriptor = os.open(self._state / NAME, os.O_RDONLY | os.O_CLOEXEC | _NOT_THROUGH_LINKS)
-            with os.fdopen(descriptor, "rb") as file:
-                body = file.read(MAX_BYTES + 1)
-        except FileNotFoundError:
-            return []
+            body = read_whole(self._state / NAME, MAX_BYTES)
         except OSError as error:
             raise SourceUnavailable(f"The approvals cannot be read: {error.strerror}") from None
+        if body is None:
+            return []
         try:
             document = msgspec.json.decode(body, type=_Document)
         except msgspec.MsgspecError:

@@ -7,22 +7,19 @@ serves reads it again when it changes. A damaged file lets nobody in, and nobody
 from __future__ import annotations
 
 import hashlib
-import os
 import secrets
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 
 import msgspec
 
 from octavo.core.errors import Conflict, NotFound, SourceUnavailable
-from octavo.stores.state import turn, write_whole
+from octavo.stores.state import read_whole, turn, write_whole
 
 NAME = "keys.json"
 PREFIX = "octavo"  # so that a key that leaked is found by programs that look for such
 MOST_LIVE = 2  # keys of one agent at a time: the one that goes and the one that comes
 MAX_BYTES = 4 << 20
-_NOT_THROUGH_LINKS = 0 if sys.platform == "win32" else os.O_NOFOLLOW | os.O_NONBLOCK
 
 
 class StoredKey(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -48,13 +45,11 @@ class KeyFile:
     def read(self) -> Sequence[StoredKey]:
         """Raises SourceUnavailable where it cannot be read, or is damaged."""
         try:
-            descriptor = os.open(self.path, os.O_RDONLY | os.O_CLOEXEC | _NOT_THROUGH_LINKS)
-            with os.fdopen(descriptor, "rb") as file:
-                body = file.read(MAX_BYTES + 1)
-        except FileNotFoundError:
-            return []
+            body = read_whole(self.path, MAX_BYTES)
         except OSError as error:
             raise SourceUnavailable(f"The key file cannot be read: {error.strerror}") from None
+        if body is None:
+            return []
         try:
             document = msgspec.json.decode(body, type=_Document)
         except msgspec.MsgspecError:
