@@ -21,11 +21,18 @@ def workers() -> list[int]:
     """The processes that this one started to read documents, dead and unreaped ones too."""
     found: list[int] = []
     for task in Path("/proc/self/task").iterdir():
-        for pid in map(int, (task / "children").read_text(encoding="ascii").split()):
-            said = Path(f"/proc/{pid}/cmdline").read_bytes()
-            if not said or b"documents.worker" in said:
+        for pid in map(int, _said(task / "children").split()):
+            if not (said := _said(Path(f"/proc/{pid}/cmdline"))) or b"documents.worker" in said:
                 found.append(pid)
     return found
+
+
+def _said(file: Path) -> bytes:
+    """Of a thread that ended while it was looked for, or a process that somebody else reaped, nothing is said."""
+    try:
+        return file.read_bytes()
+    except (FileNotFoundError, ProcessLookupError):
+        return b""
 
 
 async def ended(pid: int) -> None:
