@@ -69,6 +69,7 @@ def register(octavo: Plugin) -> None:
     _legacy_channel(octavo)
     _changes(octavo)
     _input_required(octavo)
+    _tasks(octavo)
 
 
 def _plain(octavo: Plugin) -> None:
@@ -429,3 +430,63 @@ def _input_required(octavo: Plugin) -> None:
     octavo.prompt(
         PromptInfo(name="test_input_required_result_prompt", description="A prompt that asks for its context."), prompt
     )
+
+
+def _tasks(octavo: Plugin) -> None:
+    """Calls that become tasks: after a moment, or when they ask."""
+
+    @octavo.tool("greet", description="Says hello.", hints=HARMLESS, input_schema=_takes(name="string"))
+    async def greet(ctx: ToolContext, arguments: Arguments) -> str:
+        return f"Hello, {arguments['name']}!"
+
+    @octavo.tool(
+        "slow_compute",
+        description="Takes as many seconds as it is told.",
+        hints=HARMLESS,
+        input_schema=_takes(seconds="number", label="string"),
+        timeout=600.0,
+        task="may",
+    )
+    async def slow_compute(ctx: ToolContext, arguments: Arguments) -> str:
+        await asyncio.sleep(arguments["seconds"])
+        return f"{arguments['label']}: done after {arguments['seconds']} s"
+
+    @octavo.tool("failing_job", description="Fails as a tool does.", hints=HARMLESS, task="must")
+    async def failing_job(ctx: ToolContext, arguments: Arguments) -> ToolResult:
+        await asyncio.sleep(1)
+        return _refusal("The job has failed")
+
+    @octavo.tool("protocol_error_job", description="Fails as a server does.", hints=HARMLESS, task="must")
+    async def protocol_error_job(ctx: ToolContext, arguments: Arguments) -> ToolResult:
+        await asyncio.sleep(1)
+        raise ProtocolError("The job could not be done", code=types.INTERNAL_ERROR)
+
+    @octavo.tool(
+        "confirm_delete",
+        description="Asks before it would delete.",
+        hints=HARMLESS,
+        input_schema=_takes(filename="string"),
+        task="must",
+    )
+    async def confirm_delete(ctx: ToolContext, arguments: Arguments) -> str:
+        answer = await ctx.ask_user(f"Delete {arguments['filename']}?", _takes(confirm="boolean"))
+        return f"{arguments['filename']}: {answer.content.get('confirm', False)}"
+
+    @octavo.tool("multi_input", description="Asks two things at once.", hints=HARMLESS, task="must")
+    async def multi_input(ctx: ToolContext, arguments: Arguments) -> str:
+        form = {"type": "object", "properties": {"name": {"type": "string"}, "confirm": {"type": "boolean"}}}
+        first, second = await asyncio.gather(ctx.ask_user("Who is first?", form), ctx.ask_user("Who is next?", form))
+        return f"{first.content.get('name')} and {second.content.get('name')}"
+
+    @octavo.tool("test_tool_with_task", description="Asks for a name, then works.", hints=HARMLESS, task="must")
+    async def tool_with_task(ctx: ToolContext, arguments: Arguments) -> Any:
+        name = _answer(ctx, "user_name", "name")
+        if not name:
+            return _ask(ctx, {"user_name": _form("What is your name?", "name")})
+        await asyncio.sleep(1)
+        return f"Hello, {name}!"
+
+
+def _takes(**kinds: str) -> dict[str, Any]:
+    properties = {name: {"type": kind} for name, kind in kinds.items()}
+    return {"type": "object", "properties": properties, "required": [*kinds]}

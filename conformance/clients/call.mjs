@@ -5,8 +5,9 @@
 //     era         "auto" or "legacy"
 //     command     program and arguments of a server on stdio, with env
 //     calls       name and arguments of each call, made one after the other
+//     answer      what the user fills into each form; without it the client shows none
 //
-// Prints JSON lines: listed, and called (one each). The tools are listed first: then the client checks every answer
+// Prints JSON lines: listed, asked (each form), and called (one each). The tools are listed first: then the client checks every answer
 // against the output schema of its tool, and ends with an error where it does not fit.
 
 import { createRequire } from 'node:module';
@@ -22,7 +23,15 @@ const { StdioClientTransport } = await load('@modelcontextprotocol/client/stdio'
 const say = (what, facts) => process.stdout.write(JSON.stringify({ what, ...facts }) + '\n');
 
 const [command, ...args] = options.command;
-const client = new sdk.Client({ name: 'call', version: '1' }, { versionNegotiation: { mode: options.era } });
+const capabilities = options.answer ? { elicitation: {} } : {};
+const negotiation = { versionNegotiation: { mode: options.era } };
+const client = new sdk.Client({ name: 'call', version: '1' }, { capabilities, ...negotiation });
+if (options.answer) {
+    client.setRequestHandler('elicitation/create', async request => {
+        say('asked', { message: request.params.message, schema: request.params.requestedSchema });
+        return { action: 'accept', content: options.answer };
+    });
+}
 await client.connect(new StdioClientTransport({ command, args, env: options.env, stderr: 'inherit' }));
 
 const { tools } = await client.listTools();

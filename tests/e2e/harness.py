@@ -232,7 +232,8 @@ class Asking:
         if self._era == "modern":
             params["_meta"] = {**ENVELOPE, **params.get("_meta", {})}
             headers = {"MCP-Protocol-Version": MODERN, "Mcp-Method": method}
-            named = params.get("uri") if method == "resources/read" else params.get("name")
+            key = "uri" if method == "resources/read" else "taskId" if method.startswith("tasks/") else "name"
+            named = params.get(key)
             if isinstance(named, str):
                 headers["Mcp-Name"] = header_value(named)
         return self._send({"jsonrpc": "2.0", "id": next(self._ids), "method": method, "params": params}, headers)

@@ -22,10 +22,16 @@ _CHANGING = ("write", "edit", "move", "copy", "delete", "create_directory", "und
 
 
 def built_in_tools(config: Config, narrowing: Narrowing = WHOLE) -> list[Tool]:
-    """None without a source that they could work on; those that change something only where one may be changed."""
+    """Those of files only with a source that they could work on, and of these those that change something only where
+    one may be changed."""
+    people: list[Tool] = []
+    if "people" in config.toolsets:
+        from octavo.tools.builtin.people import people_tools
+
+        people = people_tools()
     files = _file_sources(config)
     if not files and not any(isinstance(one, OverStore) and one.expose for one in config.sources.values()):
-        return []
+        return people
     from octavo.tools.builtin.room import Budget, Media
 
     limits, write = config.limits, any(one.write for one in files)
@@ -45,8 +51,9 @@ def built_in_tools(config: Config, narrowing: Narrowing = WHOLE) -> list[Tool]:
 
             roots = public_folders(files, narrowing)
             tools += filesystem_tools(write=write, budget=budget, media=media, roots=roots)
-        else:
+        elif name == "seed":
             tools += _seeds(config)
+    tools += people
     return list({tool.info.name: tool for tool in reversed(tools)}.values())[::-1]  # of two with one name the first
 
 
@@ -65,7 +72,7 @@ def aliases(names: Sequence[str]) -> dict[Ref, Ref]:
 
 
 def general_tools(tools: Sequence[Tool], unlisted: Sequence[str]) -> list[Ref]:
-    reading = [tool.info.name for tool in tools if tool.info.hints.read_only]
+    reading = [tool.info.name for tool in tools if tool.info.hints.read_only and tool.info.task == "never"]
     return [Ref.of("tool", (name,)) for name in (*reading, *(name for name in unlisted if SEED[name] in _GENERAL))]
 
 

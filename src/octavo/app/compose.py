@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import AsyncExitStack
+from functools import cache
 from typing import TYPE_CHECKING, Any, cast
 
 from msgspec import Struct
@@ -45,7 +46,10 @@ from octavo.tools.registry import ToolRegistry
 from octavo.tools.schema import compile_schema
 
 if TYPE_CHECKING:
+    from octavo.core.asking import Asked, Questions
     from octavo.pipeline.approval import Approving
+    from octavo.tools.long import LongWork
+    from octavo.tools.long import Works as Lasts
 
 logger = logging.getLogger(__name__)
 
@@ -71,6 +75,7 @@ class Works(Struct, frozen=True):
     sources: Sequence[Source]  # those with addresses of their own
     catalogs: Catalogs | None
     skill_schemes: Sequence[str]
+    lasting: Lasts | None  # what tasks need of it
 
     def templates(self) -> Sequence[Template]:
         return self.desk.templates()
@@ -114,8 +119,10 @@ async def compose(
     stack: AsyncExitStack,
     narrowing: Narrowing = WHOLE,
     finds: Finds | None = None,
+    tasks: Callable[[], LongWork] | None = None,
 ) -> Works:
-    """Opens the sources on `stack`; whoever calls closes it, also when this raises."""
+    """Opens the sources on `stack`; whoever calls closes it, also when this raises. `tasks` is what calls of tools that
+    last are given to."""
     config, clock = loaded.config, SystemClock()
     tools, prompts = ToolRegistry(), PromptRegistry(compile_schema)
     plugins = [load_plugin(one.path or one.module or "", protocol=one.protocol) for one in config.plugins]
@@ -141,6 +148,11 @@ async def compose(
     served: dict[str, Source] = {scheme: source for scheme, (source, _) in sources.items()}
     of_skills = [] if catalogs is None else catalogs.of_skills
     composed = Composed(exposed, [scheme for scheme in exposed if scheme in of_skills])
+    lasting = None
+    if tasks is not None and tools.long:
+        from octavo.app.lasting import Lasting  # here: most servers have no tool that lasts
+
+        lasting = Lasting(config.tasks, tasks, tools)
     changes = Changes(feed, [scheme for scheme in exposed if isinstance(served[scheme], Watches)])
     desk = Desk(
         {**served, "tool": tools, "prompt": prompts},
@@ -152,7 +164,8 @@ async def compose(
         writable=writable_schemes(config, plugins),
         changes=changes,
         finds=finds if config.search.enabled else None,
-        composed=composed.answers,
+        composed=composed.answers if lasting is None else {**composed.answers, **lasting.answers},
+        begins=None if lasting is None else lasting.begin,
         labels=labels_of(loaded),
     )
     rules = rules_of(loaded)
@@ -215,10 +228,13 @@ async def compose(
         desk,
     )
     ask = awaitable(begin)
-    tools.bind(ask, desk.canonical, Seal(state.key("cursor")))
+    tools.bind(ask, desk.canonical, Seal(state.key("cursor")), questions_in(state, audit))
     prompts.bind(ask)
     changes.bind(ask)
     composed.bind(ask, desk.canonical)
+    if lasting is not None:
+        lasting.bind(ask, identity.current)
+        stack.push_async_callback(lasting.idle)  # before the sources are closed
     return Works(
         config=config,
         ask=ask,
@@ -246,7 +262,25 @@ async def compose(
         sources=tuple(served[scheme] for scheme in exposed),
         catalogs=catalogs,
         skill_schemes=composed.skill_schemes,
+        lasting=None if lasting is None else lasting.works,
     )
+
+
+def questions_in(state: StateDirectory, audit: Audit) -> Callable[[], Questions]:
+    """Made when the first tool asks somebody: most never do."""
+
+    @cache
+    def made() -> Questions:
+        from octavo.stores.questions import QuestionFile
+
+        def told(step: str, asked: Asked) -> None:
+            if step == "asked":
+                logger.warning("question %s waits for somebody: octavo questions show %s", asked.id, asked.id)
+            audit.note(asked.who, "question", step, question=asked.id, tool=asked.tool)
+
+        return QuestionFile(state.path, told)
+
+    return made
 
 
 def redaction(config: Config, key: bytes, *, composed: Iterable[str] = ()) -> Redact:

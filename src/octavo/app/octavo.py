@@ -29,6 +29,8 @@ if TYPE_CHECKING:
     from octavo.core.measure import Measure
     from octavo.stores.approvals import ApprovalFile
     from octavo.stores.tally import Tally
+    from octavo.tools.long import LongWork
+    from octavo.tools.long import Works as Lasts
 
 logger = logging.getLogger(__name__)
 
@@ -59,12 +61,33 @@ class Octavo:
         self._retiring: set[asyncio.Task[None]] = set()
         self._narrowing = WHOLE
         self._narrowed_by: Literal["nobody", "roots", "client", "admin"] = "nobody"
+        self._tasks: LongWork | None = None
 
     @property
     def works(self) -> Works:
         if self._works is None:
             raise RuntimeError("The house is not open")
         return self._works
+
+    @property
+    def tasks(self) -> LongWork:
+        if self._tasks is None:
+            from octavo.stores.tasks import TaskFile
+            from octavo.tools.long import LongWork
+
+            self._tasks = LongWork(TaskFile(self._state.path), self._lasting)
+        return self._tasks
+
+    def _long(self) -> LongWork:
+        return self.tasks
+
+    def _lasting(self) -> Lasts:
+        lasting = self.works.lasting
+        if lasting is None:
+            from octavo.app.lasting import nothing
+
+            return nothing(self.works.identity.current)
+        return lasting
 
     def key(self, purpose: Any) -> bytes:
         return self._state.key(purpose)
@@ -117,6 +140,8 @@ class Octavo:
     async def __aexit__(
         self, kind: type[BaseException] | None, raised: BaseException | None, where: TracebackType | None
     ) -> None:
+        if self._tasks is not None:
+            await self._tasks.close()
         await self.searching.close()
         await self.feed.close()
         for task in self._retiring:
@@ -181,7 +206,9 @@ class Octavo:
     async def _swap(self, loaded: Loaded, narrowing: Narrowing = WHOLE) -> None:
         stack = AsyncExitStack()
         try:
-            works = await compose(loaded, self._state, self.ledger, self.feed, stack, narrowing, self.searching)
+            works = await compose(
+                loaded, self._state, self.ledger, self.feed, stack, narrowing, self.searching, self._long
+            )
         except BaseException:
             await stack.aclose()
             raise

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import time
-from collections.abc import Awaitable, Callable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -31,9 +31,11 @@ if TYPE_CHECKING:
     from octavo.app.scanning import Sighting
     from octavo.config.table import Table
     from octavo.core.approval import Approval
+    from octavo.core.asking import Action, Asked
     from octavo.sources.catalog.handbook import Pages
     from octavo.stores.approvals import ApprovalFile
     from octavo.stores.keys import StoredKey
+    from octavo.stores.questions import QuestionFile
     from octavo.stores.verify import Report
 
 T = TypeVar("T")
@@ -258,6 +260,40 @@ def known_keys(loaded: Loaded) -> list[dict[str, str | None]]:
             }
         )
     return rows
+
+
+def standing_questions(loaded: Loaded) -> Sequence[Asked]:
+    """Those that are not used and have not expired. Changes nothing."""
+    return _questions(loaded).standing()
+
+
+def named_question(loaded: Loaded, name: str) -> Asked:
+    """Raises NotFound."""
+    return _questions(loaded).named(name)
+
+
+def _questions(loaded: Loaded) -> QuestionFile:
+    from octavo.stores.questions import QuestionFile
+
+    return QuestionFile(state_directory(loaded), lambda step, asked: None)
+
+
+def answered_question(loaded: Loaded, name: str, action: Action, content: Mapping[str, Any]) -> Asked:
+    """Raises NotFound or Conflict for one that cannot be answered any more, InvalidParams for what does not fit."""
+    from octavo.core.asking import Answer
+
+    async def ask(house: Octavo) -> Asked:
+        outcome = "ok"
+        try:
+            return _questions(loaded).answer(name, LOCAL, Answer(action, content))
+        except OctavoError as error:
+            outcome = error.reason
+            raise
+        finally:
+            house.note(LOCAL, f"questions {action}", outcome, question=name)
+            house.ledger.flush()
+
+    return _inside(loaded, ask)
 
 
 def standing_approvals(loaded: Loaded) -> Sequence[Approval]:

@@ -27,6 +27,7 @@ COMMANDS = Lazily(
         "audit": "octavo.cli.audit:audit",
         "approvals": "octavo.cli.approvals:approvals",
         "keys": "octavo.cli.keys:keys",
+        "questions": "octavo.cli.questions:questions",
         "schema": "octavo.cli.schema:schema",
     }
 )

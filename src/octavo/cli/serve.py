@@ -34,7 +34,7 @@ CONFIGURED = "configured"  # `--http` without an address
 @click.option(
     "--toolsets",
     metavar="NAMES",
-    help="Groups of built-in tools, with commas: files, filesystem, seed. Default: what the configuration says.",
+    help="Groups of built-in tools, with commas: files, filesystem, people, seed. Default: as configured.",
 )
 @click.option(
     "--log-level",

@@ -559,6 +559,15 @@ class Limits(Strict):
     line: Size = written("4MiB", parse_size, "Longest message that is accepted from a client.")
 
 
+class Tasks(Strict):
+    after: Timeout = written(
+        "500ms", parse_timeout, "How long a call of a tool that lasts may take before it becomes a task."
+    )
+    running: Count = Field(default=16, description="Tasks of one agent that may be worked on at once.")
+    kept: Count = Field(default=1000, description="Tasks of one agent that are remembered, with those that have ended.")
+    keep: Timeout = written("1h", parse_timeout, "How long the result of a task can be asked for.")
+
+
 class RedactionRule(Strict):
     name: Name = Field(description="Stands in the mark that replaces what was found.")
     pattern: Expression = Field(description="A regular expression (RE2).")
@@ -670,7 +679,7 @@ class Serve(Strict):
     lane: Flag = Field(default=True, description="Answer repeated reads on a short way. Off only to find faults.")
 
 
-Toolset: TypeAlias = Literal["files", "filesystem", "seed"]
+Toolset: TypeAlias = Literal["files", "filesystem", "seed", "people"]
 
 
 class Config(Strict):
@@ -700,9 +709,11 @@ class Config(Strict):
     toolsets: tuple[Toolset, ...] = Field(
         default=("files",),
         description="Groups of built-in tools, offered if a file source or a catalog is exposed: files; filesystem, "
-        "with the names and arguments of the official file server; seed, further names for the same.",
+        "with the names and arguments of the official file server; seed, further names for the same. And people, which "
+        "needs no source: asking the user, showing messages.",
     )
     limits: Limits = Field(default_factory=Limits, description="How much, how long, how often.")
+    tasks: Tasks = Field(default_factory=Tasks, description="Calls of tools that last.")
     redact: Redact = Field(default_factory=Redact, description="Secrets and personal data in what is served.")
     search: Search = Field(default_factory=Search, description="The ranked search over all sources.")
     audit: Audit = Field(default_factory=Audit, description="The record of every request.")

@@ -14,6 +14,7 @@ from typing import Any, Literal, NamedTuple, Protocol, TypeAlias
 
 from msgspec import Struct
 
+from octavo.core.asking import Answer
 from octavo.core.clock import iso
 
 MAX_VALUE = 1000  # characters of one argument that are shown
@@ -83,6 +84,24 @@ class Question(NamedTuple):
     text: str
     state: str  # sealed; comes back with the answer to this question, and with no other
     seconds: float  # for which an answer is waited
+
+
+# What a client shows. Without a default: whoever only presses Enter has allowed nothing.
+CONSENT: Mapping[str, Any] = {
+    "type": "object",
+    "properties": {"allow": {"type": "boolean", "title": "Allow this, once"}},
+    "required": ["allow"],
+}
+
+
+def verdict(answer: Answer) -> Verdict | None:
+    """None for an answer that is none: it is asked again."""
+    if answer.action != "accept":
+        return "deny" if answer.action == "decline" else "cancel"
+    allow = answer.content.get("allow")
+    if not isinstance(allow, bool):
+        return None
+    return "allow" if allow else "deny"
 
 
 class Approvals(Protocol):

@@ -6,6 +6,7 @@
   x NotFound            nothing visible stands at that address
   x Forbidden           the policy, the shape of the path, or a human says no
   x ApprovalRequired    a human is asked first; the same call can be made again when he has answered
+  x InputRequired       somebody has to answer first; the same call can be made again when he has
   x RateLimited         slow down; `retry_after` says for how long
   x TooLarge            the content is over the caller's limit; read a part
   x Conflict            the `if_match` version is no longer current
@@ -25,6 +26,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 if TYPE_CHECKING:
     from octavo.core.approval import Question
+    from octavo.core.asking import Form
 
 
 class OctavoError(Exception):
@@ -73,6 +75,19 @@ class ApprovalRequired(OctavoError):
     def __init__(self, message: str, *, question: Question | None = None, **data: object) -> None:
         super().__init__(message, **data)
         self.question = question
+
+
+class InputRequired(OctavoError):
+    """`form` is there where the waiting client can show it. `key` names it among the answers that come back with the
+    call, `state` what was answered before."""
+
+    reason = "input_required"
+
+    def __init__(
+        self, message: str, *, form: Form | None = None, key: str = "", state: str | None = None, **data: object
+    ) -> None:
+        super().__init__(message, **data)
+        self.form, self.key, self.state = form, key, state
 
 
 class RateLimited(OctavoError):
@@ -129,6 +144,7 @@ ALL: tuple[type[OctavoError], ...] = (
     NotFound,
     Forbidden,
     ApprovalRequired,
+    InputRequired,
     RateLimited,
     TooLarge,
     Conflict,

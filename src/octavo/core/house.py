@@ -13,6 +13,7 @@ from octavo.core.surface import Prompts, Tools
 
 if TYPE_CHECKING:
     from octavo.core.measure import Measure
+    from octavo.core.tasks import Tasks
 
 WELL_KNOWN = "/.well-known/oauth-protected-resource"
 
@@ -124,6 +125,10 @@ class House(Protocol):
     def feed(self) -> Feed: ...
     @property
     def ledger(self) -> Ledger: ...
+    @property
+    def tasks(self) -> Tasks:
+        """Made when it is first asked for: most servers have no tool that lasts."""
+        ...
 
     def note(self, who: str, what: str, outcome: str, **fields: Any) -> None:
         """An audit record for a request that never becomes a call: ping, malformed, 401."""

@@ -25,7 +25,7 @@ T = TypeVar("T")
 # they are part of dictionary keys on the hot path, and an enum hashes in Python.
 Op = Literal[
     "list", "folders", "templates", "read", "stat", "search", "watch", "changes", "write", "edit", "delete", "move",
-    "copy", "make", "undo", "invoke", "render", "complete", "directory", "skills",
+    "copy", "make", "undo", "invoke", "render", "complete", "directory", "skills", "poll", "answer", "cancel",
 ]  # fmt: skip
 Verb = Literal[
     "list", "read", "search", "watch", "write", "delete", "invoke", "render", "complete", "approve", "admin",
@@ -40,11 +40,15 @@ VERB_OF: Mapping[Op, Verb] = MappingProxyType(
         "list": "list", "templates": "list", "read": "read", "stat": "list", "search": "search", "watch": "watch",
         "changes": "watch", "write": "write", "edit": "write", "delete": "delete", "move": "delete", "copy": "read",
         "make": "write", "undo": "write", "invoke": "invoke", "render": "render", "complete": "list", "folders": "list",
-        "directory": "list", "skills": "list",
+        "directory": "list", "skills": "list", "poll": "invoke", "answer": "invoke",
+        "cancel": "invoke",
     }
 )  # fmt: skip
 # What changes something. The policy looks at the other end of a move or copy as well: it is written.
 CHANGING: frozenset[Op] = frozenset(("write", "edit", "delete", "move", "copy", "make", "undo"))
+
+# What is asked about a task, at the address of its tool.
+TASKS: frozenset[Op] = frozenset(("poll", "answer", "cancel"))
 
 NOTHING: Mapping[str, Any] = MappingProxyType({})
 

@@ -14,6 +14,7 @@ from octavo.core.ref import Ref
 
 if TYPE_CHECKING:
     from octavo.core.approval import Question, Verdict
+    from octavo.core.asking import Answer, Form
 
 
 class Source(Protocol):
@@ -316,6 +317,26 @@ class Channel(Protocol):
     """The client that waits for a call, as far as the pipeline may know it."""
 
     async def progress(self, value: float, total: float | None = None, message: str | None = None) -> None: ...
+
+    @property
+    def asks(self) -> bool:
+        """Whether the client can put a question to its user."""
+        ...
+
+    @property
+    def lasts(self) -> bool:
+        """Whether the client takes a task for an answer."""
+        ...
+
+    @property
+    def waits(self) -> bool:
+        """Whether a call may take as long as people take: nobody holds a connection open for it."""
+        ...
+
+    async def ask(self, form: Form) -> Answer | None:
+        """What the user of the client says, which fits; None where the client cannot ask anybody. Raises InputRequired
+        where it asks on its own, and calls again with the answer."""
+        ...
 
     @property
     def wire(self) -> Any:

@@ -69,6 +69,8 @@ class ToolInfo(Struct, frozen=True, kw_only=True):
     timeout: float = 60.0  # seconds a call may take
     lane_safe: bool = False  # read-only, and never asks, waits for approval or reports progress
     asks: str = ""  # why a human is asked before each call, unless a rule of the operator's says otherwise
+    task: Literal["never", "may", "must"] = "never"  # whether a call that lasts becomes a task
+    resumes: bool = False  # a task that a kill ended may be done again from the start
 
 
 class ToolResult(Struct, frozen=True, kw_only=True):
@@ -106,6 +108,11 @@ class Tools(Protocol):
     """The registry of tools, as the transport and the pipeline see it: the source of `tool://`."""
 
     def tool(self, name: str) -> ToolInfo | None: ...
+
+    @property
+    def long(self) -> bool:
+        """Whether a call of one of them may become a task."""
+        ...
 
     def header_schema(self, name: str) -> Mapping[str, Any] | None:
         """The input schema of a tool that takes arguments from HTTP headers; None for all others."""

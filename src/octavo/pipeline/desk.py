@@ -57,13 +57,15 @@ class Desk:
         changes: Changes | None = None,
         finds: Finds | None = None,
         composed: Mapping[Op, Callable[[Call], Awaitable[Reply]]] = MappingProxyType({}),
+        begins: Callable[[Call], Awaitable[Reply]] | None = None,
         labels: Labels | None = None,
     ) -> None:
         """`writable` are the schemes that may be changed: what a source can do is not what the operator wants.
-        `finds` is the search over all of them. `composed` answers operations that are made of child calls."""
+        `finds` is the search over all of them. `composed` answers operations that are made of child calls.
+        `begins` is where calls of tools go that may become tasks."""
         self._finds = finds
         self._changes = changes
-        self._composed = composed
+        self._composed, self._begins = composed, begins
         self._sources = sources
         # Looked up once: telling abilities from methods is too slow for every hit.
         self._stamps = {scheme: source.stamp for scheme, source in sources.items() if isinstance(source, Stamps)}
@@ -79,6 +81,8 @@ class Desk:
     async def __call__(self, call: Call) -> Reply:
         op, ref = call.op, call.ref
         if op == "invoke":
+            if self._begins is not None and call.channel is not None and call.channel.lasts:
+                return await self._begins(call)
             return await self._tools.invoke(call)
         if op == "render":
             return await self._prompts.render(call)

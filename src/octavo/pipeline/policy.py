@@ -12,7 +12,7 @@ from types import CoroutineType, MappingProxyType
 
 from octavo.core.clock import Clock, SystemClock
 from octavo.core.errors import Forbidden, InvalidParams, OctavoError
-from octavo.core.model import EVERYTHING, FEED, VERB_OF, Call, Content, Entry, Op, Page, Principal, Verb
+from octavo.core.model import EVERYTHING, FEED, TASKS, VERB_OF, Call, Content, Entry, Op, Page, Principal, Verb
 from octavo.core.ports import Next, Reply, settled
 from octavo.core.query import TextQuery
 from octavo.core.ref import Ref
@@ -130,7 +130,9 @@ class Policy(Seeing):
             verb = VERB_OF[op]
             decision = self.verdict(call.principal, verb, ref)
             if type(decision) is not Decision:
-                return self._later(call, call_next, self._by_condition(call, call_next, verb, decision))
+                if op not in TASKS:
+                    return self._later(call, call_next, self._by_condition(call, call_next, verb, decision))
+                decision = self.at_best(call.principal, verb, ref)  # what it was called with was decided then
             call.trail.rule = decision.rule
             if not decision.allowed:
                 refused = self.refusal(call, verb, decision)

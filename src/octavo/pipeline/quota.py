@@ -183,7 +183,7 @@ def _size(reply: Reply) -> int:
         return sum(map(_block, reply.content))
     if isinstance(reply, PromptResult):
         return sum(_block(said.content) for said in reply.messages)
-    return 0
+    return len(getattr(reply, "outcome", b""))  # of a task
 
 
 def _block(block: object) -> int:

@@ -73,7 +73,7 @@ class Untrusted:
             return any(_doubtful(self._labelled(entry).metadata) for entry in found)
         if isinstance(reply, Page) and call.op == "search":
             return any(_doubtful(self._labelled(entry).metadata) for entry in cast("Page[Entry]", reply).items)
-        if call.op in ("invoke", "render"):
+        if call.op in ("invoke", "render", "poll"):
             return _doubtful(self._labelled(Entry(ref=call.ref, name="")).metadata)
         return False
 

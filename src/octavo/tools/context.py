@@ -7,7 +7,7 @@ import json
 import secrets
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, contextmanager
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from octavo.core.effort import Effort
 from octavo.core.errors import Forbidden, InvalidParams, OctavoError
@@ -18,6 +18,9 @@ from octavo.core.query import Query, TextQuery
 from octavo.core.ref import Ref
 from octavo.core.seal import Seal
 from octavo.core.surface import PromptResult
+
+if TYPE_CHECKING:
+    from octavo.core.asking import Answer, Questions
 
 _BEAT: Final = 1.0  # seconds between two words of progress
 _NOWHERE = Ref("invalid")  # stands for an address that could not be parsed; the call carries the fault
@@ -73,7 +76,7 @@ class ToolContext:
     """What a tool or a prompt of a plugin asks with. Every question is a child call of its caller's
     call and walks the whole pipeline, so it can reach no more than the caller."""
 
-    __slots__ = ("_ask", "_deadline", "_protocol", "_seal", "call", "canonical")
+    __slots__ = ("_ask", "_deadline", "_protocol", "_questions", "_seal", "call", "canonical")
 
     def __init__(
         self,
@@ -84,14 +87,17 @@ class ToolContext:
         canonical: Callable[[Ref], Ref] = _as_it_is,
         seal: Seal = OF_THIS_PROCESS,
         deadline: Deadline | None = None,
+        questions: Callable[[], Questions] | None = None,
     ) -> None:
-        """`canonical` gives the one spelling of an address that has several. It looks at nothing but the text."""
+        """`canonical` gives the one spelling of an address that has several; it looks at nothing but the text.
+        `questions` is where those wait that the client cannot show."""
         self._seal = seal
         self.call = call
         self.canonical = canonical
         self._ask = ask
         self._protocol = protocol
         self._deadline = deadline or Deadline(0)
+        self._questions = questions
 
     @property
     def principal(self) -> Principal:
@@ -210,6 +216,24 @@ class ToolContext:
         channel: Channel | None = self.call.channel
         if channel is not None:
             await channel.progress(value, total, message)
+
+    async def ask_user(self, question: str, schema: Mapping[str, Any]) -> Answer:
+        """What the person at the client says. `schema` is flat: texts, numbers, yes or no, choices.
+
+        A client of the modern era calls the tool again with the answer, so ask before anything is done; within a task
+        the tool just waits. A question that the client cannot show waits for `octavo questions answer`. Raises
+        InvalidParams for a schema that no form can show, InputRequired while nobody has answered.
+        """
+        from octavo.tools.asking import ask
+
+        return await ask(self.call, question, schema, self._questions, self._seal)
+
+    async def notify_user(self, message: str) -> Answer | None:
+        """Shows a message: what the person at the client did with it. None where the client can show nothing: then it
+        waits for whoever looks at `octavo questions list`."""
+        from octavo.tools.asking import notify
+
+        return await notify(self.call, message, self._questions, self._seal)
 
     def sealed(self, *parts: Any) -> str:
         """A cursor for the caller: it can be brought back to this tool, and neither read nor made."""

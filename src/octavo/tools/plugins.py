@@ -17,7 +17,7 @@ import sys
 from collections.abc import Awaitable, Callable, Mapping
 from pathlib import Path
 from types import ModuleType
-from typing import Any, TypeAlias, overload
+from typing import Any, Literal, TypeAlias, overload
 
 from octavo.core.errors import InternalError, OctavoError
 from octavo.core.model import Call
@@ -59,6 +59,8 @@ class Plugin:
         permissions: tuple[str, ...] = ...,
         timeout: float = ...,
         lane_safe: bool = ...,
+        task: Literal["never", "may", "must"] = ...,
+        resumes: bool = ...,
     ) -> Handler: ...
     @overload
     def tool(
@@ -74,6 +76,8 @@ class Plugin:
         permissions: tuple[str, ...] = ...,
         timeout: float = ...,
         lane_safe: bool = ...,
+        task: Literal["never", "may", "must"] = ...,
+        resumes: bool = ...,
     ) -> Callable[[Handler], Handler]: ...
     def tool(
         self,
@@ -88,8 +92,14 @@ class Plugin:
         permissions: tuple[str, ...] = (),
         timeout: float = 60.0,
         lane_safe: bool = False,
+        task: Literal["never", "may", "must"] = "never",
+        resumes: bool = False,
     ) -> Handler | Callable[[Handler], Handler]:
-        """Registers a tool: with `handler` at once, without it as a decorator. No schema: no arguments."""
+        """Registers a tool: with `handler` at once, without it as a decorator. No schema: no arguments.
+
+        A call that lasts may become a task where the client knows tasks; `must`: other clients cannot call it.
+        `resumes`: a task that a kill ended is done again from the start, which must do no harm.
+        """
         asks = "a destructive tool of a plugin" if hints.destructive and not hints.read_only else ""
         info = ToolInfo(
             name=name,
@@ -100,8 +110,10 @@ class Plugin:
             output_schema=output_schema,
             permissions=permissions,
             timeout=timeout,
-            lane_safe=lane_safe and not asks,
+            lane_safe=lane_safe and not asks and task == "never",
             asks=asks,
+            task=task,
+            resumes=resumes,
         )
 
         def add(function: Handler) -> Handler:

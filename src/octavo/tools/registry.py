@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
-from typing import Any, TypeAlias, cast
+from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
 from msgspec import Struct
 
@@ -18,6 +18,9 @@ from octavo.core.shelf import Shelf
 from octavo.core.surface import Text, ToolInfo, ToolResult, unknown_tool
 from octavo.tools.context import OF_THIS_PROCESS, Deadline, ToolContext
 from octavo.tools.schema import Check, compile_schema, mentions
+
+if TYPE_CHECKING:
+    from octavo.core.asking import Questions
 
 # A str becomes one text block, a mapping structured content with its JSON as text. Anything else but
 # a ToolResult goes to the wire as it is, which only makes sense for a plugin with `protocol: true`.
@@ -51,11 +54,18 @@ class ToolRegistry(Shelf):
         self._ask: Ask = _unbound
         self._canonical: Callable[[Ref], Ref] = lambda ref: ref
         self._seal = OF_THIS_PROCESS
+        self._questions: Callable[[], Questions] | None = None
 
-    def bind(self, ask: Ask, canonical: Callable[[Ref], Ref] | None = None, seal: Seal = OF_THIS_PROCESS) -> None:
+    def bind(
+        self,
+        ask: Ask,
+        canonical: Callable[[Ref], Ref] | None = None,
+        seal: Seal = OF_THIS_PROCESS,
+        questions: Callable[[], Questions] | None = None,
+    ) -> None:
         """`ask` is the folded pipeline: what tools ask on behalf of their callers goes there. `seal` is for their
-        cursors."""
-        self._ask, self._seal = ask, seal
+        cursors, `questions` for what they ask people."""
+        self._ask, self._seal, self._questions = ask, seal, questions
         self._canonical = canonical or self._canonical
 
     def register(self, tool: Tool) -> None:
@@ -78,6 +88,10 @@ class ToolRegistry(Shelf):
     def tool(self, name: str) -> ToolInfo | None:
         registered = self._named(name)
         return None if registered is None else registered.tool.info
+
+    @property
+    def long(self) -> bool:
+        return any(one.tool.info.task != "never" for one in self._tools.values())
 
     def header_schema(self, name: str) -> Mapping[str, Any] | None:
         """The input schema of a tool that mirrors arguments into headers (`x-mcp-header`), else None.
@@ -105,6 +119,7 @@ class ToolRegistry(Shelf):
             canonical=self._canonical,
             seal=self._seal,
             deadline=deadline,
+            questions=self._questions,
         )
         work = tool.handler(context, arguments)
         outcome = await (work if tool.info.lane_safe else _within(tool.info, deadline, work))

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from types import MappingProxyType
-from typing import Any
+from typing import Any, Literal
 
 from octavo.core.errors import InternalError, InvalidParams, OctavoError
 from octavo.core.glob import Glob
@@ -238,6 +238,22 @@ class Calls:
 
     def invoke(self, who: Principal, name: str, arguments: Mapping[str, Any], channel: Channel | None) -> Call:
         return self._named("invoke", "tool", name, who, arguments, channel)
+
+    async def task(
+        self,
+        op: Literal["poll", "answer", "cancel"],
+        who: Principal,
+        task_id: str,
+        further: Mapping[str, Any],
+        fault: OctavoError | None,
+    ) -> Call:
+        """At the address of its tool: whoever may no longer call that may ask for no result of it either."""
+        found = None if fault is not None else await self.house.tasks.find(who.id, task_id)
+        if found is None:
+            fault = fault or InvalidParams(f"Unknown task: {task_id[:80]}", taskId=task_id[:80])
+            return Call(op, NOWHERE, who, Trail(), "task://unknown", fault=fault)
+        uri = f"tool://{found.tool}"
+        return Call(op, Ref.of("tool", (found.tool,)), who, Trail(), uri, {**further, "task": task_id})
 
     def render(self, who: Principal, name: str, arguments: Mapping[str, Any], channel: Channel | None) -> Call:
         return self._named("render", "prompt", name, who, arguments, channel)

@@ -14,6 +14,7 @@ from octavo.transport.mcp import keys
 
 if TYPE_CHECKING:
     from octavo.core.approval import Question, Verdict
+    from octavo.core.asking import Answer, Form
 
 _SEVERITY = ("debug", "info", "notice", "warning", "error", "critical", "alert", "emergency")
 
@@ -51,6 +52,7 @@ class McpChannel:
     ) -> None:
         self._context, self._params = context, params
         self._latest: float | None = None
+        self.lasts = False  # the client knows tasks, and the tool may become one
         self.wire = Wire(context, params, changed, level)
 
     async def progress(self, value: float, total: float | None = None, message: str | None = None) -> None:
@@ -64,3 +66,18 @@ class McpChannel:
         from octavo.transport.mcp import approval
 
         return await approval.approve(self._context, self._params, question)
+
+    @property
+    def asks(self) -> bool:
+        from octavo.transport.mcp import forms
+
+        return forms.shows_forms(self._context)
+
+    @property
+    def waits(self) -> bool:
+        return False
+
+    async def ask(self, form: Form) -> Answer | None:
+        from octavo.transport.mcp import forms
+
+        return await forms.ask(self._context, self._params, form)

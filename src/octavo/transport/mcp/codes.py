@@ -36,6 +36,7 @@ _TABLE: dict[type[OctavoError], _Codes] = {
     errors.TooLarge: _Codes(-31006, -31006, -31006),
     errors.Conflict: _Codes(-31007, -31007, -31007),
     errors.ApprovalRequired: _Codes(-31008, -31008, -31008),
+    errors.InputRequired: _Codes(-31009, -31009, -31009),
     errors.InternalError: _Codes(-32603, -32603, -32603),
     errors.OctavoError: _Codes(-32603, -32603, -32603),
 }

@@ -22,6 +22,7 @@ from octavo.core.ref import Ref
 from octavo.transport.mcp import keys
 
 BACKLOG = 1024  # events that wait for one subscriber
+_CHANGED = "/list_changed"
 
 
 class Note(NamedTuple):
@@ -47,7 +48,7 @@ class Subscriber:
     def push(self, note: Note) -> None:
         if self.closed:
             return
-        if note.method != keys.UPDATED and any(waiting.method == note.method for waiting in self._backlog):
+        if note.method.endswith(_CHANGED) and any(waiting.method == note.method for waiting in self._backlog):
             return  # one list_changed tells as much as ten
         if len(self._backlog) >= BACKLOG:
             if self._ends_on_overflow:

@@ -17,6 +17,7 @@ UNAVAILABLE = "dev.octavo/unavailable"
 
 META_EXTENSION = "dev.octavo/meta"
 SKILLS_EXTENSION = "io.modelcontextprotocol/skills"
+TASKS_EXTENSION = "io.modelcontextprotocol/tasks"
 SERVED = (
     METADATA,
     EVENT,
@@ -34,6 +35,7 @@ SERVED = (
 
 LIST_CHANGED = "notifications/resources/list_changed"
 UPDATED = "notifications/resources/updated"
+TASKS = "notifications/tasks"
 
 PROTOCOL_VERSION = "io.modelcontextprotocol/protocolVersion"
 CLIENT_CAPABILITIES = "io.modelcontextprotocol/clientCapabilities"

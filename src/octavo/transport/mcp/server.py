@@ -10,7 +10,7 @@ import logging
 import warnings
 from collections.abc import Awaitable, Callable
 from functools import cached_property
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import mcp_types as types
 import msgspec
@@ -22,7 +22,7 @@ from mcp_types.methods import is_input_required
 from pydantic import ValidationError
 
 import octavo
-from octavo.core.errors import ApprovalRequired, InvalidParams, OctavoError, ProtocolError
+from octavo.core.errors import ApprovalRequired, InputRequired, InvalidParams, OctavoError, ProtocolError
 from octavo.core.model import LONGEST_QUESTION, Principal
 from octavo.core.surface import PromptResult, ToolResult, is_unknown_tool, unknown_tool
 from octavo.transport.mcp import eras, keys
@@ -52,6 +52,9 @@ _WEB = (
 )
 with unbuilt(), promised(*_WEB):
     from mcp.server.lowlevel.server import NotificationOptions, Server
+
+if TYPE_CHECKING:
+    from octavo.transport.mcp.tasks import TasksExtension
 
 logger = logging.getLogger(__name__)
 
@@ -106,6 +109,7 @@ class McpServer:
         self._sessions = Sessions(calls, hub, who)
         self._listens = ListenStreams(calls, hub, who, until)
         self._skills = SkillsExtension(calls, who)
+        self._tasks: TasksExtension | None = None
         self.sdk = self._build()
         if traced:
             from octavo.transport.mcp.traces import OpenTelemetryMiddleware  # here: it is rarely wanted
@@ -158,7 +162,21 @@ class McpServer:
         return sdk
 
     def _announce(self) -> None:
-        self.sdk.extensions = {keys.META_EXTENSION: {"keys": list(keys.SERVED)}, **self._skills.announced}
+        lasting: dict[str, dict[str, Any]] = {}
+        if self._house.works.tools.long:
+            self._serve_tasks()
+            lasting[keys.TASKS_EXTENSION] = {}
+        meta = {keys.META_EXTENSION: {"keys": list(keys.SERVED)}}
+        self.sdk.extensions = {**meta, **self._skills.announced, **lasting}
+
+    def _serve_tasks(self) -> None:
+        if self._tasks is None:
+            from octavo.transport.mcp.tasks import TaskParams, TasksExtension, UpdateParams
+
+            tasks = self._tasks = TasksExtension(self.calls, self._who)
+            self.sdk.add_request_handler("tasks/get", TaskParams, self._guard(tasks.get))
+            self.sdk.add_request_handler("tasks/update", UpdateParams, self._guard(tasks.update))
+            self.sdk.add_request_handler("tasks/cancel", TaskParams, self._guard(tasks.cancel))
 
     # -- middleware
 
@@ -214,7 +232,8 @@ class McpServer:
         result = await call_next(ctx)
         if ctx.method == "initialize" and isinstance(result, dict):
             # The handshake-era sieve strips what is newer than its schema.
-            result["capabilities"]["extensions"] = self.sdk.extensions
+            known = {name: told for name, told in self.sdk.extensions.items() if name != keys.TASKS_EXTENSION}
+            result["capabilities"]["extensions"] = known
         return result
 
     def _guard(self, handler: Callable[[Context, P], Awaitable[Any]]) -> Callable[[Context, P], Awaitable[Any]]:
@@ -273,11 +292,16 @@ class McpServer:
         return _complete(eras.tools(page, ctx.protocol_version), _LISTS)
 
     async def _call_tool(self, ctx: Context, params: types.CallToolRequestParams) -> Any:
-        call = self.calls.invoke(self._who(ctx), params.name, params.arguments or {}, self._channel(ctx, params))
+        arguments, channel = params.arguments or {}, self._channel(ctx, params)
+        info = self._house.works.tools.tool(params.name)
+        if info is None or info.task == "never" or self._tasks is None:
+            call = self.calls.invoke(self._who(ctx), params.name, arguments, channel)
+        else:
+            call = self._tasks.call(ctx, info, arguments, channel)
         try:
             result = await self.calls.ask(call)
             if not isinstance(result, ToolResult):
-                return result
+                return _created(result) if channel.lasts else result
             shape = self._plain(self.calls.tool_result(result))
         except ProtocolError:
             raise
@@ -286,6 +310,10 @@ class McpServer:
                 from octavo.transport.mcp.approval import input_required
 
                 return input_required(error.question)
+            if isinstance(error, InputRequired) and error.form is not None:
+                from octavo.transport.mcp import forms
+
+                return forms.input_required(error)
             if self._house.works.tools.tool(params.name) is None or is_unknown_tool(error, params.name):
                 raise unknown_tool(params.name[:80]) from None
             wire = self.calls.codes.encode(error, modern=_modern(ctx))
@@ -343,6 +371,13 @@ def _complete(result: dict[str, Any], hint: CacheHint | None = None) -> dict[str
         result.setdefault("ttlMs", hint.ttl_ms)
         result.setdefault("cacheScope", hint.scope)
     return result
+
+
+def _created(reply: Any) -> Any:
+    from octavo.core.tasks import Task
+    from octavo.transport.mcp.tasks import created
+
+    return created(reply) if isinstance(reply, Task) else reply
 
 
 def _filter(ctx: Context) -> dict[str, Any] | None:

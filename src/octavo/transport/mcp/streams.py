@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import mcp_types as types
 from mcp.server.context import ServerRequestContext
@@ -17,6 +17,9 @@ from octavo.transport.mcp.calls import Calls
 from octavo.transport.mcp.hub import Hub, Note, Subscriber
 from octavo.transport.mcp.leases import at
 from octavo.transport.mcp.sdk_compat import connection_of, on_disconnect
+
+if TYPE_CHECKING:
+    from octavo.transport.mcp.followed import Followed
 
 Context = ServerRequestContext[Any, Any]
 Who = Callable[[Context], Principal]
@@ -108,14 +111,18 @@ class ListenStreams:
         # Joined before the acknowledgement leaves, so that nothing that happens meanwhile is lost.
         self._hub.join(subscriber, capped=True)
         ending = at(self._until(ctx), subscriber.close)
+        followed: Followed | None = None
         try:
             for pattern in patterns:
                 await self._want(subscriber, pattern)
+            if wanted := (asked.model_extra or {}).get("taskIds"):
+                followed = await self._follow(ctx, subscriber, wanted)
             honoured = types.SubscriptionFilter(
                 tools_list_changed=asked.tools_list_changed or None,
                 prompts_list_changed=asked.prompts_list_changed or None,
                 resources_list_changed=asked.resources_list_changed or None,
                 resource_subscriptions=list(subscriber.patterns) or None,
+                **({} if followed is None else followed.honoured),
             )
             await ctx.session.send_notification(
                 types.SubscriptionsAcknowledgedNotification(
@@ -126,9 +133,18 @@ class ListenStreams:
             await subscriber.pump(send)
         finally:
             self._hub.leave(subscriber)
+            if followed is not None:
+                followed.leave()
             if ending is not None:
                 ending.cancel()
         return types.SubscriptionsListenResult(_meta=tag)
+
+    async def _follow(self, ctx: Context, subscriber: Subscriber, wanted: Any) -> Followed | None:
+        if not self._calls.works.tools.long:
+            return None
+        from octavo.transport.mcp.followed import follow
+
+        return await follow(self._calls, ctx, subscriber, wanted)
 
     async def _want(self, subscriber: Subscriber, pattern: str) -> None:
         """What may not be watched is left out of the acknowledgement."""
@@ -154,6 +170,10 @@ def notification(note: Note) -> types.ServerNotification:
         case keys.UPDATED:
             updated = types.ResourceUpdatedNotificationParams(uri=note.params["uri"], _meta=meta)
             return types.ResourceUpdatedNotification(params=updated)
+        case keys.TASKS:
+            from octavo.transport.mcp.followed import news
+
+            return news(note.params)
         case "notifications/tools/list_changed":
             return types.ToolListChangedNotification(params=types.NotificationParams(_meta=meta))
         case "notifications/prompts/list_changed":

@@ -1,0 +1,113 @@
+"""`octavo questions`: what agents ask people whose client shows no forms, and the answers to it."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from octavo.cli._shared import config_option, json_option, loaded, print_json, tell
+
+if TYPE_CHECKING:
+    from octavo.core.asking import Asked
+
+
+@click.group()
+def questions() -> None:
+    """Questions of agents that wait for somebody.
+
+    An answer counts once, for the agent that asked and exactly the question that is shown.
+    """
+
+
+@questions.command("list")
+@config_option
+@json_option
+def list_(config_file: Path | None, as_json: bool) -> None:
+    """List what waits for an answer, and messages that nobody has seen."""
+    from octavo.cli import _run
+    from octavo.core.clock import iso
+
+    standing = _run.standing_questions(loaded(config_file))
+    if as_json:
+        print_json({"questions": [_facts(one) for one in standing]})
+        return
+    for one in standing:
+        state = "waits" if one.answer is None else "answered"
+        click.echo(f"{one.id}  {state:8}  until {iso(one.expires)}  {_plain(one.form.text[:200])}")
+
+
+@questions.command()
+@click.argument("question_id", metavar="ID")
+@config_option
+@json_option
+def show(question_id: str, config_file: Path | None, as_json: bool) -> None:
+    """Show one: who asks, what, and which fields the answer has."""
+    from octavo.cli import _run
+
+    one = _run.named_question(loaded(config_file), question_id)
+    if as_json:
+        print_json(_facts(one))
+        return
+    click.echo(f"who asks: {_plain(one.who)}\ntool: {_plain(one.tool)}\nquestion: {_plain(one.form.text)}")
+    for name, field in one.form.schema.get("properties", {}).items():
+        click.echo(f"field {_plain(name)}: {_plain(json.dumps(field, ensure_ascii=False))}")
+
+
+@questions.command()
+@click.argument("question_id", metavar="ID")
+@click.argument("fields", metavar="[FIELD=VALUE]...", nargs=-1)
+@config_option
+def answer(question_id: str, fields: tuple[str, ...], config_file: Path | None) -> None:
+    """Answer it. A VALUE is a text, or JSON where the field is no text: octavo questions answer ID agreed=true."""
+    from octavo.cli import _run
+
+    found = loaded(config_file)
+    schema = _run.named_question(found, question_id).form.schema.get("properties", {})
+    content = dict(_field(one, schema) for one in fields)
+    one = _run.answered_question(found, question_id, "accept", content)
+    tell(f"{one.id} is answered")
+
+
+@questions.command()
+@click.argument("question_id", metavar="ID")
+@config_option
+def decline(question_id: str, config_file: Path | None) -> None:
+    """Refuse to answer it; the agent is told so."""
+    from octavo.cli import _run
+
+    tell(f"{_run.answered_question(loaded(config_file), question_id, 'decline', {}).id} is declined")
+
+
+def _field(text: str, schema: dict[str, Any]) -> tuple[str, Any]:
+    name, equals, value = text.partition("=")
+    if not equals:
+        raise click.UsageError(f"{text} is no FIELD=VALUE")
+    if schema.get(name, {}).get("type") == "string":
+        return name, value
+    try:
+        return name, json.loads(value)
+    except ValueError:
+        raise click.UsageError(f'{name} takes JSON, such as 3, true or ["a"], and not {value}') from None
+
+
+def _facts(one: Asked) -> dict[str, Any]:
+    from octavo.core.clock import iso
+
+    return {
+        "id": one.id,
+        "who": one.who,
+        "tool": one.tool,
+        "question": one.form.text,
+        "schema": dict(one.form.schema),
+        "asked": iso(one.asked),
+        "expires": iso(one.expires),
+        "answered": one.answer is not None,
+    }
+
+
+def _plain(text: str) -> str:
+    """Text of an agent on a terminal: nothing in it can move the cursor or begin a line of its own."""
+    return "".join(char if char.isprintable() else f"\\u{ord(char):04x}" for char in text)

@@ -1,0 +1,264 @@
+"""Calls of tools that last: a task is made of one when it has not ended soon, and outlives the process.
+
+The caller's request has walked all folds. The work itself is a child call of it, with the rights of the caller and a
+record of its own when it ends.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import secrets
+from collections import Counter
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from octavo.core.clock import Clock, SystemClock
+from octavo.core.errors import Conflict, InternalError, InvalidParams, OctavoError, RateLimited
+from octavo.core.model import Call, Principal, Trail
+from octavo.core.ports import Ask, Reply
+from octavo.core.ref import Ref
+from octavo.core.surface import ToolInfo
+from octavo.core.tasks import ENDED, Ended, Heard, Kept, Lost, Speaks, Task, TaskStore
+from octavo.tools.parking import Parked, Running
+
+logger = logging.getLogger(__name__)
+
+STOPPED = "The server was stopped while the tool was working; call it again"
+
+
+class Bounds(Struct, frozen=True):
+    after: float = 0.5  # seconds that a call may take before it becomes a task
+    running: int = 16  # of one principal
+    kept: int = 1000  # of one principal
+    keep: float = 3600.0  # seconds that the end of a task can be asked for
+
+
+class Works(Struct, frozen=True):
+    """What a task needs of one configuration: it stays with the one that it began with."""
+
+    ask: Ask
+    tool: Callable[[str], ToolInfo | None]
+    bounds: Bounds
+    known: Callable[[Principal], Principal]
+    at_work: set[asyncio.Future[Reply]]
+
+
+def _unspoken(tool: str, reply: Reply | BaseException) -> Ended:
+    raise InternalError(f"Nobody can be told what became of {tool}")
+
+
+class LongWork:
+    def __init__(self, store: TaskStore, works: Callable[[], Works], *, clock: Clock | None = None) -> None:
+        """`works` are those of the configuration that holds now."""
+        self._store, self._works = store, works
+        self._clock = clock or SystemClock()
+        self.speaks: Speaks = _unspoken
+        self._running: dict[str, Running] = {}
+        self._at_once: Counter[str] = Counter()  # by principal
+        self._listeners: list[Heard] = []
+        self._opening: asyncio.Task[None] | None = None
+        self._watching: set[asyncio.Task[None]] = set()
+
+    # -- what the pipeline asks for
+
+    async def begin(self, call: Call, works: Works) -> Reply | Task:
+        """What the tool gives, or the task that its call has become. Raises what the tool raises meanwhile."""
+        await self._open()
+        info = works.tool(call.ref.path)
+        if info is None:
+            raise InvalidParams(f"Unknown tool: {call.ref.path}", toolName=call.ref.path)
+        running = self._started(call, info, works)
+        work, bounds = running.work, works.bounds
+        assert work is not None
+        asked = asyncio.ensure_future(running.asked.wait())
+        try:
+            await asyncio.wait((work, asked), timeout=bounds.after, return_when=asyncio.FIRST_COMPLETED)
+            if work.done():
+                return work.result()
+            arguments = dict(call.arguments) if info.resumes else None
+            kept = Kept(task=running.task, principal=call.principal, arguments=arguments)
+            await asyncio.to_thread(self._store.add, kept, most=bounds.kept)
+        except BaseException:  # nobody could ever ask for it
+            await _ended(work)
+            raise
+        finally:
+            asked.cancel()
+        running.give()
+        self._follow(running)
+        return running.task
+
+    async def poll(self, call: Call) -> Task:
+        return await self._of(call)
+
+    async def answer(self, call: Call) -> None:
+        task = await self._of(call)
+        running = self._running.get(task.id)
+        if running is not None:
+            running.answer(call.arguments["answers"])
+        elif task.status not in ENDED:
+            raise _elsewhere(task)
+
+    async def cancel(self, call: Call) -> None:
+        """Stops the work. The task says so once the tool has ended."""
+        task = await self._of(call)
+        running = self._running.get(task.id)
+        if running is not None and running.work is not None:
+            running.stopped = True
+            running.work.cancel()
+        elif task.status not in ENDED:
+            raise _elsewhere(task)
+
+    # -- beside it
+
+    async def find(self, who: str, task_id: str) -> Task | None:
+        await self._open()
+        running = self._running.get(task_id)
+        if running is not None:
+            return running.task if running.task.who == who else None
+        return await asyncio.to_thread(self._store.find, who, task_id)
+
+    def on_change(self, listener: Heard) -> Callable[[], None]:
+        self._listeners.append(listener)
+        return lambda: self._listeners.remove(listener)
+
+    def wake(self) -> None:
+        if self._opening is None:
+            self._opening = asyncio.get_running_loop().create_task(self._take_over())
+
+    async def close(self) -> None:
+        """What still works is stopped and says so, but for what the next process can begin again."""
+        if self._opening is not None:
+            self._opening.cancel()
+            await asyncio.wait({self._opening})
+        for running in self._running.values():
+            if running.work is not None:
+                running.work.cancel()
+        if self._watching:
+            await asyncio.wait(set(self._watching))
+        await asyncio.to_thread(self._store.close)
+
+    # -- the work
+
+    def _started(self, call: Call, info: ToolInfo, works: Works, task: Task | None = None) -> Running:
+        who, bounds = call.principal.id, works.bounds
+        if self._at_once[who] >= bounds.running:
+            raise RateLimited(
+                "Too many tasks are at work; wait for one of them, or cancel one",
+                retry_after=1.0,
+                limit="tasks.running",
+                allowed=bounds.running,
+            )
+        now = self._clock.wall()
+        made = task or Task(
+            id=secrets.token_urlsafe(24), who=who, tool=info.name, status="working", created=now, updated=now,
+            ttl=bounds.keep + info.timeout,
+        )  # fmt: skip
+        running = Running(made, self._clock, self._tell)
+        channel = Parked(running, call.channel)
+        above = call._replace(channel=channel)
+        child = above.child("invoke", call.ref, uri=call.uri, arguments=call.arguments)._replace(channel=channel)
+        work = running.work = asyncio.ensure_future(works.ask(child))
+        works.at_work.add(work)
+        work.add_done_callback(works.at_work.discard)
+        self._at_once[who] += 1
+
+        def left(_: asyncio.Future[Reply]) -> None:
+            self._at_once[who] -= 1
+            if not self._at_once[who]:
+                del self._at_once[who]
+
+        work.add_done_callback(left)
+        return running
+
+    def _follow(self, running: Running) -> None:
+        self._running[running.task.id] = running
+        watching = asyncio.get_running_loop().create_task(self._conclude(running))
+        self._watching.add(watching)
+        watching.add_done_callback(self._watching.discard)
+
+    async def _conclude(self, running: Running) -> None:
+        task, work = running.task, running.work
+        assert work is not None
+        await asyncio.wait({work})
+        try:
+            if not work.cancelled():
+                fault = work.exception()
+                ended = self.speaks(task.tool, work.result() if fault is None else fault)
+            elif running.stopped:
+                ended = Ended("cancelled", b"", "Cancelled by its caller")
+            else:
+                info = self._works().tool(task.tool)
+                if info is not None and info.resumes:
+                    return  # as a kill would leave it
+                ended = self.speaks(task.tool, Lost(STOPPED))
+            kept = await asyncio.to_thread(self._store.end, task.id, ended)
+            running.end(kept or replace(running.task, status=ended.status, outcome=ended.outcome, questions={}))
+        except OctavoError as fault:
+            logger.error("The end of a task of %s could not be kept: %s", task.tool, fault)
+        finally:
+            self._running.pop(task.id, None)
+
+    def _tell(self, task: Task) -> None:
+        for listener in tuple(self._listeners):
+            listener(task)
+
+    # -- what a process before this one left
+
+    async def _open(self) -> None:
+        self.wake()
+        assert self._opening is not None
+        await asyncio.shield(self._opening)
+
+    async def _take_over(self) -> None:
+        try:
+            left = await asyncio.to_thread(self._store.take_over)
+        except OctavoError as fault:
+            logger.error("What became of earlier tasks is not known: %s", fault)
+            return
+        for kept in left:
+            try:
+                self._resume(kept)
+            except OctavoError as fault:
+                lost = fault if isinstance(fault, Lost) else Lost(f"{STOPPED} ({fault.message})")
+                await asyncio.to_thread(self._store.end, kept.task.id, self.speaks(kept.task.tool, lost))
+
+    def _resume(self, kept: Kept) -> None:
+        """Raises where it cannot be done again."""
+        task, works = kept.task, self._works()
+        info = works.tool(task.tool)
+        if kept.arguments is None or info is None or not info.resumes:
+            raise Lost(STOPPED)
+        who = works.known(kept.principal)
+        running = self._started(_again(who, task, kept.arguments), info, works, task)
+        running.give()
+        self._follow(running)
+
+    async def _of(self, call: Call) -> Task:
+        found = await self.find(call.principal.id, call.arguments["task"])
+        if found is None:
+            raise unknown_task(call.arguments["task"])
+        return found
+
+
+def unknown_task(task_id: str) -> InvalidParams:
+    return InvalidParams(f"Unknown task: {task_id[:80]}", taskId=task_id[:80])
+
+
+def _again(who: Principal, task: Task, arguments: Mapping[str, Any]) -> Call:
+    return Call("invoke", Ref.of("tool", (task.tool,)), who, Trail(), f"tool://{task.tool}", arguments)
+
+
+def _elsewhere(task: Task) -> Conflict:
+    return Conflict("The task is at work in another process of this server; ask there", taskId=task.id)
+
+
+async def _ended(work: asyncio.Future[Reply]) -> None:
+    if not work.done():
+        work.cancel()
+        await asyncio.wait({work})
+    elif not work.cancelled():
+        work.exception()

@@ -1,0 +1,82 @@
+"""Forms: what can be asked, and what is an answer to it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from octavo.core.asking import Answer, form
+from octavo.core.errors import InvalidParams
+
+pytestmark = pytest.mark.seed("T4")
+
+FIELDS: dict[str, Any] = {
+    "name": {"type": "string", "minLength": 2, "maxLength": 5},
+    "age": {"type": "integer", "minimum": 0, "maximum": 150},
+    "share": {"type": "number"},
+    "agreed": {"type": "boolean"},
+    "colour": {"type": "string", "oneOf": [{"const": "r", "title": "Red"}, {"const": "b", "title": "Blue"}]},
+    "days": {"type": "array", "items": {"type": "string", "enum": ["mon", "tue"]}, "minItems": 1},
+}
+
+
+def schema(required: tuple[str, ...] = (), **fields: Any) -> dict[str, Any]:
+    return {"type": "object", "properties": fields or FIELDS, "required": [*required]}
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        {},
+        {"name": "Kim", "age": 44, "share": 0.5, "agreed": False, "colour": "b", "days": ["mon", "tue"]},
+        {"age": 44.0, "share": 1},
+    ],
+)
+def test_these_are_answers(content: dict[str, Any]) -> None:
+    assert form("Who?", schema()).fits(Answer("accept", content))
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        {"name": "K"}, {"name": "Kim Kim"}, {"name": 1}, {"age": 1.5}, {"age": True}, {"age": 151}, {"share": "1"},
+        {"agreed": 1}, {"colour": "g"}, {"days": []}, {"days": ["wed"]}, {"days": "mon"}, {"further": 1},
+    ],
+)  # fmt: skip
+def test_these_are_none(content: dict[str, Any]) -> None:
+    assert not form("Who?", schema()).fits(Answer("accept", content))
+
+
+def test_what_is_required_must_be_there_unless_the_user_declines() -> None:
+    asked = form("Who?", schema(("name",)))
+    assert not asked.fits(Answer("accept", {"age": 1}))
+    assert asked.fits(Answer("decline")) and asked.fits(Answer("cancel"))
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"type": "array"},
+        {"type": "object", "properties": {}, "additionalProperties": True},
+        schema(x={"type": "object"}),
+        schema(x={"type": "string", "$ref": "#"}),
+        schema(x={"type": "string", "minLength": "2"}),
+        schema(x={"type": "string", "enum": [1]}),
+        schema(x={"type": "array", "items": {"type": "string"}}),
+        schema(x="string"),
+        schema(api_key={"type": "string"}),
+        schema(x={"type": "string", "title": "Your password"}),
+        schema(("other",), x={"type": "string"}),
+        schema(x={"type": "string", "enum": [str(number) for number in range(101)]}),
+    ],
+)
+def test_what_no_client_could_show_is_refused(wrong: dict[str, Any]) -> None:
+    with pytest.raises(InvalidParams):
+        form("Who?", wrong)
+
+
+@pytest.mark.parametrize("text", ["", "  ", "x" * 4001])
+def test_a_question_has_words_and_not_too_many(text: str) -> None:
+    with pytest.raises(InvalidParams):
+        form(text, schema())

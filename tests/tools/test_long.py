@@ -1,0 +1,262 @@
+"""Calls that last: what becomes a task and what does not, what it may, how it ends, and what a restart makes of it."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from octavo.core.approval import Question
+from octavo.core.asking import Answer, Form, form
+from octavo.core.errors import Conflict, InvalidParams, RateLimited, Unauthenticated
+from octavo.core.model import Call, Principal, Trail
+from octavo.core.ref import Ref
+from octavo.core.surface import Hints, ToolInfo
+from octavo.core.tasks import Ended, Lost, Task
+from octavo.stores.tasks import TaskFile
+from octavo.tools.long import Bounds, LongWork, Works
+
+pytestmark = [pytest.mark.anyio, pytest.mark.seed("T9")]
+
+HINTS = Hints(read_only=True, destructive=False, idempotent=True, open_world=False)
+SOON = Bounds(after=0.01)
+NAME = form("Who?", {"type": "object", "properties": {"name": {"type": "string"}}, "required": ["name"]})
+
+
+class Client:
+    """Waits for a call, and shows forms."""
+
+    lasts, waits, wire = True, False, None
+
+    def __init__(self, *, asks: bool = True) -> None:
+        self.asks = asks
+        self.heard: list[float] = []
+
+    async def progress(self, value: float, total: float | None = None, message: str | None = None) -> None:
+        self.heard.append(value)
+
+    async def ask(self, wanted: Form) -> Answer | None:
+        raise AssertionError("the task asks, not the call")
+
+    async def approve(self, question: Question) -> Any:
+        raise AssertionError("the task asks, not the call")
+
+
+class World:
+    """Work that goes on until it is told how to end."""
+
+    def __init__(self, state: Path | None = None, *, bounds: Bounds = SOON, resumes: bool = False) -> None:
+        self.info = ToolInfo(
+            name="work", description="x", input_schema={"type": "object"}, hints=HINTS, task="may", resumes=resumes
+        )
+        self.known = True
+        self.told: list[Task] = []
+        self.begun: list[Call] = []
+        self.ended: asyncio.Event = asyncio.Event()
+        self.act: Callable[[Call], Awaitable[Any]] = self._until_told
+        self.works = Works(
+            ask=self._ask, tool=lambda name: self.info if name == "work" else None, bounds=bounds, known=self._known,
+            at_work=set(),
+        )  # fmt: skip
+        self.long = LongWork(TaskFile(state), lambda: self.works)
+        self.long.speaks = self._speaks
+        self.long.on_change(self._heard)
+        self._news = asyncio.Condition()
+
+    async def begin(self, client: Client | None = None, who: str = "kim") -> Any:
+        return await self.long.begin(self.call(client, who), self.works)
+
+    def call(self, client: Client | None = None, who: str = "kim", **arguments: Any) -> Call:
+        return Call("invoke", Ref("tool", ("work",)), Principal(who), Trail(), "tool://work", arguments, channel=client)
+
+    async def poll(self, task: Task, who: str = "kim") -> Task:
+        return await self.long.poll(self.call(None, who, task=task.id))
+
+    async def until(self, status: str, question: str = "") -> Task:
+        def found() -> Task | None:
+            fit = (one for one in self.told if one.status == status and (not question or question in one.questions))
+            return next(fit, None)
+
+        async with asyncio.timeout(20), self._news:
+            await self._news.wait_for(found)
+        task = found()
+        assert task is not None
+        return task
+
+    def _heard(self, task: Task) -> None:
+        self.told.append(task)
+        self._telling = asyncio.ensure_future(self._tell())
+
+    async def _tell(self) -> None:
+        async with self._news:
+            self._news.notify_all()
+
+    async def _ask(self, call: Call) -> Any:
+        self.begun.append(call)
+        return await self.act(call)
+
+    async def _until_told(self, call: Call) -> str:
+        await self.ended.wait()
+        return "done"
+
+    def _known(self, who: Principal) -> Principal:
+        if not self.known:
+            raise Unauthenticated("This agent is no longer known here")
+        return who
+
+    def _speaks(self, tool: str, reply: Any) -> Ended:
+        if isinstance(reply, Lost):
+            return Ended("failed", json.dumps({"message": str(reply)}).encode(), str(reply))
+        return Ended("completed", json.dumps({"said": str(reply)}).encode())
+
+
+async def test_what_ends_soon_is_no_task() -> None:
+    world = World(bounds=Bounds(after=20))
+    world.ended.set()
+    assert await world.begin() == "done" and not world.told
+
+
+async def test_what_fails_soon_is_raised() -> None:
+    world = World(bounds=Bounds(after=20))
+
+    async def fail(call: Call) -> Any:
+        raise Conflict("no")
+
+    world.act = fail
+    with pytest.raises(Conflict):
+        await world.begin()
+
+
+async def test_the_work_is_a_child_with_the_rights_of_its_caller() -> None:
+    world = World()
+    task = await world.begin()
+    (child,) = world.begun
+    assert child.parent is not None and child.principal == Principal("kim") and child.op == "invoke"
+    world.ended.set()
+    await world.until("completed")
+    assert json.loads((await world.poll(task)).outcome) == {"said": "done"}
+    with pytest.raises(InvalidParams):
+        await world.poll(task, "lee")
+
+
+async def test_a_call_that_asks_becomes_a_task_at_once_and_an_approval_is_asked_in_it() -> None:
+    world = World(bounds=Bounds(after=20))
+
+    async def asks(call: Call) -> Any:
+        answer = await call.channel.ask(NAME)
+        verdict = await call.channel.approve(Question("May I?", "state", 10.0))
+        return answer.content["name"], verdict
+
+    world.act = asks
+    task = await world.begin(Client())
+    assert (await world.poll(task)).questions == {"question-1": NAME}
+    fits = Answer("accept", {"name": "Kim"})
+    await world.long.answer(world.call(task=task.id, answers={"question-1": Answer("accept", {}), "other": fits}))
+    assert (await world.poll(task)).status == "input_required"
+    await world.long.answer(world.call(task=task.id, answers={"question-1": fits}))
+    assert list((await world.until("input_required", "question-2")).questions) == ["question-2"]
+    allowed = Answer("accept", {"allow": True})
+    await world.long.answer(world.call(task=task.id, answers={"question-2": allowed}))
+    done = await world.until("completed")
+    assert json.loads(done.outcome) == {"said": "('Kim', 'allow')"}
+
+
+async def test_progress_goes_to_the_client_while_it_waits_and_to_the_task_afterwards() -> None:
+    world, client = World(), Client()
+    said, more = asyncio.Event(), asyncio.Event()
+
+    async def tells(call: Call) -> Any:
+        await call.channel.progress(1, 2)
+        await world.ended.wait()
+        await call.channel.progress(2, 2, "nearly")
+        said.set()
+        await more.wait()
+        return "done"
+
+    world.act = tells
+    task = await world.begin(client)
+    assert client.heard == [1]
+    world.ended.set()
+    await said.wait()
+    assert (await world.poll(task)).message == "2 of 2: nearly"
+    more.set()
+    done = await world.until("completed")
+    assert client.heard == [1] and not done.message
+
+
+async def test_a_cancelled_task_is_stopped() -> None:
+    world, stopped = World(), asyncio.Event()
+
+    async def stops(call: Call) -> Any:
+        try:
+            await asyncio.Event().wait()
+        finally:
+            stopped.set()
+
+    world.act = stops
+    task = await world.begin()
+    await world.long.cancel(world.call(task=task.id))
+    assert (await world.until("cancelled")).id == task.id and stopped.is_set()
+    await world.long.cancel(world.call(task=task.id))
+
+
+async def test_a_caller_who_leaves_before_he_has_the_handle_stops_the_work() -> None:
+    world, stopped = World(bounds=Bounds(after=20)), asyncio.Event()
+    begun = asyncio.Event()
+
+    async def stops(call: Call) -> Any:
+        begun.set()
+        try:
+            await asyncio.Event().wait()
+        finally:
+            stopped.set()
+
+    world.act = stops
+    asking = asyncio.ensure_future(world.begin())
+    await begun.wait()
+    asking.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await asking
+    assert stopped.is_set() and not world.works.at_work
+
+
+async def test_nobody_has_more_at_work_than_he_may() -> None:
+    world = World(bounds=Bounds(after=0.01, running=2))
+    await world.begin()
+    await world.begin()
+    with pytest.raises(RateLimited):
+        await world.begin()
+    await world.begin(who="lee")
+    world.ended.set()
+
+
+async def test_what_a_process_left_is_lost_or_begun_again(tmp_path: Path) -> None:
+    for resumes in (False, True):
+        state = tmp_path / str(resumes)
+        state.mkdir()
+        first = World(state, resumes=resumes)
+        task = await first.begin()
+        await first.long.close()
+        second = World(state, resumes=resumes)
+        second.ended.set()
+        if resumes:
+            second.long.wake()
+            assert (await second.until("completed")).id == task.id
+        else:
+            told = await second.poll(task)
+            assert told.status == "failed" and "stopped" in told.message and not second.begun
+        await second.long.close()
+
+
+async def test_what_cannot_be_begun_again_is_lost(tmp_path: Path) -> None:
+    first = World(tmp_path, resumes=True)
+    task = await first.begin()
+    await first.long.close()
+    second = World(tmp_path, resumes=True)
+    second.known = False
+    assert (await second.poll(task)).status == "failed" and not second.begun
+    await second.long.close()
