@@ -30,7 +30,14 @@ WIDTH = 100
 _PART = re.compile(r"(<!-- generated: (?P<name>[a-z-]+) -->\n).*?(<!-- end of (?P=name) -->)", re.DOTALL)
 UNSAID = (errors.NotFound, errors.ProtocolError)  # whose data has a shape of its own
 _UNITS = {"(ms|s|m|h)$": "time", "?(h|d)$": "age", "i?)?B?$": "size", "|off)$": "rate", "|file:.+)$": "reference"}
-_PLACES = {"sources": "NAME", "agents": "ID", "resources": "PATH", "templates": "PATH", "values": "VARIABLE"}
+_PLACES = {
+    "sources": "NAME",
+    "agents": "ID",
+    "resources": "PATH",
+    "templates": "PATH",
+    "values": "VARIABLE",
+    "programs": "NAME",
+}
 
 
 def pages() -> dict[Path, str]:

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import json
 import os
+import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 from tests.cli.conftest import Run
 
-from octavo.app import examination, landlock
+from octavo.app import examination
+from octavo.core import landlock
 
 pytestmark = pytest.mark.seed("F10")
 
@@ -79,3 +81,12 @@ def test_a_state_folder_that_cannot_be_made_is_a_problem(run: Run, empty: Path) 
     )
     code, told = findings(run)
     assert code == 1 and told["state"]["state"] == "problem"
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="programs of Linux")
+def test_what_confines_programs_is_found_by_running_one(run: Run, folder: Path) -> None:
+    file = folder / "octavo.yaml"
+    programs = "\ntoolsets: [files, process]\ncommands: {programs: {say: {run: /bin/echo}}}\n"
+    file.write_text(file.read_text(encoding="utf-8") + programs, encoding="utf-8")
+    _, told = findings(run)
+    assert told["commands"]["found"].startswith("programs are confined by ")

@@ -54,7 +54,7 @@ def test_help_imports_next_to_nothing(args: tuple[str, ...], folder: Path) -> No
 
 @pytest.mark.parametrize("args", [("check",), ("ls",), ("keys", "list")], ids=" ".join)
 def test_without_an_issuer_nothing_of_cryptography_is_imported(args: tuple[str, ...], folder: Path) -> None:
-    assert not modules(folder, *args) & {"jwt", "cryptography", "httpx2"}
+    assert not modules(folder, *args) & {"jwt", "cryptography", "httpx2", "httpcore2"}
 
 
 @pytest.mark.parametrize("args", [("ls",), ("audit", "verify"), ("audit", "export")], ids=" ".join)

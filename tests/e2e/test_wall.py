@@ -12,8 +12,9 @@ from typing import Any
 import pytest
 from tests.e2e.harness import Place, audit_records
 
-from octavo.app import landlock, wall
+from octavo.app import wall
 from octavo.config.load import load_text
+from octavo.core import landlock
 from octavo.core.errors import SourceUnavailable
 from octavo.stores.state import StateDirectory
 

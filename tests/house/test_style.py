@@ -21,7 +21,9 @@ OWNERS: dict[str, tuple[str, ...]] = {
         "cli",
         "prompts/loader.py",
         "transport/mcp/stdio.py",
-        "app/landlock.py",
+        "core/landlock.py",
+        "core/descent.py",
+        "tools/builtin/process/launch.py",
     ),
     "sees the environment": ("cli", "config"),
     "starts programs": ("tools/builtin/process", "gateway", "sources/_shared/documents/child.py"),
@@ -54,7 +56,8 @@ PROGRAMS = {
     "os.execvpe", "os.spawnv", "os.spawnve", "asyncio.create_subprocess_exec", "asyncio.create_subprocess_shell",
     "anyio.run_process", "anyio.open_process",
 }  # fmt: skip
-CLIENTS = {"httpx", "httpx2", "aiohttp", "requests", "urllib.request", "http.client", "ftplib", "smtplib"}
+CLIENTS = {"httpx", "httpx2", "httpcore2", "websockets", "aiohttp", "requests", "urllib.request", "http.client",
+           "ftplib", "smtplib"}  # fmt: skip
 TIME = {"time.time", "time.time_ns", "time.monotonic", "time.monotonic_ns", "datetime.now", "datetime.utcnow",
         "datetime.datetime.now", "datetime.datetime.utcnow", "date.today"}  # fmt: skip
 CODE = {"eval", "exec", "pickle.loads", "pickle.load", "marshal.loads", "yaml.load", "yaml.unsafe_load", "shelve.open"}

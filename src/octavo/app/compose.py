@@ -20,7 +20,7 @@ from octavo.app.rules import labels_of, rules_of
 from octavo.app.sources import configured, described_in, templates_of, ttl_of, with_plugins, writable_schemes
 from octavo.config.load import Loaded
 from octavo.config.model import Config
-from octavo.core.clock import SystemClock
+from octavo.core.clock import Clock, SystemClock
 from octavo.core.house import Limits
 from octavo.core.model import Change, Principal, Template
 from octavo.core.ports import Ask, Finds, Ledger, Next, Source, Watches
@@ -42,7 +42,7 @@ from octavo.pipeline.throttle import Throttle
 from octavo.prompts.registry import PromptRegistry
 from octavo.stores.state import StateDirectory
 from octavo.tools.plugins import load_plugin
-from octavo.tools.registry import ToolRegistry
+from octavo.tools.registry import Tool, ToolRegistry
 from octavo.tools.schema import compile_schema
 
 if TYPE_CHECKING:
@@ -139,6 +139,8 @@ async def compose(
             prompts.register(info, rendering)
     built_in = built_in_tools(config, narrowing)
     for tool in built_in:
+        tools.register(tool)
+    for tool in _reaching_out(config, clock, stack):
         tools.register(tool)
     names, make = unlisted_tools(config)
     unlisted = [name for name in names if tools.tool(name) is None]
@@ -281,6 +283,20 @@ def questions_in(state: StateDirectory, audit: Audit) -> Callable[[], Questions]
         return QuestionFile(state.path, told)
 
     return made
+
+
+def _reaching_out(config: Config, clock: Clock, stack: AsyncExitStack) -> list[Tool]:
+    """Imported here: most servers start no programs and ask nobody."""
+    tools: list[Tool] = []
+    if "process" in config.toolsets:
+        from octavo.app.programs import program_tools
+
+        tools += program_tools(config, clock, stack)
+    if "web" in config.toolsets:
+        from octavo.app.web import web_tools
+
+        tools += web_tools(config, stack)
+    return tools
 
 
 def redaction(config: Config, key: bytes, *, composed: Iterable[str] = ()) -> Redact:

@@ -10,11 +10,12 @@ from collections.abc import Iterator
 from importlib.util import find_spec
 from pathlib import Path
 
-from octavo.app import landlock, wall
+from octavo.app import wall
 from octavo.app.finding import Finding
 from octavo.app.smells import smells, synchronised
 from octavo.config.load import Loaded, state_directory
 from octavo.config.model import FileOptions, GitOptions
+from octavo.core import landlock
 from octavo.core.clock import SystemClock, iso
 from octavo.sources.file.examine import confinement, has_tmpfile, inotify_limit
 
@@ -49,6 +50,10 @@ def examine(loaded: Loaded) -> Iterator[Finding]:
     yield _state(state_directory(loaded))
     if loaded.config.audit.checkpoints is not None:
         yield _checkpoints(loaded.config.audit.checkpoints.path, state_directory(loaded))
+    if "process" in loaded.config.toolsets:
+        from octavo.app.confinement import programs  # here: few configurations run any
+
+        yield from programs(loaded)
     yield from smells(loaded)
     yield from (_extra(name, module) for name, module in EXTRAS.items())
 

@@ -12,15 +12,17 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import octavo
-from octavo.app import landlock
-from octavo.app.landlock import EXECUTE, MAKE_REG, READ, READ_FILE, WRITE, WRITE_FILE, Grant
 from octavo.config.load import Loaded, prompt_directories
 from octavo.config.model import FileOptions, GitOptions
+from octavo.config.reference import interpreters
+from octavo.core import landlock
 from octavo.core.errors import InvalidParams, SourceUnavailable
+from octavo.core.landlock import EXECUTE, MAKE_REG, READ, READ_FILE, WRITE, WRITE_FILE, Grant
 from octavo.stores.state import StateDirectory
 
 logger = logging.getLogger(__name__)
 
+_RUN = READ | EXECUTE
 _MOVING = 2  # the first version that lets files be moved from one folder to another
 # Modules and libraries that are loaded late, names of hosts, certificates, languages, times, and our own process:
 # what /proc tells of others the kernel refuses to whoever is walled in.
@@ -45,16 +47,16 @@ class Wall:
         # By what they are: another folder in the same place is not the one that was granted.
         self._granted = {
             rights: {found for grant in needed if grant.rights == rights and (found := _identity(grant.path))}
-            for rights in (READ, WRITE)
+            for rights in (READ, WRITE, _RUN)
         }
-        self._granted[READ] |= self._granted[WRITE]
+        self._granted[READ] |= self._granted[WRITE] | self._granted[_RUN]
 
     def admit(self, loaded: Loaded) -> None:
         """Raises InvalidParams if this process cannot serve that configuration any more."""
         for path, rights in _needed(loaded):
             above = (Path(os.path.realpath(path)), *Path(os.path.realpath(path)).parents)
             if os.path.exists(path) and not any(_identity(str(one)) in self._granted[rights] for one in above):
-                verb = "write to" if rights == WRITE else "read"
+                verb = {WRITE: "write to", _RUN: "run"}.get(rights, "read")
                 raise InvalidParams(
                     f"restart needed: when it started, this process gave up the right to {verb} {path}; "
                     "serve.landlock: off would keep such rights"
@@ -104,6 +106,8 @@ def _needed(loaded: Loaded) -> Iterator[Grant]:
             yield from (Grant(str(root.path), WRITE if source.write else READ) for root in source.roots)
         elif isinstance(source, GitOptions):
             yield Grant(str(source.path), READ)
+    if "process" in loaded.config.toolsets:
+        yield from _of_programs(loaded)
     yield from (Grant(str(folder), READ) for folder in prompt_directories(loaded))
     yield from (Grant(str(plugin.path.parent), READ) for plugin in loaded.config.plugins if plugin.path is not None)
     yield from (Grant(str(file), READ) for file in loaded.secret_files)
@@ -111,6 +115,16 @@ def _needed(loaded: Loaded) -> Iterator[Grant]:
         yield from (Grant(str(file.parent), READ) for file in (tls.cert, tls.key))  # a renewed one is a new file
     if loaded.file is not None:
         yield Grant(str(loaded.file.parent), READ)  # the folder: editors put a new file in place of the old one
+
+
+def _of_programs(loaded: Loaded) -> Iterator[Grant]:
+    """What the launcher, which is inside the wall too, can pass on to a program."""
+    for program in loaded.config.commands.programs.values():
+        path = program.run[0]
+        for runs in (path, *interpreters(path), *map(str, program.runs)):
+            yield Grant(os.path.realpath(runs), _RUN)
+        yield from (Grant(str(reads), READ) for reads in program.reads)
+    yield from (Grant(path, READ) for path in ("/usr/libexec", "/dev/zero"))
 
 
 def _second_place(loaded: Loaded) -> Iterator[Grant]:
@@ -121,7 +135,7 @@ def _second_place(loaded: Loaded) -> Iterator[Grant]:
 
 
 def _of_python() -> Iterator[Grant]:
-    """Where modules are, and the one program that is ever started: this interpreter, to read documents."""
+    """Where modules are, and the one program that is always needed: this interpreter, to read documents."""
     here = os.path.realpath(".")
     modules = [path for path in sys.path if path and os.path.realpath(path) != here]
     for path in {sys.prefix, sys.base_prefix, sys.exec_prefix, os.path.dirname(octavo.__file__), *modules}:

@@ -34,7 +34,8 @@ CONFIGURED = "configured"  # `--http` without an address
 @click.option(
     "--toolsets",
     metavar="NAMES",
-    help="Groups of built-in tools, with commas: files, filesystem, people, seed. Default: as configured.",
+    help="Groups of built-in tools, with commas: files, filesystem, people, process, seed, web. "
+    "Default: as configured.",
 )
 @click.option(
     "--log-level",

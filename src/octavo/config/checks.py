@@ -338,6 +338,22 @@ def _named_files_exist(site: Site) -> Iterator[Finding]:
             yield Finding(path, "is no Python package: it has no __init__.py")
 
 
+def _programs_are_safe(site: Site) -> Iterator[Finding]:
+    """Who may write a file must not thereby choose what is run."""
+    commands = site.config.commands
+    if "process" in site.config.toolsets and not commands.programs and "commands" not in site.kept.broken:
+        yield Finding(("toolsets",), "the toolset process has nothing to run", "list programs in commands.programs")
+    if "web" in site.config.toolsets and not site.config.web.hosts and "web" not in site.kept.broken:
+        yield Finding(("toolsets",), "the toolset web has nobody to ask", "list hosts in web.hosts")
+    for name, program in commands.programs.items():
+        for path in (program.run[0], *map(str, program.runs)):
+            for source, options in _file_sources(site.config):
+                roots = (os.path.realpath(root.path) for root in options.roots)
+                if options.write and any(Path(os.path.realpath(path)).is_relative_to(root) for root in roots):
+                    message = f"{path} lies in {source}, which may be written: callers could replace the program"
+                    yield Finding(("commands", "programs", name, "run"), message, "move it elsewhere")
+
+
 def _state_is_apart(site: Site) -> Iterator[Finding]:
     state = Path(os.path.realpath(site.state))
     for path, folder in _roots(site.config):
@@ -394,6 +410,7 @@ LOOKS: tuple[Callable[[Site], Iterator[Finding]], ...] = (
     _callers_are_agents,
     _keys_travel_hidden,
     _named_files_exist,
+    _programs_are_safe,
     _state_is_apart,
     _checkpoints_are_apart,
     _something_is_served,

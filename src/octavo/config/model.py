@@ -13,6 +13,7 @@ from typing import Annotated, Any, Literal, TypeAlias
 
 from pydantic import AfterValidator, BeforeValidator, Field, field_validator, model_validator
 
+from octavo.config.commands import Commands
 from octavo.config.conditions import Demands
 from octavo.config.http import Http
 from octavo.config.limits import Allowance, SourceLimit, ToolLimit
@@ -32,6 +33,7 @@ from octavo.config.units import (
     parse_time,
     parse_timeout,
 )
+from octavo.config.web import Web
 from octavo.config.words import (
     AgentId,
     Count,
@@ -679,7 +681,7 @@ class Serve(Strict):
     lane: Flag = Field(default=True, description="Answer repeated reads on a short way. Off only to find faults.")
 
 
-Toolset: TypeAlias = Literal["files", "filesystem", "seed", "people"]
+Toolset: TypeAlias = Literal["files", "filesystem", "people", "process", "seed", "web"]
 
 
 class Config(Strict):
@@ -709,9 +711,12 @@ class Config(Strict):
     toolsets: tuple[Toolset, ...] = Field(
         default=("files",),
         description="Groups of built-in tools, offered if a file source or a catalog is exposed: files; filesystem, "
-        "with the names and arguments of the official file server; seed, further names for the same. And people, which "
-        "needs no source: asking the user, showing messages.",
+        "with the names and arguments of the official file server; seed, further names for the same. These need no "
+        "source: people, asking the user and showing messages; process, the programs of commands; web, what the "
+        "section web allows.",
     )
+    web: Web = Field(default_factory=Web, description="What the toolset web may ask.")
+    commands: Commands = Field(default_factory=Commands, description="Programs that the toolset process may run.")
     limits: Limits = Field(default_factory=Limits, description="How much, how long, how often.")
     tasks: Tasks = Field(default_factory=Tasks, description="Calls of tools that last.")
     redact: Redact = Field(default_factory=Redact, description="Secrets and personal data in what is served.")

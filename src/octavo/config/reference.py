@@ -47,6 +47,39 @@ def resolve_path(value: object, info: ValidationInfo) -> Path:
         raise ValueError("begins with ~, but the home folder is not known") from None
 
 
+def resolve_program(text: str, info: ValidationInfo) -> str:
+    """The absolute path of a program: found now, and never again by its name."""
+    if "/" in text:
+        path = str(resolve_path(text, info))
+        if not os.path.isfile(path) or not os.access(path, os.X_OK):
+            raise ValueError("begins with a path at which there is no program that can be run")
+        return path
+    from shutil import which  # here: few configurations have a program
+
+    found = which(text, path=_context(info).environ.get("PATH", os.defpath))
+    if found is None:
+        raise ValueError(f"there is no program {text} on this machine; name it by its path")
+    return os.path.abspath(found)
+
+
+def interpreters(program: str) -> tuple[str, ...]:
+    """What the kernel starts for a script, and what that starts: of `#!/usr/bin/env python3` both."""
+    try:
+        with open(program, "rb") as file:
+            first = file.read(256).split(b"\n", 1)[0]
+    except OSError:
+        return ()
+    words = first[2:].decode("utf-8", "replace").split() if first.startswith(b"#!") else []
+    if not words:
+        return ()
+    from shutil import which
+
+    found = [words[0]]
+    if os.path.basename(words[0]) == "env":
+        found += filter(None, map(which, words[1:2]))
+    return tuple(found)
+
+
 def resolve_secret(value: object, info: ValidationInfo) -> SecretStr:
     """The secret that a reference leads to. No message ever repeats the value."""
     if isinstance(value, SecretStr):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Literal, Protocol, TypeAlias
 
 from msgspec import Struct
@@ -71,6 +71,7 @@ class ToolInfo(Struct, frozen=True, kw_only=True):
     asks: str = ""  # why a human is asked before each call, unless a rule of the operator's says otherwise
     task: Literal["never", "may", "must"] = "never"  # whether a call that lasts becomes a task
     resumes: bool = False  # a task that a kill ended may be done again from the start
+    quiet: Callable[[Mapping[str, Any]], bool] | None = None  # of these arguments, not yet checked, nobody is asked
 
 
 class ToolResult(Struct, frozen=True, kw_only=True):

@@ -58,7 +58,7 @@ class Consent:
         if people is None:
             if call.op == "invoke":
                 info = self._tools.tool(call.ref.path)
-                if info is None or not info.asks:
+                if info is None or not info.asks or (info.quiet is not None and info.quiet(call.arguments)):
                     return None
                 return Demand(1, "default", info.asks)
             if call.op in CHANGING and not self._sources.restores(call.ref):

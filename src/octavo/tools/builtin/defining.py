@@ -55,6 +55,7 @@ def tool(
     required: Sequence[str] = (),
     gives: Mapping[str, Any] | None = None,
     lane_safe: bool = False,
+    asks: str = "",
 ) -> Tool:
     info = ToolInfo(
         name=name,
@@ -64,6 +65,7 @@ def tool(
         output_schema=gives,
         hints=hints,
         lane_safe=lane_safe,
+        asks=asks,
     )
     return Tool(info, handler)
 

@@ -6,6 +6,7 @@ Needs no privilege and cannot be taken back. It holds for the calling thread and
 from __future__ import annotations
 
 import ctypes
+import errno
 import os
 import stat
 import sys
@@ -31,6 +32,10 @@ _OF_FILES: Final = EXECUTE | WRITE_FILE | READ_FILE | TRUNCATE  # what a rule on
 # What each version of the interface can refuse; an older kernel is asked for no more than it knows.
 _HANDLED: Final = {1: (1 << 13) - 1, 2: (1 << 14) - 1, 3: (1 << 15) - 1}
 
+# What it can refuse beside files: TCP (from version 4), and signals and nameless sockets to others (from version 6).
+_TCP: Final = (1 << 0) | (1 << 1)
+_OTHERS: Final = (1 << 0) | (1 << 1)
+
 _CREATE_RULESET, _ADD_RULE, _RESTRICT_SELF = 444, 445, 446  # the same numbers on every architecture
 _ASK_VERSION: Final = 1
 _PATH_BENEATH: Final = 1
@@ -40,6 +45,10 @@ _NO_NEW_PRIVS: Final = 38
 class Grant(NamedTuple):
     path: str
     rights: int
+
+
+class _Ruleset(ctypes.Structure):
+    _fields_ = (("files", ctypes.c_uint64), ("tcp", ctypes.c_uint64), ("scoped", ctypes.c_uint64))
 
 
 class _Beneath(ctypes.Structure):
@@ -57,10 +66,16 @@ def version() -> int:
         return 0
 
 
-def restrict(grants: Iterable[Grant]) -> None:
-    """Raises OSError, and restricts nothing, where the kernel cannot. What does not exist is left out."""
-    handled = _HANDLED[min(version(), max(_HANDLED))]
-    ruleset = _call(_CREATE_RULESET, ctypes.byref(ctypes.c_uint64(handled)), 8, 0)
+def restrict(grants: Iterable[Grant], *, alone: bool = False, tcp: bool = True) -> None:
+    """Raises OSError, and restricts nothing, where the kernel cannot. What does not exist is left out. `alone` refuses
+    signals to all others, and without `tcp` TCP too, as far as the kernel's version knows how."""
+    known = version()
+    if not known:
+        raise OSError(errno.ENOSYS, os.strerror(errno.ENOSYS))
+    handled = _HANDLED[min(known, max(_HANDLED))]
+    wanted = _Ruleset(handled, _TCP if known >= 4 and not tcp else 0, _OTHERS if known >= 6 and alone else 0)
+    size = 24 if wanted.scoped else 16 if wanted.tcp else 8
+    ruleset = _call(_CREATE_RULESET, ctypes.byref(wanted), size, 0)
     try:
         for grant in dict.fromkeys(grants):
             _add(ruleset, grant, handled)

@@ -1,0 +1,61 @@
+"""The toolset `web`, as the configuration asks for it. Loaded by servers that have it."""
+
+from __future__ import annotations
+
+from contextlib import AsyncExitStack
+
+from octavo.config.model import Config
+from octavo.config.web import Web, WebHost
+from octavo.core.outside import Socket
+from octavo.sources._shared.http.addresses import network
+from octavo.sources._shared.http.client import GuardedClient, HostRule, HttpLimits
+from octavo.sources._shared.http.dial import VettedNetwork
+from octavo.sources._shared.http.sockets import WebSockets
+from octavo.tools.builtin.handles import Handles
+from octavo.tools.builtin.room import Budget, Media
+from octavo.tools.builtin.web.http_request import http_request_tool
+from octavo.tools.builtin.web.websocket import websocket_tool
+from octavo.tools.registry import Tool
+
+
+def web_tools(config: Config, stack: AsyncExitStack) -> list[Tool]:
+    """What they connect ends with `stack`."""
+    options, budget = config.web, Budget(config.limits.answer, config.limits.answer_tokens)
+    vetted = VettedNetwork([network(text) for text in options.inside])
+    client = GuardedClient([_rule(one) for one in options.hosts], vetted, _limits(options))
+    stack.push_async_callback(client.aclose)
+    hosts = "; ".join(f"{one.host} ({', '.join(one.methods)})" for one in options.hosts)
+    media = Media(config.limits.media)
+    tools = [http_request_tool(client, hosts, seconds=options.time, budget=budget, media=media)]
+    if listed := ", ".join(one.host for one in options.hosts if one.websocket):
+        connector = WebSockets(client, vetted, seconds=options.time, message=options.body)
+        sockets = Handles[Socket]("socket", _close, most=options.sockets, idle=options.idle)
+        stack.push_async_callback(sockets.aclose)
+        tools.append(websocket_tool(connector, sockets, listed, budget=budget))
+    return tools
+
+
+async def _close(socket: Socket) -> None:
+    await socket.aclose()
+
+
+def _limits(options: Web) -> HttpLimits:
+    return HttpLimits(
+        seconds=options.time,
+        answer=options.answer,
+        body=options.body,
+        redirects=options.redirects,
+        connections=options.connections,
+    )
+
+
+def _rule(options: WebHost) -> HostRule:
+    return HostRule(
+        host=options.host,
+        methods=frozenset(options.methods),
+        ports=frozenset(options.ports),
+        plain=options.plain,
+        websocket=options.websocket,
+        headers={name: value.get_secret_value() for name, value in options.headers.items()},
+        takes=frozenset(options.takes),
+    )

@@ -1,0 +1,112 @@
+"""What reaches beyond this process: programs and other machines, as the rooms that use them see them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Literal, Protocol
+
+from msgspec import Struct
+
+
+class Program(Struct, frozen=True, kw_only=True):
+    """One that may be started. All paths are absolute and were found when the configuration was read."""
+
+    path: str
+    runs: tuple[str, ...] = ()  # what is executed with it, such as the interpreter of a script
+    reads: tuple[str, ...] = ()  # files and folders of its own, beside the libraries of the system
+    env: Mapping[str, str] = {}  # msgspec copies it; all of its environment but for LANG
+    network: bool = False
+
+
+class Place(Struct, frozen=True):
+    """A working folder: a root that is served, and the names below it, none of which may be a link."""
+
+    root: str
+    names: tuple[str, ...] = ()
+    write: bool = False
+
+
+class RunLimits(Struct, frozen=True, kw_only=True):
+    seconds: float = 30.0  # until it is killed, with all that it started
+    cpu: int = 30  # seconds of processor time of each process
+    memory: int = 1 << 30  # bytes of address space of each process
+    output: int = 1 << 20  # bytes that it may print
+    file: int = 64 << 20  # bytes of the largest file that it may write
+    files: int = 256  # that each process may have open
+    processes: int = 64
+
+
+# Why a program did not end by itself.
+Ended = Literal["", "time", "output", "processes", "stopped"]
+
+
+class Finished(Struct, frozen=True, kw_only=True):
+    exit: int | None  # None where a signal ended it
+    signal: int = 0
+    output: bytes = b""
+    errors: bytes = b""
+    because: Ended = ""
+    seconds: float = 0.0
+    walls: tuple[str, ...] = ()  # what confined it: landlock, network, processes, user
+
+
+class Runner(Protocol):
+    async def run(
+        self,
+        program: Program,
+        arguments: Sequence[str],
+        *,
+        stdin: bytes = b"",
+        limits: RunLimits = RunLimits(),  # noqa: B008  # frozen
+        place: Place | None = None,
+    ) -> Finished:
+        """Runs a program that the configuration lists, exactly as it is listed, never a shell. Raises Forbidden for any
+        other, InvalidParams for arguments that no program can be given, SourceUnavailable where it cannot be started.
+        When it returns or is cancelled, nothing that was started is left."""
+        ...
+
+
+class HttpRequest(Struct, frozen=True, kw_only=True):
+    url: str
+    method: str = "GET"
+    headers: Mapping[str, str] = {}
+    body: bytes = b""
+
+
+class HttpReply(Struct, frozen=True, kw_only=True):
+    status: int
+    url: str  # that answered, after redirects
+    headers: Mapping[str, str] = {}  # names in small letters
+    body: bytes = b""  # decoded
+
+
+class Fetcher(Protocol):
+    async def fetch(self, request: HttpRequest) -> HttpReply:
+        """Asks a host that the configuration lists, at a public address. Raises Forbidden for any other, also where a
+        redirect leads there; InvalidParams for a URL or header that cannot be; Timeout, TooLarge, SourceUnavailable."""
+        ...
+
+
+class Message(Struct, frozen=True):
+    """Of a WebSocket: a text, or bytes."""
+
+    content: str | bytes
+
+
+class Socket(Protocol):
+    async def send(self, content: str | bytes) -> None:
+        """Raises SourceUnavailable where the other side has gone, TooLarge."""
+        ...
+
+    async def receive(self, seconds: float) -> Message | None:
+        """The next one; None if there is none in that time. Raises SourceUnavailable once the other side has gone and
+        all that it said was given."""
+        ...
+
+    async def aclose(self) -> None: ...
+
+
+class Connector(Protocol):
+    async def connect(self, url: str) -> Socket:
+        """Raises as a `Fetcher` does."""
+        ...

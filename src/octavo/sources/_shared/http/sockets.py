@@ -1,0 +1,208 @@
+"""WebSockets to hosts that are listed, over connections that were vetted."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import hashlib
+import secrets
+from collections import deque
+from typing import Final
+
+import httpcore2
+
+from octavo.core.errors import Forbidden, InvalidParams, SourceUnavailable, Timeout, TooLarge
+from octavo.core.outside import Message
+from octavo.sources._shared.http.client import GuardedClient, HostRule, trust
+from octavo.sources._shared.http.dial import VettedNetwork
+from octavo.sources._shared.http.frames import (
+    BINARY,
+    CLOSE,
+    CONTINUATION,
+    PING,
+    PONG,
+    TEXT,
+    BadFrame,
+    Frame,
+    masked,
+    taken,
+)
+from octavo.sources._shared.http.urls import Url, parse_url
+
+_MOST_HEAD: Final = 16 << 10
+_WAITING: Final = 100  # messages that may wait for their reader
+_PIECE: Final = 64 << 10
+_GUID: Final = "258EAFA5-E914-47DA-95CA-C5AB0DC85B11"  # of the RFC
+_BROKEN: Final = (httpcore2.NetworkError, httpcore2.TimeoutException, OSError)
+
+
+class WebSockets:
+    """The `Connector` of the server."""
+
+    def __init__(self, client: GuardedClient, network: VettedNetwork, *, seconds: float, message: int) -> None:
+        self._client, self._network = client, network
+        self._seconds, self._message = seconds, message
+
+    async def connect(self, url: str) -> WebSocket:
+        place = parse_url(url)
+        if place.scheme not in ("ws", "wss"):
+            raise InvalidParams("The URL of a WebSocket begins with wss:// or ws://")
+        rule = self._client.rule(place, "GET")
+        if not rule.websocket:
+            raise Forbidden(f"The operator does not allow WebSockets to {place.host}", host=place.host)
+        try:
+            async with asyncio.timeout(self._seconds):
+                return await self._opened(place, rule)
+        except TimeoutError:
+            raise Timeout(f"{place.host} did not answer within {self._seconds:g} s", telling=False) from None
+        except httpcore2.ConnectError:
+            raise SourceUnavailable(f"{place.host} cannot be reached safely") from None
+        except _BROKEN:
+            raise SourceUnavailable(f"{place.host} hung up") from None
+
+    async def _opened(self, url: Url, rule: HostRule) -> WebSocket:
+        stream = await self._network.connect_tcp(url.host, url.port, self._seconds)
+        try:
+            if url.secure:
+                stream = await stream.start_tls(trust(), url.host, self._seconds)
+            key = base64.b64encode(secrets.token_bytes(16)).decode()
+            headers = {
+                "host": url.authority, "upgrade": "websocket", "connection": "Upgrade", "sec-websocket-key": key,
+                "sec-websocket-version": "13", "user-agent": "octavo", **rule.headers,
+            }  # fmt: skip
+            lines = [f"GET {url.target} HTTP/1.1", *(f"{name}: {value}" for name, value in headers.items()), "", ""]
+            await stream.write("\r\n".join(lines).encode("latin-1"))
+            return WebSocket(stream, await _agreed(stream, key, url.host), url.host, self._message)
+        except BaseException:
+            await stream.aclose()
+            raise
+
+
+async def _agreed(stream: httpcore2.AsyncNetworkStream, key: str, host: str) -> bytearray:
+    """What came behind the answer. Raises SourceUnavailable unless the server agrees in the words of the RFC."""
+    buffer = bytearray()
+    while (end := buffer.find(b"\r\n\r\n")) < 0:
+        piece = await stream.read(_PIECE)
+        buffer += piece
+        if not piece or len(buffer) > _MOST_HEAD:
+            raise SourceUnavailable(f"{host} did not answer as a server should")
+    first, *lines = buffer[:end].decode("latin-1").split("\r\n")
+    told = {name.strip().lower(): value.strip() for name, _, value in (line.partition(":") for line in lines)}
+    wanted = base64.b64encode(hashlib.sha1(f"{key}{_GUID}".encode(), usedforsecurity=False).digest()).decode()
+    if (
+        first.split()[1:2] != ["101"]
+        or told.get("sec-websocket-accept") != wanted
+        or "sec-websocket-extensions" in told
+    ):
+        raise SourceUnavailable(f"{host} does not agree to a WebSocket: {first[:60]}")
+    del buffer[: end + 4]
+    return buffer
+
+
+class WebSocket:
+    """An open one. It answers pings by itself; no more is read than may wait."""
+
+    def __init__(self, stream: httpcore2.AsyncNetworkStream, begun: bytearray, host: str, most: int) -> None:
+        self._stream, self._buffer, self._host, self._most = stream, begun, host, most
+        self._waiting: deque[Message] = deque()
+        self._news, self._room = asyncio.Event(), asyncio.Event()
+        self._sending = asyncio.Lock()
+        self._end = ""  # why it ended
+        self._reading = asyncio.get_running_loop().create_task(self._read())
+
+    async def send(self, content: str | bytes) -> None:
+        try:
+            data = content.encode() if isinstance(content, str) else content
+        except UnicodeEncodeError:
+            raise InvalidParams("A message must be text that UTF-8 can write") from None
+        if len(data) > self._most:
+            raise TooLarge(f"The message has more than {self._most:,} bytes", limit=self._most)
+        if self._end:
+            raise SourceUnavailable(f"{self._host} {self._end}")
+        await self._write(TEXT if isinstance(content, str) else BINARY, data)
+
+    async def receive(self, seconds: float) -> Message | None:
+        try:
+            async with asyncio.timeout(seconds):
+                while not self._waiting and not self._end:
+                    self._news.clear()
+                    await self._news.wait()
+        except TimeoutError:
+            return None
+        if not self._waiting:
+            raise SourceUnavailable(f"{self._host} {self._end}")
+        message = self._waiting.popleft()
+        self._room.set()
+        return message
+
+    async def aclose(self) -> None:
+        self._reading.cancel()
+        await asyncio.gather(self._reading, return_exceptions=True)
+
+    async def _read(self) -> None:
+        try:
+            await self._messages()
+        except BadFrame:
+            self._end = f"sent what is no message, or one of more than {self._most:,} bytes"
+        except (SourceUnavailable, *_BROKEN):
+            self._end = "hung up"
+        finally:
+            self._end = self._end or "closed the connection"
+            self._news.set()
+            await asyncio.shield(self._farewell())
+
+    async def _messages(self) -> None:
+        parts, kind = bytearray(), 0
+        while (frame := await self._frame()) is not None and frame.code != CLOSE:
+            if frame.code == PING:
+                await self._write(PONG, frame.payload)
+                continue
+            if frame.code == PONG:
+                continue
+            if (frame.code == CONTINUATION) is not bool(kind):
+                raise BadFrame
+            kind = kind or frame.code
+            parts += frame.payload
+            if len(parts) > self._most:
+                raise BadFrame
+            if frame.final:
+                await self._give(_message(kind, bytes(parts)))
+                parts, kind = bytearray(), 0
+
+    async def _frame(self) -> Frame | None:
+        while (frame := taken(self._buffer, self._most)) is None:
+            piece = await self._stream.read(_PIECE)
+            if not piece:
+                return None
+            self._buffer += piece
+        return frame
+
+    async def _give(self, message: Message) -> None:
+        self._waiting.append(message)
+        self._news.set()
+        while len(self._waiting) >= _WAITING:
+            self._room.clear()
+            await self._room.wait()
+
+    async def _write(self, code: int, data: bytes) -> None:
+        async with self._sending:
+            try:
+                await self._stream.write(masked(code, data), timeout=10.0)
+            except _BROKEN:
+                raise SourceUnavailable(f"{self._host} hung up") from None
+
+    async def _farewell(self) -> None:
+        try:
+            await self._stream.write(masked(CLOSE, (1000).to_bytes(2)), timeout=1.0)
+        except _BROKEN:
+            pass
+        await self._stream.aclose()
+
+
+def _message(kind: int, data: bytes) -> Message:
+    if kind == BINARY:
+        return Message(data)
+    try:
+        return Message(data.decode())
+    except UnicodeDecodeError:
+        raise BadFrame from None

@@ -1,0 +1,65 @@
+"""Where a command works: a folder that is served and that its caller may see."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+
+from msgspec import Struct
+
+from octavo.core.errors import InvalidParams, NotFound
+from octavo.core.outside import Place
+from octavo.core.ref import Ref
+from octavo.tools.builtin.addresses import address, with_parameter
+from octavo.tools.context import ToolContext
+
+
+class Root(Struct, frozen=True):
+    """A folder that is served, and by which addresses."""
+
+    scheme: str
+    path: str
+    write: bool
+
+
+class Places:
+    def __init__(self, roots: Sequence[Root]) -> None:
+        """In the order in which they are looked into."""
+        self._roots = roots
+
+    async def place(self, ctx: ToolContext, target: str | None, *, write: bool) -> Place:
+        """Raises NotFound or Forbidden, as a listing by the caller would, InvalidParams for what is no folder."""
+        if not self._roots:
+            raise InvalidParams("No folder is served in which a command could work")
+        uri = address(target) if target is not None else f"{self._roots[0].scheme}://"
+        seen = await ctx.folders(uri)
+        if not seen:
+            raise NotFound(f"Resource not found: {uri}", uri=uri)
+        ref = ctx.canonical(Ref.parse(uri))
+        found = (_found(root, ref.segments) for root in self._roots if root.scheme == ref.scheme)
+        place = next((Place(place, ref.segments, write and may) for place, may in found if place), None)
+        if place is None:
+            raise InvalidParams(f"{uri} is no folder in which a command can work; a link to one is none", uri=uri)
+        return place
+
+    async def refuse_unseen(self, ctx: ToolContext, place: Place, paths: Sequence[str], target: str | None) -> None:
+        """Whatever a command is pointed at, its caller may read: raises what a read of one byte would. A new file is
+        named by nobody yet, so it passes where the command may write."""
+        base = Ref.parse(address(target) if target is not None else f"{self._roots[0].scheme}://")
+        for path in paths:
+            names = [name for name in path.split("/") if name not in ("", ".")]
+            ref = Ref.of(base.scheme, (*ctx.canonical(base).segments, *names))
+            if not names or await ctx.folders(str(ref)):
+                continue
+            try:
+                await ctx.read(with_parameter(str(ref), "range=0-0"))
+            except NotFound:
+                if not place.write:
+                    raise NotFound(f"Resource not found: {ref}", uri=str(ref)) from None
+
+
+def _found(root: Root, names: tuple[str, ...]) -> tuple[str, bool]:
+    """The root, if it has that folder and no link is on the way: behind one is another folder, with other rules."""
+    real = os.path.realpath(root.path)
+    inside = os.path.join(real, *names)
+    return (real if os.path.isdir(inside) and os.path.realpath(inside) == inside else ""), root.write

@@ -1,0 +1,71 @@
+"""`python -m tests.security.ssrf`, which takes two seconds, and that its canaries would see a breach."""
+
+from __future__ import annotations
+
+from ipaddress import ip_address
+
+import pytest
+from tests.security import ssrf
+from tests.security.inward import INWARD_4, INWARD_6, urls
+
+from octavo.core.errors import InvalidParams
+from octavo.sources._shared.http.addresses import outward
+from octavo.sources._shared.http.urls import parse_url
+
+pytestmark = pytest.mark.anyio
+
+
+@pytest.mark.seed("T7")
+async def test_no_url_redirect_or_changing_name_leads_inward() -> None:
+    figures = await ssrf.run()
+    assert figures.held, figures
+    assert figures.urls >= 500
+
+
+async def test_the_canaries_see_what_is_let_in() -> None:
+    figures = await ssrf.run(inside=["127.0.0.0/8"])
+    assert figures.inward > 20
+
+
+@pytest.mark.parametrize("address", [*INWARD_4, *INWARD_6])
+def test_these_addresses_lie_inward(address: str) -> None:
+    assert not outward(ip_address(address))
+    if "." in address:
+        assert not outward(ip_address(f"::ffff:{address}"))
+        assert not outward(ip_address(f"64:ff9b::{address}"))
+
+
+@pytest.mark.parametrize("address", ["8.8.8.8", "1.1.1.1", "2606:4700::1111", "64:ff9b::8.8.8.8", "::ffff:8.8.8.8"])
+def test_these_addresses_lie_outward(address: str) -> None:
+    assert outward(ip_address(address))
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "https://user@host/", "https://host\\@other/", "http://010.0.0.1/", "http://2130706433/", "http://0x7f.1/",
+        "http://127.1/", "https://a b/", "https://host\r\nx: y/", "ftp://host/", "https://", "https://host:0/",
+        "https://-x.com/", "https://x..com/", "https://[::1", "https://h%00/", "https://" + "a" * 5000,
+    ],
+)  # fmt: skip
+def test_a_url_that_two_readers_could_read_in_two_ways_is_refused(url: str) -> None:
+    with pytest.raises(InvalidParams):
+        parse_url(url)
+
+
+@pytest.mark.parametrize(
+    ("url", "said"),
+    [
+        ("HTTPS://Example.COM", "https://example.com/"),
+        ("https://example.com:443/a?b#c", "https://example.com/a?b"),
+        ("http://example.com:8080/가?나=1", "http://example.com:8080/%EA%B0%80?%EB%82%98=1"),
+        ("https://한국.kr/", "https://xn--3e0b707e.kr/"),
+        ("https://[2606:4700::1]:8443/", "https://[2606:4700::1]:8443/"),
+    ],
+)
+def test_a_url_is_read_in_one_way(url: str, said: str) -> None:
+    assert str(parse_url(url)) == said
+
+
+def test_all_urls_differ() -> None:
+    assert len({*urls()}) == len(urls())

@@ -1,0 +1,443 @@
+"""`http_request` and `websocket` against servers of this machine, good ones and bad ones."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import gzip
+import hashlib
+import zlib
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import AsyncExitStack
+from typing import Any
+
+import pytest
+from tests.tools.builtin.conftest import Serve, Tools
+
+from octavo.core.errors import (
+    Conflict,
+    Forbidden,
+    InvalidParams,
+    NotFound,
+    OctavoError,
+    SourceUnavailable,
+    Timeout,
+    TooLarge,
+)
+from octavo.core.surface import Embedded, Image, Text
+from octavo.sources._shared.http.frames import BINARY, CLOSE, PING, PONG, TEXT, masked
+
+pytestmark = pytest.mark.anyio
+
+Speaks = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
+
+
+class Site:
+    """A server of a test: what it was asked, and what it answers, by path."""
+
+    def __init__(self) -> None:
+        self.asked: list[str] = []
+        self.answers: dict[str, bytes | Speaks] = {}
+
+    def ok(self, path: str, body: bytes = b"ok", status: str = "200 OK", **headers: str) -> None:
+        lines = [f"HTTP/1.1 {status}", f"content-length: {len(body)}"]
+        lines += [f"{name.replace('_', '-')}: {value}" for name, value in headers.items()]
+        self.answers[path] = "\r\n".join((*lines, "", "")).encode() + body
+
+    async def meet(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        try:
+            while head := await reader.readuntil(b"\r\n\r\n"):
+                text = head.decode("latin-1")
+                lines = text.lower().split("\r\n")
+                size = next((int(line[15:]) for line in lines if line.startswith("content-length:")), 0)
+                self.asked.append(text + (await reader.readexactly(size)).decode())
+                answer = self.answers.get(text.split(" ", 2)[1], b"HTTP/1.1 404 No\r\ncontent-length: 0\r\n\r\n")
+                if not isinstance(answer, bytes):
+                    await answer(reader, writer)
+                    break
+                writer.write(answer)
+                await writer.drain()
+        except (asyncio.IncompleteReadError, ConnectionError):
+            pass
+        finally:
+            writer.close()
+
+    async def open(self, stack: AsyncExitStack) -> str:
+        server = await asyncio.start_server(self.meet, "127.0.0.1", 0)
+        stack.callback(server.close)
+        self.port = server.sockets[0].getsockname()[1]
+        self.url = f"http://127.0.0.1:{self.port}"
+        return self.url
+
+
+@pytest.fixture
+async def site(anyio_backend: str) -> AsyncIterator[Site]:
+    async with AsyncExitStack() as stack:
+        site = Site()
+        await site.open(stack)
+        yield site
+
+
+Web = Callable[..., Awaitable[Tools]]
+
+
+@pytest.fixture
+def web(serve: Serve, site: Site) -> Web:
+    async def web(rule: str = "methods: [GET, HEAD, POST]", more: str = "") -> Tools:
+        return await serve(
+            f"""
+            sources: {{work: {{kind: file, roots: [./work]}}}}
+            toolsets: [web]
+            policy: [{{who: "*", may: "*", what: "**", approve: never}}]
+            web:
+              hosts: [{{host: 127.0.0.1, ports: [{site.port}], plain: true, websocket: true, {rule}}}]
+              inside: [127.0.0.0/8]
+              {more}
+            """
+        )
+
+    return web
+
+
+def body(result: Any) -> str:
+    assert isinstance(result.content[1], Text)
+    return result.content[1].text
+
+
+@pytest.mark.seed("T4")
+async def test_a_page_is_told_with_its_status_and_type(web: Web, site: Site) -> None:
+    site.ok("/a?b=1", "안녕".encode(), content_type="text/plain; charset=utf-8", etag='"x"')
+    result = await (await web())("http_request", url=f"{site.url}/a?b=1")
+    assert body(result) == "안녕" and not result.is_error
+    assert result.structured["status"] == 200 and result.structured["headers"]["etag"] == '"x"'
+
+
+async def test_json_goes_out_and_comes_back(web: Web, site: Site) -> None:
+    site.ok("/x", b'{"a": 1}', content_type="application/json")
+    result = await (await web())("http_request", url=f"{site.url}/x", method="POST", json={"n": ["가"]})
+    assert body(result) == '{"a": 1}'
+    assert site.asked[0].endswith('{"n": ["가"]}') and "content-type: application/json" in site.asked[0]
+
+
+async def test_a_picture_is_a_picture_and_other_bytes_are_a_resource(web: Web, site: Site) -> None:
+    site.ok("/p", b"\x89PNG", content_type="image/png")
+    site.ok("/b", b"\x00\x01", content_type="application/zip")
+    tools = await web()
+    assert (await tools("http_request", url=f"{site.url}/p")).content[1] == Image(b"\x89PNG", "image/png")
+    assert isinstance((await tools("http_request", url=f"{site.url}/b")).content[1], Embedded)
+
+
+async def test_an_error_of_the_server_is_told_as_one(web: Web, site: Site) -> None:
+    result = await (await web())("http_request", url=f"{site.url}/missing")
+    assert result.is_error and result.structured["status"] == 404
+
+
+async def test_connections_are_used_again(web: Web, site: Site) -> None:
+    site.ok("/a")
+    tools, met = await web(), list[int]()
+    original = site.meet
+
+    async def counting(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        met.append(1)
+        await original(reader, writer)
+
+    site.meet = counting  # type: ignore[method-assign]
+    for _ in range(3):
+        await tools("http_request", url=f"{site.url}/a")
+    assert len(site.asked) == 3 and len(met) <= 1
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error"),
+    [
+        ({"url": "https://example.com/"}, Forbidden),
+        ({"url": "http://127.0.0.2:{port}/"}, Forbidden),
+        ({"url": "http://127.0.0.1:1/"}, Forbidden),
+        ({"url": "{url}/", "method": "DELETE"}, Forbidden),
+        ({"url": "{url}/", "headers": {"authorization": "Bearer x"}}, InvalidParams),
+        ({"url": "{url}/", "headers": {"Host": "x"}}, InvalidParams),
+        ({"url": "{url}/", "headers": {"cookie": "x"}}, InvalidParams),
+        ({"url": "{url}/", "headers": {"accept": "a\r\nx: y"}}, InvalidParams),
+        ({"url": "{url}/", "headers": {"accept": "가"}}, InvalidParams),
+        ({"url": "{url}/", "body": "x", "json": 1}, InvalidParams),
+        ({"url": "{url}/", "method": "POST", "body": "x" * 2_000_000}, TooLarge),
+        ({"url": "file:///etc/passwd"}, InvalidParams),
+    ],
+)
+async def test_what_is_not_allowed_is_refused_before_anybody_is_asked(
+    web: Web, site: Site, arguments: dict[str, Any], error: type[OctavoError]
+) -> None:
+    arguments["url"] = arguments["url"].replace("{url}", site.url).replace("{port}", str(site.port))
+    tools = await web()
+    with pytest.raises(error):
+        await tools("http_request", **arguments)
+    assert site.asked == []
+
+
+async def test_a_redirect_is_followed_and_looked_at_like_a_request(web: Web, site: Site) -> None:
+    site.ok("/one", status="302 Found", location="two")
+    site.ok("/two", b"there", content_type="text/plain")
+    site.ok("/out", status="302 Found", location="http://127.0.0.2:1/")
+    site.ok("/post", status="303 See Other", location="/two")
+    site.ok("/round", status="302 Found", location="/round")
+    tools = await web()
+    result = await tools("http_request", url=f"{site.url}/one")
+    assert body(result) == "there" and result.structured["url"] == f"{site.url}/two"
+    assert body(await tools("http_request", url=f"{site.url}/post", method="POST", body="x")) == "there"
+    assert site.asked[-1].startswith("GET ")
+    with pytest.raises(Forbidden):
+        await tools("http_request", url=f"{site.url}/out")
+    with pytest.raises(SourceUnavailable, match="more than 3 times"):
+        await tools("http_request", url=f"{site.url}/round")
+
+
+async def _sent(writer: asyncio.StreamWriter, *pieces: bytes) -> None:
+    for piece in pieces:
+        writer.write(piece)
+        await writer.drain()
+
+
+def bad_servers() -> dict[str, tuple[Speaks, type[OctavoError], str]]:
+    head = b"HTTP/1.1 200 OK\r\ncontent-type: text/plain\r\n"
+    bomb = gzip.compress(bytes(50_000_000))
+
+    async def silent(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.read()
+
+    async def drips(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await _sent(writer, head + b"content-length: 1000000\r\n\r\n")
+        while not writer.is_closing():
+            await _sent(writer, b"x")
+            await asyncio.to_thread(reader.at_eof)
+
+    async def endless_headers(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await _sent(writer, head)
+        while not writer.is_closing():
+            await _sent(writer, b"x-more: " + b"y" * 1000 + b"\r\n")
+
+    async def one_endless_header(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await _sent(writer, head + b"x: ")
+        while not writer.is_closing():
+            await _sent(writer, b"y" * 10_000)
+
+    async def endless_body(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await _sent(writer, head + b"\r\n")
+        while not writer.is_closing():
+            await _sent(writer, b"y" * 100_000)
+
+    def says(*pieces: bytes) -> Speaks:
+        async def says(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+            await _sent(writer, *pieces)
+
+        return says
+
+    packed = head + b"content-encoding: gzip\r\nconnection: close\r\n\r\n"
+    return {
+        "says nothing": (silent, Timeout, "did not answer"),
+        "drips bytes": (drips, Timeout, "did not answer"),
+        "sends headers without end": (endless_headers, SourceUnavailable, "as a server should"),
+        "sends one header without end": (one_endless_header, SourceUnavailable, "as a server should"),
+        "sends a body without end": (endless_body, TooLarge, "larger than"),
+        "promises more than it sends": (says(head, b"content-length: 100\r\n\r\nshort"), SourceUnavailable, "should"),
+        "has two lengths": (
+            says(head, b"content-length: 1\r\ncontent-length: 2\r\n\r\nab"), SourceUnavailable, "should"
+        ),
+        "is no server": (says(b"SSH-2.0-x\r\n"), SourceUnavailable, "as a server should"),
+        "hangs up": (says(), SourceUnavailable, "as a server should"),
+        "sends a bomb": (says(packed, bomb), TooLarge, "larger than"),
+        "sends a double bomb": (says(packed, gzip.compress(bomb)), OctavoError, "-"),
+        "sends broken gzip": (says(packed, b"\x1f\x8b\x08nonsense"), SourceUnavailable, "decoded"),
+        "cuts gzip": (says(packed, gzip.compress(b"abc" * 1000)[:-9]), SourceUnavailable, "in the middle"),
+        "sends what was not asked for": (
+            says(head, b"content-encoding: br\r\ncontent-length: 2\r\n\r\nab"), SourceUnavailable, "encoding"
+        ),
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", bad_servers())
+@pytest.mark.seed("T7")
+async def test_a_bad_server_is_contained_and_explained(web: Web, site: Site, kind: str) -> None:
+    speaks, error, said = bad_servers()[kind]
+    site.answers["/bad"] = speaks
+    tools = await web(more="time: 2s\n              answer: 1MB")
+    if kind == "sends a double bomb":  # what is inside stays packed: small, and no text that could be shown
+        result = await tools("http_request", url=f"{site.url}/bad")
+        assert result.structured["size"] < 1_000_000
+        return
+    with pytest.raises(error, match=said):
+        await tools("http_request", url=f"{site.url}/bad")
+    site.ok("/good", b"fine", content_type="text/plain")
+    assert body(await tools("http_request", url=f"{site.url}/good")) == "fine"
+
+
+async def test_deflate_is_understood(web: Web, site: Site) -> None:
+    site.ok("/z", zlib.compress(b"small"), content_encoding="deflate", content_type="text/plain")
+    assert body(await (await web())("http_request", url=f"{site.url}/z")) == "small"
+
+
+# -- WebSockets
+
+
+async def agreed(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, site: Site) -> None:
+    key = next(line[19:] for line in site.asked[-1].split("\r\n") if line.startswith("sec-websocket-key: "))
+    digest = hashlib.sha1(f"{key}258EAFA5-E914-47DA-95CA-C5AB0DC85B11".encode()).digest()
+    accept = base64.b64encode(digest)
+    await _sent(
+        writer,
+        b"HTTP/1.1 101 Switching\r\nupgrade: websocket\r\nconnection: upgrade\r\nsec-websocket-accept: "
+        + accept
+        + b"\r\n\r\n",
+    )
+
+
+def frame(code: int, payload: bytes, *, final: bool = True) -> bytes:
+    head = bytes([(0x80 if final else 0) | code])
+    if len(payload) < 126:
+        return head + bytes([len(payload)]) + payload
+    return head + bytes([126]) + len(payload).to_bytes(2) + payload
+
+
+async def heard(reader: asyncio.StreamReader) -> tuple[int, bytes]:
+    first, second = await reader.readexactly(2)
+    size = second & 0x7F
+    if size == 126:
+        size = int.from_bytes(await reader.readexactly(2))
+    key = await reader.readexactly(4)
+    data = await reader.readexactly(size)
+    return first & 0x0F, bytes(byte ^ key[index % 4] for index, byte in enumerate(data))
+
+
+def echo(site: Site) -> Speaks:
+    async def echo(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await agreed(reader, writer, site)
+        while True:
+            code, data = await heard(reader)
+            if code == CLOSE:
+                return
+            if data == b"bytes":
+                await _sent(writer, frame(BINARY, b"\x00\x01"))
+            elif data == b"pieces":
+                await _sent(writer, frame(TEXT, b"one ", final=False), frame(PING, b"?"), frame(0, b"two"))
+                assert await heard(reader) == (PONG, b"?")
+            elif data == b"bye":
+                await _sent(writer, frame(CLOSE, b""))
+            else:
+                await _sent(writer, frame(TEXT, b"echo " + data))
+
+    return echo
+
+
+@pytest.mark.seed("T4")
+async def test_messages_go_out_and_come_back(web: Web, site: Site) -> None:
+    site.answers["/ws"] = echo(site)
+    tools = await web()
+    name = (await tools("websocket", action="connect", url=f"ws://127.0.0.1:{site.port}/ws")).structured["socket"]
+
+    async def said(text: str) -> Any:
+        await tools("websocket", action="send", socket=name, message=text)
+        return await tools("websocket", action="receive", socket=name, seconds=20)
+
+    assert (await said("가" * 100)).content[0] == Text("echo " + "가" * 100)
+    assert (await said("pieces")).content[0] == Text("one two")
+    assert (await said("bytes")).structured == {"socket": name, "kind": "binary", "size": 2}
+    nothing = await tools("websocket", action="receive", socket=name, seconds=0.01)
+    assert nothing.structured["kind"] == "none"
+    with pytest.raises(SourceUnavailable, match="closed"):
+        await said("bye")
+    with pytest.raises(NotFound):
+        await tools("websocket", action="send", socket=name, message="x")
+
+
+async def test_a_socket_is_its_callers_alone_and_callers_have_few(web: Web, site: Site, serve: Serve) -> None:
+    site.answers["/ws"] = echo(site)
+    tools = await serve(
+        f"""
+        sources: {{work: {{kind: file, roots: [./work]}}}}
+        toolsets: [web]
+        agents: {{ann: {{}}, bob: {{}}}}
+        policy: [{{who: "*", may: [invoke], what: "tool://*", approve: never}}]
+        web:
+          hosts: [{{host: 127.0.0.1, ports: [{site.port}], plain: true, websocket: true}}]
+          inside: [127.0.0.0/8]
+          sockets: 2
+        """
+    )
+    url = f"ws://127.0.0.1:{site.port}/ws"
+    names = [(await tools.data("websocket", who="ann", action="connect", url=url))["socket"] for _ in range(2)]
+    with pytest.raises(Conflict):
+        await tools("websocket", who="ann", action="connect", url=url)
+    for action in ("receive", "close"):
+        with pytest.raises(NotFound):
+            await tools("websocket", who="bob", action=action, socket=names[0])
+    await tools("websocket", who="ann", action="close", socket=names[0])
+    await tools("websocket", who="ann", action="connect", url=url)
+
+
+async def test_a_socket_that_nobody_asks_for_is_closed(web: Web, site: Site) -> None:
+    ended = asyncio.Event()
+
+    async def waits(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await agreed(reader, writer, site)
+        assert (await heard(reader))[0] == CLOSE
+        ended.set()
+
+    site.answers["/ws"] = waits
+    tools = await web(more="idle: 50ms")
+    name = (await tools.data("websocket", action="connect", url=f"ws://127.0.0.1:{site.port}/ws"))["socket"]
+    await asyncio.wait_for(ended.wait(), 20)
+    with pytest.raises(NotFound):
+        await tools("websocket", action="receive", socket=name)
+
+
+@pytest.mark.parametrize(
+    "frames",
+    [
+        frame(0x3, b"x"),
+        frame(0, b"x"),
+        frame(PING, b"x", final=False),
+        frame(TEXT, b"\xff\xfe"),
+        masked(TEXT, b"x"),
+        bytes([0xF1, 1]) + b"x",
+        bytes([0x81, 127]) + (1 << 40).to_bytes(8),
+    ],
+    ids=["unknown", "continued nothing", "cut ping", "no UTF-8", "masked", "extended", "too large"],
+)
+async def test_nonsense_ends_a_socket_and_says_why(web: Web, site: Site, frames: bytes) -> None:
+    async def talks(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await agreed(reader, writer, site)
+        await _sent(writer, frame(TEXT, b"first"), frames)
+        await reader.read()
+
+    site.answers["/ws"] = talks
+    tools = await web()
+    name = (await tools.data("websocket", action="connect", url=f"ws://127.0.0.1:{site.port}/ws"))["socket"]
+    assert await tools.text("websocket", action="receive", socket=name, seconds=20) == "first"
+    with pytest.raises(SourceUnavailable, match="no message"):
+        await tools("websocket", action="receive", socket=name, seconds=20)
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [b"HTTP/1.1 200 OK\r\n\r\n", b"HTTP/1.1 101 X\r\nsec-websocket-accept: wrong\r\n\r\n", b"x" * 20_000, b""],
+    ids=["200", "wrong accept", "endless", "nothing"],
+)
+async def test_a_server_that_does_not_agree_is_refused(web: Web, site: Site, answer: bytes) -> None:
+    async def talks(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await _sent(writer, answer)
+
+    site.answers["/ws"] = talks
+    tools = await web()
+    with pytest.raises(SourceUnavailable):
+        await tools("websocket", action="connect", url=f"ws://127.0.0.1:{site.port}/ws")
+
+
+async def test_sockets_lead_where_requests_may_go_and_nowhere_else(web: Web, site: Site) -> None:
+    tools = await web()
+    for url in (f"ws://127.0.0.2:{site.port}/", "wss://example.com/", f"ws://127.0.0.1:{site.port + 1}/"):
+        with pytest.raises(Forbidden):
+            await tools("websocket", action="connect", url=url)
+    with pytest.raises(InvalidParams):
+        await tools("websocket", action="connect", url=site.url)
+    with pytest.raises(InvalidParams, match="needs url"):
+        await tools("websocket", action="connect")
+    assert site.asked == []
