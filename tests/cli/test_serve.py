@@ -64,4 +64,7 @@ def test_write_is_for_a_folder(run: Run, folder: Path) -> None:
 def test_an_unknown_toolset_is_refused_with_those_there_are(run: Run, folder: Path) -> None:
     result = run("serve", "--toolsets", "files,everything")
     assert result.exit_code == 2
-    assert "there is no toolset everything; there are: files, filesystem, seed" in result.stderr
+    assert (
+        "there is no toolset everything; there are: data, files, filesystem, people, process, seed, web"
+        in result.stderr
+    )

@@ -432,7 +432,7 @@ YAML: dict[str, Bad] = {
     "a missing plugin": section("plugins: [{path: nowhere.py}]", "plugins[0].path", "there is no"),
     "a plugin that is no Python": section("plugins: [{path: plugin.txt}]", "plugins[0].path", "no Python file"),
     "a folder that is no package": section("plugins: [{path: package}]", "plugins[0].path", "no Python package"),
-    "a plugin from nowhere": section("plugins: [{protocol: true}]", "plugins[0]", "exactly one of path and module"),
+    "a plugin from nowhere": section("plugins: [{protocol: true}]", "plugins[0]", "exactly one of path, module"),
     "a plugin from two places": section("plugins: [{path: plugin.py, module: x}]", "plugins[0]", "exactly one"),
     "a module that is a path": section("plugins: [{module: a/b}]", "plugins[0].module", "name of a module"),
     # limits and the rest

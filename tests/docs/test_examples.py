@@ -19,6 +19,7 @@ from ruamel.yaml import YAML
 from octavo.config.load import load_text
 from octavo.config.model import Config
 from octavo.config.table import load_table
+from octavo.tools.declared import Outside, declared
 from octavo.tools.plugins import load_plugin
 
 LINK = re.compile(r"(?<!!)\[[^\]]*\]\(([^)\s]+)\)")
@@ -53,7 +54,7 @@ def furnish(folder: Path, data: Mapping[str, Any]) -> None:
         file = folder / plugin["path"]
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text("def register(octavo): ...\n", encoding="utf-8")
-    for directory in data.get("prompts", {}).get("dirs", ()):
+    for directory in (*data.get("prompts", {}).get("dirs", ()), *data.get("tools", {}).get("dirs", ())):
         (folder / directory).mkdir(parents=True, exist_ok=True)
     if checkpoints := data.get("audit", {}).get("checkpoints"):
         (folder / checkpoints["path"]).parent.mkdir(exist_ok=True)
@@ -76,6 +77,17 @@ def test_every_yaml_example_is_a_configuration_or_a_table_of_decisions(book: Any
         file = tmp_path / "table.yaml"
         file.write_text(example.body, encoding="utf-8")
         assert load_table(file).rows, example.place
+
+
+def test_declared_tools_load(book: Any) -> None:
+    async def nothing(*_: Any) -> Any:
+        raise AssertionError("nothing runs here")
+
+    examples = [*book.examples("yml")]
+    assert examples
+    for example in examples:
+        tool = declared(example.body, Outside(nothing, frozenset({"grep"}), nothing))
+        assert tool.info.description, example.place
 
 
 def test_json_and_toml_examples_parse(book: Any) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from octavo.app.narrowing import WHOLE, Narrowing, public_folders
 from octavo.config.model import Config, FileOptions, OverStore
@@ -19,13 +19,23 @@ _GENERAL = (
 )  # need no grant: they only ask for what the caller may read anyway
 
 _CHANGING = ("write", "edit", "move", "copy", "delete", "create_directory", "undo")
+_DATA = ("validate", "convert", "profile", "query")
+_OFFERED: Mapping[str, Iterable[str]] = {
+    "files": (*_GENERAL, *_CHANGING),
+    "filesystem": FILESYSTEM,
+    "seed": SEED,
+    "data": _DATA,
+    "people": ("ask_user", "feedback", "notify"),
+    "process": ("run_command", "start_process", "read_output", "write_input", "stop_process", "list_processes"),
+    "web": ("http_request", "websocket"),
+}
 
 
 def built_in_tools(config: Config, narrowing: Narrowing = WHOLE) -> list[Tool]:
     """Those of files only with a source that they could work on, and of these those that change something only where
     one may be changed."""
     people: list[Tool] = []
-    if "people" in config.toolsets:
+    if "people" in toolsets(config):
         from octavo.tools.builtin.people import people_tools
 
         people = people_tools()
@@ -37,7 +47,7 @@ def built_in_tools(config: Config, narrowing: Narrowing = WHOLE) -> list[Tool]:
     limits, write = config.limits, any(one.write for one in files)
     budget, media = Budget(limits.answer, limits.answer_tokens), Media(limits.media)
     tools: list[Tool] = []
-    for name in dict.fromkeys(config.toolsets):
+    for name in toolsets(config):
         if name == "files":
             from octavo.tools.builtin import Kinds, file_tools
 
@@ -51,10 +61,20 @@ def built_in_tools(config: Config, narrowing: Narrowing = WHOLE) -> list[Tool]:
 
             roots = public_folders(files, narrowing)
             tools += filesystem_tools(write=write, budget=budget, media=media, roots=roots)
+        elif name == "data":
+            from octavo.tools.builtin.data import data_tools
+
+            tools += data_tools(write=write, budget=budget, max_input=limits.read, seconds=limits.time)
         elif name == "seed":
             tools += _seeds(config)
     tools += people
     return list({tool.info.name: tool for tool in reversed(tools)}.values())[::-1]  # of two with one name the first
+
+
+def toolsets(config: Config) -> dict[str, None]:
+    """Those that are configured, and where tools are named one by one, all that have one of them."""
+    further = [name for name, tools in _OFFERED.items() if any(tool in config.tools.only for tool in tools)]
+    return dict.fromkeys((*config.toolsets, *further))
 
 
 def unlisted_tools(config: Config) -> tuple[Sequence[str], Callable[[], Sequence[Tool]]]:
@@ -72,7 +92,12 @@ def aliases(names: Sequence[str]) -> dict[Ref, Ref]:
 
 
 def general_tools(tools: Sequence[Tool], unlisted: Sequence[str]) -> list[Ref]:
-    reading = [tool.info.name for tool in tools if tool.info.hints.read_only and tool.info.task == "never"]
+    """Those that anybody who may read anything may call: the rules on what they read are enough."""
+    reading = [
+        tool.info.name
+        for tool in tools
+        if tool.info.hints.read_only and tool.info.task == "never" and tool.info.name not in _DATA
+    ]
     return [Ref.of("tool", (name,)) for name in (*reading, *(name for name in unlisted if SEED[name] in _GENERAL))]
 
 

@@ -16,11 +16,13 @@ from octavo.app.composed import Composed
 from octavo.app.identities import identity_of
 from octavo.app.limits import quota_of, subscriptions_of, throttle_of
 from octavo.app.narrowing import WHOLE, Narrowing
+from octavo.app.reaching import Reaching
 from octavo.app.rules import labels_of, rules_of
 from octavo.app.sources import configured, described_in, templates_of, ttl_of, with_plugins, writable_schemes
 from octavo.config.load import Loaded
 from octavo.config.model import Config
-from octavo.core.clock import Clock, SystemClock
+from octavo.core.clock import SystemClock
+from octavo.core.errors import OctavoError
 from octavo.core.house import Limits
 from octavo.core.model import Change, Principal, Template
 from octavo.core.ports import Ask, Finds, Ledger, Next, Source, Watches
@@ -42,12 +44,13 @@ from octavo.pipeline.throttle import Throttle
 from octavo.prompts.registry import PromptRegistry
 from octavo.stores.state import StateDirectory
 from octavo.tools.plugins import load_plugin
-from octavo.tools.registry import Tool, ToolRegistry
+from octavo.tools.registry import ToolRegistry
 from octavo.tools.schema import compile_schema
 
 if TYPE_CHECKING:
     from octavo.core.asking import Asked, Questions
     from octavo.pipeline.approval import Approving
+    from octavo.tools.declared import Outside
     from octavo.tools.long import LongWork
     from octavo.tools.long import Works as Lasts
 
@@ -125,7 +128,12 @@ async def compose(
     last are given to."""
     config, clock = loaded.config, SystemClock()
     tools, prompts = ToolRegistry(), PromptRegistry(compile_schema)
-    plugins = [load_plugin(one.path or one.module or "", protocol=one.protocol) for one in config.plugins]
+    plugins = [
+        load_plugin(
+            one.path or one.module or one.entry_point or "", protocol=one.protocol, entry_point=bool(one.entry_point)
+        )
+        for one in config.plugins
+    ]
     made, catalogs = configured(loaded, state, narrowing)
     sources = with_plugins(made, plugins)
     exposed = [scheme for scheme, (_, shown) in sources.items() if shown]
@@ -140,11 +148,17 @@ async def compose(
     built_in = built_in_tools(config, narrowing)
     for tool in built_in:
         tools.register(tool)
-    for tool in _reaching_out(config, clock, stack):
+    reaching = Reaching(config, clock, stack)
+    for tool in reaching.tools():
         tools.register(tool)
     names, make = unlisted_tools(config)
     unlisted = [name for name in names if tools.tool(name) is None]
     tools.provide(unlisted, make)
+    if config.tools.dirs:
+        for fault in _own_tools(config, reaching.outside(), tools):
+            logger.warning("tool left out: %s", fault)
+    if config.tools.only:
+        tools.keep_only(config.tools.only)
     for problem in prompts.load(narrowing.prompt_directories(loaded)):
         logger.warning("prompt left out: %s", problem)
     served: dict[str, Source] = {scheme: source for scheme, (source, _) in sources.items()}
@@ -230,7 +244,7 @@ async def compose(
         desk,
     )
     ask = awaitable(begin)
-    tools.bind(ask, desk.canonical, Seal(state.key("cursor")), questions_in(state, audit))
+    tools.bind(ask, desk.canonical, Seal(state.key("cursor")), policy.allows, questions_in(state, audit))
     prompts.bind(ask)
     changes.bind(ask)
     composed.bind(ask, desk.canonical)
@@ -285,18 +299,18 @@ def questions_in(state: StateDirectory, audit: Audit) -> Callable[[], Questions]
     return made
 
 
-def _reaching_out(config: Config, clock: Clock, stack: AsyncExitStack) -> list[Tool]:
-    """Imported here: most servers start no programs and ask nobody."""
-    tools: list[Tool] = []
-    if "process" in config.toolsets:
-        from octavo.app.programs import program_tools
+def _own_tools(config: Config, outside: Outside, tools: ToolRegistry) -> list[str]:
+    """Registers the tools of the operator's folders; gives what is wrong with those that are left out."""
+    from octavo.tools.folder import load_tools
 
-        tools += program_tools(config, clock, stack)
-    if "web" in config.toolsets:
-        from octavo.app.web import web_tools
-
-        tools += web_tools(config, stack)
-    return tools
+    own, problems = load_tools(config.tools.dirs, outside, max_answer=config.limits.answer)
+    wrong = [str(problem) for problem in problems]
+    for tool in own:
+        try:
+            tools.register(tool)
+        except OctavoError as error:
+            wrong.append(str(error))
+    return wrong
 
 
 def redaction(config: Config, key: bytes, *, composed: Iterable[str] = ()) -> Redact:

@@ -26,6 +26,7 @@ EXTRAS = {
     "sheets": "python_calamine",
     "images": "PIL",
     "git": "pygit2",
+    "data": "pyarrow",
     "otel": "opentelemetry.sdk",
 }
 BEGINNING = 1_735_689_600  # of 2025: no clock that is right shows less
@@ -50,7 +51,7 @@ def examine(loaded: Loaded) -> Iterator[Finding]:
     yield _state(state_directory(loaded))
     if loaded.config.audit.checkpoints is not None:
         yield _checkpoints(loaded.config.audit.checkpoints.path, state_directory(loaded))
-    if "process" in loaded.config.toolsets:
+    if loaded.config.commands.programs:
         from octavo.app.confinement import programs  # here: few configurations run any
 
         yield from programs(loaded)

@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 
 from octavo.app.octavo import Octavo
-from octavo.config.load import Loaded, load, state_directory
+from octavo.config.load import Loaded, chosen_as, load, state_directory
 from octavo.config.problems import ConfigError
 from octavo.core.errors import OctavoError
 from octavo.stores.keys import KeyFile
@@ -23,15 +23,18 @@ async def follow(house: Octavo, loaded: Loaded) -> None:
     hangup = asyncio.Event()
     if sys.platform != "win32":
         asyncio.get_running_loop().add_signal_handler(signal.SIGHUP, hangup.set)
-    await follow_file(house, loaded.file, wake=hangup, keys=KeyFile(state_directory(loaded)).path)
+    await follow_file(house, loaded.file, wake=hangup, keys=KeyFile(state_directory(loaded)).path, before=loaded)
 
 
-async def follow_file(house: Octavo, file: Path, *, wake: asyncio.Event, keys: Path | None = None) -> None:
-    """Reloads when the configuration file changes or `wake` is set, and knows other keys when `keys` does.
+async def follow_file(
+    house: Octavo, file: Path, *, wake: asyncio.Event, keys: Path | None = None, before: Loaded | None = None
+) -> None:
+    """Reloads when the configuration file or a tool of its folders changes or `wake` is set, and knows other keys
+    when `keys` does. What the command line chose `before` stays.
 
     A broken file keeps what runs.
     """
-    seen, seen_keys = _fingerprint(file), keys and _fingerprint(keys)
+    seen, seen_keys = _fingerprints(house, file), keys and _fingerprint(keys)
     while True:
         try:
             await asyncio.wait_for(wake.wait(), timeout=1.0)
@@ -40,11 +43,11 @@ async def follow_file(house: Octavo, file: Path, *, wake: asyncio.Event, keys: P
             if keys and _fingerprint(keys) != seen_keys:
                 seen_keys = _fingerprint(keys)
                 _rekey(house)
-            if _fingerprint(file) == seen:
+            if _fingerprints(house, file) == seen:
                 continue
-        seen = _fingerprint(file)
+        seen = _fingerprints(house, file)
         # In a task, so that whatever a plugin raises there is a problem to tell and not the end of this loop.
-        reloading = asyncio.ensure_future(_reload(house, file))
+        reloading = asyncio.ensure_future(_reload(house, file, before))
         await asyncio.wait({reloading})
         problem = reloading.exception()
         if problem is None:
@@ -61,8 +64,19 @@ def _rekey(house: Octavo) -> None:
         logger.error("the keys stay as they are: %s", problem)
 
 
-async def _reload(house: Octavo, file: Path) -> None:
-    await house.reload(load(file))
+async def _reload(house: Octavo, file: Path, before: Loaded | None) -> None:
+    loaded = load(file)
+    await house.reload(loaded if before is None else chosen_as(before, loaded))
+
+
+def _fingerprints(house: Octavo, file: Path) -> list[tuple[int, int, int] | None]:
+    """Of the configuration, and of every file in its tool folders."""
+    own = house.works.config.tools.dirs
+    if not own:
+        return [_fingerprint(file)]
+    from octavo.tools.folder import files_in
+
+    return [_fingerprint(one) for one in (file, *files_in(own))]
 
 
 def _fingerprint(file: Path) -> tuple[int, int, int] | None:

@@ -1,4 +1,4 @@
-"""The toolset `process`, as the configuration asks for it. Loaded by servers that have it."""
+"""Programs that may be run, and the toolset `process`, as the configuration asks for them."""
 
 from __future__ import annotations
 
@@ -19,16 +19,19 @@ from octavo.tools.builtin.room import Budget
 from octavo.tools.registry import Tool
 
 
-def program_tools(config: Config, clock: Clock, stack: AsyncExitStack) -> list[Tool]:
-    """What they start ends with `stack`."""
-    options = config.commands
-    commands = [_command(name, one) for name, one in options.programs.items()]
-    runner = ProgramRunner(
-        (command.program for command in commands),
+def runner_of(options: Commands, clock: Clock) -> ProgramRunner:
+    return ProgramRunner(
+        map(program_of, options.programs.values()),
         at_once=options.at_once,
         strict=options.confine == "require",
         clock=clock,
     )
+
+
+def program_tools(config: Config, runner: ProgramRunner, stack: AsyncExitStack) -> list[Tool]:
+    """What they start ends with `stack`."""
+    options = config.commands
+    commands = [_command(name, one) for name, one in options.programs.items()]
     roots = [
         Root(source.scheme, str(root.path), source.write)
         for source in config.sources.values()

@@ -94,8 +94,8 @@ def lacking(loaded: Loaded) -> str:
         return "this kernel has none, or it is switched off (Linux 5.13 and later, with landlock among lsm=)"
     if version < _MOVING and any(_writable(loaded)):
         return "this kernel's is too old for folders that may be written (Linux 5.19 and later)"
-    if loaded.config.plugins and wanted == "auto":
-        return "there are plugins, and what they need is not known (serve.landlock: require confines them too)"
+    if (loaded.config.plugins or loaded.config.tools.dirs) and wanted == "auto":
+        return "there is code of your own, and what it needs is not known (serve.landlock: require confines it too)"
     return ""
 
 
@@ -106,9 +106,10 @@ def _needed(loaded: Loaded) -> Iterator[Grant]:
             yield from (Grant(str(root.path), WRITE if source.write else READ) for root in source.roots)
         elif isinstance(source, GitOptions):
             yield Grant(str(source.path), READ)
-    if "process" in loaded.config.toolsets:
+    if loaded.config.commands.programs:
         yield from _of_programs(loaded)
     yield from (Grant(str(folder), READ) for folder in prompt_directories(loaded))
+    yield from (Grant(str(folder), READ) for folder in loaded.config.tools.dirs)
     yield from (Grant(str(plugin.path.parent), READ) for plugin in loaded.config.plugins if plugin.path is not None)
     yield from (Grant(str(file), READ) for file in loaded.secret_files)
     if (tls := loaded.config.serve.http.tls) is not None:

@@ -1,4 +1,4 @@
-"""The toolset `web`, as the configuration asks for it. Loaded by servers that have it."""
+"""Hosts that may be asked, and the toolset `web`, as the configuration asks for them."""
 
 from __future__ import annotations
 
@@ -18,21 +18,29 @@ from octavo.tools.builtin.web.websocket import websocket_tool
 from octavo.tools.registry import Tool
 
 
-def web_tools(config: Config, stack: AsyncExitStack) -> list[Tool]:
+def client_of(options: Web, stack: AsyncExitStack) -> GuardedClient:
+    """What it connects ends with `stack`."""
+    client = GuardedClient([_rule(one) for one in options.hosts], _network(options), _limits(options))
+    stack.push_async_callback(client.aclose)
+    return client
+
+
+def web_tools(config: Config, client: GuardedClient, stack: AsyncExitStack) -> list[Tool]:
     """What they connect ends with `stack`."""
     options, budget = config.web, Budget(config.limits.answer, config.limits.answer_tokens)
-    vetted = VettedNetwork([network(text) for text in options.inside])
-    client = GuardedClient([_rule(one) for one in options.hosts], vetted, _limits(options))
-    stack.push_async_callback(client.aclose)
     hosts = "; ".join(f"{one.host} ({', '.join(one.methods)})" for one in options.hosts)
     media = Media(config.limits.media)
     tools = [http_request_tool(client, hosts, seconds=options.time, budget=budget, media=media)]
     if listed := ", ".join(one.host for one in options.hosts if one.websocket):
-        connector = WebSockets(client, vetted, seconds=options.time, message=options.body)
+        connector = WebSockets(client, _network(options), seconds=options.time, message=options.body)
         sockets = Handles[Socket]("socket", _close, most=options.sockets, idle=options.idle)
         stack.push_async_callback(sockets.aclose)
         tools.append(websocket_tool(connector, sockets, listed, budget=budget))
     return tools
+
+
+def _network(options: Web) -> VettedNetwork:
+    return VettedNetwork([network(text) for text in options.inside])
 
 
 async def _close(socket: Socket) -> None:

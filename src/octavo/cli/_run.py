@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import json
+import sys
 import time
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from contextlib import redirect_stdout
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -15,7 +17,7 @@ from octavo.config.model import FileOptions, OverStore
 from octavo.config.problems import Problem
 from octavo.config.units import Bind
 from octavo.core.clock import SystemClock, iso
-from octavo.core.errors import Conflict, NotFound, OctavoError
+from octavo.core.errors import Conflict, InvalidParams, NotFound, OctavoError
 from octavo.core.findings import Findings
 from octavo.core.glob import Glob
 from octavo.core.model import EVERYTHING, Call, Change, Content, Entry, Op, Page, Trail
@@ -30,8 +32,11 @@ if TYPE_CHECKING:
     from octavo.app.finding import Finding
     from octavo.app.scanning import Sighting
     from octavo.config.table import Table
-    from octavo.core.approval import Approval
-    from octavo.core.asking import Action, Asked
+    from octavo.core.approval import Approval, Verdict
+    from octavo.core.approval import Question as ToApprove
+    from octavo.core.asking import Action, Answer, Asked, Form
+    from octavo.core.ports import Channel
+    from octavo.core.surface import ToolInfo, ToolResult
     from octavo.sources.catalog.handbook import Pages
     from octavo.stores.approvals import ApprovalFile
     from octavo.stores.keys import StoredKey
@@ -337,6 +342,77 @@ def prompt_problems(loaded: Loaded) -> list[Problem]:
 
     _, problems = load(prompt_directories(loaded), compile_schema)
     return [Problem(problem.path, "", problem.reason, line=problem.line) for problem in problems]
+
+
+def tool_problems(loaded: Loaded) -> list[Problem]:
+    """Tools of the operator's folders that would be left out. Runs their files, as the server would."""
+    if not loaded.config.tools.dirs:
+        return []
+    from contextlib import AsyncExitStack
+
+    from octavo.app.reaching import Reaching
+    from octavo.core.clock import SystemClock
+    from octavo.tools.folder import load_tools
+    from octavo.tools.registry import ToolRegistry
+
+    # Nothing is run or asked, so that nothing is opened that would have to be closed.
+    reaching = Reaching(loaded.config, SystemClock(), AsyncExitStack())
+    tools, problems = load_tools(loaded.config.tools.dirs, reaching.outside())
+    found = [Problem(problem.path, "", problem.reason, line=problem.line) for problem in problems]
+    registry = ToolRegistry()
+    for tool in tools:
+        try:
+            registry.register(tool)
+        except OctavoError as error:
+            found.append(Problem(str(loaded.file), "tools.dirs", error.message))
+    return found
+
+
+def invoked(
+    loaded: Loaded,
+    who: str | None,
+    name: str,
+    arguments: Callable[[ToolInfo | None], dict[str, Any]],
+    progress: Callable[[float, float | None, str | None], None],
+) -> ToolResult:
+    """What a tool answers an agent. Raises what is no answer: an unknown tool, a refusal, wrong arguments."""
+
+    class Told:
+        """Whoever waits at the terminal."""
+
+        async def progress(self, value: float, total: float | None = None, message: str | None = None) -> None:
+            progress(value, total, message)
+
+        @property
+        def wire(self) -> Any:
+            raise InvalidParams("No client waits for this call, so there is no wire")
+
+        @property
+        def asks(self) -> bool:
+            return False
+
+        lasts = waits = asks
+
+        async def ask(self, form: Form) -> Answer | None:
+            return None  # whoever answers does it by octavo questions, here as everywhere
+
+        async def approve(self, question: ToApprove) -> Verdict | None:
+            return None  # and whoever approves by octavo approvals
+
+    async def ask(house: Octavo) -> ToolResult:
+        works = house.works
+        given = arguments(works.tools.tool(name))
+        ref = Ref.of("tool", (name,))
+        channel: Channel = Told()
+        call = Call("invoke", ref, works.identity.launched(who), Trail(), str(ref), given, channel=channel)
+        try:
+            result: ToolResult = await works.ask(call)
+        finally:
+            house.ledger.flush()
+        return result
+
+    with redirect_stdout(sys.stderr):  # where what a tool prints goes when it is served
+        return _inside(loaded, ask)
 
 
 def examined(loaded: Loaded) -> list[Finding]:

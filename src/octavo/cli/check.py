@@ -41,7 +41,7 @@ def check(ctx: click.Context, config_file: Path | None, as_json: bool) -> None:
         found = load(path)
         with _unlogged():
             wrong, odd = _run.catalog_problems(found)
-        problems = [*_run.prompt_problems(found), *wrong]
+        problems = [*_run.prompt_problems(found), *_run.tool_problems(found), *wrong]
         warnings = [*found.warnings, *odd]
     except ConfigError as error:
         problems = list(error.problems)
@@ -100,7 +100,8 @@ def _facts(found: Loaded) -> dict[str, Any]:
         "rules": len(config.policy),
         "policy": f"rules: {len(config.policy)}; what none allows is refused" if config.policy else NO_POLICY,
         "prompts": [str(folder) for folder in prompt_directories(found)],
-        "plugins": [str(plugin.path or plugin.module) for plugin in config.plugins],
+        "tools": [str(folder) for folder in config.tools.dirs],
+        "plugins": [str(plugin.path or plugin.module or plugin.entry_point) for plugin in config.plugins],
         "state": str(state_directory(found)),
     }
 
@@ -130,7 +131,7 @@ def _lines(found: Loaded) -> Iterator[str]:
     if not facts["agents"]:
         yield "  none: HTTP needs --no-auth"
     yield f"policy\n  {facts['policy']}"
-    for key in ("prompts", "plugins"):
+    for key in ("prompts", "tools", "plugins"):
         if facts[key]:
             yield f"{key}\n  {', '.join(facts[key])}"
     yield f"state\n  {facts['state']}"

@@ -34,9 +34,10 @@ CONFIGURED = "configured"  # `--http` without an address
 @click.option(
     "--toolsets",
     metavar="NAMES",
-    help="Groups of built-in tools, with commas: files, filesystem, people, process, seed, web. "
+    help="Groups of built-in tools, with commas: data, files, filesystem, people, process, seed, web. "
     "Default: as configured.",
 )
+@click.option("--tools", "only", metavar="NAMES", help="Offer these tools alone, with commas, of whatever toolset.")
 @click.option(
     "--log-level",
     type=click.Choice(["debug", "info", "warning", "error"]),
@@ -59,6 +60,7 @@ def serve(
     no_auth: bool,
     write: bool,
     toolsets: str | None,
+    only: str | None,
     log_level: str,
     log_format: str,
 ) -> None:
@@ -71,7 +73,7 @@ def serve(
     configure(log_level, log_format)
     if http not in (None, CONFIGURED) and directory is None and config_file is None and Path(http).is_dir():
         http, directory = CONFIGURED, Path(http)  # `octavo serve --http DIR` reads as if DIR were the address
-    found = _with_toolsets(loaded(config_file, directory, write=write), toolsets)
+    found = _with_tools(_with_toolsets(loaded(config_file, directory, write=write), toolsets), only)
     known_agent(found, as_who)
     if http is None:
         if no_auth:
@@ -92,6 +94,14 @@ def _with_toolsets(found: Loaded, names: str | None) -> Loaded:
         return with_toolsets(found, tuple(name.strip() for name in names.split(",") if name.strip()))
     except ValueError as error:
         raise click.UsageError(str(error)) from None
+
+
+def _with_tools(found: Loaded, names: str | None) -> Loaded:
+    from octavo.config.load import with_tools
+
+    return (
+        found if names is None else with_tools(found, tuple(name.strip() for name in names.split(",") if name.strip()))
+    )
 
 
 def _bind(http: str, found: Loaded) -> Bind:

@@ -326,6 +326,9 @@ def _named_files_exist(site: Site) -> Iterator[Finding]:
     for index, folder in enumerate(site.config.prompts.dirs or ()):
         if fault := _not_a_folder(folder):
             yield Finding(("prompts", "dirs", index), fault)
+    for index, folder in enumerate(site.config.tools.dirs):
+        if fault := _not_a_folder(folder):
+            yield Finding(("tools", "dirs", index), fault, "octavo new tool NAME makes it", fatal=False)
     for index, plugin in enumerate(site.config.plugins):
         if plugin.path is None:
             continue
@@ -390,6 +393,25 @@ def _rules_make_sense(site: Site) -> Iterator[Finding]:
             yield from look(site)
 
 
+def _code_cannot_be_written(site: Site) -> Iterator[Finding]:
+    """Whoever may write a file there could have the server run it."""
+    code: list[tuple[KeyPath, Path]] = [(("tools", "dirs", at), one) for at, one in enumerate(site.config.tools.dirs)]
+    code += [
+        (("plugins", site.number("plugins", at), "path"), one.path)
+        for at, one in enumerate(site.config.plugins)
+        if one.path is not None
+    ]
+    for path, place in code:
+        real = Path(os.path.realpath(place))
+        for name, source in _file_sources(site.config):
+            for index, root in enumerate(source.roots if source.write else ()):
+                folder = Path(os.path.realpath(root.path))
+                if real.exists() and folder.is_dir() and _relation(real, folder):
+                    where = dotted(("sources", name, "roots", index))
+                    message = f"lies in or around {where}, which may be written: clients could have the server run code"
+                    yield Finding(path, message, "keep code outside of all folders that may be written")
+
+
 LOOKS: tuple[Callable[[Site], Iterator[Finding]], ...] = (
     _roots_exist,
     _git_can_be_read,
@@ -411,6 +433,7 @@ LOOKS: tuple[Callable[[Site], Iterator[Finding]], ...] = (
     _keys_travel_hidden,
     _named_files_exist,
     _programs_are_safe,
+    _code_cannot_be_written,
     _state_is_apart,
     _checkpoints_are_apart,
     _something_is_served,

@@ -37,6 +37,8 @@ class Loaded(Struct, frozen=True):
     state_home: Path = Path(".")  # below which state goes without a configuration
     secret_files: tuple[Path, ...] = ()
     places: Mapping[KeyPath, Place] = field(default_factory=dict[KeyPath, Place])
+    toolsets: tuple[str, ...] | None = None  # that the command line chose instead
+    tools: tuple[str, ...] | None = None
 
     def line(self, *path: str | int) -> int | None:
         """The line of a key, such as `line("policy", 2)`; None without a file."""
@@ -85,7 +87,19 @@ def with_toolsets(loaded: Loaded, names: tuple[str, ...]) -> Loaded:
     wrong = [name for name in names if name not in known]
     if wrong:
         raise ValueError(f"there is no toolset {wrong[0]}; there are: {', '.join(known)}")
-    return replace(loaded, config=loaded.config.model_copy(update={"toolsets": names}))
+    return replace(loaded, config=loaded.config.model_copy(update={"toolsets": names}), toolsets=names)
+
+
+def with_tools(loaded: Loaded, names: tuple[str, ...]) -> Loaded:
+    """The same with these tools alone."""
+    tools = loaded.config.tools.model_copy(update={"only": names})
+    return replace(loaded, config=loaded.config.model_copy(update={"tools": tools}), tools=names)
+
+
+def chosen_as(before: Loaded, loaded: Loaded) -> Loaded:
+    """What the command line chose before, chosen again."""
+    loaded = loaded if before.toolsets is None else with_toolsets(loaded, before.toolsets)
+    return loaded if before.tools is None else with_tools(loaded, before.tools)
 
 
 def state_directory(loaded: Loaded) -> Path:

@@ -495,6 +495,20 @@ class Prompts(Strict):
     )
 
 
+ToolName: TypeAlias = Annotated[str, Field(pattern=r"^[A-Za-z0-9_.-]{1,128}$")]
+
+
+class Tools(Strict):
+    dirs: tuple[FilePath, ...] = Field(
+        default=(),
+        description="Folders with tools of your own: Python functions and YAML declarations. What is changed there is "
+        "loaded again. Python runs with all rights of the server.",
+    )
+    only: tuple[ToolName, ...] = Field(
+        default=(), description="Offer these tools alone, of whatever toolset. Not given: all of the toolsets."
+    )
+
+
 def _check_module(module: str) -> str:
     if not all(part.isidentifier() for part in module.split(".")):
         raise ValueError("must be the name of a module, such as acme.octavo")
@@ -506,12 +520,15 @@ class Plugin(Strict):
     module: Annotated[str, AfterValidator(_check_module)] | None = Field(
         default=None, description="Instead of path: an installed module, such as acme.octavo."
     )
+    entry_point: ToolName | None = Field(
+        default=None, description="Instead of path: what an installed package offers by this name in octavo.tools."
+    )
     protocol: Flag = Field(default=False, description="Whether the plugin may use raw features of the protocol.")
 
     @model_validator(mode="after")
     def _has_one_origin(self) -> Plugin:
-        if (self.path is None) is (self.module is None):
-            raise ValueError("needs exactly one of path and module")
+        if sum(one is not None for one in (self.path, self.module, self.entry_point)) != 1:
+            raise ValueError("needs exactly one of path, module and entry_point")
         return self
 
 
@@ -681,7 +698,7 @@ class Serve(Strict):
     lane: Flag = Field(default=True, description="Answer repeated reads on a short way. Off only to find faults.")
 
 
-Toolset: TypeAlias = Literal["files", "filesystem", "people", "process", "seed", "web"]
+Toolset: TypeAlias = Literal["data", "files", "filesystem", "people", "process", "seed", "web"]
 
 
 class Config(Strict):
@@ -711,12 +728,15 @@ class Config(Strict):
     toolsets: tuple[Toolset, ...] = Field(
         default=("files",),
         description="Groups of built-in tools, offered if a file source or a catalog is exposed: files; filesystem, "
-        "with the names and arguments of the official file server; seed, further names for the same. These need no "
-        "source: people, asking the user and showing messages; process, the programs of commands; web, what the "
-        "section web allows.",
+        "with the names and arguments of the official file server; seed, further names for the same; data, to "
+        "convert, query, validate and profile data files. These need no source: people, asking the user and showing "
+        "messages; process, the programs of commands; web, what the section web allows.",
     )
-    web: Web = Field(default_factory=Web, description="What the toolset web may ask.")
-    commands: Commands = Field(default_factory=Commands, description="Programs that the toolset process may run.")
+    tools: Tools = Field(default_factory=Tools, description="Tools of your own, and which tools are offered.")
+    web: Web = Field(default_factory=Web, description="Hosts that the toolset web and tools of your own may ask.")
+    commands: Commands = Field(
+        default_factory=Commands, description="Programs that the toolset process and tools of your own may run."
+    )
     limits: Limits = Field(default_factory=Limits, description="How much, how long, how often.")
     tasks: Tasks = Field(default_factory=Tasks, description="Calls of tools that last.")
     redact: Redact = Field(default_factory=Redact, description="Secrets and personal data in what is served.")

@@ -15,6 +15,7 @@ from octavo.core.model import VERBS
 # What is asked of tools and prompts; of everything else, the other verbs.
 _ASKED: Mapping[str, frozenset[str]] = {
     "tool": frozenset(("invoke", "approve")),
+    "permission": frozenset(("invoke",)),
     "prompt": frozenset(("render", "complete", "approve")),
     "server": frozenset(("admin",)),
 }

@@ -12,7 +12,7 @@ from octavo.core.errors import OctavoError
 from octavo.core.glob import Glob
 from octavo.core.ref import Ref
 
-RESERVED_SCHEMES = ("tool", "prompt", "changes", "server")
+RESERVED_SCHEMES = ("tool", "prompt", "permission", "changes", "server")
 _SCHEME = re.compile(r"[a-z][a-z0-9+.-]{0,63}\Z")
 _VARIABLE = re.compile(r"\{\+?([A-Za-z_][A-Za-z0-9_]*)\}")  # of RFC 6570: {name}, and {+path} with slashes
 _MIME = re.compile(r"[A-Za-z0-9!#$&^_.+-]+/[A-Za-z0-9!#$&^_.+-]+(?:; ?[A-Za-z0-9_-]+=[A-Za-z0-9_.-]+)*\Z")

@@ -88,7 +88,8 @@ class Audit:
             incident = f"{self.nonce}-{call.trail.id}"
             logger.error("Incident %s: %s of %s failed", incident, call.op, self._spelled(call), exc_info=error)
             self._record(call, wall, begun, "crash", incident)
-            raise InternalError("Internal error", incident=incident) from None
+            tool = {"toolName": call.ref.name} if call.op == "invoke" else {}
+            raise InternalError("Internal error", incident=incident, **tool) from None
 
     def _record(self, call: Call, wall: float, begun: float, outcome: str, incident: str = "") -> None:
         trail = call.trail

@@ -13,13 +13,16 @@ class TestMySource(SourceSuite):
 import pytest
 
 # Before the suites are imported, or their assertions explain nothing.
-pytest.register_assert_rewrite("octavo.testing.base", "octavo.testing.source_suite", "octavo.testing.fault_suite")
+pytest.register_assert_rewrite(
+    "octavo.testing.base", "octavo.testing.source_suite", "octavo.testing.fault_suite", "octavo.testing.tool_suite"
+)
 
 from octavo.core.clock import FrozenClock
 from octavo.testing.base import Watched
 from octavo.testing.fault_suite import FaultSuite
 from octavo.testing.faults import FAULTS, Fault, broken_calls, garbled, misbehave
 from octavo.testing.source_suite import SourceSuite
+from octavo.testing.tool_suite import ToolSuite
 
 __all__ = [
     "FAULTS",
@@ -27,6 +30,7 @@ __all__ = [
     "FaultSuite",
     "FrozenClock",
     "SourceSuite",
+    "ToolSuite",
     "Watched",
     "broken_calls",
     "garbled",

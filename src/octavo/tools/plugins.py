@@ -1,4 +1,4 @@
-"""Plugins: Python files that the configuration names. They run in this process, with its rights.
+"""Plugins: Python code that the configuration names. It runs in this process, with its rights.
 
 A plugin has one function, called once at start-up:
 
@@ -10,13 +10,9 @@ A plugin has one function, called once at start-up:
 
 from __future__ import annotations
 
-import hashlib
 import importlib
-import importlib.util
-import sys
 from collections.abc import Awaitable, Callable, Mapping
 from pathlib import Path
-from types import ModuleType
 from typing import Any, Literal, TypeAlias, overload
 
 from octavo.core.errors import InternalError, OctavoError
@@ -24,6 +20,7 @@ from octavo.core.model import Call
 from octavo.core.ports import Ask, Source
 from octavo.core.surface import Hints, PromptInfo, PromptResult, ToolInfo
 from octavo.tools.context import ToolContext
+from octavo.tools.modules import execute, line_of
 from octavo.tools.registry import Handler, Tool
 
 PromptHandler: TypeAlias = Callable[[ToolContext, Mapping[str, Any]], Awaitable[PromptResult | Any]]
@@ -58,6 +55,7 @@ class Plugin:
         output_schema: Mapping[str, Any] | None = ...,
         permissions: tuple[str, ...] = ...,
         timeout: float = ...,
+        cache: float = ...,
         lane_safe: bool = ...,
         task: Literal["never", "may", "must"] = ...,
         resumes: bool = ...,
@@ -75,6 +73,7 @@ class Plugin:
         output_schema: Mapping[str, Any] | None = ...,
         permissions: tuple[str, ...] = ...,
         timeout: float = ...,
+        cache: float = ...,
         lane_safe: bool = ...,
         task: Literal["never", "may", "must"] = ...,
         resumes: bool = ...,
@@ -91,6 +90,7 @@ class Plugin:
         output_schema: Mapping[str, Any] | None = None,
         permissions: tuple[str, ...] = (),
         timeout: float = 60.0,
+        cache: float = 0.0,
         lane_safe: bool = False,
         task: Literal["never", "may", "must"] = "never",
         resumes: bool = False,
@@ -110,6 +110,7 @@ class Plugin:
             output_schema=output_schema,
             permissions=permissions,
             timeout=timeout,
+            cache=cache,
             lane_safe=lane_safe and not asks and task == "never",
             asks=asks,
             task=task,
@@ -121,6 +122,13 @@ class Plugin:
             return function
 
         return add if handler is None else add(handler)
+
+    def function(self, function: Callable[..., Any]) -> Callable[..., Any]:
+        """Registers a function with type hints and a docstring as a tool; see `octavo.tools.tool`."""
+        from octavo.tools.functions import tool_of
+
+        self.tools.append(tool_of(function))
+        return function
 
     def prompt(self, info: PromptInfo, handler: PromptHandler) -> None:
         """The handler gets arguments that were checked, and coerced by `info.input_schema` if there is one."""
@@ -135,16 +143,23 @@ class Plugin:
         self.sources.append(source)
 
 
-def load_plugin(where: Path | str, *, protocol: bool = False) -> Plugin:
-    """Loads a Python file or a package folder (a Path, absolute), or an importable module (a str, dotted).
+GROUP = "octavo.tools"  # of entry points: what an installed package offers
+
+
+def load_plugin(where: Path | str, *, protocol: bool = False, entry_point: bool = False) -> Plugin:
+    """Loads a Python file or a package folder (a Path, absolute), an importable module (a str, dotted), or what an
+    installed package offers as an entry point of that name.
 
     Raises PluginError, also when the plugin's own code fails.
     """
     path = where if isinstance(where, Path) else None
     label = str(where)
     try:
-        module = importlib.import_module(label) if path is None else _run(path)
-        register = getattr(module, "register", None)
+        if path is not None:
+            module: Any = execute(path)
+        else:
+            module = _offered(label) if entry_point else importlib.import_module(label)
+        register = getattr(module, "register", module if entry_point else None)
         if not callable(register):
             raise PluginError(
                 f"The plugin {label} has no function `register(octavo)`: add one; it is called at start-up"
@@ -153,6 +168,10 @@ def load_plugin(where: Path | str, *, protocol: bool = False) -> Plugin:
         register(plugin)
     except PluginError:
         raise
+    except FileNotFoundError as error:
+        if path is None or error.filename != str(path):
+            raise _failed(label, error) from error
+        raise PluginError(f"There is no plugin file {path}: mend the path in `plugins:`") from None
     except ModuleNotFoundError as error:
         if path is None and error.name is not None and (label == error.name or label.startswith(f"{error.name}.")):
             raise PluginError(
@@ -164,42 +183,27 @@ def load_plugin(where: Path | str, *, protocol: bool = False) -> Plugin:
     except OctavoError as error:
         raise PluginError(f"The plugin {label} cannot be used: {error}") from error
     except Exception as error:  # foreign code runs here: whatever it does wrong is said with its name
-        raise PluginError(
-            f"The plugin {label} failed at start-up{_line(error, label)}: {type(error).__name__}: {error}. "
-            "Mend the file, or take it out of `plugins:`"
-        ) from error
+        raise _failed(label, error) from error
     return plugin
 
 
-def _run(path: Path) -> ModuleType:
-    file = path / "__init__.py" if path.is_dir() else path
-    if not file.is_file():
-        raise PluginError(f"There is no plugin file {file}: mend the path in `plugins:`")
-    # Two plugins may have the same file name, so the name of the module comes from the whole path.
-    name = f"octavo_plugin_{path.stem}_{hashlib.blake2b(str(path).encode(), digest_size=4).hexdigest()}"
-    inside = [str(path)] if path.is_dir() else None
-    spec = importlib.util.spec_from_file_location(name, file, submodule_search_locations=inside)
-    if spec is None or spec.loader is None:
-        raise PluginError(f"{file} is no Python file: name one that ends in .py")
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[name] = module  # dataclasses and pickles look themselves up there
-    try:
-        spec.loader.exec_module(module)
-    except BaseException:
-        sys.modules.pop(name, None)
-        raise
-    return module
+def _offered(name: str) -> Any:
+    from importlib.metadata import entry_points
+
+    found = [*entry_points(group=GROUP, name=name)]
+    if not found:
+        there = ", ".join(sorted({one.name for one in entry_points(group=GROUP)})) or "none"
+        raise PluginError(f"No installed package offers the entry point {name} in {GROUP}; there is: {there}")
+    return found[0].load()
 
 
-def _line(error: Exception, file: str) -> str:
-    if isinstance(error, SyntaxError):
-        return f" (line {error.lineno})"
-    number, at = 0, error.__traceback__
-    while at is not None:
-        if at.tb_frame.f_code.co_filename.startswith(file):
-            number = at.tb_lineno
-        at = at.tb_next
-    return f" (line {number})" if number else ""
+def _failed(label: str, error: Exception) -> PluginError:
+    line = line_of(error, label)
+    where = f" (line {line})" if line else ""
+    return PluginError(
+        f"The plugin {label} failed at start-up{where}: {type(error).__name__}: {error}. "
+        "Mend the file, or take it out of `plugins:`"
+    )
 
 
 def _no_arguments() -> Mapping[str, Any]:

@@ -7,16 +7,19 @@ import re
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
+import msgspec
 from msgspec import Struct
 
-from octavo.core.errors import Conflict, InternalError, InvalidParams, Timeout
+from octavo.core.errors import Conflict, InternalError, InvalidParams, Timeout, TooLarge
 from octavo.core.model import Call
 from octavo.core.ports import Ask, Reply
 from octavo.core.ref import Ref
 from octavo.core.seal import Seal
 from octavo.core.shelf import Shelf
-from octavo.core.surface import Text, ToolInfo, ToolResult, unknown_tool
+from octavo.core.surface import Audio, Block, Embedded, Image, Text, ToolInfo, ToolResult, unknown_tool
 from octavo.tools.context import OF_THIS_PROCESS, Deadline, ToolContext
+from octavo.tools.kept import Results
+from octavo.tools.permissions import Demand, May, demand, demands
 from octavo.tools.schema import Check, compile_schema, mentions
 
 if TYPE_CHECKING:
@@ -34,6 +37,7 @@ class Tool(Struct, frozen=True):
     info: ToolInfo
     handler: Handler
     protocol: bool = False  # whether the handler may use `ctx.wire`
+    max_answer: int = 0  # bytes of an answer; 0: it keeps a budget of its own
 
 
 class _Registered(Struct, frozen=True):
@@ -41,6 +45,7 @@ class _Registered(Struct, frozen=True):
     check_input: Check
     check_output: Check | None
     header_schema: Mapping[str, Any] | None
+    demands: tuple[Demand, ...] = ()
 
 
 class ToolRegistry(Shelf):
@@ -54,19 +59,23 @@ class ToolRegistry(Shelf):
         self._ask: Ask = _unbound
         self._canonical: Callable[[Ref], Ref] = lambda ref: ref
         self._seal = OF_THIS_PROCESS
+        self._may: May = lambda who, verb, ref: True
         self._questions: Callable[[], Questions] | None = None
+        self._results = Results()
 
     def bind(
         self,
         ask: Ask,
         canonical: Callable[[Ref], Ref] | None = None,
         seal: Seal = OF_THIS_PROCESS,
+        may: May | None = None,
         questions: Callable[[], Questions] | None = None,
     ) -> None:
         """`ask` is the folded pipeline: what tools ask on behalf of their callers goes there. `seal` is for their
-        cursors, `questions` for what they ask people."""
+        cursors, `may` says whether a caller holds what a tool demands, `questions` is for what they ask people."""
         self._ask, self._seal, self._questions = ask, seal, questions
         self._canonical = canonical or self._canonical
+        self._may = may or self._may
 
     def register(self, tool: Tool) -> None:
         """Raises Conflict for a name that is taken, InvalidParams for a definition that cannot be served."""
@@ -84,6 +93,24 @@ class ToolRegistry(Shelf):
     def provide(self, names: Iterable[str], make: Callable[[], Sequence[Tool]]) -> None:
         """Tools that can be called and are not listed. They are made when one of them is first asked for."""
         self._provided.update(dict.fromkeys(names, make))
+
+    def keep_only(self, names: Sequence[str]) -> None:
+        """Leaves out all others. Raises InvalidParams for a name that nothing has."""
+        for name in names:
+            if self._named(name) is None:
+                from difflib import get_close_matches  # here: it is for who mistyped
+
+                near = get_close_matches(name, [*self._tools, *self._provided], 1)
+                hint = f"did you mean {near[0]}?" if near else f"there are: {', '.join(self.names)}"
+                raise InvalidParams(f"There is no tool {name}; {hint}", toolName=name)
+        for name in self.names:
+            if name not in names:
+                del self._tools[name]
+                self._drop(name)
+        for kept in (self._provided, self._unlisted):
+            for name in [name for name in kept if name not in names]:
+                del kept[name]
+        self.list_changed()
 
     def tool(self, name: str) -> ToolInfo | None:
         registered = self._named(name)
@@ -105,16 +132,27 @@ class ToolRegistry(Shelf):
         """Runs the tool that `call.ref` names.
 
         Raises InvalidParams for an unknown tool (data `toolName`) and for wrong arguments (data
-        `toolName`, `validationErrors`), Timeout after the tool's own limit, InternalError when the
-        answer breaks the tool's output schema. What the handler raises passes through.
+        `toolName`, `validationErrors`), Forbidden where the caller lacks a permission, Timeout after the
+        tool's own limit, InternalError when the answer breaks the tool's output schema. What the handler
+        raises passes through.
         """
         arguments = dict(call.arguments)
-        registered = self._fitting(call.ref.path, arguments)
+        registered = self._fitting(call, arguments)
+        info = registered.tool.info
+        if info.cache and info.hints.read_only:
+            return await self._results.answer(
+                call, info.cache, self._ask, lambda ask: self._run(registered, call, arguments, ask)
+            )
+        return await self._run(registered, call, arguments, self._ask)
+
+    async def _run(
+        self, registered: _Registered, call: Call, arguments: Mapping[str, Any], ask: Ask
+    ) -> ToolResult | Any:
         tool = registered.tool
         deadline = Deadline(tool.info.timeout)
         context = ToolContext(
             call,
-            self._ask,
+            ask,
             protocol=tool.protocol,
             canonical=self._canonical,
             seal=self._seal,
@@ -126,12 +164,15 @@ class ToolRegistry(Shelf):
         return _checked(registered, _as_result(outcome))
 
     def check(self, call: Call) -> None:
-        self._fitting(call.ref.path, dict(call.arguments))
+        self._fitting(call, dict(call.arguments))
 
-    def _fitting(self, name: str, arguments: dict[str, Any]) -> _Registered:
+    def _fitting(self, call: Call, arguments: dict[str, Any]) -> _Registered:
+        name = call.ref.path
         registered = self._named(name)
         if registered is None:
             raise unknown_tool(name)
+        if registered.demands:
+            demand(self._may, call.principal, registered.demands, name)
         problems = registered.check_input(arguments)
         if problems:
             raise InvalidParams(
@@ -155,6 +196,7 @@ def _registered(tool: Tool) -> _Registered:
         _compiled(info, "input", info.input_schema),
         None if info.output_schema is None else _compiled(info, "output", info.output_schema),
         info.input_schema if mentions(info.input_schema, "x-mcp-header") else None,
+        demands(info.permissions) if info.permissions else (),
     )
 
 
@@ -185,11 +227,33 @@ def _checked(registered: _Registered, result: ToolResult | Any) -> ToolResult | 
         if registered.tool.protocol:
             return result
         raise InternalError(f"The tool {name} gave an answer that is no tool result", toolName=name)
+    if registered.tool.max_answer:
+        _fits(result, registered.tool)
     if registered.check_output is None or result.is_error:
         return result
     if result.structured is None or registered.check_output(dict(result.structured)):
         raise InternalError(f"The answer of the tool {name} does not match its output schema", toolName=name)
     return result
+
+
+def _fits(result: ToolResult, tool: Tool) -> None:
+    size = sum(map(_size, result.content))
+    if result.structured is not None:
+        size = max(size, len(msgspec.json.encode(result.structured)))
+    if size > tool.max_answer:
+        raise TooLarge(
+            f"The answer of the tool {tool.info.name} has {size:,} bytes, and an answer holds {tool.max_answer:,}: "
+            "ask it for less; its author can give a part, or write a resource and name its address",
+            toolName=tool.info.name, size=size, limit=tool.max_answer,
+        )  # fmt: skip
+
+
+def _size(block: Block) -> int:
+    if isinstance(block, Text):
+        return len(block.text)
+    if isinstance(block, (Image, Audio)):
+        return len(block.data)
+    return block.content.size if isinstance(block, Embedded) else 0
 
 
 def _compiled(info: ToolInfo, which: str, schema: Mapping[str, Any]) -> Check:

@@ -1,4 +1,4 @@
-"""JSON Schema 2020-12, compiled once; nothing is ever fetched for a schema.
+"""JSON Schema 2020-12, compiled once; nothing is ever fetched for a schema, and none may cost without bounds.
 
 Patterns run on an engine with linear time, because arguments are foreign text: look-around and
 back-references are refused when the schema is compiled. Values are bounded in depth before the
@@ -13,6 +13,7 @@ from typing import Any, NoReturn, TypeAlias, cast
 import jsonschema_rs
 
 from octavo.core.errors import InvalidParams
+from octavo.tools.schema_cost import bounded
 
 MAX_ERRORS = 20
 MAX_DEPTH = 64
@@ -33,6 +34,7 @@ def compile_schema(schema: Mapping[str, Any]) -> Check:
     except (jsonschema_rs.ValidationError, jsonschema_rs.ReferencingError, ValueError) as error:
         said = getattr(error, "message", None) or str(error)
         raise InvalidParams(f"Not a usable JSON Schema 2020-12: {_short(str(said))}") from None
+    bounded(schema, MAX_DEPTH)
 
     def check(value: Any) -> list[dict[str, str]]:
         if depth_exceeds(value, MAX_DEPTH):
@@ -40,7 +42,7 @@ def compile_schema(schema: Mapping[str, Any]) -> Check:
         problems: list[dict[str, str]] = []
         try:
             for error in validator.iter_errors(value):
-                problems.append({"path": pointer(error.instance_path), "message": _short(error.message)})
+                problems.append({"path": pointer(error.instance_path), "message": _said(error, schema)})
                 if len(problems) == MAX_ERRORS:
                     break
         except ValueError as error:  # no JSON at all, such as a key that is no string
@@ -48,6 +50,42 @@ def compile_schema(schema: Mapping[str, Any]) -> Check:
         return problems
 
     return check
+
+
+def _said(error: jsonschema_rs.ValidationError, schema: Mapping[str, Any]) -> str:
+    """With what a model needs to do it right the next time: what is known here, what was meant."""
+    message = _short(error.message)
+    match error.kind.name:
+        case "additionalProperties" | "unevaluatedProperties":
+            from difflib import get_close_matches  # here: most servers never need it
+
+            known = [*_at(schema, error.schema_path[:-1]).get("properties", ())]
+            near = {one: get_close_matches(one, known, 1) for one in error.kind.as_dict().get("unexpected", ())}
+            meant = [f"{one}: did you mean {found[0]}?" for one, found in near.items() if found]
+            meant.append(f"known are: {', '.join(known) or 'none'}")
+            return f"{message}; {_short('; '.join(meant))}"
+        case "required":
+            missing = error.kind.as_dict().get("property")
+            about = _at(schema, error.schema_path[:-1]).get("properties", {}).get(missing, {})
+            words = [str(about[key]) for key in ("type", "description") if key in about]
+            return f"{message} ({_short(', '.join(words))})" if words else message
+        case "anyOf" | "oneOf":
+            choices = [one for one in _at(schema, error.schema_path[:-1]).get(error.kind.name, ()) if "type" in one]
+            kinds = dict.fromkeys(str(one["type"]) for one in choices)
+            return f"{message}; expected: {' or '.join(kinds)}" if kinds else message
+        case _:
+            return message
+
+
+def _at(schema: Mapping[str, Any], path: list[str | int]) -> Mapping[str, Any]:
+    """The part of a schema in which a keyword stands; empty where the way to it leads through a reference."""
+    part: Any = schema
+    for step in path:
+        try:
+            part = part[step]
+        except (KeyError, IndexError, TypeError):
+            return {}
+    return cast("Mapping[str, Any]", part) if isinstance(part, Mapping) else {}
 
 
 def depth_exceeds(value: object, limit: int) -> bool:

@@ -1,0 +1,76 @@
+"""What tools reach beyond this process by: listed programs and listed hosts, one runner and one client for all of them.
+
+Nothing is loaded or opened before somebody needs it: most servers start no programs and ask nobody.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from contextlib import AsyncExitStack
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from octavo.app.built_in import toolsets
+from octavo.config.model import Config
+from octavo.core.clock import Clock
+
+if TYPE_CHECKING:
+    from octavo.core.outside import Fetcher, Finished, HttpReply
+    from octavo.sources._shared.http.client import GuardedClient
+    from octavo.tools.builtin.process.runner import ProgramRunner
+    from octavo.tools.declared import Outside
+    from octavo.tools.registry import Tool
+
+
+class Reaching:
+    def __init__(self, config: Config, clock: Clock, stack: AsyncExitStack) -> None:
+        """What is started or connected ends with `stack`."""
+        self._config, self._clock, self._stack = config, clock, stack
+
+    def tools(self) -> list[Tool]:
+        """The toolsets `process` and `web`, as far as they are asked for."""
+        tools: list[Tool] = []
+        wanted = toolsets(self._config)
+        if "process" in wanted:
+            from octavo.app.programs import program_tools
+
+            tools += program_tools(self._config, self._runner, self._stack)
+        if "web" in wanted:
+            from octavo.app.web import web_tools
+
+            tools += web_tools(self._config, self._client, self._stack)
+        return tools
+
+    def outside(self) -> Outside:
+        """For tools that the operator declares."""
+        from octavo.tools.declared import Outside
+
+        fetch = self._fetch if self._config.web.hosts else None
+        return Outside(run=self._run, programs=frozenset(self._config.commands.programs), fetch=fetch)
+
+    @cached_property
+    def _runner(self) -> ProgramRunner:
+        from octavo.app.programs import runner_of
+
+        return runner_of(self._config.commands, self._clock)
+
+    @cached_property
+    def _client(self) -> GuardedClient:
+        from octavo.app.web import client_of
+
+        return client_of(self._config.web, self._stack)
+
+    async def _run(self, name: str, words: Sequence[str], stdin: bytes) -> Finished:
+        from octavo.app.programs import limits_of, program_of
+
+        commands = self._config.commands
+        listed = commands.programs[name]
+        return await self._runner.run(
+            program_of(listed), (*listed.run[1:], *words), stdin=stdin, limits=limits_of(commands)
+        )
+
+    async def _fetch(self, method: str, url: str, headers: Mapping[str, str], body: bytes) -> HttpReply:
+        from octavo.core.outside import HttpRequest
+
+        client: Fetcher = self._client
+        return await client.fetch(HttpRequest(url=url, method=method, headers=headers, body=body))

@@ -1,0 +1,224 @@
+"""The toolset `data`: convert, query, validate, profile. What they work on are child reads of their caller."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any, Final, NamedTuple
+
+from octavo.core.errors import InvalidParams, TooLarge
+from octavo.core.surface import Block, Image, Text, ToolResult
+from octavo.tools.builtin import defining as d
+from octavo.tools.builtin.addresses import address
+from octavo.tools.builtin.room import Budget, Room
+from octavo.tools.context import ToolContext
+from octavo.tools.data.child import Work
+from octavo.tools.registry import Tool
+
+FORMATS: Final = ("json", "jsonl", "yaml", "toml", "csv", "xml", "parquet")
+_ENDINGS: Final[Mapping[str, str]] = {
+    "json": "json", "jsonl": "jsonl", "ndjson": "jsonl", "yaml": "yaml", "yml": "yaml", "toml": "toml", "csv": "csv",
+    "tsv": "csv", "xml": "xml", "parquet": "parquet", "pq": "parquet", "sqlite": "sqlite", "sqlite3": "sqlite",
+    "db": "sqlite",
+}  # fmt: skip
+_TYPES: Final[Mapping[str, str]] = {
+    "application/json": "json", "application/yaml": "yaml", "text/csv": "csv", "application/xml": "xml",
+    "text/xml": "xml", "application/toml": "toml",
+}  # fmt: skip
+_TABLES: Final = 10
+_ROWS: Final = 1_000
+_NAME: Final = re.compile(r"[^\W\d]\w{0,62}\Z")
+
+
+class _Data(NamedTuple):
+    """The toolset, with its budgets and the process that does the work."""
+
+    work: Work
+    budget: Budget
+    max_output: int
+
+    async def convert(self, ctx: ToolContext, asked: Mapping[str, Any]) -> ToolResult:
+        body, source = await _read(ctx, asked["target"], asked.get("from"))
+        to, place = asked["to"], asked.get("save_as")
+        if to == "parquet" and place is None:
+            raise InvalidParams("Parquet is no text: say with save_as where to write it")
+        done = await self.work.do(
+            "convert", {"formats": [source, to], "names": [asked["target"]]}, [body], max_bytes=self.max_output
+        )
+        if place is not None:
+            written: str | bytes = done.body if to == "parquet" else done.body.decode("utf-8")
+            entry = await ctx.write(address(place), written, mode="create")
+            return ToolResult(content=(Text(f"Wrote {entry.ref}, {len(done.body):,} bytes"),))
+        text = done.body.decode("utf-8")
+        if not Room(self.budget).take(text):
+            raise TooLarge(
+                f"The result has {len(done.body):,} bytes, more than an answer holds: write it with save_as, "
+                "or take a part of the data with query",
+                size=len(done.body), limit=self.budget.max_bytes,
+            )  # fmt: skip
+        return ToolResult(content=(Text(text),))
+
+    async def query(self, ctx: ToolContext, asked: Mapping[str, Any]) -> ToolResult:
+        wanted: dict[str, str] = dict(asked.get("tables", {}))
+        if "target" in asked:
+            wanted["data"] = asked["target"]
+        if not wanted:
+            raise InvalidParams('Say what to ask: a target, which is the table data, or tables: {"name": "target"}')
+        for name in wanted:
+            if not _NAME.match(name):
+                raise InvalidParams(f"{name[:80]!r} is no name for a table: letters, digits and _")
+        read = [await _read(ctx, target, asked.get("from"), sqlite=True) for target in wanted.values()]
+        formats = [format for _, format in read]
+        if formats.count("sqlite") > 1:
+            raise InvalidParams("Only one SQLite database at a time can be asked")
+        header = {
+            "formats": formats,
+            "names": [*wanted],
+            "sql": asked["sql"],
+            "limit": asked.get("limit", 100),
+        }
+        done = await self.work.do("query", header, [body for body, _ in read], max_bytes=self.max_output)
+        answer = done.answer
+        room, rows = Room(self.budget.told_twice.beside(*answer["columns"])), list[Any]()
+        lines = [_line(answer["columns"])]
+        for row in answer["rows"]:
+            line = _line(row)
+            if not room.take(line, "\n"):
+                break
+            rows.append(row)
+            lines.append(line)
+        more = bool(answer["more"]) or len(rows) < len(answer["rows"])
+        if more:
+            lines.append(
+                f"[there are more than these {len(rows)} rows: ask for less, or go on with OFFSET {len(rows)}]"
+            )
+        return d.result("\n".join(lines), {"columns": answer["columns"], "rows": rows, "more": more})
+
+    async def validate(self, ctx: ToolContext, asked: Mapping[str, Any]) -> ToolResult:
+        if ("schema" in asked) is ("schema_target" in asked):
+            raise InvalidParams("Give the schema itself, or schema_target, where it stands")
+        body, format = await _read(ctx, asked["target"], asked.get("from"))
+        header: dict[str, Any] = {"formats": [format], "names": [asked["target"]], "schema": asked.get("schema")}
+        inputs = [body]
+        if "schema_target" in asked:
+            schema, written = await _read(ctx, asked["schema_target"], None)
+            inputs.append(schema)
+            header["formats"].append(written)
+            header["names"].append(asked["schema_target"])
+        done = await self.work.do("validate", header, inputs, max_bytes=self.max_output)
+        problems = done.answer["problems"]
+        lines = [f"{one['path'] or '/'}: {one['message']}" for one in problems]
+        said = "It fits the schema." if done.answer["valid"] else "It does not fit the schema:\n" + "\n".join(lines)
+        return d.result(said, {"valid": done.answer["valid"], "problems": problems})
+
+    async def profile(self, ctx: ToolContext, asked: Mapping[str, Any]) -> ToolResult:
+        body, format = await _read(ctx, asked["target"], asked.get("from"))
+        header = {"formats": [format], "names": [asked["target"]], "chart": asked.get("chart", True)}
+        done = await self.work.do("profile", header, [body], max_bytes=self.max_output)
+        answer = done.answer
+        lines = [f"{answer['rows']:,} rows, {len(answer['columns']) + answer['left_out']} columns"]
+        room, columns = Room(self.budget.told_twice), list[Any]()
+        for column in answer["columns"]:
+            line = _described(column)
+            if not room.take(line, str(column)):
+                break
+            columns.append(column)
+            lines.append(line)
+        left_out = answer["left_out"] + len(answer["columns"]) - len(columns)
+        if left_out:
+            lines.append(f"[{left_out} columns more: select some with query first]")
+        if asked.get("chart", True) and not answer["chart"]:
+            lines.append("[no chart: there is nothing to draw, or the server has no octavo[images]]")
+        blocks: list[Block] = [Text("\n".join(lines))]
+        if answer["chart"]:
+            blocks.append(Image(done.body, "image/png"))
+        structured = {"rows": answer["rows"], "columns": columns, "left_out": left_out}
+        return ToolResult(content=tuple(blocks), structured=structured)
+
+
+async def _read(ctx: ToolContext, target: str, format: str | None, *, sqlite: bool = False) -> tuple[str | bytes, str]:
+    """The content of a resource, and its format: as it was said, by its ending, or by its media type."""
+    content = await ctx.read(address(target))
+    entry = content.entry
+    found = format or _ENDINGS.get(entry.ref.name.rpartition(".")[2].lower()) or _TYPES.get(entry.mime_type)
+    if found is None or (found == "sqlite" and not sqlite):
+        known = (*FORMATS, "sqlite") if sqlite else FORMATS
+        raise InvalidParams(f"It is not clear what {target} is: say it with from, one of {', '.join(known)}")
+    return content.body, found
+
+
+def _line(cells: list[Any]) -> str:
+    """As CSV writes it."""
+    return ",".join(_cell("" if value is None else str(value)) for value in cells)
+
+
+def _cell(text: str) -> str:
+    return f'"{text.replace(chr(34), chr(34) * 2)}"' if re.search(r'[",\r\n]', text) else text
+
+
+def _described(column: Mapping[str, Any]) -> str:
+    parts = [f"{column['name']}: {column['type']}", f"{column['missing']} missing", f"{column['distinct']} distinct"]
+    if "mean" in column:
+        quartiles = ", ".join(f"{value:g}" for value in column["quartiles"])
+        parts.append(f"{column['min']:g} to {column['max']:g}, mean {column['mean']:g}, quartiles {quartiles}")
+    elif column.get("top"):
+        parts.append("top " + ", ".join(f"{one['value']} ({one['count']})" for one in column["top"]))
+    return "; ".join(parts)
+
+
+def data_tools(*, write: bool, budget: Budget, max_input: int, seconds: float) -> list[Tool]:
+    """The toolset `data`. Inputs are as large as a read may be; the work may take as long as one."""
+    data = _Data(Work(seconds=seconds), budget, max_output=max(8 * max_input, 1 << 20))
+    target = d.said(d.TEXT, "path or URI of a file")
+    source = d.said(d.one_of(*FORMATS), "its format; default: by its name")
+    schema = {"type": "object", "description": "JSON Schema (2020-12)"}
+    convert: dict[str, d.Schema] = {"target": target, "to": d.one_of(*FORMATS), "from": source}
+    if write:
+        convert["save_as"] = d.said(d.TEXT, "new file for the result; needed for parquet")
+    return [
+        d.tool(
+            "validate", "Validate data",
+            "Checks a data file against a JSON Schema; tells every problem with its place.",
+            data.validate, d.READS,
+            {
+                "target": target, "schema": schema, "from": source,
+                "schema_target": d.said(d.TEXT, "file with the schema"),
+            },
+            required=("target",),
+            gives=d.an_object({"valid": d.FLAG, "problems": d.a_list()}, ("valid", "problems")),
+        ),
+        d.tool(
+            "convert", "Convert data",
+            "Gives a data file in another format: JSON, JSON lines, YAML, TOML, CSV, XML, Parquet."
+            + (" save_as writes a new file." if write else ""),
+            data.convert, d.ADDS if write else d.READS, convert, required=("target", "to"),
+        ),
+        d.tool(
+            "profile", "Profile data",
+            "Tells what a table is like: columns, types, missing and distinct values, distribution, with a chart.",
+            data.profile, d.READS, {"target": target, "from": source, "chart": d.said(d.FLAG, "default: true")},
+            required=("target",),
+            gives=d.an_object({"rows": d.WHOLE, "columns": d.a_list(), "left_out": d.WHOLE}, ("rows", "columns")),
+        ),
+        d.tool(
+            "query", "Query data",
+            "Runs one SQL SELECT (SQLite dialect) over CSV, JSON, YAML, XML, Parquet files or one SQLite database. "
+            "A target is the table data; tables names several.",
+            data.query, d.READS,
+            {
+                "sql": d.said({"type": "string", "maxLength": 20_000}, "one SELECT"),
+                "target": target,
+                "tables": {
+                    "type": "object", "additionalProperties": d.TEXT, "maxProperties": _TABLES,
+                    "description": "table name: path or URI",
+                },
+                "from": d.said(d.one_of(*FORMATS, "sqlite"), "format of all of them; default: by their names"),
+                "limit": d.said(d.at_least(1, _ROWS), "rows, default 100"),
+            },
+            required=("sql",),
+            gives=d.an_object(
+                {"columns": d.a_list(d.TEXT), "rows": d.a_list({"type": "array"}), "more": d.FLAG},
+                ("columns", "rows", "more"),
+            ),
+        ),
+    ]  # fmt: skip

@@ -1,0 +1,81 @@
+"""CSV with a header, in the dialects that people have: commas, semicolons, tabs, bars."""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+from typing import Any, Final
+
+from octavo.tools.data.tables import Table, cell
+
+_DELIMITERS: Final = (",", ";", "\t", "|")
+_WHOLE: Final = re.compile(r"[-+]?(?:0|[1-9][0-9]{0,17})\Z")
+_NUMBER: Final = re.compile(r"[-+]?(?:0|[1-9][0-9]{0,17})?(?:\.[0-9]+)?(?:[eE][-+]?[0-9]{1,3})?\Z")
+_WORDS: Final = {"true": True, "false": False}
+
+
+def parse(text: str) -> Table:
+    """A column whose values are all numbers, or all true and false, is one of those; empty cells are missing.
+
+    Raises ValueError with the line of a fault.
+    """
+    csv.field_size_limit(1 << 24)
+    reader = csv.reader(io.StringIO(text, newline=""), delimiter=_delimiter(text), strict=True)
+    try:
+        header = next(reader, [])
+        rows = [row for row in reader if row]
+    except csv.Error as error:
+        raise ValueError(f"{error} in line {reader.line_num}") from None
+    if not header:
+        raise ValueError("it has no header")
+    columns = _unique([name.strip() or f"column{number}" for number, name in enumerate(header, 1)])
+    for number, row in enumerate(rows, 2):
+        if len(row) > len(columns):
+            raise ValueError(f"row {number} has {len(row)} cells, and the header names {len(columns)}")
+    filled = [(*row, *("",) * (len(columns) - len(row))) for row in rows]
+    typed = [_typed([row[at] for row in filled]) for at in range(len(columns))]
+    return Table(columns, tuple(zip(*typed, strict=True)) if filled else ())
+
+
+def write(table: Table) -> str:
+    out = io.StringIO(newline="")
+    writer = csv.writer(out, lineterminator="\n")
+    writer.writerow(table.columns)
+    writer.writerows([_shown(value) for value in row] for row in table.rows)
+    return out.getvalue()
+
+
+def _shown(value: Any) -> Any:
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return "" if value is None else cell(value)
+
+
+def _delimiter(text: str) -> str:
+    """The one that stands most often in the first line, outside of quotes."""
+    line = re.sub(r'"[^"]*"', "", text.partition("\n")[0])
+    return max(_DELIMITERS, key=line.count)
+
+
+def _unique(names: list[str]) -> tuple[str, ...]:
+    seen: dict[str, int] = {}
+    found: list[str] = []
+    for name in names:
+        seen[name] = seen.get(name, 0) + 1
+        found.append(name if seen[name] == 1 else f"{name}_{seen[name]}")
+    return tuple(found)
+
+
+def _typed(cells: list[str]) -> list[Any]:
+    known = [one for one in cells if one]
+    if known and all(_WHOLE.match(one) for one in known):
+        return [int(one) if one else None for one in cells]
+    if known and all(_NUMBER.match(one) and one not in ("", "+", "-") for one in known):
+        try:
+            return [float(one) if one else None for one in cells]
+        except ValueError:
+            pass
+    if known and all(one.lower() in _WORDS for one in known):
+        return [_WORDS[one.lower()] if one else None for one in cells]
+    return [one or None for one in cells]

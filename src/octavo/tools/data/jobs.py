@@ -1,0 +1,29 @@
+"""Two short pieces of work: another format, and whether data fit a schema."""
+
+from __future__ import annotations
+
+import difflib  # noqa: F401  # which the schema loads late, when nothing can be opened any more
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from octavo.core.errors import InvalidParams
+from octavo.tools.data.formats import parse, plain, write
+from octavo.tools.schema import compile_schema
+
+_MOST = 50  # rows of a list whose faults are told
+
+
+def convert(asked: Mapping[str, Any], inputs: Sequence[bytes]) -> tuple[Mapping[str, Any], bytes]:
+    source, target = asked["formats"]
+    return {}, write(parse(inputs[0], source, name=asked["names"][0]), target)
+
+
+def validate(asked: Mapping[str, Any], inputs: Sequence[bytes]) -> tuple[Mapping[str, Any], bytes]:
+    value = plain(parse(inputs[0], asked["formats"][0], name=asked["names"][0]))
+    schema = asked.get("schema")
+    if schema is None:
+        schema = parse(inputs[1], asked["formats"][1], name=asked["names"][1])
+    if not isinstance(schema, Mapping):
+        raise InvalidParams("A JSON Schema is an object")
+    problems = compile_schema(schema)(value)
+    return {"valid": not problems, "problems": problems[:_MOST]}, b""

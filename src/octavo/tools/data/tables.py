@@ -1,0 +1,59 @@
+"""Rows and columns, made of whatever was read."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any, cast
+
+from msgspec import Struct
+
+from octavo.core.errors import InvalidParams
+
+
+class Table(Struct, frozen=True):
+    columns: tuple[str, ...]
+    rows: tuple[tuple[Any, ...], ...]
+
+    def dicts(self) -> list[dict[str, Any]]:
+        return [dict(zip(self.columns, row, strict=True)) for row in self.rows]
+
+
+def table_of(value: Any) -> Table:
+    """A list of objects is one; so is a list of plain values, one object, and an object that holds one such list.
+
+    Raises InvalidParams for everything else.
+    """
+    if isinstance(value, Mapping):
+        parts = cast("Mapping[str, Any]", value)
+        lists = [one for one in parts.values() if _is_rows(one)]
+        if len(parts) == 1 and isinstance(inner := next(iter(parts.values())), Mapping):
+            return table_of(inner)  # the root of an XML document
+        return table_of(lists[0]) if len(lists) == 1 else _of_objects([parts])
+    if isinstance(value, list):
+        items = value
+        if all(isinstance(one, Mapping) for one in items):
+            return _of_objects(items)
+        if not any(isinstance(one, (Mapping, list)) for one in items):
+            return Table(("value",), tuple((one,) for one in items))
+        if all(isinstance(one, list) for one in items):
+            width = max(map(len, items))
+            return Table(
+                tuple(f"column{number}" for number in range(1, width + 1)),
+                tuple((*row, *(None,) * (width - len(row))) for row in items),
+            )
+    raise InvalidParams('That is no table: a list of objects is one, such as [{"name": "a", "count": 1}]')
+
+
+def _is_rows(value: Any) -> bool:
+    return isinstance(value, list) and bool(value) and all(isinstance(one, Mapping) for one in value)
+
+
+def _of_objects(items: Sequence[Mapping[str, Any]]) -> Table:
+    columns = tuple(dict.fromkeys(str(key) for item in items for key in item))
+    return Table(columns, tuple(tuple(item.get(column) for column in columns) for item in items))
+
+
+def cell(value: Any) -> Any:
+    """As one cell can hold it: what is nested becomes JSON."""
+    return json.dumps(value, ensure_ascii=False) if isinstance(value, (dict, list)) else value

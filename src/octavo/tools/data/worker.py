@@ -1,0 +1,109 @@
+"""The process in which data of strangers are worked on. Started by `child`, never imported by the server.
+
+It limits itself before it reads the first byte: memory, processor time, no files written; and once its modules are
+there, no file and no connection can be opened at all. It does one piece of work and ends.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import resource
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, TypeAlias
+
+from octavo.core.errors import InvalidParams, OctavoError, SourceUnavailable, TooLarge
+from octavo.tools.data.child import LENGTH
+
+Answer: TypeAlias = tuple[Mapping[str, Any], bytes]
+Job: TypeAlias = Callable[[Mapping[str, Any], Sequence[bytes]], Answer]
+
+
+def main() -> None:
+    memory, seconds = json.loads(sys.argv[1])
+    out = os.dup(1)
+    os.dup2(2, 1)  # what a library prints must not stand in the answer
+    _limit(memory, seconds)
+    (length,) = LENGTH.unpack(_exactly(LENGTH.size))
+    header = json.loads(_exactly(length))
+    inputs = [_exactly(size) for size in header["sizes"]]
+    try:
+        job = _prepared(header)
+        _seal(out)
+        answer, body = job(header, inputs)
+        if len(body) > header["max_bytes"]:
+            raise TooLarge(f"The result has {len(body):,} bytes, and an answer holds {header['max_bytes']:,}")
+    except OctavoError as error:
+        answer, body = {"error": error.reason, "message": error.message}, b""
+    except MemoryError:
+        answer, body = (
+            {"error": TooLarge.reason, "message": "That needs more memory than is allowed; ask for less"},
+            b"",
+        )
+    except RecursionError:
+        answer, body = {"error": InvalidParams.reason, "message": "The data are nested too deep"}, b""
+    raw = json.dumps(answer).encode()
+    for piece in (LENGTH.pack(len(raw)), raw, body):
+        left = memoryview(piece)
+        while left:
+            left = left[os.write(out, left) :]
+
+
+def _prepared(header: Mapping[str, Any]) -> Job:
+    """With everything imported that it will need."""
+    from octavo.tools.data import formats
+
+    if "parquet" in header["formats"]:
+        try:
+            import pyarrow.parquet  # type: ignore[import-not-found, unused-ignore]  # noqa: F401
+        except ImportError:
+            raise SourceUnavailable("Parquet needs an extra on the server: pip install 'octavo[data]'") from None
+    formats.prepare(header["formats"])
+    match header["do"]:
+        case "convert":
+            from octavo.tools.data.jobs import convert as job
+        case "validate":
+            from octavo.tools.data.jobs import validate as job
+        case "query":
+            from octavo.tools.data.sql import query as job
+        case _:
+            from octavo.tools.data.chart import prepare
+            from octavo.tools.data.profiles import profile as job
+
+            prepare()
+    return job
+
+
+def _limit(memory: int, seconds: float) -> None:
+    for what, most, ended in (
+        (resource.RLIMIT_AS, memory, memory),
+        (resource.RLIMIT_CPU, math.ceil(seconds) + 1, math.ceil(seconds) + 2),  # the first one has a signal of its own
+        (resource.RLIMIT_FSIZE, 0, 0),
+        (resource.RLIMIT_CORE, 0, 0),
+    ):
+        _, ceiling = resource.getrlimit(what)
+        if ceiling != resource.RLIM_INFINITY:
+            most, ended = min(most, ceiling), min(ended, ceiling)
+        resource.setrlimit(what, (most, ended))
+
+
+def _seal(last: int) -> None:
+    """No descriptor after the last, and it stays so: nothing can be opened any more."""
+    resource.setrlimit(resource.RLIMIT_NOFILE, (last + 1, last + 1))
+
+
+def _exactly(count: int) -> bytes:
+    pieces: list[bytes] = []
+    while count:
+        piece = os.read(0, min(count, 1 << 20))
+        if not piece:
+            sys.exit(1)  # the parent is gone
+        pieces.append(piece)
+        count -= len(piece)
+    return b"".join(pieces)
+
+
+if __name__ == "__main__":
+    main()

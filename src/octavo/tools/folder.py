@@ -1,0 +1,98 @@
+"""Tools of the operator's own: Python functions and declarations in folders that the configuration names.
+
+Code here runs in this process, with its rights, like a plugin. A file that is broken is told with its line, and the
+others load.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from types import ModuleType
+from typing import Any, Final
+
+from msgspec import Struct
+
+from octavo.core.errors import OctavoError
+from octavo.tools.declared import Outside, declared
+from octavo.tools.functions import tool_of
+from octavo.tools.modules import CodeError, run_file
+from octavo.tools.registry import Tool
+
+MAX_FILES: Final = 500
+NOTHING: Final = Outside()
+
+
+class Problem(Struct, frozen=True):
+    path: str
+    reason: str
+    line: int | None = None
+
+    def __str__(self) -> str:
+        return f"{self.path}{'' if self.line is None else f':{self.line}'}: {self.reason}"
+
+
+def files_in(directories: Iterable[Path]) -> list[Path]:
+    """What would be loaded, in order. Helpers begin with `_`, tests with `test_`."""
+    found = [
+        file
+        for directory in directories
+        for file in sorted(directory.iterdir() if directory.is_dir() else ())
+        if file.suffix in (".py", ".yaml", ".yml") and not file.name.startswith(("_", ".", "test_")) and file.is_file()
+    ]
+    return found[:MAX_FILES]
+
+
+def load_tools(
+    directories: Iterable[Path], outside: Outside = NOTHING, *, max_answer: int = 0
+) -> tuple[list[Tool], list[Problem]]:
+    """Every tool that can be used, and what is wrong with the rest."""
+    tools: dict[str, Tool] = {}
+    problems: list[Problem] = []
+    for file in files_in(directories):
+        found, wrong = _of_python(file, max_answer) if file.suffix == ".py" else _of_yaml(file, outside, max_answer)
+        problems += wrong
+        for tool in found:
+            if tool.info.name in tools:
+                problems.append(Problem(str(file), f"there is a tool {tool.info.name} already: give it another name"))
+            else:
+                tools[tool.info.name] = tool
+    return [*tools.values()], problems
+
+
+def _of_python(file: Path, max_answer: int) -> tuple[Sequence[Tool], Sequence[Problem]]:
+    try:
+        module = run_file(file)
+    except CodeError as error:
+        return (), (Problem(str(file), error.message, error.line),)
+    tools: list[Tool] = []
+    problems: list[Problem] = []
+    for function in functions_of(module):
+        try:
+            tools.append(tool_of(function, max_answer=max_answer))
+        except OctavoError as error:
+            problems.append(Problem(str(file), f"{error}", function.__code__.co_firstlineno))
+    if not tools and not problems:
+        problems.append(Problem(str(file), "has no function: a tool is a function whose name does not begin with _"))
+    return tools, problems
+
+
+def _of_yaml(file: Path, outside: Outside, max_answer: int) -> tuple[Sequence[Tool], Sequence[Problem]]:
+    try:
+        text = file.read_text(encoding="utf-8-sig")
+        return (declared(text, outside, max_answer=max_answer),), ()
+    except (OSError, UnicodeDecodeError):
+        return (), (Problem(str(file), "cannot be read as text in UTF-8"),)
+    except OctavoError as error:
+        return (), (Problem(str(file), error.message),)
+
+
+def functions_of(module: ModuleType) -> list[Any]:
+    """The functions that the module itself defines and shows, in the order of the file."""
+    found = [
+        one
+        for name, one in vars(module).items()
+        if inspect.isfunction(one) and one.__module__ == module.__name__ and not name.startswith("_")
+    ]
+    return sorted(found, key=lambda function: function.__code__.co_firstlineno)

@@ -1,0 +1,102 @@
+"""Answers of tools that may be given again, as long as everything they were made of is what it was.
+
+Nothing is believed: before an answer is given again, each child call that led to it is made again, with the rights of
+whoever asks now, and must give the same version. So a caller never gets what he may no longer read, and the audit
+tells what stands behind the answer.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Awaitable, Callable
+from typing import Any, Final, TypeAlias, cast
+
+from msgspec import Struct
+
+from octavo.core.clock import Clock, SystemClock
+from octavo.core.errors import OctavoError
+from octavo.core.model import Call, Content, Entry, Page, Principal, Trail
+from octavo.core.ports import Ask, Reply
+from octavo.core.surface import Text, ToolResult
+
+MOST: Final = 500  # answers
+MAX_BYTES: Final = 256 * 1024  # of one answer
+MAX_CHILDREN: Final = 100
+
+_Key: TypeAlias = tuple[str, Principal, str]
+Run: TypeAlias = Callable[[Ask], Awaitable[Any]]
+
+
+class _Kept(Struct, frozen=True):
+    result: ToolResult
+    children: tuple[tuple[Call, object], ...]
+    until: float
+
+
+class Results:
+    def __init__(self, clock: Clock | None = None) -> None:
+        self._clock = clock or SystemClock()
+        self._kept: dict[_Key, _Kept] = {}  # the oldest first
+
+    async def answer(self, call: Call, seconds: float, ask: Ask, run: Run) -> Any:
+        """What `run` gives, or what it gave not more than `seconds` ago from the same things."""
+        key = (call.ref.path, call.principal, json.dumps(dict(call.arguments), sort_keys=True, ensure_ascii=False))
+        kept = self._kept.pop(key, None)
+        if kept is not None and kept.until > self._clock.monotonic() and await _same(kept, call, ask):
+            self._kept[key] = kept
+            call.trail.cache = "hit"
+            return kept.result
+        call.trail.cache = "miss"
+        witness = _Witness(ask)
+        result = await run(witness.ask)
+        if witness.good and isinstance(result, ToolResult) and not result.is_error and _size(result) <= MAX_BYTES:
+            self._kept[key] = _Kept(result, tuple(witness.seen), self._clock.monotonic() + seconds)
+            while len(self._kept) > MOST:
+                del self._kept[next(iter(self._kept))]
+        return result
+
+
+class _Witness:
+    """Sees what a tool asks. An answer is good to keep if all of it has versions."""
+
+    def __init__(self, ask: Ask) -> None:
+        self._ask = ask
+        self.seen: list[tuple[Call, object]] = []
+        self.good = True
+
+    async def ask(self, call: Call) -> Reply:
+        good, self.good = self.good, False  # also if this raises
+        reply = await self._ask(call)
+        version = _version(reply) if call.op in ("read", "stat", "list") else None
+        self.seen.append((call._replace(parent=None), version))
+        self.good = good and version is not None and len(self.seen) <= MAX_CHILDREN
+        return reply
+
+
+async def _same(kept: _Kept, call: Call, ask: Ask) -> bool:
+    for child, version in kept.children:
+        try:
+            reply = await ask(child._replace(parent=call, trail=Trail(), moment=call.moment))
+        except OctavoError:
+            return False  # the tool shall say what it makes of that
+        if _version(reply) != version:
+            return False
+    return True
+
+
+def _version(reply: Reply) -> object | None:
+    """What tells two replies apart; None where nothing does."""
+    if isinstance(reply, Content):
+        return (reply.entry.version, reply.etag) if reply.entry.version else None
+    if isinstance(reply, Entry):
+        return reply.version or None
+    if isinstance(reply, Page):
+        page = cast("Page[Entry]", reply)
+        versions = tuple((entry.ref, entry.version) for entry in page.items)
+        return (versions, page.cursor) if all(version for _, version in versions) and not page.unavailable else None
+    return None
+
+
+def _size(result: ToolResult) -> int:
+    sizes = (len(block.text) if isinstance(block, Text) else 1 << 16 for block in result.content)
+    return sum(sizes) + (0 if result.structured is None else len(json.dumps(result.structured, default=str)))

@@ -1,0 +1,214 @@
+"""The toolset data as an agent has it: child reads of its caller, bounded, in a process that may be killed (T4, T7)."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import anyio
+import pytest
+
+from octavo.app import Octavo
+from octavo.config.load import load_text
+from octavo.core.errors import Forbidden, InvalidParams, NotFound, OctavoError, SourceUnavailable, Timeout, TooLarge
+from octavo.core.model import Call, Trail
+from octavo.core.ref import Ref
+from octavo.core.surface import Image, Text, ToolResult
+from octavo.stores.ledger import MemoryLedger
+from octavo.stores.state import StateDirectory
+from octavo.tools.data.child import Work
+
+pytestmark = [pytest.mark.anyio, pytest.mark.seed("T4")]
+
+CONFIGURATION = """
+sources: {files: {kind: file, roots: [./docs], extensions: ["*"], write: true}}
+toolsets: [data]
+agents: {agent-brand: {}, agent-other: {}}
+limits: {time: 20s}
+policy:
+  - {who: agent-brand, may: "*", what: ["tool://*", "file://*"]}
+  - {who: "*", may: "*", what: "file://secret/*", effect: deny}
+"""
+SECRET = "AKIA" + "Z2Y3X4W5V6U7T2S3"
+SALES = "region,amount\nSeoul,10\nBusan,20\nSeoul,\n"
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    for path, text in {
+        "sales.csv": SALES,
+        "regions.json": '[{"region": "Seoul", "lead": "김"}]',
+        "secret/pay.csv": "who,pay\nHaru,999\n",
+        "schema.yaml": "type: array\nitems: {required: [lead, phone]}\n",
+        "leak.csv": f"key,value\ntoken,{SECRET}\n",
+    }.items():
+        file = tmp_path / "docs" / path
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(text, encoding="utf-8")
+    return tmp_path
+
+
+class Agent:
+    def __init__(self, house: Octavo, who: str) -> None:
+        self._house, self._who = house, who
+
+    async def call(self, tool: str, /, **arguments: Any) -> ToolResult:
+        who = self._house.works.identity.launched(self._who)
+        call = Call("invoke", Ref("tool", (tool,)), who, Trail(), arguments=arguments)
+        with anyio.fail_after(60):
+            result: ToolResult = await self._house.works.ask(call)
+        return result
+
+    def records(self) -> list[dict[str, Any]]:
+        ledger = self._house.ledger
+        assert isinstance(ledger, MemoryLedger)
+        ledger.flush()
+        return [json.loads(record) for record in ledger.records]
+
+
+@asynccontextmanager
+async def agent(folder: Path, who: str = "agent-brand") -> AsyncIterator[Agent]:
+    loaded = load_text(CONFIGURATION, file=folder / "octavo.yaml", environ={})
+    async with Octavo(loaded, state=StateDirectory.in_memory()) as house:
+        yield Agent(house, who)
+
+
+def text(result: ToolResult) -> str:
+    assert isinstance(result.content[0], Text)
+    return result.content[0].text
+
+
+async def test_an_agent_converts_validates_profiles_and_asks(folder: Path) -> None:
+    async with agent(folder) as one:
+        assert json.loads(text(await one.call("convert", target="sales.csv", to="json")))[1] == {
+            "region": "Busan",
+            "amount": 20,
+        }
+        wrote = await one.call("convert", target="file://regions.json", to="yaml", save_as="regions.yaml")
+        assert "file://regions.yaml" in text(wrote)
+        assert (folder / "docs/regions.yaml").read_text(encoding="utf-8") == "- region: Seoul\n  lead: 김\n"
+        checked = await one.call("validate", target="regions.json", schema_target="schema.yaml")
+        assert checked.structured is not None and checked.structured["valid"] is False
+        assert '"phone" is a required property' in text(checked)
+        asked = await one.call(
+            "query",
+            sql="SELECT lead, sum(amount) FROM s JOIN r USING (region)",
+            tables={"s": "sales.csv", "r": "regions.json"},
+        )
+        assert asked.structured == {"columns": ["lead", "sum(amount)"], "rows": [["김", 10]], "more": False}
+        assert text(asked) == "lead,sum(amount)\n김,10"
+
+
+async def test_a_profile_says_columns_types_missing_and_distribution_with_a_picture(folder: Path) -> None:
+    async with agent(folder) as one:
+        result = await one.call("profile", target="sales.csv")
+    assert result.structured is not None and result.structured["rows"] == 3
+    region, amount = result.structured["columns"]
+    assert (region["type"], region["distinct"], region["top"][0]) == ("text", 2, {"value": "Seoul", "count": 2})
+    assert (amount["type"], amount["missing"], amount["mean"]) == ("integer", 1, 15)
+    assert amount["histogram"] == {"from": 10, "to": 20, "counts": [1, 1]}
+    picture = result.content[1]
+    assert isinstance(picture, Image) and picture.data.startswith(b"\x89PNG") and len(picture.data) < 20_000
+
+
+@pytest.mark.seed("T6", "F11")
+async def test_what_the_caller_may_not_read_no_data_tool_reads_for_it(folder: Path) -> None:
+    async with agent(folder) as one:
+        for tool, arguments in {
+            "convert": {"to": "json"},
+            "profile": {},
+            "validate": {"schema": {}},
+            "query": {"sql": "SELECT * FROM data"},
+        }.items():
+            with pytest.raises(Forbidden):
+                await one.call(tool, target="secret/pay.csv", **arguments)
+            with pytest.raises(NotFound):
+                await one.call(tool, target="nowhere.csv", **arguments)
+        with pytest.raises(Forbidden):
+            await one.call("query", sql="SELECT 1", tables={"a": "sales.csv", "b": "file://secret/pay.csv"})
+        with pytest.raises(Forbidden):
+            await one.call("convert", target="sales.csv", to="json", save_as="secret/x.json")
+        reads = [record for record in one.records() if record["op"] == "read"]
+        assert len(reads) > 8 and all("parent" in record for record in reads)
+    async with agent(folder, "agent-other") as other:
+        with pytest.raises(Forbidden):
+            await other.call("query", target="sales.csv", sql="SELECT 1")
+
+
+async def test_secrets_are_hidden_before_anything_is_made_of_them(folder: Path) -> None:
+    async with agent(folder) as one:
+        for sql in ("SELECT value FROM data", "SELECT hex(value) FROM data", "SELECT substr(value, 1, 12) FROM data"):
+            said = text(await one.call("query", target="leak.csv", sql=sql))
+            assert SECRET[:12] not in said and SECRET[:12].encode().hex().upper() not in said
+
+
+async def test_mistakes_say_what_to_do(folder: Path) -> None:
+    (folder / "docs" / "data.bin").write_bytes(b"\x00\x01\xff")
+    async with agent(folder) as one:
+        for tool, arguments, says in (
+            ("convert", {"target": "data.bin", "to": "json"}, "say it with from"),
+            ("convert", {"target": "sales.csv", "to": "parquet"}, "save_as"),
+            ("convert", {"target": "regions.json", "to": "csv", "from": "yaml", "save_as": "sales.csv"}, ""),
+            ("query", {"sql": "SELECT 1"}, "a target"),
+            ("query", {"sql": "SELECT 1", "tables": {"a b": "sales.csv"}}, "no name for a table"),
+            ("query", {"sql": "SELECT nope FROM data", "target": "sales.csv"}, r"There is: data \(region, amount\)"),
+            ("query", {"sql": "ATTACH 'x' AS y", "target": "sales.csv"}, "only SELECT"),
+            ("validate", {"target": "sales.csv"}, "schema_target"),
+            ("validate", {"target": "sales.csv", "schema": {"type": "strange"}}, "JSON Schema"),
+            ("validate", {"target": "sales.csv", "schema": {"$ref": "file:///etc/hostname"}}, "refer to itself"),
+            ("validate", {"target": "sales.csv", "schema": {"allOf": [{"$ref": "#"}]}}, "without end"),
+        ):
+            with pytest.raises(OctavoError, match=says or None):
+                await one.call(tool, **arguments)
+
+
+async def test_answers_stay_small(folder: Path) -> None:
+    rows = "".join(f"{number},{'x' * 50}\n" for number in range(5_000))
+    (folder / "docs" / "big.csv").write_text(f"n,t\n{rows}", encoding="utf-8")
+    async with agent(folder) as one:
+        with pytest.raises(TooLarge, match="save_as"):
+            await one.call("convert", target="big.csv", to="json")
+        asked = await one.call("query", target="big.csv", sql="SELECT * FROM data", limit=1000)
+        assert asked.structured is not None and asked.structured["more"] and 100 < len(asked.structured["rows"]) <= 1000
+        assert "OFFSET" in text(asked) and len(text(asked)) < 64_000
+
+
+async def test_a_question_without_end_or_measure_is_ended() -> None:
+    forever = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT count(*) FROM n"
+    asked = {"formats": ["csv"], "names": ["data"], "sql": forever, "limit": 1}
+    with anyio.fail_after(60), pytest.raises(Timeout, match="ask for less"):
+        await Work(seconds=0.01).do("query", asked, [SALES], max_bytes=1 << 20)
+    greedy = "SELECT a.t || b.t || c.t AS x FROM data a, data b, data c ORDER BY x"
+    rows = "t\n" + "\n".join("x" * 5_000 for _ in range(200))
+    with anyio.fail_after(60), pytest.raises((TooLarge, Timeout, InvalidParams)):
+        await Work(seconds=2, memory=200 << 20).do("query", {**asked, "sql": greedy}, [rows], max_bytes=1 << 20)
+
+
+async def test_whoever_stops_waiting_stops_the_work() -> None:
+    work = Work(seconds=30, at_once=1)
+    forever = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT count(*) FROM n"
+    asked = {"formats": ["csv"], "names": ["data"], "sql": forever, "limit": 1}
+    waiting = asyncio.ensure_future(work.do("query", asked, [SALES], max_bytes=1 << 20))
+    await asyncio.sleep(0)
+    waiting.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await waiting
+    with anyio.fail_after(60):  # the only place is free again
+        done = await work.do("query", {**asked, "sql": "SELECT 1"}, [SALES], max_bytes=1 << 20)
+    assert done.answer["rows"] == [[1]]
+
+
+async def test_parquet_works_with_its_extra_and_says_its_name_without(folder: Path) -> None:
+    async with agent(folder) as one:
+        if find_spec("pyarrow") is None:
+            with pytest.raises(SourceUnavailable, match=r"pip install 'octavo\[data\]'"):
+                await one.call("convert", target="sales.csv", to="parquet", save_as="sales.parquet")
+            return
+        await one.call("convert", target="sales.csv", to="parquet", save_as="sales.parquet")
+        asked = await one.call("query", target="sales.parquet", sql="SELECT sum(amount) FROM data")
+        assert asked.structured is not None and asked.structured["rows"] == [[30]]

@@ -1,0 +1,104 @@
+"""Answers of tools are given again only while everything they were made of is what it was, for who asks (T9)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+
+from octavo.core.errors import Forbidden
+from octavo.core.model import Call, Principal, Trail
+from octavo.core.ref import Ref
+from octavo.core.surface import Hints, ToolInfo
+from octavo.testing import FrozenClock
+from octavo.testing.tool_suite import World
+from octavo.tools.context import ToolContext
+from octavo.tools.kept import Results
+from octavo.tools.registry import Tool, ToolRegistry
+
+pytestmark = [pytest.mark.anyio, pytest.mark.seed("T9")]
+
+HINTS = Hints(read_only=True, destructive=False, idempotent=True, open_world=False)
+SCHEMA = {"type": "object", "properties": {"uri": {"type": "string"}}}
+
+
+class Shop:
+    """A tool that reads, how often it ran, and who may not read."""
+
+    def __init__(self, hints: Hints = HINTS) -> None:
+        self.world = World({"file://a.md": "one two", "file://b/c.md": "three"})
+        self.runs = 0
+        self.refused: set[str] = set()
+        self.clock = FrozenClock()
+        self.tools = ToolRegistry()
+        self.tools._results = Results(self.clock)  # pyright: ignore[reportPrivateUsage]
+        info = ToolInfo(name="words", description="Counts.", input_schema=SCHEMA, hints=hints, cache=60.0)
+        self.tools.register(Tool(info, self.count))
+        self.tools.bind(self.ask)
+
+    async def ask(self, call: Call) -> Any:
+        if call.principal.id in self.refused:
+            raise Forbidden("Access denied")
+        return await self.world.ask(call)
+
+    async def count(self, ctx: ToolContext, asked: Mapping[str, Any]) -> str:
+        self.runs += 1
+        if asked["uri"] == "search":
+            await ctx.render("x")
+        if asked["uri"] == "list":
+            return str(len((await ctx.list("file://b")).items))
+        return str(len(str((await ctx.read(asked["uri"])).body).split()))
+
+    async def call(self, uri: str, who: str = "agent-brand") -> tuple[str, str]:
+        trail = Trail()
+        call = Call("invoke", Ref("tool", ("words",)), Principal(who), trail, arguments={"uri": uri})
+        return (await self.tools.invoke(call)).content[0].text, trail.cache
+
+
+async def test_the_same_question_is_answered_once_and_its_reads_are_made_again() -> None:
+    shop = Shop()
+    assert await shop.call("file://a.md") == ("2", "miss")
+    assert await shop.call("file://a.md") == ("2", "hit")
+    assert shop.runs == 1
+    assert [(call.op, str(call.ref)) for call in shop.world.asked] == [("read", "file://a.md")] * 2
+    assert shop.world.asked[1].parent is not None
+
+
+async def test_a_change_of_what_was_read_or_listed_ends_it() -> None:
+    shop = Shop()
+    write = Call("write", Ref.parse("file://a.md"), Principal("x"), Trail(), arguments={})
+    await shop.call("file://a.md")
+    await shop.call("list")
+    await shop.world.ask(write._replace(arguments={"body": "one", "if_match": None, "mode": "upsert"}))
+    assert await shop.call("file://a.md") == ("1", "miss")
+    assert await shop.call("list") == ("1", "hit")
+    other = write._replace(ref=Ref.parse("file://b/d.md"), arguments={"body": "", "if_match": None, "mode": "create"})
+    await shop.world.ask(other)
+    assert await shop.call("list") == ("2", "miss")
+
+
+async def test_nobody_gets_the_answer_of_another_nor_one_that_it_may_no_longer_read() -> None:
+    shop = Shop()
+    await shop.call("file://a.md")
+    assert (await shop.call("file://a.md", "agent-hr"))[1] == "miss"
+    shop.refused.add("agent-brand")
+    with pytest.raises(Forbidden):
+        await shop.call("file://a.md")
+
+
+async def test_it_ends_with_its_time() -> None:
+    shop = Shop()
+    await shop.call("file://a.md")
+    shop.clock.advance(61)
+    assert (await shop.call("file://a.md"))[1] == "miss"
+
+
+async def test_what_has_no_version_and_what_may_change_something_is_never_kept() -> None:
+    shop = Shop()
+    for _ in range(2):
+        with pytest.raises(Exception, match=r"not found|cannot"):
+            await shop.call("search")
+    assert shop.runs == 2
+    changing = Shop(Hints(read_only=False, destructive=False, idempotent=True, open_world=False))
+    assert [(await changing.call("file://a.md"))[1] for _ in range(2)] == ["", ""]
