@@ -1,13 +1,14 @@
-// The official TypeScript client as a program: lists the tools, calls some, and prints what it got.
+// The official TypeScript client as a program: lists tools and prompts, uses some, and prints what it got.
 //
 //   node call.mjs OPTIONS           OPTIONS is JSON:
 //     clients     folder whose node_modules holds @modelcontextprotocol/client
 //     era         "auto" or "legacy"
 //     command     program and arguments of a server on stdio, with env
 //     calls       name and arguments of each call, made one after the other
+//     prompts     name and arguments of prompts to get, if any
 //     answer      what the user fills into each form; without it the client shows none
 //
-// Prints JSON lines: listed, asked (each form), and called (one each). The tools are listed first: then the client checks every answer
+// Prints JSON lines: listed, asked (each form), and called (one each); prompts, and got (one each). The tools are listed first: then the client checks every answer
 // against the output schema of its tool, and ends with an error where it does not fit.
 
 import { createRequire } from 'node:module';
@@ -37,4 +38,9 @@ await client.connect(new StdioClientTransport({ command, args, env: options.env,
 const { tools } = await client.listTools();
 say('listed', { names: tools.map(tool => tool.name) });
 for (const call of options.calls) say('called', await client.callTool(call));
+if (options.prompts) {
+    const { prompts } = await client.listPrompts();
+    say('prompts', { names: prompts.map(prompt => prompt.name) });
+    for (const prompt of options.prompts) say('got', await client.getPrompt(prompt));
+}
 await client.close();

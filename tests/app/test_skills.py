@@ -18,7 +18,7 @@ from octavo.core.model import EVERYTHING, Call, Op, Page, Trail
 from octavo.core.ports import Reply
 from octavo.core.ref import Ref
 from octavo.core.skill import Skill
-from octavo.sources._shared.frontmatter import of_markdown
+from octavo.text.frontmatter import of_markdown
 
 pytestmark = pytest.mark.anyio
 

@@ -19,11 +19,12 @@ except SystemExit:
 print(json.dumps(sorted({name.partition(".")[0] for name in sys.modules})), file=sys.stderr)
 """
 
+WHOLE = PROBE.replace('name.partition(".")[0]', "name")
 PROTOCOL = {"mcp", "mcp_types", "starlette", "uvicorn"}
 
 
-def modules(folder: Path, *args: str) -> set[str]:
-    command = [sys.executable, "-c", PROBE, *args]
+def modules(folder: Path, *args: str, probe: str = PROBE) -> set[str]:
+    command = [sys.executable, "-c", probe, *args]
     done = subprocess.run(command, cwd=folder, capture_output=True, text=True, encoding="utf-8", timeout=60, check=True)
     return set(json.loads(done.stderr.splitlines()[-1]))
 
@@ -60,3 +61,25 @@ def test_without_an_issuer_nothing_of_cryptography_is_imported(args: tuple[str, 
 @pytest.mark.parametrize("args", [("ls",), ("audit", "verify"), ("audit", "export")], ids=" ".join)
 def test_without_checkpoints_nothing_signs(args: tuple[str, ...], folder: Path) -> None:
     assert "cryptography" not in modules(folder, *args)
+
+
+def of_prompts(folder: Path) -> set[str]:
+    found = modules(folder, "ls", probe=WHOLE)
+    return {name for name in found if name.startswith(("octavo.prompts.", "octavo.text.languages", "minijinja"))}
+
+
+def test_without_prompts_nothing_of_them_is_imported_but_their_registry(empty: Path) -> None:
+    (empty / "octavo.yaml").write_text("sources: {f: {kind: file, roots: [./f]}}\n", encoding="utf-8")
+    (empty / "f").mkdir()
+    assert of_prompts(empty) == {"octavo.prompts.registry"}
+
+
+def test_the_engine_is_imported_for_texts_that_need_it(empty: Path) -> None:
+    (empty / "octavo.yaml").write_text("sources: {f: {kind: file, roots: [./f]}}\n", encoding="utf-8")
+    (empty / "f").mkdir()
+    (empty / "prompts").mkdir()
+    body = "id: p\ndescription: d\nmessages: [{role: user, content: [{type: text, text: %s}]}]\n"
+    (empty / "prompts" / "p.yaml").write_text(body % "hello", encoding="utf-8")
+    assert not {name for name in of_prompts(empty) if "minijinja" in name or "engine" in name}
+    (empty / "prompts" / "p.yaml").write_text(body % "'{% if true %}{% endif %}'", encoding="utf-8")
+    assert "minijinja" in of_prompts(empty)

@@ -65,6 +65,6 @@ def test_an_unknown_toolset_is_refused_with_those_there_are(run: Run, folder: Pa
     result = run("serve", "--toolsets", "files,everything")
     assert result.exit_code == 2
     assert (
-        "there is no toolset everything; there are: data, files, filesystem, people, process, seed, web"
+        "there is no toolset everything; there are: data, files, filesystem, people, process, prompts, seed, web"
         in result.stderr
     )

@@ -19,8 +19,10 @@ from ruamel.yaml import YAML
 from octavo.config.load import load_text
 from octavo.config.model import Config
 from octavo.config.table import load_table
+from octavo.prompts.loader import load as load_prompts
 from octavo.tools.declared import Outside, declared
 from octavo.tools.plugins import load_plugin
+from octavo.tools.schema import compile_schema
 
 LINK = re.compile(r"(?<!!)\[[^\]]*\]\(([^)\s]+)\)")
 
@@ -83,11 +85,21 @@ def test_declared_tools_load(book: Any) -> None:
     async def nothing(*_: Any) -> Any:
         raise AssertionError("nothing runs here")
 
-    examples = [*book.examples("yml")]
+    examples = [example for example in book.examples("yml") if "messages:" not in example.body]
     assert examples
     for example in examples:
         tool = declared(example.body, Outside(nothing, frozenset({"grep"}), nothing))
         assert tool.info.description, example.place
+
+
+def test_prompt_files_load(book: Any, tmp_path: Path) -> None:
+    """They are fenced as yml, like tools, which have no messages."""
+    examples = [example for example in book.examples("yml") if "messages:" in example.body]
+    assert examples
+    for number, example in enumerate(examples):
+        (tmp_path / f"{number}.yml").write_text(example.body, encoding="utf-8")
+    templates, problems = load_prompts([tmp_path], compile_schema)
+    assert (len(templates), problems) == (len(examples), [])
 
 
 def test_json_and_toml_examples_parse(book: Any) -> None:

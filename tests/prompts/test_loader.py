@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.prompts.fuzz import run, starters
 
 from octavo.core.surface import Image, PromptArgument
 from octavo.prompts.jsonc import Broken, parse
@@ -75,6 +76,11 @@ def loaded(folder: Path, **files: str) -> tuple[list[Template], list[Problem]]:
     return load([folder], compile_schema)
 
 
+def messages(template: Template) -> list[Message]:
+    (variant,) = template.variants.values()
+    return [message for message in variant.messages if isinstance(message, Message)]
+
+
 def prompt(**changes: Any) -> str:
     body = {"id": "p", "description": "d", "messages": [{"role": "user", "content": [{"type": "text", "text": "hi"}]}]}
     return json.dumps({**body, **changes}, ensure_ascii=False, indent=1)
@@ -95,11 +101,11 @@ def test_the_seeds_own_file_loads_as_it_stands(tmp_path: Path) -> None:
         ),
         PromptArgument(name="outputFormat", description="생성할 문서 형식", required=False),
     )
-    system, user = template.messages
+    system, user = messages(template)
     assert (system.role, len(system.parts)) == ("system", 1)
-    assert user == Message(
-        "user", (TextPart("다음 코드 파일에 대한 문서를 생성해주세요:"), ResourcePart("{{codeFileUri}}"))
-    )
+    said, resource = user.parts
+    assert isinstance(said, TextPart) and said.fill({}) == "다음 코드 파일에 대한 문서를 생성해주세요:"
+    assert isinstance(resource, ResourcePart) and resource.uri.whole == "codeFileUri"
 
 
 @pytest.mark.seed("P5")
@@ -182,10 +188,43 @@ def test_what_cannot_be_read_is_reported(tmp_path: Path) -> None:
     ]
 
 
+@pytest.mark.seed("P5")
+def test_whatever_a_file_says_it_is_a_prompt_or_a_problem(tmp_path: Path) -> None:
+    """A short form of `python -m tests.prompts.fuzz`."""
+    good, _ = run(150, 7, tmp_path, {**starters(), "generate_docs.json": GENERATE_DOCS})
+    assert 0 < good < 150
+
+
+@pytest.mark.seed("P1", "P5")
+@pytest.mark.parametrize(
+    "text, line, says",
+    [
+        ("id: p\ndescription: d\nmessages: &a []\n", 3, "anchor or alias"),
+        ("id: p\nid: p\n", 2, "is given twice"),
+        ("id: p\ndescription: [\n", 2, "is no YAML"),
+        ("a: !!python/object/apply:os.system [id]\n", 1, "has a tag"),
+        ("", 1, "id is missing"),
+        ("- id: p\n", 1, "must be keys and values"),
+        ("id: p\n---\nid: q\n", 2, "second document"),
+        ("id: p\ndescription: d\nmessages:\n  - role: user\n    content:\n      - type: text\n        text: |\n"
+         "          one\n          two {{nope}}\n", 9, "{{nope}} is not declared"),
+        ("id: p\ndescription: d\nmessages:\n  - role: user\n    content:\n      - type: text\n        text: >-\n"
+         "          one\n          {% if %}\n", 7, "cannot stand here"),
+        ("id: p\ndescription: d\nmessages:\n  - history: 0\n", 4, "history is the number of messages"),
+        ("id: p\ndescription: d\nmessages:\n  - {history: 3, role: user}\n", 4, "unknown key 'role'"),
+    ],
+)  # fmt: skip
+def test_yaml_is_read_as_strictly_and_says_its_line(tmp_path: Path, text: str, line: int, says: str) -> None:
+    (tmp_path / "p.yaml").write_text(text, encoding="utf-8")
+    templates, problems = load([tmp_path], compile_schema)
+    assert templates == []
+    assert [(one.line, says in one.reason) for one in problems] == [(line, True)], problems
+
+
 def test_an_image_is_decoded_once(tmp_path: Path) -> None:
     part = {"type": "image", "data": "iVBORw==", "mimeType": "image/png"}
     templates, _ = loaded(tmp_path, p=prompt(messages=[{"role": "user", "content": [part]}]))
-    assert templates[0].messages[0].parts == (Image(b"\x89PNG", "image/png"),)
+    assert messages(templates[0])[0].parts == (Image(b"\x89PNG", "image/png"),)
 
 
 @pytest.mark.parametrize(

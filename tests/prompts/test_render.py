@@ -91,6 +91,11 @@ class Prompts:
     async def render(self, **arguments: Any) -> Any:
         return await self.registry.render(Call("render", Ref("prompt", ("p",)), BRAND, Trail(), arguments=arguments))
 
+    async def complete(self, argument: str, prefix: str = "", **given: str) -> list[str]:
+        asked = {"argument": argument, "prefix": prefix, "given": given}
+        call = Call("complete", Ref("prompt", ("p",)), BRAND, Trail(), arguments=asked)
+        return list(await self.registry.complete_argument(call))
+
     async def text(self, **arguments: Any) -> str:
         (message,) = (await self.render(**arguments)).messages
         return str(message.content.text)
@@ -241,7 +246,7 @@ async def test_an_unknown_prompt_is_a_wrong_parameter_that_names_it() -> None:
         await registry.render(Call("render", Ref("prompt", ("nope",)), BRAND, Trail()))
     assert caught.value.data == {"promptName": "nope"}
     with pytest.raises(InvalidParams):
-        await registry.complete("nope/arg", "", {})
+        await registry.complete_argument(Call("complete", Ref("prompt", ("nope",)), BRAND, Trail()))
 
 
 @pytest.mark.seed("P2")
@@ -259,7 +264,7 @@ async def test_completion_offers_what_the_schema_knows(
     tmp_path: Path, pipeline: Pipeline, argument: str, prefix: str, values: list[str]
 ) -> None:
     prompts = Prompts(tmp_path, pipeline, part("x"))
-    assert list(await prompts.registry.complete(f"p/{argument}", prefix, {})) == values
+    assert await prompts.complete(argument, prefix) == values
 
 
 async def test_a_prompt_of_a_plugin_gets_checked_text_and_may_answer_raw() -> None:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from octavo.app.narrowing import WHOLE, Narrowing, public_folders
 from octavo.config.model import Config, FileOptions, OverStore
 from octavo.core.ref import Ref
+from octavo.core.surface import Conversations
 from octavo.tools.aliases import FILESYSTEM, SEED
 from octavo.tools.registry import Tool
 
@@ -27,26 +28,32 @@ _OFFERED: Mapping[str, Iterable[str]] = {
     "data": _DATA,
     "people": ("ask_user", "feedback", "notify"),
     "process": ("run_command", "start_process", "read_output", "write_input", "stop_process", "list_processes"),
+    "prompts": ("get_prompt", "conversation"),
     "web": ("http_request", "websocket"),
 }
 
 
-def built_in_tools(config: Config, narrowing: Narrowing = WHOLE) -> list[Tool]:
+def built_in_tools(
+    config: Config, narrowing: Narrowing = WHOLE, conversations: Conversations | None = None
+) -> list[Tool]:
     """Those of files only with a source that they could work on, and of these those that change something only where
     one may be changed."""
-    people: list[Tool] = []
+    tools: list[Tool] = []
     if "people" in toolsets(config):
         from octavo.tools.builtin.people import people_tools
 
-        people = people_tools()
+        tools += people_tools()
+    if "prompts" in toolsets(config):
+        from octavo.tools.builtin.prompting import prompt_tools
+
+        tools += prompt_tools(conversations)
     files = _file_sources(config)
     if not files and not any(isinstance(one, OverStore) and one.expose for one in config.sources.values()):
-        return people
+        return tools
     from octavo.tools.builtin.room import Budget, Media
 
     limits, write = config.limits, any(one.write for one in files)
     budget, media = Budget(limits.answer, limits.answer_tokens), Media(limits.media)
-    tools: list[Tool] = []
     for name in toolsets(config):
         if name == "files":
             from octavo.tools.builtin import Kinds, file_tools
@@ -67,7 +74,6 @@ def built_in_tools(config: Config, narrowing: Narrowing = WHOLE) -> list[Tool]:
             tools += data_tools(write=write, budget=budget, max_input=limits.read, seconds=limits.time)
         elif name == "seed":
             tools += _seeds(config)
-    tools += people
     return list({tool.info.name: tool for tool in reversed(tools)}.values())[::-1]  # of two with one name the first
 
 

@@ -6,6 +6,7 @@ import logging
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import AsyncExitStack
 from functools import cache
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from msgspec import Struct
@@ -28,6 +29,7 @@ from octavo.core.model import Change, Principal, Template
 from octavo.core.ports import Ask, Finds, Ledger, Next, Source, Watches
 from octavo.core.ref import Ref
 from octavo.core.seal import Seal
+from octavo.core.surface import Conversations
 from octavo.feed import ChangeFeed, Changes
 from octavo.pipeline.audit import Audit
 from octavo.pipeline.cache import Cache
@@ -123,11 +125,18 @@ async def compose(
     narrowing: Narrowing = WHOLE,
     finds: Finds | None = None,
     tasks: Callable[[], LongWork] | None = None,
+    conversations: Conversations | None = None,
 ) -> Works:
     """Opens the sources on `stack`; whoever calls closes it, also when this raises. `tasks` is what calls of tools that
     last are given to."""
     config, clock = loaded.config, SystemClock()
-    tools, prompts = ToolRegistry(), PromptRegistry(compile_schema)
+    tools = ToolRegistry()
+    prompts = PromptRegistry(
+        compile_schema,
+        locales=config.prompts.locales,
+        embed=config.prompts.embed,
+        conversations=conversations,
+    )
     plugins = [
         load_plugin(
             one.path or one.module or one.entry_point or "", protocol=one.protocol, entry_point=bool(one.entry_point)
@@ -145,7 +154,7 @@ async def compose(
             tools.register(tool)
         for info, rendering in plugin.prompts:
             prompts.register(info, rendering)
-    built_in = built_in_tools(config, narrowing)
+    built_in = built_in_tools(config, narrowing, conversations)
     for tool in built_in:
         tools.register(tool)
     reaching = Reaching(config, clock, stack)
@@ -159,7 +168,7 @@ async def compose(
             logger.warning("tool left out: %s", fault)
     if config.tools.only:
         tools.keep_only(config.tools.only)
-    for problem in prompts.load(narrowing.prompt_directories(loaded)):
+    for problem in prompts.load(prompt_folders(loaded, narrowing)):
         logger.warning("prompt left out: %s", problem)
     served: dict[str, Source] = {scheme: source for scheme, (source, _) in sources.items()}
     of_skills = [] if catalogs is None else catalogs.of_skills
@@ -311,6 +320,16 @@ def _own_tools(config: Config, outside: Outside, tools: ToolRegistry) -> list[st
         except OctavoError as error:
             wrong.append(str(error))
     return wrong
+
+
+def prompt_folders(loaded: Loaded, narrowing: Narrowing = WHOLE) -> tuple[Path, ...]:
+    """With the one that comes with Octavo, last: what has the name of one of its prompts goes before it."""
+    folders = narrowing.prompt_directories(loaded)
+    if not loaded.config.prompts.starter or narrowing.prompts is not None:
+        return folders
+    from octavo.prompts.loader import STARTER
+
+    return (*folders, STARTER)
 
 
 def redaction(config: Config, key: bytes, *, composed: Iterable[str] = ()) -> Redact:

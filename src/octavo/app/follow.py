@@ -1,4 +1,4 @@
-"""The configuration file and the key file, followed: a change is loaded, a broken one leaves what runs."""
+"""The files of configuration, keys and prompts, followed: a change is loaded, a broken one leaves what runs."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ async def follow_file(
     house: Octavo, file: Path, *, wake: asyncio.Event, keys: Path | None = None, before: Loaded | None = None
 ) -> None:
     """Reloads when the configuration file or a tool of its folders changes or `wake` is set, and knows other keys
-    when `keys` does. What the command line chose `before` stays.
+    when `keys` does. What the command line chose `before` stays. Prompt files are loaded again when they have changed.
 
     A broken file keeps what runs.
     """
@@ -40,6 +40,7 @@ async def follow_file(
             await asyncio.wait_for(wake.wait(), timeout=1.0)
             wake.clear()
         except TimeoutError:
+            _reread(house)
             if keys and _fingerprint(keys) != seen_keys:
                 seen_keys = _fingerprint(keys)
                 _rekey(house)
@@ -55,6 +56,15 @@ async def follow_file(
         else:
             foreign = None if isinstance(problem, OctavoError | ConfigError) else problem
             logger.error("the new configuration is not used, the old one stays:\n%s", problem, exc_info=foreign)
+
+
+def _reread(house: Octavo) -> None:
+    """Prompt files that have changed."""
+    problems = house.works.prompts.refresh()
+    for problem in problems or ():
+        logger.warning("prompt left out, or as it was before: %s", problem)
+    if problems is not None:
+        logger.info("prompts loaded again")
 
 
 def _rekey(house: Octavo) -> None:

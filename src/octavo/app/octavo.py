@@ -10,7 +10,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Literal
 
 from octavo.app.books import Books
-from octavo.app.compose import Works, compose
+from octavo.app.compose import Works, compose, prompt_folders
 from octavo.app.identities import hand_on, stored_keys
 from octavo.app.narrowing import WHOLE, Narrowing, asked_for, by_roots, effective
 from octavo.app.searching import Searching
@@ -27,6 +27,7 @@ from octavo.stores.state import StateDirectory
 
 if TYPE_CHECKING:
     from octavo.core.measure import Measure
+    from octavo.prompts.conversations import InMemory
     from octavo.stores.approvals import ApprovalFile
     from octavo.stores.tally import Tally
     from octavo.tools.long import LongWork
@@ -58,6 +59,8 @@ class Octavo:
         self._unfollow: Callable[[], Awaitable[None]] | None = None
         self._swapping = asyncio.Lock()
         self._on_swap: list[Callable[[], None]] = []
+        self._on_list_changed: list[Callable[[str], None]] = []
+        self._conversations: InMemory | None = None
         self._retiring: set[asyncio.Task[None]] = set()
         self._narrowing = WHOLE
         self._narrowed_by: Literal["nobody", "roots", "client", "admin"] = "nobody"
@@ -127,6 +130,9 @@ class Octavo:
 
     def on_swap(self, listener: Callable[[], None]) -> None:
         self._on_swap.append(listener)
+
+    def on_list_changed(self, listener: Callable[[str], None]) -> None:
+        self._on_list_changed.append(listener)
 
     async def __aenter__(self) -> Octavo:
         try:
@@ -203,11 +209,33 @@ class Octavo:
         for listener in self._on_swap:
             listener()
 
+    def _list_changed(self, kind: str) -> None:
+        for listener in self._on_list_changed:
+            listener(kind)
+
+    def _conversing(self, loaded: Loaded) -> InMemory | None:
+        """Kept over reloads. Nothing of it is loaded where there are no prompts."""
+        if self._conversations is None and prompt_folders(loaded):
+            from octavo.prompts.conversations import InMemory
+
+            self._conversations = InMemory(SystemClock(), expires=loaded.config.prompts.context_expires)
+        elif self._conversations is not None:
+            self._conversations.expires = loaded.config.prompts.context_expires
+        return self._conversations
+
     async def _swap(self, loaded: Loaded, narrowing: Narrowing = WHOLE) -> None:
         stack = AsyncExitStack()
         try:
             works = await compose(
-                loaded, self._state, self.ledger, self.feed, stack, narrowing, self.searching, self._long
+                loaded,
+                self._state,
+                self.ledger,
+                self.feed,
+                stack,
+                narrowing,
+                self.searching,
+                self._long,
+                self._conversing(loaded),
             )
         except BaseException:
             await stack.aclose()
@@ -220,6 +248,7 @@ class Octavo:
         if self._tally is not None:
             self._tally.known = works.labels
         stack.callback(self.feed.subscribe(works.cache.forget))
+        stack.callback(works.prompts.on_change(lambda: self._list_changed("prompts")))
         self.feed.forget()
         unfollow, self._unfollow = self._unfollow, self.feed.follow(works.sources)
         if old is not None:

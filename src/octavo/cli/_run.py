@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from octavo.core.approval import Question as ToApprove
     from octavo.core.asking import Action, Answer, Asked, Form
     from octavo.core.ports import Channel
-    from octavo.core.surface import ToolInfo, ToolResult
+    from octavo.core.surface import PromptInfo, PromptResult, ToolInfo, ToolResult
     from octavo.sources.catalog.handbook import Pages
     from octavo.stores.approvals import ApprovalFile
     from octavo.stores.keys import StoredKey
@@ -393,6 +393,10 @@ def invoked(
 
         lasts = waits = asks
 
+        @property
+        def locales(self) -> Sequence[str]:
+            return ()
+
         async def ask(self, form: Form) -> Answer | None:
             return None  # whoever answers does it by octavo questions, here as everywhere
 
@@ -495,6 +499,74 @@ def _prompts_that_lead_nowhere(loaded: Loaded, pages: Pages) -> Iterator[Problem
     for template in load(prompt_directories(loaded), compile_schema)[0]:
         for line, uri in nowhere(Path(template.origin).read_text(encoding="utf-8-sig"), pages):
             yield Problem(template.origin, "", f"{uri} leads nowhere", line=line)
+
+
+def created_prompt(loaded: Loaded, name: str, title: str) -> Path:
+    """A new prompt file, in the first folder of prompts. Raises InvalidParams and Conflict."""
+    from octavo.prompts.beginning import begun
+
+    text = begun(name, title)
+    folders = loaded.config.prompts.dirs
+    if folders == ():
+        raise InvalidParams("prompts.dirs names no folder: name one, or leave it out for prompts beside octavo.yaml")
+    folder = folders[0] if folders else loaded.base / "prompts"
+    if any(folder.glob(f"{name}.*")):
+        raise Conflict(f"A prompt file of the name {name} is there already")
+    folder.mkdir(parents=True, exist_ok=True)
+    path = folder / f"{name}.yaml"
+    with path.open("x", encoding="utf-8") as file:
+        file.write(text)
+    return path
+
+
+def prompts(loaded: Loaded, who: str | None) -> list[PromptInfo]:
+    """Those that `who` may use, by name."""
+    entries, _ = listed(loaded, who, "prompt://")
+
+    async def ask(house: Octavo) -> list[PromptInfo]:
+        known = (house.works.prompts.prompt(entry.ref.name) for entry in entries)
+        return [info for info in known if info is not None]
+
+    return _inside(loaded, ask, leaves_traces=False)
+
+
+class _Speaking:
+    """The client that waits is this process, and speaks one language."""
+
+    wire = None
+
+    def __init__(self, locale: str | None) -> None:
+        self.locales = [] if locale is None else [locale]
+
+    async def progress(self, value: float, total: float | None = None, message: str | None = None) -> None: ...
+
+
+def rendered(loaded: Loaded, who: str | None, name: str, given: dict[str, str], locale: str | None) -> PromptResult:
+    """Raises InvalidParams also for a prompt of a plugin that speaks the raw protocol: there is nobody who hears it."""
+    from octavo.core.surface import PromptResult
+
+    async def ask(house: Octavo) -> PromptResult:
+        works = house.works
+        try:
+            ref, fault = Ref.of("prompt", (name,)), None
+        except OctavoError:
+            ref, fault = NOWHERE, InvalidParams(f"Unknown prompt: {name[:80]}", promptName=name[:80])
+        call = Call("render", ref, works.identity.launched(who), Trail(), f"prompt://{name}", given, fault=fault)
+        try:
+            result = await works.ask(call._replace(channel=_Speaking(locale), timeout=works.limits.timeout))
+        finally:
+            house.ledger.flush()
+        if not isinstance(result, PromptResult):
+            raise InvalidParams(f"The prompt {name} speaks the raw protocol: only a client can get it")
+        return result
+
+    return _inside(loaded, ask)
+
+
+def prompt_shape(result: PromptResult) -> dict[str, Any]:
+    from octavo.tools.builtin.prompting import shape
+
+    return shape(result)
 
 
 def created(loaded: Loaded, kind: str, name: str, title: str) -> Created:

@@ -99,7 +99,10 @@ def _facts(found: Loaded) -> dict[str, Any]:
         ],
         "rules": len(config.policy),
         "policy": f"rules: {len(config.policy)}; what none allows is refused" if config.policy else NO_POLICY,
-        "prompts": [str(folder) for folder in prompt_directories(found)],
+        "prompts": [
+            *(str(folder) for folder in prompt_directories(found)),
+            *(["the prompts that come with Octavo"] if found.config.prompts.starter else []),
+        ],
         "tools": [str(folder) for folder in config.tools.dirs],
         "plugins": [str(plugin.path or plugin.module or plugin.entry_point) for plugin in config.plugins],
         "state": str(state_directory(found)),

@@ -22,6 +22,7 @@ COMMANDS = Lazily(
         "tools": "octavo.cli.tools:tools",
         "watch": "octavo.cli.resources:watch",
         "scan": "octavo.cli.scan:scan",
+        "prompts": "octavo.cli.prompts:prompts",
         "search": "octavo.cli.search:search",
         "index": "octavo.cli.search:index",
         "audit": "octavo.cli.audit:audit",

@@ -1,4 +1,4 @@
-"""`octavo new`: a file to begin with, of a handbook or of code."""
+"""`octavo new`: a file to begin with, of a handbook, a prompt or code."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from octavo.cli._shared import config_option, loaded, tell
 if TYPE_CHECKING:
     from octavo.config.load import Loaded
 
-KINDS = ("sop", "doc", "skill", "agent", "tool", "source")
+KINDS = ("sop", "doc", "skill", "agent", "prompt", "tool", "source")
 
 
-@click.command(short_help="Begin an SOP, a document, a skill, an agent, a tool or a source.")
+@click.command(short_help="Begin an SOP, a document, a skill, an agent, a prompt, a tool or a source.")
 @click.argument("kind", type=click.Choice(KINDS))
 @click.argument("name")
-@click.option("--title", help="What people call it, in any language. Needed for all but a tool and a source.")
+@click.option("--title", help="What people call it, in any language. A prompt, a tool and a source can be without.")
 @config_option
 def new(kind: str, name: str, title: str | None, config_file: Path | None) -> None:
     """Write a valid file to begin with, where the configuration keeps files of that KIND.
@@ -33,11 +33,15 @@ def new(kind: str, name: str, title: str | None, config_file: Path | None) -> No
         _tool(name, title, config_file)
     elif kind == "source":
         _source(name, title, config_file)
+    elif kind == "prompt":
+        from octavo.cli import _run
+
+        click.echo(f"prompt://{name}  {_run.created_prompt(loaded(config_file), name, title or name)}")
     else:
         from octavo.cli import _run
 
         if title is None:
-            raise click.UsageError(f"a new {kind} needs a --title")
+            raise click.UsageError(f"a new {kind} needs a --title: what people call it, in any language")
         created = _run.created(loaded(config_file), kind, name, title)
         click.echo(f"{created.ref}  {created.path}")
 

@@ -34,7 +34,7 @@ CONFIGURED = "configured"  # `--http` without an address
 @click.option(
     "--toolsets",
     metavar="NAMES",
-    help="Groups of built-in tools, with commas: data, files, filesystem, people, process, seed, web. "
+    help="Groups of built-in tools, with commas: data, files, filesystem, people, process, prompts, seed, web. "
     "Default: as configured.",
 )
 @click.option("--tools", "only", metavar="NAMES", help="Offer these tools alone, with commas, of whatever toolset.")

@@ -488,11 +488,25 @@ class ResourceWords(Strict):
         return "{" in self.uri
 
 
+def _check_language(tag: str) -> str:
+    from octavo.text.languages import is_tag
+
+    if not is_tag(tag):
+        raise ValueError("must be a language tag, such as ko or en-GB")
+    return tag
+
+
 class Prompts(Strict):
     dirs: tuple[FilePath, ...] | None = Field(
         default=None,
         description="Folders of prompt files. Not given: the folder prompts beside this file, if there is one.",
     )
+    starter: Flag = Field(default=False, description="Whether the prompts that come with Octavo are offered as well.")
+    locales: tuple[Annotated[str, AfterValidator(_check_language)], ...] = Field(
+        default=(), description="Languages for whoever asks for none, the most wanted first, such as [ko, en]."
+    )
+    embed: Size = written("256KiB", parse_size, "Largest resource that a prompt shows; larger ones are linked.")
+    context_expires: Timeout = written("1h", parse_timeout, "How long a conversation is kept after its last use.")
 
 
 ToolName: TypeAlias = Annotated[str, Field(pattern=r"^[A-Za-z0-9_.-]{1,128}$")]
@@ -698,7 +712,7 @@ class Serve(Strict):
     lane: Flag = Field(default=True, description="Answer repeated reads on a short way. Off only to find faults.")
 
 
-Toolset: TypeAlias = Literal["data", "files", "filesystem", "people", "process", "seed", "web"]
+Toolset: TypeAlias = Literal["data", "files", "filesystem", "people", "process", "prompts", "seed", "web"]
 
 
 class Config(Strict):
@@ -730,7 +744,8 @@ class Config(Strict):
         description="Groups of built-in tools, offered if a file source or a catalog is exposed: files; filesystem, "
         "with the names and arguments of the official file server; seed, further names for the same; data, to "
         "convert, query, validate and profile data files. These need no source: people, asking the user and showing "
-        "messages; process, the programs of commands; web, what the section web allows.",
+        "messages; process, the programs of commands; prompts, for models that are to use prompts themselves; web, "
+        "what the section web allows.",
     )
     tools: Tools = Field(default_factory=Tools, description="Tools of your own, and which tools are offered.")
     web: Web = Field(default_factory=Web, description="Hosts that the toolset web and tools of your own may ask.")

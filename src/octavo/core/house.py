@@ -150,6 +150,10 @@ class House(Protocol):
         """Calls `listener` after each reload."""
         ...
 
+    def on_list_changed(self, listener: Callable[[str], None]) -> None:
+        """Calls `listener` with `prompts` when their files have changed between two reloads."""
+        ...
+
     async def narrow(self, who: Principal, asked: Mapping[str, Any], *, owns_process: bool) -> dict[str, Any]:
         """Serves less, as `server/config` asks, and gives what is left. Raises, and changes nothing, for what lies
         outside the operator's configuration, or when `who` may not. `owns_process`: nobody else is served."""

@@ -319,6 +319,11 @@ class Channel(Protocol):
     async def progress(self, value: float, total: float | None = None, message: str | None = None) -> None: ...
 
     @property
+    def locales(self) -> Sequence[str]:
+        """Languages that it asked for, the most wanted first."""
+        ...
+
+    @property
     def asks(self) -> bool:
         """Whether the client can put a question to its user."""
         ...

@@ -8,7 +8,7 @@ from typing import Any, Literal, Protocol, TypeAlias
 from msgspec import Struct
 
 from octavo.core.errors import InvalidParams
-from octavo.core.model import Call, Content, Entry, News
+from octavo.core.model import NOTHING, Call, Content, Entry, News
 
 
 class Text(Struct, frozen=True):
@@ -93,6 +93,7 @@ class PromptInfo(Struct, frozen=True, kw_only=True):
     title: str | None = None
     arguments: tuple[PromptArgument, ...] = ()
     input_schema: Mapping[str, Any] | None = None
+    titles: Mapping[str, str] = NOTHING  # by language, where it has several
     lane_safe: bool = False  # never asks the client anything while it renders
 
 
@@ -104,6 +105,7 @@ class PromptMessage(Struct, frozen=True):
 class PromptResult(Struct, frozen=True, kw_only=True):
     messages: tuple[PromptMessage, ...]
     description: str | None = None
+    locale: str = ""  # in which it is, where that is known
 
 
 class Tools(Protocol):
@@ -141,9 +143,35 @@ class Prompts(Protocol):
 
     async def render(self, call: Call) -> PromptResult | Any: ...
 
-    async def complete(self, argument: str, prefix: str, given: Mapping[str, str]) -> Sequence[str]:
-        """`argument` is `prompt name/argument name`."""
+    async def complete_argument(self, call: Call) -> Sequence[str]:
+        """Values for the argument `argument` of the prompt that `call.ref` names which begin with `prefix`, as far as
+        the caller may know them; `given` are the other arguments."""
         ...
+
+
+class Said(Struct, frozen=True):
+    """One message of a conversation."""
+
+    role: Literal["user", "assistant"]
+    text: str
+
+
+class Conversations(Protocol):
+    """What was said before, by handles that are of use to nobody but who began them.
+
+    All but `begin` raise InvalidParams for a handle that is unknown, has expired or is somebody else's.
+    """
+
+    def begin(self, who: str) -> str:
+        """A new handle. Raises RateLimited for who has too many."""
+        ...
+
+    def add(self, who: str, handle: str, said: Sequence[Said]) -> None:
+        """Raises TooLarge. The oldest messages are forgotten where there are too many."""
+        ...
+
+    def past(self, who: str, handle: str) -> Sequence[Said]: ...
+    def end(self, who: str, handle: str) -> None: ...
 
 
 class Changes(Protocol):

@@ -119,16 +119,14 @@ class Desk:
             return self._describe(await source.stat(ref))
         if op == "complete":
             if ref.scheme == "prompt":
-                completes: object = self._prompts
-            else:
-                completes = source
+                return await self._prompts.complete_argument(call)
             asked = call.arguments
-            if isinstance(completes, Suggests):
+            if isinstance(source, Suggests):
                 template = asked.get("template") or f"{ref.scheme}://{{+path}}"
-                return await completes.suggest(template, asked["argument"], asked["prefix"], asked["given"])
-            if not isinstance(completes, Completes):
+                return await source.suggest(template, asked["argument"], asked["prefix"], asked["given"])
+            if not isinstance(source, Completes):
                 return ()
-            return await completes.complete(asked["argument"], asked["prefix"], asked["given"])
+            return await source.complete(asked["argument"], asked["prefix"], asked["given"])
         return await self._altered(call, source) if op in CHANGING else await self._found(call, source)
 
     async def _armed(self, scope: Ref) -> None:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
 from octavo.core.errors import InvalidParams
 from octavo.core.surface import PromptArgument, PromptInfo
-from octavo.prompts.template import Check, written
+from octavo.prompts.filling import written
+from octavo.prompts.template import CONTEXT, LANGUAGE, Check
 
 _INTEGER = re.compile(r"[+-]?[0-9]{1,18}\Z")
 _MAX_SHOWN = 80
@@ -60,6 +61,20 @@ def arguments_of(schema: Mapping[str, Any]) -> tuple[PromptArgument, ...]:
     )
 
 
+def with_further(schema: Mapping[str, Any], languages: Sequence[str], remembers: bool) -> Mapping[str, Any]:
+    """With the arguments that a prompt has without declaring them."""
+    further: dict[str, Any] = {}
+    if len(languages) > 1:
+        said = f"The language of the prompt: {', '.join(languages)}."
+        further[LANGUAGE] = {"type": "string", "description": said, "examples": list(languages)}
+    if remembers:
+        said = "The handle of a conversation that was begun with the tool conversation."
+        further[CONTEXT] = {"type": "string", "description": said}
+    known = properties(schema)
+    missing = {key: part for key, part in further.items() if key not in known}
+    return {**schema, "properties": {**known, **missing}} if missing else schema
+
+
 def schema_of(info: PromptInfo) -> Mapping[str, Any]:
     """The schema of a prompt that declares arguments only: each of them is text."""
     if info.input_schema is not None:
@@ -74,9 +89,15 @@ def schema_of(info: PromptInfo) -> Mapping[str, Any]:
 def completions(schema: Mapping[str, Any], argument: str, prefix: str) -> list[str]:
     """Values of `argument` that begin with `prefix`, as far as the schema knows any; capitals count alike."""
     part = properties(schema).get(argument, {})
+    items: Any = part.get("items")
+    if isinstance(items, Mapping) and "array" in _types(part):
+        part = cast("Mapping[str, Any]", items)
     offered: list[Any] = list(part.get("enum") or ([part["const"]] if "const" in part else []))
     if not offered and "boolean" in _types(part):
         offered = [True, False]
+    examples: Any = part.get("examples")
+    if not offered and isinstance(examples, list):
+        offered = examples
     beginning = prefix.casefold()
     return [text for value in offered if (text := written(value)).casefold().startswith(beginning)]
 

@@ -1,31 +1,30 @@
-"""Prompt files: one JSON file a prompt, in the format of seed 002.
+"""Prompt files: one file a prompt, JSON in the format of seed 002 or the same as YAML.
 
-A broken file is reported with its line and the others load.
+`NAME.ko.json` beside `NAME.json` says the same in another language. A broken file is reported with its line and the
+others load.
 """
 
 from __future__ import annotations
 
-import base64
-import binascii
-import unicodedata
+import os
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple, NoReturn, cast
+from typing import NamedTuple, TypeAlias
 
-from octavo.core.errors import OctavoError
-from octavo.core.ref import Ref
-from octavo.core.surface import Audio, Image, PromptInfo
-from octavo.prompts.arguments import arguments_of, properties
+from octavo.prompts.definition import Definition, OfTranslation, Translation
 from octavo.prompts.jsonc import Broken, Document, parse
-from octavo.prompts.jsonc import Path as Where
-from octavo.prompts.template import Compile, Message, Part, ResourcePart, Role, Template, TextPart, variables
+from octavo.prompts.template import Compile, Template
+from octavo.text.languages import is_tag
 
-SUFFIXES = (".json", ".jsonc")
+JSON = (".json", ".jsonc")
+YAML = (".yaml", ".yml")
+SUFFIXES = (*JSON, *YAML)
+STARTER = Path(__file__).parent / "starter"  # prompts that come with Octavo
 MAX_FILE_BYTES = 1 << 20
-_MAX_ID = 128
-_ROLES: tuple[Role, ...] = ("system", "user", "assistant")
-_KEYS: Mapping[str, tuple[str, ...]] = {"text": ("text",), "resource": ("uri",)}
-_MEDIA_KEYS = ("data", "mimeType")
+MAX_FILES = 1000  # of one directory
+
+# What tells whether anything is other than it was.
+Fingerprint: TypeAlias = Mapping[str, tuple[int, int, int]]
 
 
 class Problem(NamedTuple):
@@ -37,35 +36,103 @@ class Problem(NamedTuple):
         return f"{self.path}:{self.line}: {self.reason}"
 
 
-def load(directories: Iterable[Path], compile_schema: Compile) -> tuple[list[Template], list[Problem]]:
+def load(
+    directories: Iterable[Path], compile_schema: Compile, preferred: Sequence[str] = ()
+) -> tuple[list[Template], list[Problem]]:
     """Every prompt file directly in the directories, in the order of directories and then of names.
 
-    Where two files have one id the first is served and the second is a problem.
+    Where two files have one id the first is served and the second is a problem; one of the starters simply gives way.
     """
     templates: dict[str, Template] = {}
     problems: list[Problem] = []
     for directory in directories:
         try:
-            files = sorted(path for path in directory.iterdir() if path.suffix in SUFFIXES and path.is_file())
+            files = _files(directory)
         except OSError as error:
             problems.append(Problem(str(directory), 1, f"the directory cannot be read: {error.strerror}"))
             continue
-        for path in files:
-            try:
-                template = load_file(path, compile_schema)
-            except Broken as broken:
-                problems.append(Problem(str(path), broken.line, broken.reason))
+        if len(files) > MAX_FILES:
+            problems.append(Problem(str(directory), 1, f"has more than {MAX_FILES} prompt files; the rest is left out"))
+        for path, translations in _with_translations(files[:MAX_FILES]):
+            template = _loaded(path, translations, compile_schema, preferred, problems)
+            if template is None:
                 continue
             first = templates.setdefault(template.info.name, template)
-            if first is not template:
-                problems.append(
-                    Problem(str(path), 1, f"the id {template.info.name!r} is already that of {first.origin}")
-                )
+            if first is not template and directory != STARTER:
+                reason = f"the id {template.info.name!r} is already that of {first.origin}"
+                problems.append(Problem(str(path), 1, reason))
     return list(templates.values()), problems
 
 
-def load_file(path: Path, compile_schema: Compile) -> Template:
-    """Raises Broken."""
+def load_file(
+    path: Path,
+    compile_schema: Compile,
+    translations: Mapping[str, Path] | None = None,
+    preferred: Sequence[str] = (),
+) -> Template:
+    """Raises Broken, and OfTranslation where one of the translations, by language, is broken."""
+    document, text = _read(path)
+    further: list[Translation] = []
+    for locale, file in (translations or {}).items():
+        try:
+            further.append(Translation(locale, *_read(file)))
+        except Broken as broken:
+            raise OfTranslation(locale, broken) from None
+    return Definition(document, text, compile_schema, str(path)).template(further, preferred)
+
+
+def _loaded(
+    path: Path,
+    translations: dict[str, Path],
+    compile_schema: Compile,
+    preferred: Sequence[str],
+    problems: list[Problem],
+) -> Template | None:
+    """A prompt without those of its translations that are broken; None where it is broken itself."""
+    while True:
+        try:
+            return load_file(path, compile_schema, translations, preferred)
+        except Broken as broken:
+            problems.append(Problem(str(path), broken.line, broken.reason))
+            return None
+        except OfTranslation as wrong:
+            file = translations.pop(wrong.locale)
+            problems.append(Problem(str(file), wrong.broken.line, wrong.broken.reason))
+
+
+def fingerprint(directories: Iterable[Path]) -> Fingerprint:
+    seen: dict[str, tuple[int, int, int]] = {}
+    for directory in directories:
+        try:
+            for path in _files(directory):
+                facts = path.stat()
+                seen[str(path)] = (facts.st_ino, facts.st_mtime_ns, facts.st_size)
+        except OSError:  # loading says why
+            seen[str(directory)] = (0, 0, 0)
+    return seen
+
+
+def _files(directory: Path) -> list[Path]:
+    with os.scandir(directory) as found:
+        names = sorted(one.name for one in found if one.name.endswith(SUFFIXES) and one.is_file())
+    return [directory / name for name in names if not name.startswith(".")]
+
+
+def _with_translations(files: Sequence[Path]) -> list[tuple[Path, dict[str, Path]]]:
+    """Each prompt file, and by language the files that translate it."""
+    stems = {path.stem for path in files}
+    translations: dict[str, dict[str, Path]] = {}
+    prompts: list[Path] = []
+    for path in files:
+        name, _, tag = path.stem.rpartition(".")
+        if name in stems and is_tag(tag):
+            translations.setdefault(name, {})[tag] = path
+        else:
+            prompts.append(path)
+    return [(path, translations.get(path.stem, {})) for path in prompts]
+
+
+def _read(path: Path) -> tuple[Document, str]:
     try:
         with path.open("rb") as file:
             raw = file.read(MAX_FILE_BYTES + 1)
@@ -76,117 +143,14 @@ def load_file(path: Path, compile_schema: Compile) -> Template:
         raise Broken(1, f"the file cannot be read: {error.strerror}") from None
     except UnicodeDecodeError as error:
         raise Broken(error.object.count(b"\n", 0, error.start) + 1, "the file is not UTF-8") from None
-    return _Builder(parse(text), compile_schema, str(path)).template()
+    return (_of_yaml(text) if path.suffix in YAML else parse(text)), text
 
 
-class _Builder:
-    """Turns a parsed file into a template; everything that is wrong is said with its line."""
+def _of_yaml(text: str) -> Document:
+    from octavo.text.frontmatter import of_yaml
 
-    def __init__(self, document: Document, compile_schema: Compile, origin: str) -> None:
-        self._document, self._compile, self._origin = document, compile_schema, origin
-        self._declared: frozenset[str] = frozenset()
-
-    def template(self) -> Template:
-        top = self._object((), self._document.value)
-        self._only((), top, ("id", "title", "description", "inputSchema", "messages", "$schema"))
-        name = self._id(top)
-        schema = self._object(("inputSchema",), top["inputSchema"]) if "inputSchema" in top else {"type": "object"}
-        if schema.get("type") != "object":
-            self._fail(("inputSchema",), 'inputSchema needs "type": "object"')
-        try:
-            check = self._compile(schema)
-        except OctavoError as error:
-            self._fail(("inputSchema",), str(error))
-        self._declared = frozenset(properties(schema))
-        info = PromptInfo(
-            name=name,
-            description=self._text((), top, "description"),
-            title=self._text((), top, "title") if "title" in top else None,
-            arguments=arguments_of(schema),
-            input_schema=schema,
-        )
-        messages = tuple(self._message(("messages", i), m) for i, m in enumerate(self._array((), top, "messages")))
-        return Template(info=info, schema=schema, check=check, messages=messages, definition=top, origin=self._origin)
-
-    def _id(self, top: Mapping[str, Any]) -> str:
-        name = unicodedata.normalize("NFC", self._text((), top, "id"))
-        plain = all(c.isalnum() or c in "_.-" for c in name) and name.strip(".")
-        if not plain or len(name) > _MAX_ID:
-            self._fail(("id",), f"an id is 1 to {_MAX_ID} letters, digits, _ . or -")
-        return name
-
-    def _message(self, where: Where, value: Any) -> Message:
-        message = self._object(where, value)
-        self._only(where, message, ("role", "content"))
-        role = self._text(where, message, "role")
-        if role not in _ROLES:
-            self._fail((*where, "role"), f"role is one of {', '.join(_ROLES)}, not {role!r}")
-        parts = self._array(where, message, "content")
-        return Message(role, tuple(self._part((*where, "content", i), part) for i, part in enumerate(parts)))
-
-    def _part(self, where: Where, value: Any) -> Part:
-        part = self._object(where, value)
-        kind = self._text(where, part, "type")
-        if kind not in ("text", "image", "audio", "resource"):
-            self._fail((*where, "type"), f"type is one of text, image, audio, resource, not {kind!r}")
-        self._only(where, part, ("type", *_KEYS.get(kind, _MEDIA_KEYS)))
-        if kind == "text":
-            return TextPart(self._template((*where, "text"), self._string(where, part, "text")))
-        if kind == "resource":
-            return ResourcePart(self._uri((*where, "uri"), self._text(where, part, "uri")))
-        return self._media(where, part, kind)
-
-    def _media(self, where: Where, part: Mapping[str, Any], kind: str) -> Image | Audio:
-        mime_type = self._text(where, part, "mimeType")
-        if not mime_type.startswith(f"{kind}/"):
-            self._fail((*where, "mimeType"), f"the mimeType of an {kind} begins with {kind}/")
-        try:
-            data = base64.b64decode(self._text(where, part, "data"), validate=True)
-        except (binascii.Error, ValueError):
-            self._fail((*where, "data"), "data is not base64")
-        return Image(data, mime_type) if kind == "image" else Audio(data, mime_type)
-
-    def _uri(self, where: Where, uri: str) -> str:
-        if next(iter(variables(self._template(where, uri))), None) is None:
-            try:
-                Ref.parse(uri)
-            except OctavoError as error:
-                self._fail(where, str(error))
-        return uri
-
-    def _template(self, where: Where, text: str) -> str:
-        for name in variables(text):
-            if name not in self._declared:
-                self._fail(where, f"the variable {{{{{name}}}}} is not declared in inputSchema")
-        return text
-
-    def _object(self, where: Where, value: Any) -> dict[str, Any]:
-        if not isinstance(value, dict):
-            self._fail(where, f"{where[-1] if where else 'a prompt'} must be an object")
-        return cast("dict[str, Any]", value)
-
-    def _array(self, where: Where, holder: Mapping[str, Any], key: str) -> Sequence[Any]:
-        value = holder.get(key)
-        if not isinstance(value, list) or not value:
-            self._fail((*where, key), f"{key} must be a list with at least one element")
-        return cast("Sequence[Any]", value)
-
-    def _text(self, where: Where, holder: Mapping[str, Any], key: str) -> str:
-        text = self._string(where, holder, key)
-        if not text.strip():
-            self._fail((*where, key), f"{key} is empty")
-        return text
-
-    def _string(self, where: Where, holder: Mapping[str, Any], key: str) -> str:
-        value = holder.get(key)
-        if not isinstance(value, str):
-            self._fail((*where, key), f"{key} must be text" if key in holder else f"{key} is missing")
-        return value
-
-    def _only(self, where: Where, holder: Mapping[str, Any], known: tuple[str, ...]) -> None:
-        for key in holder:
-            if key not in known:
-                self._fail((*where, key), f"unknown key {key!r}; known here: {', '.join(known)}")
-
-    def _fail(self, where: Where, reason: str) -> NoReturn:
-        raise Broken(self._document.line(where), reason)
+    found = of_yaml(text, texts=frozenset(("id", "locale")))
+    if found.faults:
+        line, message = found.faults[0]
+        raise Broken(min(line, max(1, len(text.splitlines()))), message)
+    return Document(found.data, found.lines)

@@ -1,10 +1,13 @@
-"""The registry of prompts: the source of `prompt://` and the end of every `render`."""
+"""The registry of prompts: the source of `prompt://` and the end of every `render`.
+
+Without prompts nothing else of this room is imported.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from msgspec import Struct
 
@@ -12,15 +15,19 @@ from octavo.core.errors import Conflict, InternalError, InvalidParams
 from octavo.core.model import Call
 from octavo.core.ports import Ask, Reply
 from octavo.core.shelf import Shelf
-from octavo.core.surface import PromptInfo, PromptResult
-from octavo.prompts.arguments import checked, completions, schema_of
-from octavo.prompts.loader import Problem, load
-from octavo.prompts.render import render
-from octavo.prompts.template import Check, Compile, Template
+from octavo.core.surface import Conversations, PromptInfo, PromptResult
+
+if TYPE_CHECKING:
+    from octavo.prompts.filling import Address
+    from octavo.prompts.loader import Fingerprint, Problem
+    from octavo.prompts.renderings import Renderings
+    from octavo.prompts.template import Check, Compile, Template
 
 # A prompt of a plugin. `call.arguments` are checked values; what it asks with `ask` are child calls.
 # Anything but a PromptResult goes to the wire as it is.
 Rendering: TypeAlias = Callable[[Call, Ask], Awaitable[PromptResult | Any]]
+
+EMBED = 256 * 1024  # bytes of a resource that is shown and not only linked
 
 
 class _Registered(Struct, frozen=True):
@@ -28,16 +35,28 @@ class _Registered(Struct, frozen=True):
     schema: Mapping[str, Any]
     check: Check
     rendering: Rendering
-    from_file: bool
+    template: Template | None = None  # of a file
 
 
 class PromptRegistry(Shelf):
     """Prompts by name: those of files, which can be loaded again, and those of plugins, which stay."""
 
-    def __init__(self, compile_schema: Compile) -> None:
+    def __init__(
+        self,
+        compile_schema: Compile,
+        *,
+        locales: Sequence[str] = (),
+        embed: int = EMBED,
+        conversations: Conversations | None = None,
+    ) -> None:
+        """`locales` are the languages for whoever asks for none, the most wanted first."""
         super().__init__("prompt")
-        self._compile = compile_schema
+        self._compile, self._locales, self._embed = compile_schema, tuple(locales), embed
+        self._conversations = conversations
         self._prompts: dict[str, _Registered] = {}
+        self._directories: tuple[Path, ...] = ()
+        self._seen: Fingerprint = {}
+        self._renderings: Renderings | None = None
         self._ask: Ask = _unbound
 
     def bind(self, ask: Ask) -> None:
@@ -46,33 +65,60 @@ class PromptRegistry(Shelf):
 
     def register(self, info: PromptInfo, rendering: Rendering) -> None:
         """A prompt of a plugin. Raises Conflict for a name that is taken, InvalidParams for a bad definition."""
+        from octavo.prompts.arguments import schema_of
+
         if info.name in self._prompts:
             raise Conflict(f"Prompt {info.name} already registered.", promptName=info.name)
         if not info.name or not info.description.strip():
             raise InvalidParams(f"The prompt {info.name!r} needs a name and a description", promptName=info.name)
         schema = schema_of(info)
-        self._add(_Registered(info, schema, self._compile(schema), rendering, from_file=False), _definition(info))
+        self._add(_Registered(info, schema, self._compile(schema), rendering), _definition(info, schema))
         self.list_changed()
 
     def load(self, directories: Iterable[Path]) -> list[Problem]:
-        """Takes what the directories hold now instead of what they held before; gives what is broken."""
-        templates, problems = load(directories, self._compile)
+        """Takes what the directories hold now instead of what they held before; gives what is broken.
+
+        Of a file that was good before and is broken now the earlier prompt stays, until it is mended or gone.
+        """
+        self._directories = tuple(directories)
+        if not self._directories and not self._seen:
+            return []
+        from octavo.prompts.loader import Problem, fingerprint, load
+        from octavo.prompts.renderings import Renderings
+
+        self._seen = fingerprint(self._directories)  # before: a change meanwhile is loaded the next time
+        templates, problems = load(self._directories, self._compile, self._locales)
+        earlier = {one.template.origin: one.template for one in self._prompts.values() if one.template is not None}
+        names = {template.info.name for template in templates}
+        for problem in problems:
+            if (stays := earlier.get(problem.path)) is not None and stays.info.name not in names:
+                templates.append(stays)
         before = {name: self._contents[name].etag for name in self._names}
-        for name in [name for name, registered in self._prompts.items() if registered.from_file]:
-            del self._prompts[name]
-            self._drop(name)
+        for template in earlier.values():
+            del self._prompts[template.info.name]
+            self._drop(template.info.name)
+        self._renderings = self._renderings or Renderings()
         for template in templates:
             name = template.info.name
             if name in self._prompts:
                 problems.append(Problem(template.origin, 1, f"the id {name!r} is already that of a plugin's prompt"))
                 continue
-            self._add(
-                _Registered(template.info, template.schema, template.check, _of_file(template), from_file=True),
-                template.definition,
+            registered = _Registered(
+                template.info, template.schema, template.check, self._of_file(template, self._renderings), template
             )
+            self._add(registered, template.definition)
         if before != {name: self._contents[name].etag for name in self._names}:
+            self._renderings.clear()
             self.list_changed()
         return problems
+
+    def refresh(self) -> list[Problem] | None:
+        """Loads again what has changed in the directories. None where nothing has."""
+        if not self._directories:
+            return None
+        from octavo.prompts.loader import fingerprint
+
+        return None if fingerprint(self._directories) == self._seen else self.load(self._directories)
 
     def prompt(self, name: str) -> PromptInfo | None:
         registered = self._prompts.get(name)
@@ -82,13 +128,34 @@ class PromptRegistry(Shelf):
         """Raises InvalidParams for an unknown prompt and for wrong arguments (data `promptName`,
         `validationErrors`), and whatever the reading of a resource part raises."""
         registered = self._known(call.ref.path)
+        from octavo.prompts.arguments import checked
+
         values = checked(registered.info.name, registered.schema, registered.check, call.arguments)
         return await registered.rendering(call._replace(arguments=values), self._ask)
 
-    async def complete(self, argument: str, prefix: str, given: Mapping[str, str]) -> Sequence[str]:
-        """`argument` is `prompt name/argument name`. Raises InvalidParams for an unknown prompt."""
-        name, _, wanted = argument.partition("/")
-        return completions(self._known(name).schema, wanted, prefix)
+    async def complete_argument(self, call: Call) -> Sequence[str]:
+        """Raises InvalidParams for an unknown prompt."""
+        registered = self._known(call.ref.path)
+        from octavo.prompts.completing import complete
+
+        addresses: Sequence[Address] = () if registered.template is None else registered.template.addresses()
+        return await complete(registered.schema, addresses, call.arguments, call, self._ask)
+
+    def _of_file(self, template: Template, kept: Renderings) -> Rendering:
+        from octavo.prompts import render
+        from octavo.prompts.template import CONTEXT, LANGUAGE
+        from octavo.text.languages import chosen
+
+        async def rendering(call: Call, ask: Ask) -> PromptResult:
+            values = dict(call.arguments)
+            said, handle = values.get(LANGUAGE), values.get(CONTEXT) if template.remembers else None
+            wanted = ([said] if isinstance(said, str) else []) + _spoken(call)
+            locale = chosen(tuple(template.variants), wanted, self._locales)
+            past = self._conversations.past(call.principal.id, handle) if handle and self._conversations else ()
+            one = render.Rendering(template, locale, values, past)
+            return await render.render(one, call, ask, embed=self._embed, kept=kept)
+
+        return rendering
 
     def _known(self, name: str) -> _Registered:
         registered = self._prompts.get(name)
@@ -102,20 +169,18 @@ class PromptRegistry(Shelf):
         self._prompts[info.name] = registered
 
 
-def _of_file(template: Template) -> Rendering:
-    async def rendering(call: Call, ask: Ask) -> PromptResult:
-        return await render(template, call.arguments, call, ask)
+def _spoken(call: Call) -> list[str]:
+    """The languages of the client that waits, also where a tool asks on its behalf."""
+    asked: Call | None = call
+    while asked is not None:
+        if asked.channel is not None:
+            return list(asked.channel.locales)
+        asked = asked.parent
+    return []
 
-    return rendering
 
-
-def _definition(info: PromptInfo) -> dict[str, Any]:
-    known = {
-        "id": info.name,
-        "title": info.title,
-        "description": info.description,
-        "inputSchema": info.input_schema if info.input_schema is not None else schema_of(info),
-    }
+def _definition(info: PromptInfo, schema: Mapping[str, Any]) -> dict[str, Any]:
+    known = {"id": info.name, "title": info.title, "description": info.description, "inputSchema": schema}
     return {key: value for key, value in known.items() if value is not None}
 
 

@@ -3,41 +3,115 @@ that its caller may not read."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+import asyncio
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, Final
 
-from octavo.core.errors import OctavoError, TooLarge
+from msgspec import Struct
+
+from octavo.core.errors import Forbidden, InvalidParams, NotFound, OctavoError, Timeout, TooLarge
 from octavo.core.model import Call, Content, Entry, Op
 from octavo.core.ports import Ask
 from octavo.core.ref import Ref
-from octavo.core.surface import Block, Embedded, Link, PromptMessage, PromptResult, Text
-from octavo.prompts.template import Part, ResourcePart, Template, TextPart, fill, fill_uri
+from octavo.core.surface import Block, Embedded, Link, PromptMessage, PromptResult, Said, Text
+from octavo.prompts.filling import MAX_OUTPUT, bounded
+from octavo.prompts.renderings import Renderings
+from octavo.prompts.template import HISTORY, Message, ResourcePart, Template, TextPart, Variant
 
+MAX_RESOURCES: Final = 50  # of one prompt
+_MAX_KEY: Final = 32 * 1024  # characters of arguments for which a rendering is worth keeping
 _NOWHERE = Ref("invalid")  # stands for an address that could not be parsed; the call carries the fault
 
 
-async def render(template: Template, values: Mapping[str, Any], call: Call, ask: Ask) -> PromptResult:
-    """One message a block, in the order of the file. Fails as a whole if one resource cannot be read."""
-    messages: list[PromptMessage] = []
-    for message in template.messages:
-        for part in message.parts:
-            messages += [PromptMessage(message.role, block) for block in await _blocks(part, values, call, ask)]
-    return PromptResult(messages=tuple(messages), description=template.info.description)
+class Rendering(Struct, frozen=True):
+    """What is to be rendered: a template in one language, with checked values and the messages before it."""
+
+    template: Template
+    locale: str
+    values: Mapping[str, Any]
+    past: Sequence[Said] = ()
+
+    @property
+    def variant(self) -> Variant:
+        return self.template.variants[self.locale]
 
 
-async def _blocks(part: Part, values: Mapping[str, Any], call: Call, ask: Ask) -> list[Block]:
-    if isinstance(part, TextPart):
-        return [Text(fill(part.text, values))]
-    if isinstance(part, ResourcePart):
-        return [await _resource(uri, call, ask) for uri in fill_uri(part.uri, values)]
-    return [part]
+async def render(one: Rendering, call: Call, ask: Ask, *, embed: int, kept: Renderings) -> PromptResult:
+    """One message a block, in the order of the file. Fails as a whole if one resource cannot be read.
 
-
-async def _resource(uri: str, call: Call, ask: Ask) -> Block:
+    Resources of up to `embed` bytes are shown, larger ones are linked; and so are all from where they would be more
+    than the caller may read at once. Raises Timeout, and InvalidParams for too many resources.
+    """
     try:
-        content: Content = await ask(_child(call, "read", uri))
+        async with asyncio.timeout(call.timeout):
+            blocks = await _resources(one, call, ask, embed)
+    except TimeoutError:
+        name = one.template.info.name
+        raise Timeout(f"The resources of prompt {name} took longer than {call.timeout:g} s") from None
+    values = json.dumps(one.values, ensure_ascii=False, sort_keys=True)
+    key = (one.template.info.name, one.locale, values, tuple(one.past))
+    result = kept.find(key, one.template, blocks)
+    if result is None:
+        description, locale = one.variant.description, one.locale
+        result = PromptResult(messages=tuple(_messages(one, blocks)), description=description, locale=locale)
+        if len(values) <= _MAX_KEY:
+            kept.keep(key, one.template, blocks, result)
+    return result
+
+
+def _messages(one: Rendering, blocks: Iterable[Block]) -> Iterator[PromptMessage]:
+    values = {**one.values, HISTORY: [{"role": said.role, "text": said.text} for said in one.past]}
+    found, size = iter(blocks), 0
+    for message in one.variant.messages:
+        if not isinstance(message, Message):
+            yield from (PromptMessage(said.role, Text(said.text)) for said in one.past[-message.most :])
+            continue
+        for part in message.parts:
+            if isinstance(part, ResourcePart):
+                yield from (PromptMessage(message.role, next(found)) for _ in part.uri(one.values))
+            elif isinstance(part, TextPart):
+                text = part.fill(values)
+                size += len(text)
+                bounded(size)
+                if text:
+                    yield PromptMessage(message.role, Text(text))
+            else:
+                yield PromptMessage(message.role, part)
+
+
+async def _resources(one: Rendering, call: Call, ask: Ask, embed: int) -> list[Block]:
+    uris = [uri for part in _parts(one.variant) for uri in part.uri(one.values)]
+    if len(uris) > MAX_RESOURCES:
+        raise InvalidParams(
+            f"The prompt would show {len(uris)} resources, the limit is {MAX_RESOURCES}: give fewer addresses",
+            promptName=one.template.info.name,
+        )
+    blocks: list[Block] = []
+    room = max(embed, min(call.max_bytes, MAX_OUTPUT))
+    for uri in uris:
+        block = await _resource(uri, call, ask, min(embed, room))
+        if isinstance(block, Embedded):
+            room -= block.content.size
+        blocks.append(block)
+    return blocks
+
+
+def _parts(variant: Variant) -> Iterator[ResourcePart]:
+    for message in variant.messages:
+        if isinstance(message, Message):
+            yield from (part for part in message.parts if isinstance(part, ResourcePart))
+
+
+async def _resource(uri: str, call: Call, ask: Ask, most: int) -> Block:
+    reading = _child(call, "read", uri)
+    try:
+        content: Content = await ask(reading._replace(max_bytes=most))
     except TooLarge:
-        entry: Entry = await ask(_child(call, "stat", uri))
+        try:
+            entry: Entry = await ask(_child(call, "stat", uri))
+        except (Forbidden, NotFound):  # what may be read, and not listed
+            entry = Entry(ref=reading.ref, name=reading.ref.name)
         return Link(entry, uri)
     return Embedded(content, uri)
 

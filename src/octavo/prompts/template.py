@@ -1,15 +1,14 @@
-"""A prompt file as a value, and `{{name}}`: one pass, and what is put in is data, never a template."""
+"""A prompt file as a value."""
 
 from __future__ import annotations
 
-import json
-import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, Literal, TypeAlias, cast
+from collections.abc import Callable, Mapping
+from typing import Any, Literal, TypeAlias
 
 from msgspec import Struct
 
 from octavo.core.surface import Audio, Image, PromptInfo
+from octavo.prompts.filling import Address, Fill
 
 # Gives what is wrong with a value as `{path, message}`; [] when it is right.
 Check: TypeAlias = Callable[[Any], list[dict[str, str]]]
@@ -18,18 +17,18 @@ Compile: TypeAlias = Callable[[Mapping[str, Any]], Check]
 
 Role: TypeAlias = Literal["system", "user", "assistant"]
 
-_VARIABLE = re.compile(r"\{\{(.+?)\}\}", re.DOTALL)
-# In a URI a value must not end a segment, open a query or add a parameter; `/` may stand, because
-# paths are what authors put there, and `..` is refused by the parser of addresses.
-_URI_ESCAPES = {ord(c): f"%{ord(c):02X}" for c in ' %?#&=+"<>^`{}|\\'}
+# Arguments that a prompt has without declaring them: where it speaks several languages, or knows the conversation.
+LANGUAGE = "lang"
+CONTEXT = "context_id"
+HISTORY = "history"  # a variable: the messages of the conversation, each with `role` and `text`
 
 
 class TextPart(Struct, frozen=True):
-    text: str
+    fill: Fill
 
 
 class ResourcePart(Struct, frozen=True):
-    uri: str
+    uri: Address
 
 
 Part: TypeAlias = TextPart | ResourcePart | Image | Audio
@@ -40,39 +39,37 @@ class Message(Struct, frozen=True):
     parts: tuple[Part, ...]
 
 
+class Past(Struct, frozen=True):
+    """Where the latest messages of the conversation stand, in their own roles."""
+
+    most: int
+
+
+class Variant(Struct, frozen=True, kw_only=True):
+    """A prompt in one language."""
+
+    title: str | None
+    description: str
+    messages: tuple[Message | Past, ...]
+
+
 class Template(Struct, frozen=True, kw_only=True):
     info: PromptInfo
     schema: Mapping[str, Any]
     check: Check
-    messages: tuple[Message, ...]
+    variants: Mapping[str, Variant]  # by language; "" where the file does not say in which it is
+    remembers: bool  # it uses the messages of a conversation
     definition: Mapping[str, Any]  # the file's own words
     origin: str  # the file
 
-
-def variables(text: str) -> Iterable[str]:
-    return (match[1].strip() for match in _VARIABLE.finditer(text))
-
-
-def fill(text: str, values: Mapping[str, Any]) -> str:
-    """A declared variable that was not given is empty."""
-    return _VARIABLE.sub(lambda match: written(values.get(match[1].strip())), text)
-
-
-def fill_uri(uri: str, values: Mapping[str, Any]) -> list[str]:
-    """The addresses that a resource part stands for: several for a list, none where nothing was given.
-
-    A value that is the whole URI is taken as it is; inside a URI it is escaped.
-    """
-    whole = _VARIABLE.fullmatch(uri)
-    if whole is None:
-        return [_VARIABLE.sub(lambda match: written(values.get(match[1].strip())).translate(_URI_ESCAPES), uri)]
-    value = values.get(whole[1].strip())
-    several = cast("Sequence[Any]", value) if isinstance(value, list) else (value,)
-    return [text for one in several if (text := written(one))]
-
-
-def written(value: Any) -> str:
-    """A value as the text of a prompt has it."""
-    if value is None:
-        return ""
-    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+    def addresses(self) -> tuple[Address, ...]:
+        """Of the resources in it, in the first language that has them."""
+        every = (
+            part.uri
+            for variant in self.variants.values()
+            for message in variant.messages
+            if isinstance(message, Message)
+            for part in message.parts
+            if isinstance(part, ResourcePart)
+        )
+        return tuple(dict.fromkeys(every))

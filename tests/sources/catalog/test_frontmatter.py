@@ -2,7 +2,7 @@
 
 import pytest
 
-from octavo.sources._shared.frontmatter import MAX_CHARACTERS, MAX_DEPTH, MAX_NODES, of_markdown, of_yaml
+from octavo.text.frontmatter import MAX_CHARACTERS, MAX_DEPTH, MAX_NODES, of_markdown, of_yaml
 
 
 def test_markdown_has_its_front_matter_and_its_body() -> None:

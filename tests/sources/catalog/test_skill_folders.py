@@ -7,8 +7,8 @@ from tests.sources.catalog.test_changes import following, heard
 
 from octavo.core.errors import InvalidParams, NotFound, TooLarge
 from octavo.core.ref import Ref
-from octavo.sources._shared.frontmatter import of_markdown
 from octavo.sources.catalog import CatalogSource
+from octavo.text.frontmatter import of_markdown
 
 pytestmark = pytest.mark.anyio
 

@@ -12,11 +12,11 @@ from msgspec.structs import replace
 from octavo.core.labels import LEVELS
 from octavo.core.model import NOTHING, Entry
 from octavo.core.ref import Ref
-from octavo.sources._shared.frontmatter import FrontMatter, KeyPath, of_markdown, of_yaml
 from octavo.sources.catalog.declaration import Declaration, Segments, Shape
 from octavo.sources.catalog.model import Check
 from octavo.sources.catalog.names import plain, words
 from octavo.sources.catalog.problems import Problem
+from octavo.text.frontmatter import FrontMatter, KeyPath, of_markdown, of_yaml
 
 MAX_METADATA: Final = 8 * 1024  # characters of an entry's metadata as JSON: a page holds a hundred of them
 PROBLEMS: Final = "problems"  # the key of the metadata that is ours and no author's

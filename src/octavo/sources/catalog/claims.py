@@ -12,10 +12,10 @@ from octavo.core.errors import OctavoError
 from octavo.core.glob import Glob
 from octavo.core.model import VERBS
 from octavo.core.ref import Ref
-from octavo.sources._shared.frontmatter import KeyPath, shown
 from octavo.sources.catalog.card import Card, said_at
 from octavo.sources.catalog.handbook import Live
 from octavo.sources.catalog.problems import Problem
+from octavo.text.frontmatter import KeyPath, shown
 
 DENY: Final = "deny"  # beside the verbs: what an agent may not read
 

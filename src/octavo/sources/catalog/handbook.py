@@ -9,12 +9,12 @@ from typing import Any, Final, NamedTuple, Protocol
 from octavo.core.errors import OctavoError
 from octavo.core.glob import Glob
 from octavo.core.ref import Ref
-from octavo.sources._shared.frontmatter import shown
 from octavo.sources.catalog.card import Card
 from octavo.sources.catalog.declaration import Declaration
 from octavo.sources.catalog.problems import Problem
 from octavo.sources.catalog.snapshot import Snapshot
 from octavo.sources.catalog.store import Moment
+from octavo.text.frontmatter import shown
 
 PLURALS: Final[Mapping[str, str]] = {
     "sop": "sops", "doc": "docs", "skill": "skills", "agent": "agents", "function": "functions", "role": "roles",

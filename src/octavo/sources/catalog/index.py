@@ -17,12 +17,12 @@ from msgspec.structs import replace
 from octavo.core.errors import Conflict, NotFound
 from octavo.core.model import Entry
 from octavo.core.ref import Ref
-from octavo.sources._shared.frontmatter import FrontMatter
 from octavo.sources.catalog.card import Card, Cards
 from octavo.sources.catalog.declaration import Declaration, Segments, Shape
 from octavo.sources.catalog.problems import Problem
 from octavo.sources.catalog.snapshot import Snapshot
 from octavo.sources.catalog.store import Moment, Store, not_found
+from octavo.text.frontmatter import FrontMatter
 
 _TURN: Final = 16  # files between two turns of the event loop
 _NAMES_A_TURN: Final = 512  # as well, where only their names are looked at

@@ -8,7 +8,7 @@ from typing import Any, Final, NoReturn, TypeAlias
 import jsonschema_rs
 
 from octavo.core.errors import InvalidParams
-from octavo.sources._shared.frontmatter import KeyPath, shown
+from octavo.text.frontmatter import KeyPath, shown
 
 MAX_FAULTS: Final = 20
 

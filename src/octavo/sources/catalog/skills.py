@@ -16,7 +16,7 @@ from octavo.core.model import Call, Content, Entry, Op, Page
 from octavo.core.ports import Ask
 from octavo.core.ref import Ref
 from octavo.core.skill import MANIFEST, MAX_BYTES, MAX_FILES, Skill, SkillFile, is_skill_name
-from octavo.sources._shared.frontmatter import of_markdown
+from octavo.text.frontmatter import of_markdown
 
 _WITHHELD = (NotFound, Forbidden, TooLarge, InvalidParams)
 

@@ -9,10 +9,10 @@ from typing import Any, Final, NamedTuple
 
 from octavo.core.errors import Conflict, InvalidParams
 from octavo.core.ref import Ref
-from octavo.sources._shared.frontmatter import of_markdown, of_yaml
 from octavo.sources.catalog.declaration import Declaration, Segments, Shape
 from octavo.sources.catalog.handbook import Pages
 from octavo.sources.catalog.model import compile_model
+from octavo.text.frontmatter import of_markdown, of_yaml
 
 _HANGUL: Final = re.compile("[가-힣]")
 _SECTIONS: Final[Mapping[str, tuple[str, ...]]] = {

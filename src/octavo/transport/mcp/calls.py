@@ -234,7 +234,7 @@ class Calls:
 
     def complete_prompt(self, who: Principal, name: str, argument: str, prefix: str, given: Mapping[str, str]) -> Call:
         call = self._named("complete", "prompt", name, who, NOTHING, None)
-        return call._replace(arguments={"argument": f"{name}/{argument}", "prefix": prefix, "given": given})
+        return call._replace(arguments={"argument": argument, "prefix": prefix, "given": given})
 
     def invoke(self, who: Principal, name: str, arguments: Mapping[str, Any], channel: Channel | None) -> Call:
         return self._named("invoke", "tool", name, who, arguments, channel)
@@ -296,4 +296,6 @@ class Calls:
         shape: dict[str, Any] = {"messages": [shapes.message(said) for said in result.messages]}
         if result.description is not None:
             shape["description"] = result.description
+        if result.locale:
+            shape["_meta"] = {keys.LOCALE: result.locale}
         return shape

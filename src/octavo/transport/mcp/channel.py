@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import mcp_types as types
@@ -54,6 +54,16 @@ class McpChannel:
         self._latest: float | None = None
         self.lasts = False  # the client knows tasks, and the tool may become one
         self.wire = Wire(context, params, changed, level)
+
+    @property
+    def locales(self) -> Sequence[str]:
+        """That of the request itself, then those of its HTTP header."""
+        from octavo.text.languages import accepted, is_tag
+
+        meta: Any = (self._context.params or {}).get("_meta")
+        said = meta.get(keys.LOCALE) if isinstance(meta, dict) else None
+        header = "" if self._context.request is None else self._context.request.headers.get("accept-language", "")
+        return [*([said] if isinstance(said, str) and is_tag(said) else []), *accepted(header)]
 
     async def progress(self, value: float, total: float | None = None, message: str | None = None) -> None:
         """Goes out only if the client gave a token; the protocol wants values that increase."""

@@ -84,6 +84,7 @@ class Hub:
         self._closed = False
         self._leave_feed = house.feed.subscribe(self._deliver)
         house.on_swap(self._reloaded)
+        house.on_list_changed(self.list_changed)
 
     @property
     def subscribers(self) -> int:

@@ -8,6 +8,8 @@ FILTER = "dev.octavo/filter"
 PARAMETERS = "dev.octavo/parameters"
 INPUT_SCHEMA = "dev.octavo/inputSchema"
 ROLE = "dev.octavo/role"
+LOCALE = "dev.octavo/locale"
+TITLES = "dev.octavo/titles"
 PERMISSIONS = "dev.octavo/permissions"
 ERROR = "dev.octavo/error"
 ANNOTATIONS = "dev.octavo/annotations"
@@ -25,6 +27,8 @@ SERVED = (
     PARAMETERS,
     INPUT_SCHEMA,
     ROLE,
+    LOCALE,
+    TITLES,
     PERMISSIONS,
     ERROR,
     ANNOTATIONS,

@@ -113,6 +113,8 @@ def prompt(info: PromptInfo) -> dict[str, Any]:
         ]
     if info.input_schema is not None:
         shape["_meta"] = {keys.INPUT_SCHEMA: dict(info.input_schema)}
+    if info.titles:
+        shape["_meta"] = {**shape.get("_meta", {}), keys.TITLES: dict(info.titles)}
     return shape
 
 

@@ -1,0 +1,108 @@
+"""The toolset `prompts`: for models that are to use prompts themselves, and for what was said before."""
+
+from __future__ import annotations
+
+import base64
+import json
+from collections.abc import Mapping
+from functools import partial
+from typing import Any
+
+from octavo.core.errors import InvalidParams
+from octavo.core.surface import Audio, Block, Conversations, Embedded, Image, Link, PromptResult, Said, Text, ToolResult
+from octavo.tools.builtin import defining as d
+from octavo.tools.context import ToolContext
+from octavo.tools.registry import Tool
+
+_ACTIONS = ("begin", "add", "show", "end")
+
+
+def prompt_tools(conversations: Conversations | None) -> list[Tool]:
+    """Without conversations, as where there are no prompts, none is offered."""
+    return [_get_prompt_tool()] if conversations is None else [_get_prompt_tool(), _conversation_tool(conversations)]
+
+
+async def _get_prompt(ctx: ToolContext, asked: Mapping[str, Any]) -> ToolResult:
+    result = await ctx.render(asked["name"], asked.get("arguments", {}))
+    if not isinstance(result, PromptResult):
+        raise InvalidParams(f"The prompt {asked['name']} speaks the raw protocol: get it with prompts/get")
+    return ToolResult(content=(Text(json.dumps(shape(result), ensure_ascii=False)),))
+
+
+def shape(result: PromptResult) -> dict[str, Any]:
+    """`{description, messages: [{role, content: []}]}`: what has one role and stands together is one message."""
+    messages: list[dict[str, Any]] = []
+    for one in result.messages:
+        if not messages or messages[-1]["role"] != one.role:
+            messages.append({"role": one.role, "content": []})
+        messages[-1]["content"].append(_part(one.content))
+    return {"description": result.description or "", "messages": messages}
+
+
+def _part(block: Block) -> dict[str, Any]:
+    match block:
+        case Text():
+            return {"type": "text", "text": block.text}
+        case Image() | Audio():
+            kind = "image" if isinstance(block, Image) else "audio"
+            return {"type": kind, "data": base64.b64encode(block.data).decode("ascii"), "mimeType": block.mime_type}
+        case Embedded(content=content):
+            body = content.body
+            held = {"text": body} if isinstance(body, str) else {"blob": base64.b64encode(body).decode("ascii")}
+            return {"type": "resource", "uri": block.uri, "mimeType": content.entry.mime_type, **held}
+        case Link():
+            return {"type": "resource", "uri": block.uri, "mimeType": block.entry.mime_type}
+
+
+async def _converse(conversations: Conversations, ctx: ToolContext, asked: Mapping[str, Any]) -> ToolResult:
+    who, action, handle = ctx.principal.id, asked["action"], asked.get("context_id")
+    said = [Said(one["role"], one["text"]) for one in asked.get("messages", ())]
+    if action == "begin":
+        handle = conversations.begin(who)
+        conversations.add(who, handle, said)
+    elif handle is None:
+        raise InvalidParams(f"{action} needs context_id: the handle that begin gave")
+    elif action == "add":
+        conversations.add(who, handle, said)
+    elif action == "end":
+        conversations.end(who, handle)
+        return d.result("The conversation is forgotten", {"context_id": handle, "messages": []})
+    past = conversations.past(who, handle)
+    lines = [f"context_id: {handle}, {len(past)} messages"]
+    told: list[dict[str, str]] = []
+    if action == "show":
+        told = [{"role": one.role, "text": one.text} for one in past]
+        lines += [f"{one.role}: {one.text}" for one in past]
+    return d.result("\n".join(lines), {"context_id": handle, "messages": told})
+
+
+def _get_prompt_tool() -> Tool:
+    return d.tool(
+        "get_prompt",
+        "Get a prompt",
+        "A prompt of this server filled with arguments: {description, messages: [{role, content: [...]}]}. lang "
+        "chooses the language of one that has several.",
+        _get_prompt,
+        d.READS,
+        {"name": d.TEXT, "arguments": {"type": "object"}},
+        required=["name"],
+    )
+
+
+def _conversation_tool(conversations: Conversations) -> Tool:
+    message = d.an_object({"role": d.one_of("user", "assistant"), "text": d.TEXT}, ["role", "text"])
+    return d.tool(
+        "conversation",
+        "Remember a conversation",
+        "Messages to be used in prompts that take a context_id: begin gives one, add appends, show lists, end forgets. "
+        "It expires.",
+        partial(_converse, conversations),
+        d.ADDS,
+        {
+            "action": d.one_of(*_ACTIONS),
+            "context_id": d.TEXT,
+            "messages": {**d.a_list(message), "maxItems": 200},
+        },
+        required=["action"],
+        gives=d.an_object({"context_id": d.TEXT, "messages": d.a_list()}, ["context_id", "messages"]),
+    )

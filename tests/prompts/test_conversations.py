@@ -1,0 +1,126 @@
+"""Conversations by handle: bounded, forgotten, and of use to nobody but who began them (P8)."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from octavo.core.errors import InvalidParams, RateLimited, TooLarge
+from octavo.core.model import Call, Principal, Trail
+from octavo.core.ref import Ref
+from octavo.core.surface import Said
+from octavo.prompts import conversations as bounds
+from octavo.prompts.conversations import InMemory
+from octavo.prompts.registry import PromptRegistry
+from octavo.tools.schema import compile_schema
+
+pytestmark = pytest.mark.anyio
+
+
+class Clock:
+    now = 100.0
+
+    def monotonic(self) -> float:
+        return self.now
+
+    def wall(self) -> float:
+        return self.now
+
+
+@pytest.fixture
+def clock() -> Clock:
+    return Clock()
+
+
+@pytest.fixture
+def kept(clock: Clock) -> InMemory:
+    return InMemory(clock, expires=60.0)
+
+
+def user(text: str) -> Said:
+    return Said("user", text)
+
+
+@pytest.mark.seed("P8")
+def test_a_handle_is_bound_to_who_began_it(kept: InMemory) -> None:
+    mine, theirs = kept.begin("a"), kept.begin("b")
+    kept.add("a", mine, [user("secret of a")])
+    told = set[str]()
+    for who, handle in (("b", mine), ("a", theirs), ("a", "made up"), ("a", "")):
+        for attempt in (kept.past, kept.end, lambda who, handle: kept.add(who, handle, [user("x")])):
+            with pytest.raises(InvalidParams) as caught:
+                attempt(who, handle)
+            told.add(str(caught.value))
+    assert len(told) == 1, "what is somebody else's cannot be told from what there is not"
+    assert list(kept.past("a", mine)) == [user("secret of a")]
+
+
+@pytest.mark.seed("P8")
+def test_it_expires_after_its_last_use(kept: InMemory, clock: Clock) -> None:
+    old, used = kept.begin("a"), kept.begin("a")
+    clock.now += 59
+    kept.past("a", used)
+    clock.now += 2
+    assert list(kept.past("a", used)) == []
+    with pytest.raises(InvalidParams, match="expired"):
+        kept.past("a", old)
+
+
+@pytest.mark.seed("P8")
+def test_it_is_bounded(kept: InMemory, clock: Clock) -> None:
+    handles = [kept.begin("a") for _ in range(bounds.MAX_OPEN)]
+    with pytest.raises(RateLimited):
+        kept.begin("a")
+    kept.begin("b")
+    kept.end("a", handles[0])
+    handle = kept.begin("a")
+    for number in range(bounds.MAX_SAID + 5):
+        kept.add("a", handle, [user(str(number))])
+    assert [said.text for said in kept.past("a", handle)] == [str(n) for n in range(5, bounds.MAX_SAID + 5)]
+    kept.add("a", handle, [user("x" * bounds.MAX_CHARACTERS)])
+    assert len(kept.past("a", handle)) == 1
+    with pytest.raises(TooLarge):
+        kept.add("a", handle, [user("x" * (bounds.MAX_CHARACTERS + 1))])
+    clock.now += 61
+    assert len({kept.begin("a") for _ in range(bounds.MAX_OPEN)}) == bounds.MAX_OPEN
+
+
+async def rendered(registry: PromptRegistry, who: str, **arguments: str) -> list[tuple[str, str]]:
+    call = Call("render", Ref("prompt", ("p",)), Principal(who), Trail(), arguments=arguments)
+    return [(one.role, one.content.text) for one in (await registry.render(call)).messages]
+
+
+@pytest.mark.seed("P8")
+async def test_a_prompt_uses_what_was_said_before_and_only_its_callers(tmp_path: Path, kept: InMemory) -> None:
+    body: dict[str, Any] = {
+        "id": "p",
+        "description": "d",
+        "messages": [
+            {"history": 2},
+            {
+                "role": "user",
+                "content": [
+                    {"type": "text", "text": "{% for one in history %}{{ one.role }}:{{ one.text }};{% endfor %}go on"}
+                ],
+            },
+        ],
+    }
+    (tmp_path / "p.json").write_text(json.dumps(body), encoding="utf-8")
+    registry = PromptRegistry(compile_schema, conversations=kept)
+    assert registry.load([tmp_path]) == []
+    assert await rendered(registry, "a") == [("user", "go on")]
+    handle = kept.begin("a")
+    kept.add("a", handle, [user("one {{x}}"), Said("assistant", "two"), user("three")])
+    assert await rendered(registry, "a", context_id=handle) == [
+        ("assistant", "two"),
+        ("user", "three"),
+        ("user", "user:one {{x}};assistant:two;user:three;go on"),
+    ]
+    kept.add("a", handle, [user("four")])
+    assert (await rendered(registry, "a", context_id=handle))[1] == ("user", "four"), "a kept rendering is not stale"
+    for who, wrong in (("b", handle), ("a", "nope")):
+        with pytest.raises(InvalidParams, match="No such conversation"):
+            await rendered(registry, who, context_id=wrong)
