@@ -12,7 +12,8 @@ import pytest
 from octavo.core.approval import Approval, Step, Wanted
 from octavo.core.clock import FrozenClock
 from octavo.core.errors import Conflict, NotFound, RateLimited, SourceUnavailable
-from octavo.stores.approvals import MOST_OF_ONE, NAME, ApprovalFile
+from octavo.stores.approvals import ApprovalFile
+from octavo.stores.waiting import MOST_OF_ONE
 
 pytestmark = pytest.mark.seed("T5")
 
@@ -126,17 +127,17 @@ def test_one_principal_cannot_flood_the_humans(desk: Desk) -> None:
 def test_a_damaged_file_approves_nothing_and_is_left_alone(tmp_path: Path) -> None:
     desk = Desk(tmp_path)
     name = desk.ask().id
-    (tmp_path / NAME).write_text("{", encoding="utf-8")
+    (tmp_path / "approvals.json").write_text("{", encoding="utf-8")
     for act in (desk.ask, desk.file.standing, lambda: desk.file.use(name)):
         with pytest.raises(SourceUnavailable, match="damaged"):
             act()
-    assert (tmp_path / NAME).read_text(encoding="utf-8") == "{"
+    assert (tmp_path / "approvals.json").read_text(encoding="utf-8") == "{"
 
 
 def test_only_its_owner_can_read_the_file(tmp_path: Path) -> None:
     Desk(tmp_path).ask()
-    assert (tmp_path / NAME).stat().st_mode & 0o077 == 0
-    assert json.loads((tmp_path / NAME).read_text(encoding="utf-8"))["version"] == 1
+    assert (tmp_path / "approvals.json").stat().st_mode & 0o077 == 0
+    assert json.loads((tmp_path / "approvals.json").read_text(encoding="utf-8"))["version"] == 1
 
 
 RACE = """

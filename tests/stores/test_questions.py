@@ -9,7 +9,8 @@ import pytest
 from octavo.core.asking import Answer, form
 from octavo.core.clock import FrozenClock
 from octavo.core.errors import Conflict, InvalidParams, NotFound, RateLimited, SourceUnavailable
-from octavo.stores.questions import MOST_OF_ONE, NAME, QuestionFile
+from octavo.stores.questions import QuestionFile
+from octavo.stores.waiting import MOST_OF_ONE
 
 pytestmark = pytest.mark.seed("T5")
 
@@ -47,7 +48,7 @@ def test_a_question_stands_until_it_is_answered_and_its_answer_is_used_once(
     other.answer(name, "lee", BLUE)
     assert file.take("r") == BLUE and file.take("r") is None
     assert steps == ["asked", "used"]
-    assert (tmp_path / NAME).stat().st_mode & 0o777 == 0o600
+    assert (tmp_path / "questions.json").stat().st_mode & 0o777 == 0o600
 
 
 def test_what_does_not_fit_or_comes_twice_or_too_late_is_refused(file: QuestionFile, clock: FrozenClock) -> None:
@@ -78,7 +79,7 @@ def test_a_notice_that_was_seen_is_gone(file: QuestionFile) -> None:
 
 
 def test_a_damaged_file_answers_nothing_and_stays(file: QuestionFile, tmp_path: Path) -> None:
-    (tmp_path / NAME).write_bytes(b"{")
+    (tmp_path / "questions.json").write_bytes(b"{")
     with pytest.raises(SourceUnavailable):
         ask(file)
-    assert (tmp_path / NAME).read_bytes() == b"{"
+    assert (tmp_path / "questions.json").read_bytes() == b"{"

@@ -1,49 +1,32 @@
-"""Questions that wait for somebody, and answers that nobody has used yet.
+"""Questions that wait for somebody, and answers that nobody has used yet: `questions.json`.
 
-One small file, `questions.json` in the state directory, replaced as a whole and by one process at a time. What is used
-or has expired is no longer there. A damaged file answers nothing, and nobody overwrites it. Without a state directory
-all is kept in memory.
+What is used or has expired is no longer there.
 """
 
 from __future__ import annotations
 
 import contextlib
-import os
 import secrets
-import sys
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import Final, Literal, TypeAlias
+from typing import Literal, TypeAlias
 
-import msgspec
 from msgspec.structs import replace
 
 from octavo.core.asking import Answer, Asked, Form
 from octavo.core.clock import Clock, SystemClock
-from octavo.core.errors import Conflict, InvalidParams, NotFound, RateLimited, SourceUnavailable
-from octavo.stores.state import turn, write_whole
-
-NAME: Final = "questions.json"
-MOST_OF_ONE: Final = 32  # that one principal may have at a time
-MOST: Final = 1000
-MAX_BYTES: Final = 64 << 20
-_NOT_THROUGH_LINKS = 0 if sys.platform == "win32" else os.O_NOFOLLOW | os.O_NONBLOCK
+from octavo.core.errors import Conflict, InvalidParams, NotFound, RateLimited
+from octavo.stores.waiting import MOST, MOST_OF_ONE, WaitingFile
 
 Step: TypeAlias = Literal["asked", "answered", "used"]
-
-
-class _Document(msgspec.Struct, forbid_unknown_fields=True):
-    version: int
-    questions: list[Asked]
 
 
 class QuestionFile:
     """`told` hears of each step once, before it counts: what it raises undoes the step."""
 
     def __init__(self, state: Path | None, told: Callable[[Step, Asked], None], *, clock: Clock | None = None) -> None:
-        self._state, self._told = state, told
+        self._file, self._told = WaitingFile(state, "questions", Asked), told
         self._wall = (clock or SystemClock()).wall
-        self._memory: list[Asked] = []
 
     def ask(self, who: str, tool: str, form: Form, request: str, *, seconds: float) -> Asked:
         with self._turn() as waiting:
@@ -62,7 +45,7 @@ class QuestionFile:
             name, until = secrets.token_hex(5), now + seconds
             made = Asked(id=name, who=who, tool=tool, form=form, request=request, asked=now, expires=until)
             self._told("asked", made)
-            self._write([*waiting, made])
+            self._file.write([*waiting, made])
             return made
 
     def take(self, request: str) -> Answer | None:
@@ -71,7 +54,7 @@ class QuestionFile:
             if known is None or known.answer is None:
                 return None
             self._told("used", known)
-            self._write([one for one in waiting if one is not known])
+            self._file.write([one for one in waiting if one is not known])
             return known.answer
 
     def answer(self, name: str, person: str, answer: Answer) -> Asked:
@@ -88,13 +71,13 @@ class QuestionFile:
             self._told("answered", answered)
             notice = not one.form.schema.get("properties")
             kept = [] if notice else [answered]  # nobody comes back for a notice
-            self._write([*(other for other in waiting if other is not one), *kept])
+            self._file.write([*(other for other in waiting if other is not one), *kept])
             return answered
 
     def standing(self) -> Sequence[Asked]:
         """All that are not used and have not expired, the oldest first."""
         now = self._wall()
-        return [one for one in self._read() if _live(one, now)]
+        return [one for one in self._file.read() if _live(one, now)]
 
     def named(self, name: str) -> Asked:
         """Raises NotFound."""
@@ -103,39 +86,9 @@ class QuestionFile:
     @contextlib.contextmanager
     def _turn(self) -> Iterator[list[Asked]]:
         """What is live, while nobody else can change it."""
-        with contextlib.nullcontext() if self._state is None else turn(self._state / "lock"):
+        with self._file.turn():
             now = self._wall()
-            yield [one for one in self._read() if _live(one, now)]
-
-    def _read(self) -> list[Asked]:
-        if self._state is None:
-            return self._memory
-        try:
-            descriptor = os.open(self._state / NAME, os.O_RDONLY | os.O_CLOEXEC | _NOT_THROUGH_LINKS)
-            with os.fdopen(descriptor, "rb") as file:
-                body = file.read(MAX_BYTES + 1)
-        except FileNotFoundError:
-            return []
-        except OSError as error:
-            raise SourceUnavailable(f"The questions cannot be read: {error.strerror}") from None
-        try:
-            document = msgspec.json.decode(body, type=_Document)
-        except msgspec.MsgspecError:
-            raise SourceUnavailable(
-                f"The file {NAME} of the state folder is damaged; remove it, and what waits is asked again"
-            ) from None
-        if document.version != 1:
-            raise SourceUnavailable("The questions were written by a newer Octavo")
-        return document.questions
-
-    def _write(self, questions: list[Asked]) -> None:
-        if self._state is None:
-            self._memory = questions
-            return
-        try:
-            write_whole(self._state / NAME, msgspec.json.encode(_Document(1, questions)) + b"\n")
-        except OSError as error:
-            raise SourceUnavailable(f"The questions cannot be written: {error.strerror}") from None
+            yield [one for one in self._file.read() if _live(one, now)]
 
 
 def _live(one: Asked, now: float) -> bool:

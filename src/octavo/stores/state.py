@@ -7,6 +7,7 @@
       audit/            see `stores.ledger`
       keys.json         hashes of the keys that `octavo keys new` made, see `stores.keys`
       approvals.json    what waits for a human, or was allowed and is not used yet, see `stores.approvals`
+      questions.json    what agents ask people, see `stores.questions`
 
 Losing the secret costs open cursors, equality of redaction marks across the loss, and the means to verify
 older audit chains; it never costs data. So a damaged file is set aside and said, and a directory that
