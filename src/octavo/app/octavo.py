@@ -6,6 +6,7 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from contextlib import AsyncExitStack
+from functools import cached_property
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -54,8 +55,7 @@ class Octavo:
         self.ledger: Ledger = self._books.ledger
         self._begun = SystemClock.monotonic()
         self.searching = Searching(self._state.path, self.feed)
-        self._works: Works | None = None
-        self._open: AsyncExitStack | None = None
+        self._open: AsyncExitStack | None = None  # what the works hold open; None before there are any
         self._unfollow: Callable[[], Awaitable[None]] | None = None
         self._swapping = asyncio.Lock()
         self._on_swap: list[Callable[[], None]] = []
@@ -66,11 +66,10 @@ class Octavo:
         self._narrowed_by: Literal["nobody", "roots", "client", "admin"] = "nobody"
         self._tasks: LongWork | None = None
 
-    @property
+    @cached_property
     def works(self) -> Works:
-        if self._works is None:
-            raise RuntimeError("The house is not open")
-        return self._works
+        """Of the current configuration. Once the house is open this is an attribute: every request asks for it."""
+        raise RuntimeError("The house is not open")
 
     @property
     def tasks(self) -> LongWork:
@@ -115,7 +114,7 @@ class Octavo:
         self.works.audit.note(who, what, outcome, **fields)
 
     def ready(self) -> bool:
-        if self._works is None:
+        if self._open is None:
             return False
         try:
             self.ledger.flush()
@@ -240,11 +239,11 @@ class Octavo:
         except BaseException:
             await stack.aclose()
             raise
-        if self._works is not None:
-            hand_on(self._works.identity, works.identity)
-            self._works.policy.retire(works.policy)
+        if self._open is not None:
+            hand_on(self.works.identity, works.identity)
+            self.works.policy.retire(works.policy)
         old, self._open = self._open, stack
-        self._works, self._loaded, self._narrowing = works, loaded, narrowing
+        self.works, self._loaded, self._narrowing = works, loaded, narrowing
         if self._tally is not None:
             self._tally.known = works.labels
         stack.callback(self.feed.subscribe(works.cache.forget))

@@ -70,10 +70,9 @@ class Principal(NamedTuple):
     key: str = ""  # of the key that proved it, enough to tell it from the agent's next one; "" where none did
 
 
-class Trail:
+class Trail(Struct, eq=False, gc=False):
     """What happened to one call on its way, for its audit record. Append-only by convention."""
 
-    # On the class, not set one by one: a trail is made for every request.
     id: int = 0  # of the audit record; a child names its parent by it
     ref: Ref | None = None  # the canonical address, where it is not that of the call
     rule: str = ""  # the policy rule that decided
@@ -239,11 +238,11 @@ class Suggestion(NamedTuple):
     entry: Entry
 
 
-class Call(NamedTuple):
+class Call(Struct, frozen=True):
     """One thing somebody asked for. Tools and prompts that need a resource make child calls.
 
-    A named tuple: making one is on the hot path. `fault` carries what was wrong with the address, so
-    that a refusal for a bad URI is counted and recorded like every other.
+    A struct: making one and looking at its fields, a few dozen times a request, is on the hot path. `fault` carries
+    what was wrong with the address, so that a refusal for a bad URI is counted and recorded like every other.
     """
 
     op: Op
@@ -261,15 +260,22 @@ class Call(NamedTuple):
     fault: OctavoError | None = None
     moment: int = 0  # of `moments`, when the request came in; 0: not known
 
+    def _replace(self, **changes: Any) -> Call:
+        return replace(self, **changes)
+
     def at(self, ref: Ref, cursor: str | None, limit: int) -> Call:
-        """The same call at another place. What `_replace` does, in a quarter of the time."""
-        op, _, principal, trail, uri, arguments, _, _, *rest = self
-        return tuple.__new__(Call, (op, ref, principal, trail, uri, arguments, cursor, limit, *rest))
+        """The same call at another place. What `_replace` does, in a part of the time."""
+        return Call(
+            self.op, ref, self.principal, self.trail, self.uri, self.arguments, cursor, limit, self.max_bytes,
+            self.timeout, self.parent, self.channel, self.fault, self.moment,
+        )  # fmt: skip
 
     def again(self, moment: int) -> Call:
         """The same asked once more: with a trail of its own."""
-        op, ref, principal, _, *rest, _ = self
-        return tuple.__new__(Call, (op, ref, principal, Trail(), *rest, moment))
+        return Call(
+            self.op, self.ref, self.principal, Trail(), self.uri, self.arguments, self.cursor, self.limit,
+            self.max_bytes, self.timeout, self.parent, self.channel, self.fault, moment,
+        )  # fmt: skip
 
     @property
     def depth(self) -> int:

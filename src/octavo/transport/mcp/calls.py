@@ -32,8 +32,6 @@ MEMO_SIZE = 20_000  # addresses kept parsed
 MEMO_CHARACTERS = 256  # of an address worth keeping: longer ones are rare, and would fill the memory
 NOWHERE = Ref("invalid")  # stands in a call whose address could not be parsed; `fault` says why
 
-# A named tuple without the call in Python that its class makes: for the two commonest requests only.
-_new = tuple.__new__
 _ALL_RESOURCES = "resources"
 _EVERYWHERE = str(EVERYTHING)
 # What the calls for the whole lists carry: made once.
@@ -97,10 +95,10 @@ class Calls:
     def read(self, who: Principal, uri: str, channel: Channel | None = None, moment: int = 0) -> Call:
         ref, fault = self.parse(uri)
         limits = self.house.works.limits
-        return _new(Call, (
+        return Call(
             "read", ref, who, Trail(), uri, NOTHING, None, limits.page, limits.max_bytes, limits.timeout, None, channel,
             fault, moment,
-        ))  # fmt: skip
+        )  # fmt: skip
 
     def list_resources(
         self, who: Principal, cursor: str | None, wanted: Mapping[str, Any] | None = None, *, moment: int = 0
@@ -159,10 +157,10 @@ class Calls:
                 fault = bad
         limits = works.limits
         uri = _EVERYWHERE if scope is EVERYTHING else str(scope)
-        return _new(Call, (
+        return Call(
             "list", scope, who, Trail(), uri, {**arguments, "named": named} if arguments else _NAMED[named], inner,
             limits.page, limits.max_bytes, limits.timeout, None, None, fault, moment,
-        ))  # fmt: skip
+        )  # fmt: skip
 
     def next_cursor(self, call: Call, page: Page[Any]) -> str | None:
         if page.cursor is None:

@@ -98,7 +98,7 @@ def _depth(frame: bytes) -> int:
     return deepest
 
 
-def error_frame(error: WireError, request_id: int | str | None = None) -> bytes:
+def error_frame(error: WireError, request_id: int | str | msgspec.Raw | None = None) -> bytes:
     body = {"code": error.code, "message": error.message, "data": error.data}
     if error.data is None:
         del body["data"]

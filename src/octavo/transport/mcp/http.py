@@ -225,7 +225,7 @@ class Front:
             return False
         if any(name.startswith(b"mcp-param-") or name == b"content-encoding" for name, _ in scope["headers"]):
             return False
-        taken = self.lane.take(body, who, modern=True)
+        taken = self.lane.take(body, who, modern=True, moment=0)
         if taken is None or not _says_the_same(routing, taken):
             return False
         answers: list[Answer] = []
@@ -240,7 +240,7 @@ class Front:
                 await asyncio.wait({task})
         if answers:
             status = 200 if answers[0].code is None else ERROR_CODE_HTTP_STATUS.get(answers[0].code, 200)
-            await respond(send, status, answers[0].frame)
+            await respond(send, status, b"".join(answers[0].pieces))
         return True
 
     def _recorded(self, send: Send) -> Send:

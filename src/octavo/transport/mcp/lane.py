@@ -14,6 +14,7 @@ Rules that keep it honest:
 from __future__ import annotations
 
 import asyncio
+import json
 from collections import Counter
 from collections.abc import Callable, Mapping
 from types import CoroutineType
@@ -33,6 +34,7 @@ from octavo.transport.mcp.immediate import start
 KNOWN_META = 256  # envelopes remembered; the oldest makes room
 SEEN = 4096  # frames remembered but for their id
 MAX_SEEN = 1024  # bytes of one worth remembering
+COPIED = 8192  # bytes of a content up to which a copy is cheaper than another piece
 MAX_META = 4096  # bytes of an envelope worth remembering
 _ENVELOPE = {keys.PROTOCOL_VERSION, keys.CLIENT_CAPABILITIES, keys.CLIENT_INFO}
 
@@ -45,8 +47,9 @@ _SHORTEST = {
 }
 _REPEATABLE = frozenset(_SHORTEST)  # their calls hold nothing that a tool could change
 _META = len(',"_meta":')
-_OPENING = b'{"jsonrpc":"2.0","id":'
+_OPENING, _METHOD = b'{"jsonrpc":"2.0","id":', b',"method":'
 _ID_AT, _DIGITS, _ZERO = len(_OPENING), 18, ord("0")
+_RESULT = b',"result":{'
 _LEAST, _MOST = -frames.MAX_INTEGER, frames.MAX_INTEGER
 
 
@@ -72,28 +75,38 @@ class _Declined(Exception):
     """The lane leaves this request to the SDK; the argument is the reason, for the counters."""
 
 
-class Taken(msgspec.Struct, frozen=True, gc=False):
-    """A request that the lane will answer."""
+class _Asked:
+    """What a frame asks for, whoever asks and whatever its id is. What follows from it alone is found out once."""
 
-    id: int | str
-    method: str
-    call: Call
-    modern: bool
+    __slots__ = ("call", "contents", "method", "modern", "params", "tail")
 
-
-class _Known:
-    """A frame that was checked once, for frames that differ from it in the number of their id only."""
-
-    __slots__ = ("call", "method", "params")
-
-    def __init__(self, method: str, params: _Params) -> None:
-        self.method, self.params = method, params
+    def __init__(self, method: str, params: _Params, modern: bool, tail: bytes) -> None:
+        self.method, self.params, self.modern = method, params, modern
+        self.tail = tail  # what ends the result
+        self.contents = b"" if params.uri is None else b',"result":{"contents":[{"uri":' + _encode(params.uri)
         self.call: Call | None = None  # what it asked for last, where asking again is the same
 
 
+class Taken(msgspec.Struct, frozen=True, gc=False):
+    """A request that the lane will answer."""
+
+    spelled: bytes  # its id, as the answer repeats it
+    asked: _Asked
+    call: Call
+
+    @property
+    def id(self) -> int | str:
+        value: int | str = json.loads(self.spelled)
+        return value
+
+    @property
+    def method(self) -> str:
+        return self.asked.method
+
+
 class Answer(msgspec.Struct, frozen=True, gc=False):
-    frame: bytes
-    id: int | str | None  # of the request; None for what answers none
+    pieces: tuple[bytes, ...]  # of the frame: what is large and encoded already is not copied once more
+    id: bytes | None  # of the request, as JSON; None for what answers none
     code: int | None = None  # of an error; None for a result
 
 
@@ -106,8 +119,8 @@ class Lane:
         self._calls, self._end = calls, end
         self._on = on
         self._decode = msgspec.json.Decoder(_Frame).decode
-        self._known: dict[bytes, None] = {}
-        self._seen: tuple[dict[bytes, _Known], ...] = ({}, {})  # by era
+        self._envelopes: dict[bytes, None] = {}
+        self._seen: tuple[dict[bytes, _Asked], ...] = ({}, {})  # by era
         self._works: Works | None = None  # of which the known frames asked
         calls.house.on_swap(self._forget)
         self.hits = 0
@@ -126,58 +139,59 @@ class Lane:
         self._tails = {method: b"," + _encode(rest)[1:] + b"}" + end for method, rest in self._rests.items()}
         self._plain_tail = b"}}" + end
 
-    def take(self, frame: bytes, who: Principal, *, modern: bool, moment: int = 0) -> Taken | None:
-        """All protocol checks. None declines: somebody else must answer. `moment`: see `Call`."""
+    def take(self, frame: bytes, who: Principal, modern: bool, moment: int) -> Taken | None:
+        """All protocol checks. None declines: somebody else must answer. `moment`: see `Call`; 0 where it has none."""
         if not self._on:
             return None
-        request_id, rest = _split(frame)
-        known = self._seen[modern].get(rest)
-        if known is not None:
-            call = known.call
+        digits, rest = _split(frame)
+        asked = self._seen[modern].get(rest)
+        if asked is not None:
+            call = asked.call
             if call is not None and call.principal is who and self._works is self._calls.house.works:
-                return Taken(request_id, known.method, call.again(moment), modern)
-            return self._asked(known, request_id, who, modern, moment)
+                return Taken(digits, asked, call.again(moment))
+            return self._known(asked, digits, who, moment)
         try:
             request = self._decode(frame)
             params = request.params or _NO_PARAMS
             meta = bytes(params.meta)
-            if meta not in self._known if modern else meta:
+            if meta not in self._envelopes if modern else meta:
                 raise _Declined("meta")
             if not (_is_shortest(frame, request, params, meta) or _within_bounds(frame, request, params, meta)):
                 raise _Declined("bounds")
-            taken = Taken(request.id, request.method, self._call(request.method, params, who, moment), modern)
+            call = self._call(request.method, params, who, moment)
+            asked = _Asked(request.method, params, modern, self._tails[request.method] if modern else self._plain_tail)
             if rest:
                 seen = self._seen[modern]
                 if len(seen) >= SEEN:
                     seen.clear()
-                seen[rest] = _Known(request.method, params)
-            return taken
+                seen[rest] = asked
+            return Taken(spelled(request.id), asked, call)
         except _Declined as why:
             self.declined[why.args[0]] += 1
         except (ValueError, RecursionError):
             self.declined["shape"] += 1
         return None
 
-    def _asked(self, known: _Known, request_id: int, who: Principal, modern: bool, moment: int) -> Taken | None:
+    def _known(self, asked: _Asked, digits: bytes, who: Principal, moment: int) -> Taken | None:
         """What a known frame asks for, of these works and for this caller."""
         try:
-            call = self._call(known.method, known.params, who, moment)
+            call = self._call(asked.method, asked.params, who, moment)
         except _Declined as why:
             self.declined[why.args[0]] += 1
             return None
-        if call.fault is None and known.method in _REPEATABLE:
+        if call.fault is None and asked.method in _REPEATABLE:
             works = self._calls.house.works
             if self._works is not works:
                 self._forget()
                 self._works = works
-            known.call = call
-        return Taken(request_id, known.method, call, modern)
+            asked.call = call
+        return Taken(digits, asked, call)
 
     def _forget(self) -> None:
         """Nothing that was asked of works that no longer stand is asked again, nor kept alive by it."""
         self._works = None
-        for known in (one for seen in self._seen for one in seen.values()):
-            known.call = None
+        for asked in (one for seen in self._seen for one in seen.values()):
+            asked.call = None
 
     def envelope(self, frame: bytes) -> bytes | None:
         """The bytes of `_meta` that may be learnt from this frame, once the SDK has accepted it."""
@@ -190,12 +204,12 @@ class Lane:
             said: Any = msgspec.json.decode(meta)
         except (ValueError, RecursionError):
             return None
-        return meta if isinstance(said, dict) and set(said) <= _ENVELOPE and meta not in self._known else None
+        return meta if isinstance(said, dict) and set(said) <= _ENVELOPE and meta not in self._envelopes else None
 
     def learn(self, meta: bytes) -> None:
-        if len(self._known) >= KNOWN_META:
-            del self._known[next(iter(self._known))]
-        self._known[meta] = None
+        if len(self._envelopes) >= KNOWN_META:
+            del self._envelopes[next(iter(self._envelopes))]
+        self._envelopes[meta] = None
 
     def run(self, taken: Taken, answered: Answered) -> asyncio.Task[Reply] | None:
         """Answers at once and gives None, or gives the task that will answer.
@@ -277,77 +291,79 @@ class Lane:
     # -- encoding
 
     def _answer(self, taken: Taken, reply: Reply) -> Answer:
+        spelled, asked = taken.spelled, taken.asked
+        if type(reply) is Content and (fragment := reply.memo.get("wire")) is not None:  # as most are
+            if len(fragment) > COPIED:
+                return Answer((b"".join((_OPENING, spelled, asked.contents)), fragment, asked.tail), spelled)
+            return Answer((b"".join((_OPENING, spelled, asked.contents, fragment, asked.tail)),), spelled)
         try:
-            result = self._result(taken, reply)
+            pieces = self._result(taken, reply)
         except Exception as error:  # a reply that is no JSON: half a surrogate pair, an object of a plugin's
             return self._error(taken, error)
-        return Answer(b"".join((b'{"jsonrpc":"2.0","id":', _id(taken.id), b',"result":{', *result)), taken.id)
+        return Answer((_OPENING + spelled, *pieces), spelled)
 
     def _result(self, taken: Taken, reply: Reply) -> tuple[bytes, ...]:
-        """All that follows the opening brace of the result, in pieces. Contents and pages are encoded once."""
-        tail = self._tails[taken.method] if taken.modern else self._plain_tail
+        """All that follows the id, in pieces. Contents and pages are encoded once."""
+        asked = taken.asked
         if isinstance(reply, Content):
-            fragment: bytes | None = reply.memo.get("wire")
-            if fragment is None:
-                shape = shapes.contents(reply, "")
-                del shape["uri"]
-                fragment = reply.memo["wire"] = b"," + _encode(shape)[1:] + b"]"
-            return b'"contents":[{"uri":', _encode(taken.call.uri), fragment, tail
+            shape = shapes.contents(reply, "")
+            del shape["uri"]
+            fragment = reply.memo["wire"] = b"," + _encode(shape)[1:] + b"]"
+            return asked.contents, fragment, asked.tail
         if isinstance(reply, Page):
             if reply.unavailable:
-                return (self._whole(taken, self._calls.page(taken.call, reply)),)
-            return self._page(taken, reply, tail)
+                return _RESULT, self._whole(taken, self._calls.page(taken.call, reply))
+            return self._page(taken, reply, asked.tail)
         if isinstance(reply, ToolResult):
-            return (self._whole(taken, self._calls.tool_result(reply)),)
+            return _RESULT, self._whole(taken, self._calls.tool_result(reply))
         if isinstance(reply, PromptResult):
-            return (self._whole(taken, self._calls.prompt_result(reply)),)
-        return (self._whole(taken, self._calls.templates(reply)),)
+            return _RESULT, self._whole(taken, self._calls.prompt_result(reply))
+        return _RESULT, self._whole(taken, self._calls.templates(reply))
 
     def _page(self, taken: Taken, page: Page[Any], tail: bytes) -> tuple[bytes, ...]:
         """The entries are the same for everybody who sees all of a page; the cursor is one caller's."""
-        memo, method, who = page.memo, taken.method, taken.call.principal
-        rest: bytes | None = memo.get((method, who))
-        if rest is None:
+        memo, method, who = page.memo, taken.asked.method, taken.call.principal
+        known: tuple[bytes, bytes] | None = memo.get((method, who))
+        if known is None:
             result = self._calls.page(taken.call, page)
             following = result.pop("nextCursor", None)
-            rest = memo[method, who] = b"" if following is None else b',"nextCursor":' + _encode(following)
-            memo.setdefault(("wire", method), _encode(result)[1:-1])
-        return memo["wire", method], rest, tail
+            rest = b"" if following is None else b',"nextCursor":' + _encode(following)
+            known = memo[method, who] = memo.setdefault(method, _RESULT + _encode(result)[1:-1]), rest
+        return *known, tail
 
     def _whole(self, taken: Taken, shape: dict[str, Any]) -> bytes:
-        if taken.modern:
+        if taken.asked.modern:
             shape = {**shape, **self._rests[taken.method], "_meta": {**shape.get("_meta", {}), **self._server_info}}
         return _encode(shape)[1:] + b"}" + self._end
 
     def _error(self, taken: Taken, error: BaseException) -> Answer:
         if not isinstance(error, OctavoError):
             error = incident(error)
-        wire = self._calls.codes.encode(error, modern=taken.modern)
+        wire = self._calls.codes.encode(error, modern=taken.asked.modern)
         name = taken.call.ref.name
         if taken.method == "tools/call" and not isinstance(error, ProtocolError) and not is_unknown_tool(error, name):
             result = self._whole(taken, self._calls.tool_error(name, wire))
-            return Answer(b'{"jsonrpc":"2.0","id":%b,"result":{' % _id(taken.id) + result, taken.id)
+            return Answer((_OPENING, taken.spelled, _RESULT, result), taken.spelled)
         fault = _encode({"code": wire.code, "message": wire.message, "data": wire.data})
-        return Answer(
-            b'{"jsonrpc":"2.0","id":%b,"error":' % _id(taken.id) + fault + b"}" + self._end, taken.id, wire.code
-        )
+        return Answer((_OPENING, taken.spelled, b',"error":', fault, b"}", self._end), taken.spelled, wire.code)
 
     def _rest(self, ttl: int | None) -> dict[str, Any]:
         cached = {} if ttl is None else {"ttlMs": ttl, "cacheScope": "private"}
         return {"resultType": "complete", **cached, "_meta": self._server_info}
 
 
-def _split(frame: bytes) -> tuple[int, bytes]:
-    """The id, and all that follows it, of a frame that begins as most clients begin it; else nothing to follow.
+def _split(frame: bytes) -> tuple[bytes, bytes]:
+    """The digits of the id, and all that follows the name of the member behind it, of a frame that begins as most
+    clients begin it; else nothing to follow.
 
     Frames that are equal but for the digits of a good id mean the same, so one that was checked vouches for the
     others.
     """
-    end = frame.find(b",", _ID_AT)
-    digits = frame[_ID_AT:end]
-    if not frame.startswith(_OPENING) or not digits.isdigit() or len(digits) > _DIGITS or len(frame) - end > MAX_SEEN:
-        return 0, b""
-    return (int(digits), frame[end:]) if digits[0] != _ZERO or len(digits) == 1 else (0, b"")
+    opening, _, rest = frame.partition(_METHOD)
+    digits = opening[_ID_AT:]
+    if not opening.startswith(_OPENING) or not digits.isdigit() or len(digits) > _DIGITS or len(rest) > MAX_SEEN:
+        return b"", b""
+    return (digits, rest) if digits[0] != _ZERO or len(digits) == 1 else (b"", b"")
 
 
 def _is_shortest(frame: bytes, request: _Frame, params: _Params, meta: bytes) -> bool:
@@ -394,5 +410,6 @@ def _within_bounds(frame: bytes, request: _Frame, params: _Params, meta: bytes) 
     return frame.count(b":") == colons and b"\\u003" not in frame
 
 
-def _id(request_id: int | str) -> bytes:
+def spelled(request_id: int | str) -> bytes:
+    """An id as JSON: also one of more bits than the encoder takes."""
     return b"%d" % request_id if isinstance(request_id, int) else _encode(request_id)

@@ -18,6 +18,7 @@ from types import TracebackType
 from typing import Any, Self
 
 import mcp_types as types
+import msgspec
 from mcp.shared.dispatcher import as_request_id, coerce_request_id
 from mcp.shared.message import SessionMessage
 from pydantic import ValidationError
@@ -29,7 +30,7 @@ from octavo.transport.mcp import frames, keys
 from octavo.transport.mcp.calls import incident
 from octavo.transport.mcp.codes import Codes, WireError
 from octavo.transport.mcp.inbox import Inbox
-from octavo.transport.mcp.lane import Answer, Lane, Taken
+from octavo.transport.mcp.lane import Answer, Lane, Taken, spelled
 
 BATCH = 1 << 20  # bytes of answers that are written at once
 PIPE = 1 << 20  # what a pipe shall hold, so that a batch fits: Linux gives 64 KiB unless it is asked
@@ -81,6 +82,7 @@ class Pipes:
         self._out_bytes = 0
         self._flush_planned = False
         self._turn = asyncio.Lock()
+        self._blocked = False  # nobody takes what is written; the event is for who waits for the end of that
         self._writable = asyncio.Event()
         self._writable.set()
         self._written = asyncio.Event()  # the output is closed, and all that could leave has left
@@ -140,13 +142,23 @@ class Pipes:
 
     def _work(self) -> None:
         """Takes the lines that are there, for as long as their answers can leave."""
-        lines, limit, moment = self._lines, self._house.works.limits.line, next(moments)
-        while lines and self._writable.is_set():
+        lines, era, lane, answered = self._lines, self._era, self._lane, self._answered
+        limit, who, moment = self._house.works.limits.line, self._who(), next(moments)
+        while lines and not self._blocked:
             line = lines.popleft().strip(b" \t\r")
-            if len(line) > limit:
-                self._refuse(frames.too_large(limit))
-            elif line:
-                self._line(line, moment)
+            if not 0 < len(line) <= limit:
+                if line:
+                    self._refuse(frames.too_large(limit))
+                continue
+            modern = era.modern
+            taken = None if modern is None else lane.take(line, who, modern, moment)
+            if taken is None:
+                self._pass_on(line)
+                continue
+            task = lane.run(taken, answered)
+            if task is not None:
+                self._running[task] = taken
+                task.add_done_callback(self._running.pop)
         self._write_out()
         self.balance()
 
@@ -159,14 +171,14 @@ class Pipes:
         self._ended = True
         for task, taken in self._running.items():
             if task.cancel():
-                self._answered(Answer(frames.error_frame(_CLOSED, taken.id) + b"\n", taken.id))
+                self._answered(Answer((frames.error_frame(_CLOSED, taken.id), b"\n"), taken.spelled))
         self.inbox.finish()
 
     def balance(self) -> None:
         """Reads only while what was read can be worked off and answered."""
         if self._reader is None or self._reader.is_closing():
             return
-        full = self.inbox.full or not self._writable.is_set()
+        full = self.inbox.full or self._blocked
         if full and self._reader.is_reading():
             self._reader.pause_reading()
         elif not full and not self._reader.is_reading():
@@ -176,15 +188,8 @@ class Pipes:
         limits = self._house.works.limits
         return 4 * limits.in_flight + self._house.works.subscriptions(self._who())
 
-    def _line(self, line: bytes, moment: int) -> None:
-        if self._era.modern is not None:
-            taken = self._lane.take(line, self._who(), modern=self._era.modern, moment=moment)
-            if taken is not None:
-                task = self._lane.run(taken, self._answered)
-                if task is not None:
-                    self._running[task] = taken
-                    task.add_done_callback(self._running.pop)
-                return
+    def _pass_on(self, line: bytes) -> None:
+        """To the SDK."""
         try:
             message = _message(line)
         except frames.Malformed as bad:
@@ -242,13 +247,14 @@ class Pipes:
 
     def _refuse(self, bad: frames.Malformed) -> None:
         self._house.note(self._who().id, "malformed", f"error {bad.error.code}")
-        self._answered(Answer(frames.error_frame(bad.error, bad.id) + b"\n", bad.id))
+        self._answered(Answer((frames.error_frame(bad.error, bad.id), b"\n"), _spelled(bad.id)))
 
     # -- out
 
     def _answered(self, answer: Answer) -> None:
         self._out.append(answer)
-        self._out_bytes += len(answer.frame)
+        for piece in answer.pieces:
+            self._out_bytes += len(piece)
         if self._out_bytes >= BATCH:
             self._write_out()
         elif not self._flush_planned:
@@ -262,7 +268,7 @@ class Pipes:
             self._settled(request_id, message)
         async with self._turn:  # one after the other, or all who waited would encode at once
             await self._writable.wait()
-            self._answered(Answer(_encoded(message, request_id) + b"\n", request_id))
+            self._answered(Answer((_encoded(message, request_id), b"\n"), _spelled(request_id)))
 
     def _settled(self, request_id: types.RequestId, answer: types.JSONRPCResponse | types.JSONRPCError) -> None:
         succeeded = isinstance(answer, types.JSONRPCResponse)
@@ -291,10 +297,12 @@ class Pipes:
             self._house.ledger.flush()
         except OctavoError as fault:  # without its record nothing leaves but the news of it
             refusal = Codes().encode(fault, modern=True)
-            batch = [Answer(frames.error_frame(refusal, a.id) + b"\n", a.id) for a in batch if a.id is not None]
-        self._writer.writelines([answer.frame for answer in batch])
+            owed = [msgspec.Raw(answer.id) for answer in batch if answer.id is not None]
+            batch = [Answer((frames.error_frame(refusal, request_id), b"\n"), None) for request_id in owed]
+        self._writer.writelines([piece for answer in batch for piece in answer.pieces])
 
     def writable(self, yes: bool) -> None:
+        self._blocked = not yes
         if yes:
             self._writable.set()
             self._work()
@@ -305,6 +313,7 @@ class Pipes:
     def broken(self) -> None:
         """Nobody reads any more."""
         self._written.set()
+        self._blocked = False
         self._writable.set()
         self._lines.clear()
         self._rest.clear()
@@ -347,6 +356,10 @@ def _message(line: bytes) -> types.JSONRPCMessage:
     if isinstance(message, types.JSONRPCNotification) and "id" in decoded:
         raise frames.invalid("The id of a request is text or an integer")
     return message
+
+
+def _spelled(request_id: types.RequestId | None) -> bytes | None:
+    return None if request_id is None else spelled(request_id)
 
 
 def _encoded(message: types.JSONRPCMessage, request_id: types.RequestId | None) -> bytes:
