@@ -181,3 +181,38 @@ def test_diff_says_where_a_human_is_asked_otherwise(run: Run, configured: Path) 
         (one["who"], one["may"]): one["new"] for one in told["differences"] if one["what"] == "sop://brand/guide"
     }
     assert changed == {("agent-ops", verb): "allow after a human has" for verb in ("write", "delete")}
+
+
+def test_diff_says_whose_client_answers_no_more(run: Run, configured: Path) -> None:
+    rule = '  - {who: agent-ops, may: approve, what: "tool://*", effect: deny}\n'
+    (configured / "new.yaml").write_text(CONFIGURATION + rule, encoding="utf-8")
+    told = json.loads(run("policy", "diff", "octavo.yaml", "new.yaml", "--json").stdout)["differences"]
+    assert {(one["who"], one["may"], one["old"], one["new"]) for one in told} == {
+        ("agent-ops", "approve", "allow", "deny")
+    }
+    assert run("explain", "agent-ops", "approve", "tool://run").exit_code == 0
+
+
+def test_diff_says_what_is_believed_and_asked_about_otherwise(run: Run, configured: Path) -> None:
+    old = 'labels:\n  - {what: "sop://brand/plan", integrity: untrusted}\n'
+    new = """
+labels:
+  - {what: "sop://brand/guide", integrity: untrusted, confidentiality: internal}
+  - {what: "tool://fetch", integrity: untrusted}
+approval: {after_untrusted: 8h}
+"""
+    (configured / "octavo.yaml").write_text(CONFIGURATION + old, encoding="utf-8")
+    (configured / "new.yaml").write_text(CONFIGURATION + new, encoding="utf-8")
+    result = run("policy", "diff", "octavo.yaml", "new.yaml", "--json")
+    told = json.loads(result.stdout)
+    assert result.exit_code == 1 and told["differences"] == []
+    assert {(one["key"], one["what"], one["old"], one["new"]) for one in told["otherwise"]} == {
+        ("integrity", "sop://brand/plan", "untrusted", ""),
+        ("integrity", "sop://brand/guide", "", "untrusted"),
+        ("confidentiality", "sop://brand/guide", "", "internal"),
+        ("integrity", "tool://fetch", "", "untrusted"),
+        ("approval.after_untrusted", "", "", "8h"),
+    }
+    lines = run("policy", "diff", "octavo.yaml", "new.yaml").stdout
+    assert "integrity: untrusted -> nothing said\n  sop://brand/plan\n" in lines
+    assert "approval.after_untrusted: nothing said -> 8h\n" in lines

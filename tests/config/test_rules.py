@@ -56,6 +56,12 @@ def warnings(base: Path, rules: str) -> list[tuple[str, str]]:
             "policy[1]",
             "adds nothing to policy[0], which is wider",
         ),
+        # granted for nothing
+        (
+            READER + "  - {who: agent-ops, may: approve, what: 'sop://*'}\n",
+            "policy[1].may",
+            "has no effect: no grant is needed",
+        ),
         # never matches
         (READER + "  - {who: agent-ops, may: read, what: 'tool://*'}\n", "policy[1].may", "never matches: tool:// is"),
         (READER + "  - {who: agent-ops, may: invoke, what: 'sop://*'}\n", "policy[1].may", "never matches: sop:// is"),
@@ -82,6 +88,11 @@ def warnings(base: Path, rules: str) -> list[tuple[str, str]]:
             "locks everybody out: no rule allows",
         ),
         ("  - {who: '*', may: '*', what: '**', effect: deny}\n", "policy", "locks everybody out: no rule allows"),
+        (
+            "  - {who: [agent-nobody, 'role:nothing'], may: '*', what: '**'}\n",
+            "policy",
+            "locks everybody out: who is allowed something does not exist",
+        ),
         (
             READER + "  - {who: '*', may: '*', what: '**', effect: deny}\n",
             "policy",

@@ -12,12 +12,13 @@ from msgspec.structs import replace
 
 from octavo.core.approval import Approval, Question, Step, Verdict
 from octavo.core.clock import FrozenClock
-from octavo.core.errors import ApprovalRequired, Conflict, Forbidden, OctavoError, Unauthenticated
+from octavo.core.errors import ApprovalRequired, Conflict, Forbidden, InvalidParams, OctavoError, Unauthenticated
 from octavo.core.glob import Glob
 from octavo.core.model import Call, Principal, Trail
 from octavo.core.ports import Ask
 from octavo.core.ref import Ref
 from octavo.core.surface import Hints, ToolInfo
+from octavo.pipeline import versions
 from octavo.pipeline.approval import Approving
 from octavo.pipeline.chain import awaitable
 from octavo.pipeline.conditions import Arguments, Bounds, Condition, Demands, Times
@@ -244,6 +245,51 @@ async def test_where_the_operator_wants_the_queue_no_client_answers() -> None:
     house, user = House(WIPE, clients=False), User()
     await house.pending(ANN, "wipe", user)
     assert user.questions == []
+
+
+@pytest.mark.parametrize("what", ["tool://store", "doc://a", "**"])
+async def test_the_person_at_a_client_answers_nothing_that_a_rule_denies_him_to(what: str) -> None:
+    alone = Rule(("agent-ann",), frozenset(("approve",)), (Glob(what),), allow=False, name="policy[2]")
+    house, user = House([ALL, rule("write", "doc://*", 1), alone]), User("allow")
+    name = await house.pending(ANN, "store", user, uri="doc://a", text="x")
+    assert user.questions == [] and house.steps == ["asked"]
+    house.file.answer(name, "kim", allow=True)
+    await house.call(ANN, "store", user, uri="doc://a", text="x")
+    await house.call(BOB, "store", user, uri="doc://a", text="x")
+    assert len(user.questions) == 1, "others are asked as before"
+
+
+async def test_answering_needs_no_grant() -> None:
+    house, user = House([rule("invoke", "tool://wipe", 1)]), User("allow")
+    await house.call(ANN, "wipe", user)
+    assert len(user.questions) == 1
+
+
+async def test_all_that_a_call_names_is_bound_however_much_it_is() -> None:
+    house = House(WIPE)
+    names = [f"doc://{number}" for number in range(200)] + ["doc://a"]
+    name = await house.pending(ANN, "wipe", paths=names)
+    (shown,) = house.file.named(name).wanted.arguments
+    assert "201 values" in shown
+    house.file.answer(name, "kim", allow=True)
+    await house.doc.write(Ref.parse("doc://a"), "second", if_match=None)
+    assert await house.pending(ANN, "wipe", paths=names) != name
+
+
+async def test_what_names_more_than_can_be_looked_at_is_refused() -> None:
+    house = House(WIPE)
+    with pytest.raises(InvalidParams, match="several calls"):
+        await house.call(ANN, "wipe", paths=[f"doc://{number}" for number in range(versions.MAX_RESOURCES + 1)])
+    assert house.steps == []
+
+
+async def test_nobody_waits_for_what_a_question_looks_at() -> None:
+    hides = Rule(("*",), None, (Glob("doc://hidden/*"),), allow=False, hide=True)
+    house = House([*WIPE, hides])
+    call = Call("invoke", Ref("tool", ("wipe",)), ANN, Trail(), "tool://wipe", {"path": "doc://absent"})
+    with pytest.raises(ApprovalRequired):
+        await house.ask(call)
+    assert not call.trail.missed
 
 
 async def test_a_client_that_answers_after_somebody_else_changes_nothing() -> None:

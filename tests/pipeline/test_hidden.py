@@ -9,8 +9,8 @@ from tests.pipeline.test_conditions import HIDDEN as BY_METADATA
 from tests.pipeline.test_conditions import SOPS as WITH_METADATA
 from tests.pipeline.test_policy import ALL, BRAND, House, call_of, rule, sops
 
-from octavo.core.errors import NotFound, OctavoError
-from octavo.core.model import CHANGING, Call, Op
+from octavo.core.errors import NotFound, OctavoError, SourceUnavailable
+from octavo.core.model import CHANGING, Call, Content, Entry, Op, Page
 from octavo.core.query import NameQuery, TextQuery
 from octavo.core.ref import Ref
 from octavo.sources.memory import MemorySource
@@ -120,3 +120,29 @@ async def test_what_is_denied_and_not_hidden_reaches_no_source() -> None:
         if op != "folders":
             _, denied = await reached(house, op, "sop://hr/pay", given)
             assert denied == [], op
+
+
+class Down(MemorySource):
+    """Answers nothing, and says for which address."""
+
+    def fails(self, ref: Ref) -> OctavoError:
+        uri = str(ref)
+        return SourceUnavailable(f"The file system did not answer for {uri}", retry_after=1.0, uri=uri)
+
+    async def read(self, ref: Ref, *, max_bytes: int) -> Content:
+        raise self.fails(ref)
+
+    async def stat(self, ref: Ref) -> Entry:
+        raise self.fails(ref)
+
+    async def list(self, scope: Ref, *, cursor: str | None, limit: int) -> Page[Entry]:
+        raise self.fails(scope)
+
+
+@pytest.mark.parametrize("op", ["read", "stat", "list"])
+async def test_a_source_that_is_down_is_down_for_what_is_hidden_too(op: Op) -> None:
+    house = House([ALL, HIDES], Down("sop", {"hr/pay": "pay"}))
+    told = [await house.refused(BRAND, op, f"sop://{name}/pay") for name in ("hr", "rh")]
+    hidden, absent = ((type(one), one.message, {**one.data}) for one in told)
+    assert hidden[0] is SourceUnavailable
+    assert str(hidden).replace("//hr/", "//rh/") == str(absent)

@@ -11,6 +11,7 @@ from __future__ import annotations
 import argparse
 import asyncio
 import json
+import random
 import statistics
 import tempfile
 import time
@@ -39,7 +40,8 @@ agents: {brand: {}}
 prompts: {dirs: [./prompts]}
 policy:
   - {who: brand, may: "*", what: "**"}
-  - {who: brand, may: "*", what: ["*://board/*", "tool://undo", "prompt://secret"], effect: deny, hide: true}
+  - {who: brand, may: "*", what: "*://board/*", effect: deny, hide: true}
+  - {who: brand, may: "*", what: ["tool://undo", "tool://file-reader", "prompt://secret"], effect: deny, hide: true}
   - {who: brand, may: "*", what: "sop://*", effect: deny, hide: true, when: {metadata: {confidentiality: secret}}}
 """
 SOP = "---\nid: {0}\ntitle: {0}\nversion: 1.0.0\nstatus: active\nfunction: func-brand\n{1}---\nwords\n"
@@ -80,6 +82,10 @@ def _completion(what: str) -> Mapping[str, Any]:
     return {"ref": {"type": "ref/resource", "uri": "file://{+path}"}, "argument": argument}
 
 
+def _argument(what: str) -> Mapping[str, Any]:
+    return {"ref": {"type": "ref/prompt", "name": what}, "argument": {"name": "topic", "value": "a"}}
+
+
 def _encoded(what: str) -> str:
     return "".join(f"%{byte:02X}" if chr(byte) not in "/." else chr(byte) for byte in what.encode())
 
@@ -98,6 +104,9 @@ WAYS: dict[str, Way] = {
     ),
     "list below": Way("resources/list", lambda what: {"_meta": {"dev.octavo/filter": {"under": f"file://{what[:5]}"}}}),
     "complete": Way("completion/complete", _completion),
+    "complete, of a prompt": Way("completion/complete", _argument, "secret", "absent"),
+    "directory": Way("resources/directory/read", _read("file://WHAT")),
+    "directory of a catalog": Way("resources/directory/read", _read("sop://WHAT"), "board", "bored"),
     "subscribe": Way("resources/subscribe", _read("file://WHAT")),
     "tool read": Way("tools/call", _tool("read", targets=["file://WHAT"])),
     "tool list": Way("tools/call", _tool("list", target="file://WHAT")),
@@ -111,6 +120,9 @@ WAYS: dict[str, Way] = {
     "tool move": Way("tools/call", _tool("move", target="file://WHAT", to="file://open/new")),
     "tool copy": Way("tools/call", _tool("copy", target="file://WHAT", to="file://open/new")),
     "a tool": Way("tools/call", lambda what: {"name": what, "arguments": {}}, "undo", "udno"),
+    "a tool of the lane": Way(
+        "tools/call", lambda what: {"name": what, "arguments": {"path": "x"}}, "file-reader", "file-raeder"
+    ),
     "a prompt": Way("prompts/get", lambda what: {"name": what, "arguments": {}}, "secret", "absent"),
 }
 
@@ -157,8 +169,9 @@ class Timing(NamedTuple):
 
 async def timing(asking: Client, way: Way, pairs: int) -> Timing:
     taken: dict[str, list[float]] = {way.hidden: [], way.absent: []}
-    for number in range(pairs):
-        for what in (way.hidden, way.absent) if number % 2 else (way.absent, way.hidden):
+    order = random.Random(pairs)  # or what a process does now and then could always meet the same one
+    for _ in range(pairs):
+        for what in order.sample((way.hidden, way.absent), 2):
             begun = time.perf_counter()
             await asking.ask(way, what)
             taken[what].append((time.perf_counter() - begun) * 1e6)

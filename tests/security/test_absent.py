@@ -22,7 +22,13 @@ async def test_every_way_to_ask_gives_the_same_answer(tmp_path: Path, era: str) 
 @pytest.mark.parametrize("era", ERAS)
 async def test_what_is_open_is_answered_otherwise(tmp_path: Path, era: str) -> None:
     """Or the ways would ask for nothing."""
-    told = {"complete": "open/plan", "a tool": "list", "a prompt": "secret", "list below": "open/plan"}
+    told = {
+        "complete": "open/plan",
+        "a tool": "list",
+        "a tool of the lane": "list",
+        "a prompt": "secret",
+        "list below": "open/plan",
+    }
     async with client(tmp_path, era) as asking:
         for name, way in WAYS.items():
             there = told.get(name, "brand/plain" if "sop" in name or "metadata" in name else "open/plan")

@@ -65,10 +65,14 @@ SHOWN: dict[str, tuple[str, dict[str, Any]]] = {
     "its manifest": ("resources/read", {"uri": "skill://brand/odd/SKILL.md"}),
     "prompt": ("prompts/get", {"name": "sum"}),
     "tool": ("tools/call", {"name": "fetch", "arguments": {}}),
+    "list with descriptions": ("resources/list", {}),
+    "info": ("tools/call", {"name": "info", "arguments": {"target": "skill://brand/odd"}}),
 }
 HARMLESS: dict[str, tuple[str, dict[str, Any]]] = {
     "read": ("resources/read", {"uri": "file://plan.md"}),
-    "list": ("resources/list", {}),
+    "names": ("tools/call", {"name": "list", "arguments": {"target": "file://inbox"}}),
+    "tools": ("tools/list", {}),
+    "prompts": ("prompts/list", {}),
     "count": ("tools/call", {"name": "count", "arguments": {}}),
     "search": ("tools/call", {"name": "search", "arguments": {"query": "plan", "kind": "content"}}),
 }
@@ -167,6 +171,16 @@ async def test_it_is_over_after_its_time_and_not_by_a_reload(tmp_path: Path, era
         assert await brand.asked(WRITE)
         clock.advance(2)
         assert not await brand.asked(WRITE)
+
+
+@both_eras
+async def test_a_list_that_is_known_shows_it_again(tmp_path: Path, era: str, clock: FrozenClock) -> None:
+    async with served(tmp_path, era) as (_, brand):
+        for _ in range(3):
+            await brand.ask("resources/list", {})
+            assert await brand.asked(WRITE)
+            clock.advance(8 * 3600 + 1)
+            assert not await brand.asked({"name": "send", "arguments": {}})
 
 
 @both_eras

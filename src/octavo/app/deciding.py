@@ -7,11 +7,13 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from msgspec import Struct
 
-from octavo.app.rules import rules_of
+from octavo.app.rules import labels_of, rules_of
 from octavo.config.load import Loaded
 from octavo.config.table import Outcome, Table
+from octavo.config.units import written_time
 from octavo.core.errors import OctavoError
-from octavo.core.model import NOTHING, VERBS, Call, Page, Principal, Trail, Verb
+from octavo.core.glob import Glob
+from octavo.core.model import NOTHING, VERBS, Call, Entry, Page, Principal, Trail, Verb
 from octavo.core.ref import Ref
 from octavo.pipeline.conditions import Condition
 from octavo.pipeline.facts import metadata_at
@@ -25,9 +27,9 @@ ANYBODY: Final = "anybody else"  # of whom no rule speaks by name or role
 MOST: Final = 2000  # existing addresses of one scheme that two policies are compared on
 _PAGE: Final = 200
 _NOBODY: Final = Principal("")
-_SURFACES: Mapping[str, tuple[Verb, ...]] = {"tool": ("invoke",), "prompt": ("render",)}
+_SURFACES: Mapping[str, tuple[Verb, ...]] = {"tool": ("invoke", "approve"), "prompt": ("render",)}
 ACTS: Final[tuple[Verb, ...]] = ("invoke", "write", "delete")
-_RESOURCES: Final = tuple(verb for verb in VERBS if verb not in ("invoke", "render", "approve", "admin"))
+_RESOURCES: Final = tuple(verb for verb in VERBS if verb not in ("invoke", "render", "admin"))
 
 
 class Question(Struct, frozen=True):
@@ -123,12 +125,23 @@ class Difference(NamedTuple):
     new: str
 
 
-async def differences(works: Works, old: Loaded, new: Loaded) -> list[Difference]:
+class Otherwise(NamedTuple):
+    """What the operator says of a resource, by a label, or of approval, by a key of the configuration; "" where nothing
+    is said."""
+
+    key: str
+    what: str
+    old: str
+    new: str
+
+
+async def differences(works: Works, old: Loaded, new: Loaded) -> tuple[list[Difference], list[Otherwise]]:
     """What is decided otherwise: for every agent, role and anybody else, on everything that exists and on what the
-    patterns of both speak of. What hangs on conditions is compared by the conditions."""
+    patterns of both speak of. What hangs on conditions is compared by the conditions. Then labels and approval."""
     before, after = rules_of(old), rules_of(new)
     policies = works.policy.under(before), works.policy.under(after)
-    refs = [*dict.fromkeys([*await _existing(works), *_spoken_of(works, (*before, *after))])]
+    existing = await _existing(works)
+    refs = [*dict.fromkeys([*existing, *_spoken_of(works, _patterns((*before, *after)))])]
     found: list[Difference] = []
     for who, was, now in _everybody(old, new):
         for ref in refs:
@@ -136,7 +149,33 @@ async def differences(works: Works, old: Loaded, new: Loaded) -> list[Difference
                 one, other = _said(policies[0], was, verb, ref), _said(policies[1], now, verb, ref)
                 if one != other:
                     found.append(Difference(who, verb, str(ref), one, other))
-    return found
+    return found, [*_labelled_otherwise(works, old, new, existing), *_asked_otherwise(old, new)]
+
+
+def _labelled_otherwise(works: Works, old: Loaded, new: Loaded, existing: Sequence[Ref]) -> Iterator[Otherwise]:
+    if old.config.labels == new.config.labels:
+        return
+    from octavo.core.labels import LEVELS, Labels
+
+    labels = [labels_of(loaded) or Labels() for loaded in (old, new)]
+    patterns = [Glob(what) for loaded in (old, new) for label in loaded.config.labels for what in label.what]
+    for ref in dict.fromkeys([*existing, *_spoken_of(works, patterns)]):
+        spellings, entry = (ref, works.desk.spelled(ref)), Entry(ref=ref, name="")
+        was, now = (one.on(entry, spellings).metadata for one in labels)
+        for key in LEVELS:
+            if was.get(key) != now.get(key):
+                yield Otherwise(key, str(ref), was.get(key, ""), now.get(key, ""))
+
+
+def _asked_otherwise(old: Loaded, new: Loaded) -> Iterator[Otherwise]:
+    was, now = (loaded.config.approval.model_dump(mode="json", exclude_none=True) for loaded in (old, new))
+    for key in dict.fromkeys([*was, *now]):
+        if was.get(key) != now.get(key):
+            yield Otherwise(f"approval.{key}", "", _as_written(was.get(key, "")), _as_written(now.get(key, "")))
+
+
+def _as_written(value: str | float) -> str:
+    return value if isinstance(value, str) else written_time(value)
 
 
 def _outcome(decision: Decision) -> Outcome:
@@ -187,10 +226,14 @@ def _everybody(old: Loaded, new: Loaded) -> Iterator[tuple[str, Principal | None
     yield ANYBODY, Principal(ANYBODY), Principal(ANYBODY)
 
 
-def _spoken_of(works: Works, rules: Iterable[Rule]) -> Iterator[Ref]:
+def _patterns(rules: Iterable[Rule]) -> Iterator[Glob]:
+    return (glob for rule in rules for glob in rule.what)
+
+
+def _spoken_of(works: Works, patterns: Iterable[Glob]) -> Iterator[Ref]:
     """Where a pattern begins, and a name below it that nothing else is about."""
     schemes = (*works.desk.exposed, *_SURFACES)
-    for glob in dict.fromkeys(glob for rule in rules for glob in rule.what):
+    for glob in dict.fromkeys(patterns):
         for scheme in schemes if glob.scheme == "*" else (glob.scheme,):
             ref = glob.literal._replace(scheme=scheme)
             yield ref

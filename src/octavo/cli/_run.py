@@ -28,7 +28,7 @@ from octavo.core.ref import Ref
 if TYPE_CHECKING:
     from octavo.app import Octavo
     from octavo.app.authoring import Created
-    from octavo.app.deciding import Difference, Explained, Question, Wrong
+    from octavo.app.deciding import Difference, Explained, Otherwise, Question, Wrong
     from octavo.app.finding import Finding
     from octavo.app.scanning import Sighting
     from octavo.config.table import Table
@@ -75,7 +75,7 @@ def tested(loaded: Loaded, table: Table) -> tuple[int, list[Wrong]]:
     return _inside(loaded, lambda house: tested(house.works, table), leaves_traces=False)
 
 
-def policy_differences(old: Loaded, new: Loaded) -> list[Difference]:
+def policy_differences(old: Loaded, new: Loaded) -> tuple[list[Difference], list[Otherwise]]:
     from octavo.app.deciding import differences
 
     return _inside(new, lambda house: differences(house.works, old, new), leaves_traces=False)

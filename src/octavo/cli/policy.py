@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -11,9 +11,10 @@ import click
 from octavo.cli._shared import FAILED, config_option, json_option, loaded, print_json, say, tell
 
 if TYPE_CHECKING:
-    from octavo.app.deciding import Difference
+    from octavo.app.deciding import Difference, Otherwise
 
 SHOWN = 5  # addresses that one line names
+NOTHING_SAID = "nothing said"
 _FILE = click.Path(path_type=Path)
 
 
@@ -68,21 +69,22 @@ def diff(ctx: click.Context, old: Path, new: Path, as_json: bool) -> None:
     """Say what the rules and agents of the configuration NEW change against those of OLD, and for whom.
 
     Compared are all agents, roles and anybody else, on every resource, tool and prompt that NEW serves and on
-    the addresses that rules name.
+    the addresses that rules name; and the labels of the operator, and what is said of approval.
 
     Exits with 1 if there is a difference.
     """
     from octavo.cli import _run
 
-    found = _run.policy_differences(loaded(old), loaded(new))
+    found, otherwise = _run.policy_differences(loaded(old), loaded(new))
     if as_json:
-        print_json({"differences": [one._asdict() for one in found]})
+        others = [one._asdict() for one in otherwise]
+        print_json({"differences": [one._asdict() for one in found], "otherwise": others})
     else:
-        for line in _lines(found):
+        for line in (*_lines(found), *_further_lines(otherwise)):
             click.echo(line)
-        if not found:
+        if not (found or otherwise):
             tell("both decide the same")
-    if found:
+    if found or otherwise:
         ctx.exit(FAILED)
 
 
@@ -95,5 +97,17 @@ def _lines(found: Iterable[Difference]) -> Iterator[str]:
     for (who, what, old, new), may in verbs.items():
         addresses.setdefault((who, ", ".join(may), old, new), []).append(what)
     for (who, mays, old, new), whats in addresses.items():
-        more = f" and {len(whats) - SHOWN} more" if len(whats) > SHOWN else ""
-        yield f"{who}: {mays}: {old} -> {new}\n  {', '.join(whats[:SHOWN])}{more}"
+        yield f"{who}: {mays}: {old} -> {new}{_shown(whats)}"
+
+
+def _further_lines(otherwise: Iterable[Otherwise]) -> Iterator[str]:
+    addresses: dict[tuple[str, str, str], list[str]] = {}
+    for one in otherwise:
+        addresses.setdefault((one.key, one.old, one.new), []).append(one.what)
+    for (key, old, new), whats in addresses.items():
+        yield f"{key}: {old or NOTHING_SAID} -> {new or NOTHING_SAID}{_shown([what for what in whats if what])}"
+
+
+def _shown(whats: Sequence[str]) -> str:
+    more = f" and {len(whats) - SHOWN} more" if len(whats) > SHOWN else ""
+    return f"\n  {', '.join(whats[:SHOWN])}{more}" if whats else ""

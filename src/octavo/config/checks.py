@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 from importlib.util import find_spec
 from pathlib import Path
 
-from octavo.config.findings import Finding, Site
+from octavo.config.findings import LOCAL, Finding, Site
 from octavo.config.model import (
     CatalogKinds,
     Config,
@@ -27,7 +27,6 @@ from octavo.config.words import RESERVED_SCHEMES, variables
 from octavo.core.glob import Glob
 
 MIN_KEY_CHARACTERS = 16
-LOCAL = "local"  # whoever started the process, where no agent was selected
 
 
 def check(site: Site) -> list[Finding]:
@@ -179,20 +178,13 @@ def _resources_are_served(site: Site) -> Iterator[Finding]:
 
 
 def _rules_name_known_things(site: Site) -> Iterator[Finding]:
-    agents = site.config.agents
-    roles = {role for agent in agents.values() for role in agent.roles}
     schemes = {*_exposed_schemes(site.config), *RESERVED_SCHEMES, "*"}
-    oauth = site.config.serve.http.oauth
-    issuers = oauth.issuers if oauth is not None else {}
     for index, rule in enumerate(site.config.policy):
         path: KeyPath = ("policy", site.number("policy", index))
-        for who in rule.who:
-            if issuers and (who.startswith("role:") or who.partition(":")[0] in issuers):
-                continue  # tokens bring roles and names of their own
-            if who.startswith("role:") and who.removeprefix("role:") not in roles:
-                yield Finding((*path, "who"), f"no agent has the role {who.removeprefix('role:')}", fatal=False)
-            elif not who.startswith("role:") and who not in (*agents, "*", LOCAL):
-                yield Finding((*path, "who"), f"there is no agent {who}", fatal=False)
+        for who in (who for who in rule.who if not site.somebody_is(who)):
+            role = who.removeprefix("role:") if who.startswith("role:") else ""
+            said = f"no agent has the role {role}" if role else f"there is no agent {who}"
+            yield Finding((*path, "who"), said, fatal=False)
         for pattern in rule.what:
             if Glob(pattern).scheme not in schemes and not site.config.plugins:
                 yield Finding((*path, "what"), f"no exposed source serves {Glob(pattern).scheme}://", fatal=False)

@@ -12,6 +12,8 @@ from msgspec import Struct
 from octavo.config.model import Config
 from octavo.config.problems import KeyPath
 
+LOCAL = "local"  # whoever started the process, where no agent was selected
+
 
 class Finding(NamedTuple):
     path: KeyPath
@@ -36,6 +38,14 @@ class Site(Struct, frozen=True):
     config: Config
     state: Path
     kept: Kept = WHOLE
+
+    def somebody_is(self, who: str) -> bool:
+        """Whether anybody can have that name or role. Tokens bring names and roles of their own."""
+        agents, oauth = self.config.agents, self.config.serve.http.oauth
+        issuers = () if oauth is None else oauth.issuers
+        if who.startswith("role:"):
+            return bool(issuers) or any(who.removeprefix("role:") in agent.roles for agent in agents.values())
+        return who in ("*", LOCAL) or who in agents or who.partition(":")[0] in issuers
 
     def number(self, section: str, index: int) -> int:
         """Where an entry of a list stands in the file."""

@@ -16,9 +16,10 @@ from octavo.core.model import VERBS
 _ASKED: Mapping[str, frozenset[str]] = {
     "tool": frozenset(("invoke", "approve")),
     "permission": frozenset(("invoke",)),
-    "prompt": frozenset(("render", "complete", "approve")),
+    "prompt": frozenset(("render", "complete")),
     "server": frozenset(("admin",)),
 }
+_UNGRANTED: Final = frozenset(("approve", "complete"))
 _OF_RESOURCES: Final = frozenset(VERBS) - {"invoke", "render", "admin"}
 
 
@@ -38,6 +39,14 @@ def rules_have_an_effect(site: Site) -> Iterator[Finding]:
             if same and rule.hide <= other.hide and not (twins and rule.hide == other.hide):
                 yield Finding(("policy", number), f"adds nothing to policy[{told}], which is wider", fatal=False)
                 break
+
+
+def grants_are_needed(site: Site) -> Iterator[Finding]:
+    for index, rule in enumerate(site.config.policy):
+        if rule.effect == "allow" and _UNGRANTED.issuperset(rule.may):
+            path = ("policy", site.number("policy", index), "may")
+            message = f"has no effect: no grant is needed for {' and '.join(sorted(rule.may))}"
+            yield Finding(path, message, "write effect: deny to take it away", fatal=False)
 
 
 def rules_can_match(site: Site) -> Iterator[Finding]:
@@ -66,8 +75,12 @@ def somebody_may_do_something(site: Site) -> Iterator[Finding]:
         return
     denies = [rule for rule in rules if rule.effect == "deny" and rule.when is None and rule.unless is None]
     allows = [rule for rule in rules if rule.effect == "allow" and _over_since(rule) is None]
-    if all(any(_covers(deny, allow, site.config) for deny in denies) for allow in allows):
-        why = "every rule that allows something is denied by another" if allows else "no rule allows anything"
+    held = [rule for rule in allows if any(map(site.somebody_is, rule.who))]
+    if all(any(_covers(deny, allow, site.config) for deny in denies) for allow in held):
+        if held:
+            why = "every rule that allows something is denied by another"
+        else:
+            why = "who is allowed something does not exist" if allows else "no rule allows anything"
         hint = "add a rule that allows something, or remove the policy"
         yield Finding(("policy",), f"locks everybody out: {why}", hint, fatal=False)
 
@@ -126,4 +139,10 @@ def covers(wide: Glob, narrow: Glob) -> bool:
     return wide.subtree and wide.matches(narrow.literal)
 
 
-LOOKS: Final = (rules_have_an_effect, rules_can_match, conditions_can_hold, somebody_may_do_something)
+LOOKS: Final = (
+    rules_have_an_effect,
+    grants_are_needed,
+    rules_can_match,
+    conditions_can_hold,
+    somebody_may_do_something,
+)

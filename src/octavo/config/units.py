@@ -96,6 +96,14 @@ def parse_people(value: object) -> int:
             raise ValueError(f"must be human, never, or {{by: NUMBER}} with 1 to {MOST_PEOPLE} people")
 
 
+def written_time(seconds: float) -> str:
+    """A time as it would be written, in the largest unit of which it is a whole number."""
+    unit, size = next(
+        ((unit, size) for unit, size in reversed(_TIME_FACTORS.items()) if seconds % size == 0), ("ms", 0.001)
+    )
+    return f"{seconds / size:g}{unit}"
+
+
 def parse_timeout(value: object) -> float:
     seconds = parse_time(value)
     if seconds <= 0:

@@ -137,7 +137,7 @@ def plain(text: str) -> str:
 
 def shown_arguments(arguments: Mapping[str, Any]) -> tuple[str, ...]:
     """One text for each argument. What is long is cut, and its digest tells it from others that begin alike."""
-    lines = [f"{_cut(plain(name))}: {_cut(_value(value))}" for name, value in arguments.items()]
+    lines = [f"{_cut(plain(name))}: {_cut(_value(value), value)}" for name, value in arguments.items()]
     if len(lines) > MAX_ARGUMENTS:
         more = hashlib.sha256("\n".join(lines).encode("utf-8", "surrogatepass")).hexdigest()
         lines[MAX_ARGUMENTS:] = [f"and {len(lines) - MAX_ARGUMENTS} more, SHA-256 of all {more}"]
@@ -167,11 +167,12 @@ def _value(value: Any) -> str:
     return json.dumps(value) if isinstance(value, int | float | bool | None) else plain(str(value))
 
 
-def _cut(text: str) -> str:
+def _cut(text: str, of: Any = None) -> str:
     if len(text) <= MAX_VALUE:
         return text
     digest = hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
-    return f"{text[:MAX_VALUE]}… (cut; {len(text)} characters, SHA-256 of all {digest})"
+    parts = f"{len(of)} values, " if isinstance(of, list | Mapping) else ""
+    return f"{text[:MAX_VALUE]}… (cut; {parts}{len(text)} characters, SHA-256 of all {digest})"
 
 
 def _escaped(one: str) -> str:

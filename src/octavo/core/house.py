@@ -71,6 +71,10 @@ class Decides(Protocol):
         """Whether a rule says that a human is asked before that tool is called."""
         ...
 
+    def hides(self, principal: Principal, verb: Verb, ref: Ref) -> bool:
+        """Whether a rule makes it look absent, or may do so by facts."""
+        ...
+
     def told(self, principal: Principal, verb: Verb, change: Change) -> Change | None: ...
 
 

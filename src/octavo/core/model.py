@@ -74,11 +74,13 @@ class Trail(Struct, eq=False, gc=False):
     """What happened to one call on its way, for its audit record. Append-only by convention."""
 
     id: int = 0  # of the audit record; a child names its parent by it
+    begun: float = 0.0  # when it came, by the clock of the audit fold; 0: not known
     ref: Ref | None = None  # the canonical address, where it is not that of the call
     rule: str = ""  # the policy rule that decided
     cache: str = ""  # "hit", "miss" or "" where no cache applies
     size: int = 0  # bytes of content that were given out
     approved: int = 0  # how many people have allowed the call
+    missed: bool = False  # it, or a part of it, found nothing where something may be hidden
 
 
 class Memo(dict[Any, Any]):

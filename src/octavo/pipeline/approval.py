@@ -53,7 +53,7 @@ class Approving:
         """Other rules hold from now on: whoever still waits for an answer has to call again."""
         self._retired = True
 
-    async def obtain(self, call: Call, demand: Demand, look: Next) -> None:
+    async def obtain(self, call: Call, demand: Demand, look: Next, answers: bool = True) -> None:
         """See `Consent`."""
         if self._covered(call, demand):
             return
@@ -64,7 +64,8 @@ class Approving:
             wanted = self._wanted(call, root, demand, self._digest(await self._versions(call, look)))
             approval = self._approvals.ask(wanted, seconds=self._seconds)
             if approval.state == "pending":
-                approval = await self._asked(approval, root)
+                if answers and self._clients:
+                    approval = await self._asked(approval, root)
                 self._known(call.principal)  # it may have taken minutes
                 if self._retired:
                     raise Conflict("The configuration has changed meanwhile; call again", uri=call.uri)
@@ -103,7 +104,7 @@ class Approving:
         """The same, with the answer of the person at the client, where he can be asked and was not yet."""
         channel: Channel | None = root.channel
         person = f"the user of {root.principal.id}"
-        if channel is None or not self._clients or person in approval.allowed:
+        if channel is None or person in approval.allowed:
             return approval
         state = self._seal.seal(approval.id.encode(), f"approval\0{approval.wanted.request}")
         left = max(0.0, approval.expires - self._wall())

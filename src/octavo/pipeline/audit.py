@@ -58,40 +58,41 @@ class Audit:
 
     def __call__(self, call: Call, call_next: Next) -> Reply:
         call.trail.id = next(self._ids)
-        wall, begun = self._wall(), self._monotonic()
+        wall = self._wall()
+        call.trail.begun = self._monotonic()
         try:
             reply = call_next(call)
         except BaseException as error:
-            self._failed(call, wall, begun, error)
+            self._failed(call, wall, error)
             raise
         if type(reply) is CoroutineType:
-            return self._later(call, wall, begun, reply)
-        self._record(call, wall, begun, "ok")
+            return self._later(call, wall, reply)
+        self._record(call, wall, "ok")
         return reply
 
-    async def _later(self, call: Call, wall: float, begun: float, reply: Awaitable[Reply]) -> Reply:
+    async def _later(self, call: Call, wall: float, reply: Awaitable[Reply]) -> Reply:
         try:
             given = await reply
         except BaseException as error:  # CancelledError and GeneratorExit pass here too
-            self._failed(call, wall, begun, error)
+            self._failed(call, wall, error)
             raise
-        self._record(call, wall, begun, "ok")
+        self._record(call, wall, "ok")
         return given
 
-    def _failed(self, call: Call, wall: float, begun: float, error: BaseException) -> None:
+    def _failed(self, call: Call, wall: float, error: BaseException) -> None:
         """Records it. Raises InternalError for what is no error of ours: its cause is for the log alone."""
         if isinstance(error, OctavoError):
-            self._record(call, wall, begun, error.reason, str(error.data.get("incident", "")))
+            self._record(call, wall, error.reason, str(error.data.get("incident", "")))
         elif not isinstance(error, Exception):
-            self._record(call, wall, begun, "cancelled")
+            self._record(call, wall, "cancelled")
         else:
             incident = f"{self.nonce}-{call.trail.id}"
             logger.error("Incident %s: %s of %s failed", incident, call.op, self._spelled(call), exc_info=error)
-            self._record(call, wall, begun, "crash", incident)
+            self._record(call, wall, "crash", incident)
             tool = {"toolName": call.ref.name} if call.op == "invoke" else {}
             raise InternalError("Internal error", incident=incident, **tool) from None
 
-    def _record(self, call: Call, wall: float, begun: float, outcome: str, incident: str = "") -> None:
+    def _record(self, call: Call, wall: float, outcome: str, incident: str = "") -> None:
         trail = call.trail
         # Calls repeat, so what most records have in common is put together once.
         key = (call.principal.id, call.op, trail.ref or call.ref, outcome, trail.rule, trail.cache)
@@ -103,7 +104,7 @@ class Audit:
         millisecond = int(wall * 1000)
         if millisecond != self._millisecond:
             self._tick(millisecond)
-        microseconds = int((self._monotonic() - begun) * 1e6)
+        microseconds = int((self._monotonic() - trail.begun) * 1e6)
         self._append(b'%b%d"%b,"size":%d,"us":%d}' % (self._opening, trail.id, middle, trail.size, microseconds))
 
     def note(self, who: str, what: str, outcome: str, **fields: str | int) -> str:

@@ -66,12 +66,12 @@ class Consent:
             return None
         return Demand(people, decision.rule, decision.why) if people else None
 
-    async def obtain(self, call: Call, demand: Demand, look: Next) -> None:
+    async def obtain(self, call: Call, demand: Demand, look: Next, answers: bool) -> None:
         """Returns once for one approval. Raises ApprovalRequired while there is none, Forbidden where it was denied.
-        By `look` the caller sees what resources are like now."""
+        By `look` the caller sees what resources are like now. `answers`: whether the person at its client may."""
         approving = self._approving
         if approving is None:
             approving = self._approving = self._made()
             if self._retired:
                 approving.retire()
-        await approving.obtain(call, demand, look)
+        await approving.obtain(call, demand, look, answers)

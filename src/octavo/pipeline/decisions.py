@@ -27,6 +27,7 @@ MEMO_CHARACTERS = 256  # of an address worth keeping: clients choose how long th
 BOOKS = 1000  # sets of rules that are kept compiled
 
 _GENERAL = Decision(True, "general", "what it asks for is decided call by call")
+_ANSWERS = Decision(True, "general", "the person at a client answers for it unless a rule denies that")
 
 
 class Addresses(Protocol):
@@ -77,8 +78,8 @@ class Decisions:
         if verdict is None:
             spellings = self.spellings(ref)
             verdict = self.rulebook(principal, verb).decide(spellings)
-            if self._is_general(verb, ref):
-                verdict = _generally(verdict)
+            if (general := self._general_decision(verb, ref)) is not None:
+                verdict = _generally(verdict, general)
             # In which root a file stands can change, and its absolute spelling with it. A yes that has grown
             # old is caught at the entry's target; a no would stay, so it is not kept.
             sure = type(verdict) is Decision and verdict.allowed
@@ -171,8 +172,13 @@ class Decisions:
         whole = self.addresses.whole(ref.bare)
         return tuple(dict.fromkeys((ref.bare, other) if whole is None else (ref.bare, other, whole)))
 
-    def _is_general(self, verb: Verb, ref: Ref) -> bool:
-        return ref in self._general if verb == "invoke" else verb == "read" and ref.scheme == FEED
+    def _general_decision(self, verb: Verb, ref: Ref) -> Decision | None:
+        """What is decided where no rule says anything; None: no."""
+        if verb == "approve":
+            return _ANSWERS
+        if verb == "invoke":
+            return _GENERAL if ref in self._general else None
+        return _GENERAL if verb == "read" and ref.scheme == FEED else None
 
     def _usual(self, glob: Glob) -> Glob:
         """An absolute pattern in the spelling that addresses have here: a root behind a link is known by two."""
@@ -189,14 +195,14 @@ class Decisions:
         return Glob("/".join([str(usual).replace("*", "%2A"), *rest]))
 
 
-def _generally(verdict: Verdict) -> Verdict:
+def _generally(verdict: Verdict, general: Decision) -> Verdict:
     """Where nothing denies it, it is allowed without a rule."""
     if isinstance(verdict, Depends):
         if verdict.otherwise is not CLOSED:
             return verdict
         asking = tuple(one for one in verdict.allows if one.decision.people is not None)
-        return Depends(verdict.denies, _GENERAL, asking) if verdict.denies or asking else _GENERAL
-    return _GENERAL if verdict is CLOSED else verdict
+        return Depends(verdict.denies, general, asking) if verdict.denies or asking else general
+    return general if verdict is CLOSED else verdict
 
 
 def _epoch(rules: Sequence[Rule]) -> str:

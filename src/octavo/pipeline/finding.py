@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from contextlib import suppress
 
 from msgspec.structs import replace
 
-from octavo.core.errors import OctavoError
 from octavo.core.findings import Findings
 from octavo.core.model import EVERYTHING, NOTHING, Call, Entry, Page, Trail
 from octavo.core.ports import Next, settled
 from octavo.core.query import TextQuery
 from octavo.core.ref import Ref
-from octavo.pipeline.hidden import beside, look_beside
+from octavo.pipeline.hidden import beside, look_beside, unheard
 from octavo.pipeline.refusals import Refused, refusal
 from octavo.pipeline.rulebook import CLOSED, Decision
 from octavo.pipeline.seeing import FINDING, Seeing, under
@@ -54,8 +52,9 @@ async def _ranked(seeing: Seeing, call: Call, call_next: Next, era: object) -> F
         return await _ask(seeing, call, call_next, era)
     decision = _unreachable(seeing, call)
     if decision.hidden and call.ref.segments:
-        with suppress(OctavoError):
-            await _ask(seeing, call._replace(ref=beside(seeing, call), trail=Trail()), call_next, era)
+        other = beside(seeing, call)
+        with unheard(call, other):
+            await _ask(seeing, call._replace(ref=other, trail=Trail()), call_next, era)
     raise Refused(refusal(call, "search", decision))
 
 

@@ -1,4 +1,5 @@
-"""What is hidden takes the time of what is not there: in its place something is asked for that is not.
+"""What is hidden costs the work of what is not there: in its place something is asked for that is not. `ticks` hides
+what still differs.
 
 Nobody hears what is told of that, it is in no record, and no human is asked about it. In place of a change it is looked
 at: if there is such a thing after all, nothing happens to it.
@@ -9,10 +10,12 @@ from __future__ import annotations
 import hashlib
 import os
 from base64 import b32encode
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager
+from copy import copy
 from typing import Protocol
 
-from octavo.core.errors import OctavoError
+from octavo.core.errors import OctavoError, RateLimited, SourceUnavailable, Timeout
 from octavo.core.model import CHANGING, NOTHING, VERB_OF, Call, Op, Principal, Trail, Verb
 from octavo.core.ports import Next, Reply, settled
 from octavo.core.ref import Ref
@@ -42,8 +45,29 @@ async def look_beside(policy: Decides, call: Call, call_next: Next, *ops: Op) ->
     ref = beside(policy, call)
     for op in ops or ("stat" if call.op in CHANGING else call.op,):
         arguments = call.arguments if op == call.op else NOTHING
-        with suppress(OctavoError):
+        with unheard(call, ref):
             await settled(call_next(call._replace(op=op, ref=ref, arguments=arguments, trail=Trail())))
+
+
+@contextmanager
+def unheard(call: Call, other: Ref) -> Iterator[None]:
+    """What is told of the other thing nobody hears; but a source that does not answer does so for all that is there."""
+    try:
+        yield
+    except RateLimited:
+        raise
+    except (SourceUnavailable, Timeout) as down:
+        raise _told_of(call.ref, other, down) from None
+    except OctavoError:
+        pass
+
+
+def _told_of(ref: Ref, other: Ref, fault: OctavoError) -> OctavoError:
+    theirs, ours = str(other), str(ref)
+    told = copy(fault)
+    told.message = fault.message.replace(theirs, ours)
+    told.data = {key: ours if value == theirs else value for key, value in fault.data.items()}
+    return told
 
 
 def beside(policy: Decides, call: Call) -> Ref:

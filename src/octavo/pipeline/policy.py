@@ -12,7 +12,7 @@ from types import CoroutineType, MappingProxyType
 
 from octavo.core.clock import Clock, SystemClock
 from octavo.core.errors import Forbidden, InvalidParams, OctavoError
-from octavo.core.model import EVERYTHING, FEED, TASKS, VERB_OF, Call, Content, Entry, Op, Page, Principal, Verb
+from octavo.core.model import EVERYTHING, FEED, TASKS, VERB_OF, Call, Content, Entry, Op, Page, Principal, Trail, Verb
 from octavo.core.ports import Next, Reply, settled
 from octavo.core.query import TextQuery
 from octavo.core.ref import Ref
@@ -28,6 +28,7 @@ from octavo.pipeline.older import is_older, is_version, no_version, version
 from octavo.pipeline.refusals import Refused, forbidden, told
 from octavo.pipeline.rulebook import CLOSED, Decision, Depends, Rule
 from octavo.pipeline.seeing import LIST_VERB, Seeing
+from octavo.pipeline.ticks import NO, Ticks
 from octavo.pipeline.watching import changes, watch
 
 __all__ = ["Decision", "Policy", "Rule"]
@@ -68,6 +69,7 @@ class Policy(Seeing):
         self._completing = Completing(self, addresses.templates, addresses.canonical, ruled=bool(rules))
         self._composing = Composing(self, max_bytes=max_bytes)
         self._listing = Listing(addresses.exposed, page=page, clock=clock)
+        self._ticks = Ticks(rules) if any(rule.hide for rule in rules) else None
         self._era = object()  # what a search remembers of these rules holds for no others
 
     def under(self, rules: Sequence[Rule]) -> Policy:
@@ -97,17 +99,39 @@ class Policy(Seeing):
         verdict = self.verdict(principal, "invoke", ref)
         return bool(verdict.people) if type(verdict) is Decision else verdict.asks
 
+    def hides(self, principal: Principal, verb: Verb, ref: Ref) -> bool:
+        """Whether a rule makes it look absent, or may do so by facts."""
+        if self._ticks is None:
+            return False
+        verdict = self.verdict(principal, verb, ref)
+        if type(verdict) is Decision:
+            return verdict.hidden
+        return verdict.otherwise.hidden or any(one.decision.hidden for one in verdict.denies)
+
     async def consent(self, call: Call, decision: Decision, call_next: Next) -> bool:
         """Returns where nobody has to be asked, or a human has allowed it: whether that was so."""
         demand = None if self._approval is None else self._approval.demand(call, decision)
         if self._approval is None or demand is None:
             return False
+        nobody = call._replace(trail=Trail(), parent=None)
+
+        def look(one: Call) -> Reply:
+            # As the caller may see it: a new question must not tell of changes elsewhere. He hears of it in no other
+            # way, so that nothing waits for what is not there.
+            return self(one._replace(parent=nobody), call_next)
+
         try:
-            # What it looks at is what the caller may see: a new question must not tell of changes elsewhere.
-            await self._approval.obtain(call, demand, lambda look: self(look, call_next))
+            await self._approval.obtain(call, demand, look, self._answers(call))
         except Forbidden as refused:
             raise Refused(refused) from None  # in the words for a human's refusal, not for a rule's
         return True
+
+    def _answers(self, call: Call) -> bool:
+        """Whether the person at its client may answer: no rule denies that, of the act and of what it is a part of."""
+        parts = [call]
+        while (above := parts[-1].parent) is not None:
+            parts.append(above)
+        return all(self.allows(call.principal, "approve", part.ref) for part in parts)
 
     def __call__(self, call: Call, call_next: Next) -> Reply:
         fault = call.fault
@@ -124,41 +148,52 @@ class Policy(Seeing):
             call.trail.ref = ref  # the record names a thing by one address, however it was asked for
         if ref.scheme not in self._served and ref.scheme != "*":
             raise InvalidParams(f"No source serves {ref.scheme}:// here", uri=call.uri, reason="unknown_scheme")
-        if op in _SPECIAL:
-            return self._special(call, call_next)
-        if op != "list" and op != "complete":
-            verb = VERB_OF[op]
-            decision = self.verdict(call.principal, verb, ref)
-            if type(decision) is not Decision:
-                if op not in TASKS:
-                    return self._later(call, call_next, self._by_condition(call, call_next, verb, decision))
-                decision = self.at_best(call.principal, verb, ref)  # what it was called with was decided then
-            call.trail.rule = decision.rule
-            if not decision.allowed:
-                refused = self.refusal(call, verb, decision)
-                if op == "read" and decision is CLOSED and self._composing.may_collect(call):
-                    return self._later(call, call_next, self._composing.read(call, call_next, refused))
-                if decision.hidden and op in ("read", "stat"):
-                    return self._later(call, call_next, as_if_absent(self, call, call_next, refused))
-                raise refused
         try:
-            if op == "list":
-                reply = self._listing.page(call, call_next, self)
-            elif op == "complete":
-                reply = self._completing.complete(call, call_next)
-            elif op == "read" and not ref.params:  # what `_asked` comes to for most
-                reply = call_next(call)
-            else:
-                reply = self._asked(call, call_next)
-        except OctavoError as raised:
-            raise told(call, raised) from None
-        if type(reply) is CoroutineType:
-            return self._later(call, call_next, reply)
-        if type(reply) is Page:
-            return reply
-        if type(reply) is Content and reply.entry.target is None and not reply.composed and self._untrusted is None:
-            return reply  # what `_led` comes to for most
-        return self._led(call, call_next, reply)
+            if op in _SPECIAL:
+                return self._special(call, call_next)
+            if op != "list" and op != "complete":
+                verb = VERB_OF[op]
+                decision = self.verdict(call.principal, verb, ref)
+                if type(decision) is not Decision:
+                    if op not in TASKS:
+                        return self._later(call, call_next, self._by_condition(call, call_next, verb, decision))
+                    decision = self.at_best(call.principal, verb, ref)  # what it was called with was decided then
+                call.trail.rule = decision.rule
+                if not decision.allowed:
+                    return self._refused(call, call_next, verb, decision)
+            try:
+                if op == "list":
+                    reply = self._listing.page(call, call_next, self)
+                elif op == "complete":
+                    reply = self._completing.complete(call, call_next)
+                elif op == "read" and not ref.params:  # what `_asked` comes to for most
+                    reply = call_next(call)
+                else:
+                    reply = self._asked(call, call_next)
+            except OctavoError as raised:
+                raise told(call, raised) from None
+            if type(reply) is CoroutineType:
+                return self._later(call, call_next, reply)
+            if self._untrusted is None:  # what `_led` comes to for most
+                if type(reply) is Content and reply.entry.target is None and not reply.composed:
+                    return reply
+                if type(reply) is Page and reply.items:
+                    return reply
+            led = self._led(call, call_next, reply)
+            given = type(led) is not CoroutineType and (type(led) is not Page or led.items)
+            return led if given else self._evenly(call, led)
+        except NO as no:
+            if self._ticks is None or not self._ticks.due(call):
+                raise
+            return self._ticks.refuse(call, no)
+
+    def _refused(self, call: Call, call_next: Next, verb: Verb, decision: Decision) -> Reply:
+        refused = self.refusal(call, verb, decision)
+        if call.op == "read" and decision is CLOSED and self._composing.may_collect(call):
+            return self._later(call, call_next, self._composing.read(call, call_next, refused))
+        if decision.hidden and call.op in ("read", "stat"):
+            return self._later(call, call_next, as_if_absent(self, call, call_next, refused))
+        raise refused
 
     async def _by_condition(self, call: Call, call_next: Next, verb: Verb, verdict: Depends) -> Reply:
         decision = await self.settle(verdict, call, call.ref, call_next)
@@ -227,7 +262,13 @@ class Policy(Seeing):
             return self._later(call, call_next, reply)
         return self._led(call, call_next, reply)
 
-    async def _later(self, call: Call, call_next: Next, reply: Awaitable[Reply]) -> Reply:
+    def _later(self, call: Call, call_next: Next, reply: Awaitable[Reply]) -> Reply:
+        return self._evenly(call, self._finished(call, call_next, reply))
+
+    def _evenly(self, call: Call, reply: Reply) -> Reply:
+        return reply if self._ticks is None else self._ticks.evenly(call, reply)
+
+    async def _finished(self, call: Call, call_next: Next, reply: Awaitable[Reply]) -> Reply:
         try:
             given = await reply
         except Refused as refused:

@@ -16,6 +16,7 @@ from octavo.core.surface import Tools
 from octavo.pipeline.consent import Demand
 
 MOST = 10_000  # callers that are remembered; beyond, everybody counts as one who was shown something
+KEPT = 64  # of what is kept with one page
 _WHY = "untrusted content was shown to the caller before"
 
 
@@ -65,7 +66,8 @@ class Untrusted:
         return info is not None and (info.hints.open_world or not info.hints.read_only)
 
     def _is_untrusted(self, call: Call, reply: Reply) -> bool:
-        """Texts count, not the names in a list; of a tool, also what the operator labels it as."""
+        """Texts count, also titles and descriptions, not the names in a list; of a tool, what the operator labels it
+        as. What tools and prompts are described with comes from whom the operator chose."""
         if isinstance(reply, Content):
             return _doubtful(self._labelled(reply.entry).metadata)
         if isinstance(reply, Findings):
@@ -73,9 +75,25 @@ class Untrusted:
             return any(_doubtful(self._labelled(entry).metadata) for entry in found)
         if isinstance(reply, Page) and call.op == "search":
             return any(_doubtful(self._labelled(entry).metadata) for entry in cast("Page[Entry]", reply).items)
+        if isinstance(reply, Page) and call.op == "list" and call.ref.scheme not in ("tool", "prompt"):
+            return self._tells_untrusted(cast("Page[Entry]", reply))
+        if isinstance(reply, Entry):
+            return self._describes(reply)
         if call.op in ("invoke", "render", "poll"):
             return _doubtful(self._labelled(Entry(ref=call.ref, name="")).metadata)
         return False
+
+    def _tells_untrusted(self, page: Page[Entry]) -> bool:
+        """Kept with the page, which many ask for."""
+        known: bool | None = page.memo.get(self)
+        if known is None:
+            known = any(map(self._describes, page.items))
+            if len(page.memo) < KEPT:
+                page.memo[self] = known
+        return known
+
+    def _describes(self, entry: Entry) -> bool:
+        return bool(entry.title or entry.description) and _doubtful(self._labelled(entry).metadata)
 
 
 def _doubtful(metadata: Mapping[str, Any]) -> bool:

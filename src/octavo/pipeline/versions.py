@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
-from itertools import islice
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
-from octavo.core.errors import NotFound, OctavoError
+from octavo.core.errors import InvalidParams, NotFound, OctavoError
 from octavo.core.model import NOTHING, Call, Entry, Page, Trail
 from octavo.core.ports import Next, settled
 from octavo.core.ref import Ref
 
-MAX_RESOURCES = 64
+MAX_RESOURCES = 10_000  # that one call may name
 MAX_PAGES = 10  # of what stands in a folder
 MAX_ADDRESS = 1024  # characters of an argument that may be an address
 
@@ -22,9 +21,10 @@ class Versions:
         self._canonical, self._address = canonical, address
 
     async def __call__(self, call: Call, look: Next) -> dict[str, Any]:
-        """By address, as they are now. What could be a path is taken for one: to ask once more is safe."""
+        """By address, as they are now. What could be a path is taken for one: to ask once more is safe. Raises
+        InvalidParams for more than can be looked at."""
         found: dict[str, Any] = {}
-        for ref in islice(dict.fromkeys(self._named(call)), MAX_RESOURCES):
+        for ref in self._all_named(call):
             stat = call._replace(op="stat", ref=ref, uri=str(ref), arguments=NOTHING, trail=Trail(), cursor=None)
             try:
                 entry: Entry = await settled(look(stat))
@@ -34,6 +34,15 @@ class Versions:
             except OctavoError as missing:
                 found[str(ref)] = missing.reason
         return found
+
+    def _all_named(self, call: Call) -> Iterable[Ref]:
+        refs: dict[Ref, None] = {}
+        for ref in self._named(call):
+            refs[ref] = None
+            if len(refs) > MAX_RESOURCES:
+                message = f"A human is asked about {MAX_RESOURCES} resources at once and no more: make several calls"
+                raise InvalidParams(message, uri=call.uri, limit=MAX_RESOURCES)
+        return refs
 
     def _named(self, call: Call) -> Iterator[Ref]:
         if call.op != "invoke":

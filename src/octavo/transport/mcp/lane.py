@@ -24,8 +24,9 @@ import msgspec
 
 from octavo.core.errors import OctavoError, ProtocolError
 from octavo.core.house import Works
-from octavo.core.model import Call, Content, Page, Principal
+from octavo.core.model import Call, Content, Page, Principal, Verb
 from octavo.core.ports import Reply
+from octavo.core.ref import Ref
 from octavo.core.surface import PromptResult, ToolResult, is_unknown_tool
 from octavo.transport.mcp import frames, keys, shapes
 from octavo.transport.mcp.calls import Calls, incident
@@ -46,6 +47,7 @@ _SHORTEST = {
     for method, member in (("resources/read", b"uri"), ("resources/list", b"cursor"))
 }
 _REPEATABLE = frozenset(_SHORTEST)  # their calls hold nothing that a tool could change
+_ASKED_AS: Mapping[str, tuple[Verb, str]] = {"tools/call": ("invoke", "tool"), "prompts/get": ("render", "prompt")}
 _META = len(',"_meta":')
 _OPENING, _METHOD = b'{"jsonrpc":"2.0","id":', b',"method":'
 _ID_AT, _DIGITS, _ZERO = len(_OPENING), 18, ord("0")
@@ -269,6 +271,9 @@ class Lane:
         info = works.tools.tool(name) if method == "tools/call" else works.prompts.prompt(name)
         if info is None or not info.lane_safe:
             raise _Declined("tool")
+        verb, scheme = _ASKED_AS[method]
+        if works.policy.hides(who, verb, Ref(scheme, (name,))):
+            raise _Declined("tool")  # it goes the way of a name that nobody knows
         if method == "tools/call" and works.tools.header_schema(name) is not None:
             raise _Declined("tool")  # takes arguments from headers too, which the SDK compares
         arguments: Any = {}
