@@ -13,7 +13,7 @@ import pytest
 
 from octavo.app import Octavo
 from octavo.config.load import load
-from octavo.core.errors import Forbidden, InvalidParams, NotFound, OctavoError, TooLarge
+from octavo.core.errors import Conflict, Forbidden, InvalidParams, NotFound, OctavoError, TooLarge
 from octavo.core.model import EVERYTHING, Call, Change, Entry, Op, Page, Trail
 from octavo.core.ports import Reply
 from octavo.core.ref import Ref
@@ -259,6 +259,33 @@ async def test_the_state_and_the_prompts_are_never_served(tmp_path: Path) -> Non
                 with pytest.raises(NotFound):
                     await ask(octavo, "read", spelled)
         assert await listed(octavo, "prompt://") == ["prompt://hello", "prompt://other"]
+
+
+@pytest.mark.seed("P1", "F3")
+async def test_nobody_writes_prompts_or_the_configuration_through_a_source(tmp_path: Path) -> None:
+    """Also where the folder is not there yet: what is written there would be loaded at the next start."""
+    everything = 'sources: {all: {kind: file, roots: [.], extensions: ["*"], write: true}}\n'
+    async with house(tmp_path, everything, {"own/evil.json": FILES["prompts/hello.json"]}) as octavo:
+
+        async def change(tool: str, **arguments: Any) -> Any:
+            return await ask(octavo, "invoke", f"tool://{tool}", arguments=arguments)
+
+        before = (tmp_path / "octavo.yaml").read_bytes()
+        await change("write", target="own/fine.json", content="{}")
+        for tool, more in (
+            ("write", {"target": "prompts/evil.json", "content": "{}"}),
+            ("write", {"target": "octavo.yaml", "content": "version: 1"}),
+            ("edit", {"target": "octavo.yaml", "edits": [{"old": "version", "new": "#"}]}),
+            ("create_directory", {"target": "prompts"}),
+            ("move", {"target": "own", "to": "prompts"}),
+            ("copy", {"target": "own/fine.json", "to": "octavo.yaml"}),
+            ("move", {"target": "octavo.yaml", "to": "own/octavo.yaml"}),
+            ("delete", {"target": "octavo.yaml"}),
+        ):
+            with pytest.raises((NotFound, Conflict)):
+                await change(tool, **more)
+        assert (tmp_path / "octavo.yaml").read_bytes() == before and not (tmp_path / "prompts").exists()
+        assert {one.name for one in (tmp_path / "own").iterdir()} == {"evil.json", "fine.json"}
 
 
 # -- plugins

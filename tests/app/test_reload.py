@@ -11,6 +11,7 @@ from typing import Any
 import anyio
 import anyio.lowlevel
 import pytest
+from tests.e2e.harness import audit_records
 
 from octavo.app import Octavo, follow
 from octavo.app import octavo as running
@@ -202,6 +203,58 @@ async def test_new_rules_and_agents_hold_from_the_next_call_on(tmp_path: Path) -
         await octavo.reload(loaded(tmp_path, NOTES % "x" + "agents: {agent-ops: {}}\n"))
         with pytest.raises(Unauthenticated):
             await ask(octavo, "read", "note://a", brand)
+
+
+TWICE = """
+import octavo
+from octavo.core.surface import Hints
+
+HINTS = Hints(read_only=True, destructive=False, idempotent=True, open_world=False)
+
+
+def register(plugin):
+    async def twice(ctx, arguments):
+        first = await ctx.read("note://a")
+        octavo.lives.append("begun")
+        await octavo.go_on.wait()
+        return f"{first.body}, {(await ctx.read('note://a')).body}"
+
+    plugin.tool("twice", twice, description="Reads twice.", hints=HINTS, input_schema={"type": "object"})
+"""
+
+
+@pytest.mark.seed("O14", "B2", "T9")
+async def test_a_tool_that_is_at_work_asks_under_the_rules_that_hold_now(
+    tmp_path: Path, lives: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It may go on for as long as a task does, and the rules may have changed because of it."""
+    import octavo as package
+
+    (tmp_path / "twice.py").write_text(TWICE, encoding="utf-8")
+    plugin = "plugins: [{path: ./twice.py}]\nagents: {a: {}}\n"
+    rules = 'policy: [{who: a, may: "*", what: "%s"}, {who: a, may: "*", what: "tool://*"}]\n'
+    async with Octavo(loaded(tmp_path, NOTES % "one" + plugin + rules % "note://*")) as octavo:
+        who = octavo.works.identity.launched("a")
+        for after, outcome in (("note://*", "one, two"), ("note://b", Forbidden)):
+            monkeypatch.setattr(package, "go_on", asyncio.Event(), raising=False)
+            lives.clear()
+            asked = asyncio.ensure_future(ask(octavo, "invoke", "tool://twice", who))
+            with anyio.fail_after(30):
+                while not lives:
+                    await anyio.lowlevel.checkpoint()
+            await octavo.reload(loaded(tmp_path, NOTES % "two" + plugin + rules % after))
+            package.go_on.set()
+            if isinstance(outcome, str):
+                assert (await asked).content[0].text == outcome
+            else:
+                with pytest.raises(outcome):
+                    await asked
+            await octavo.reload(loaded(tmp_path, NOTES % "one" + plugin + rules % "note://*"))
+        octavo.ledger.flush()
+    records = audit_records(tmp_path / ".octavo")
+    assert len({one["id"] for one in records}) == len(records)
+    calls = {one["id"]: one for one in records if one["op"] == "invoke"}
+    assert [calls[one["parent"]]["op"] for one in records if one["op"] == "read"] == ["invoke"] * 4
 
 
 @pytest.mark.seed("O11", "A6")

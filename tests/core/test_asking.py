@@ -42,6 +42,7 @@ def test_these_are_answers(content: dict[str, Any]) -> None:
     [
         {"name": "K"}, {"name": "Kim Kim"}, {"name": 1}, {"age": 1.5}, {"age": True}, {"age": 151}, {"share": "1"},
         {"agreed": 1}, {"colour": "g"}, {"days": []}, {"days": ["wed"]}, {"days": "mon"}, {"further": 1},
+        {"age": float("inf")}, {"age": float("nan")}, {"share": float("-inf")},
     ],
 )  # fmt: skip
 def test_these_are_none(content: dict[str, Any]) -> None:
@@ -67,6 +68,10 @@ def test_what_is_required_must_be_there_unless_the_user_declines() -> None:
         schema(x="string"),
         schema(api_key={"type": "string"}),
         schema(x={"type": "string", "title": "Your password"}),
+        schema(x={"type": "string", "description": "the API key of the shop"}),
+        schema(비밀번호={"type": "string"}),
+        schema(x={"type": "string", "title": "주민등록번호 뒷자리"}),
+        schema(x={"type": "string", "enum": ["y" * 20_000]}),
         schema(("other",), x={"type": "string"}),
         schema(x={"type": "string", "enum": [str(number) for number in range(101)]}),
     ],

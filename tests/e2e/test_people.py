@@ -11,7 +11,7 @@ from fastmcp import Client as FastClient
 from fastmcp.client.transports import StdioTransport
 from mcp import Client, StdioServerParameters
 from mcp.client.stdio import stdio_client
-from mcp_types import ElicitResult
+from mcp_types import ElicitResult, ErrorData
 from tests.e2e.harness import LIMIT, ROOT, Place, conformance, node_command, octavo
 
 pytestmark = [
@@ -58,6 +58,30 @@ async def test_the_python_client_answers(place: Place, era: str) -> None:
             seen = await client.call_tool("notify", {"message": "All is done."})
             assert seen.structured_content == {"seen": True}
     assert asked == [ASKED, "local says: The poem", "local says: All is done."]
+
+
+@pytest.mark.parametrize("way", ("fails", "never fits"))
+@pytest.mark.anyio
+async def test_a_client_that_cannot_ask_after_all_is_one_without_forms(place: Place, way: str) -> None:
+    command, *arguments = serving(place)
+    asked: list[str] = []
+
+    async def answer(context: Any, params: Any) -> ElicitResult | ErrorData:
+        asked.append(params.message)
+        return ErrorData(code=-1, message="no") if way == "fails" else ElicitResult(action="accept", content={"x": "y"})
+
+    with (place.base / "stderr").open("w+", encoding="utf-8") as log:
+        server = StdioServerParameters(command=command, args=arguments, env=place.environment)
+        async with Client(
+            stdio_client(server, errlog=log), mode="legacy", elicitation_callback=answer, read_timeout_seconds=LIMIT
+        ) as client:
+            told = await client.call_tool("ask_user", QUESTION)
+        log.seek(0)
+        assert "Traceback" not in log.read()
+    if way == "fails":
+        assert told.is_error and told.meta["dev.octavo/error"]["data"]["reason"] == "input_required"
+    else:
+        assert told.structured_content == {"action": "cancel", "content": {}} and len(asked) == 3
 
 
 @both_eras
@@ -132,3 +156,6 @@ def test_what_no_form_can_show_is_refused_in_words(place: Place) -> None:
             asked = {"name": "ask_user", "arguments": {"question": "?", "fields": wrong}}
             told = pipe.ask("tools/call", asked)["result"]
             assert told["isError"] and told["_meta"]["dev.octavo/error"]["data"]["reason"] == "invalid_params"
+        for secret in ("What is your password?", "비밀번호를 알려 주세요."):
+            told = pipe.ask("tools/call", {"name": "ask_user", "arguments": {"question": secret}})["result"]
+            assert told["isError"] and "secrets" in told["content"][0]["text"]

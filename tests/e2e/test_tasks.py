@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
+import signal
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 from tests.e2e.harness import ENVELOPE, Asking, Place, Server, audit_records
-from tests.e2e.organisation import BRAND, OPS
+from tests.e2e.organisation import BRAND, OPS, configure
 from tests.security.task_kills import DECLARED, EXTENSION, call, get, plant
 
 pytestmark = [pytest.mark.slow, pytest.mark.seed("T9")]
@@ -177,6 +178,45 @@ def test_each_new_state_of_a_task_is_told_to_who_listens(world: World) -> None:
         last = pipe.next_message()
         assert (last["params"]["status"], last["params"]["taskId"]) == ("completed", task)
         assert last["params"]["result"]["content"][0]["text"] == "heard came"
+
+
+def test_who_may_no_longer_call_the_tool_is_told_nothing_of_its_task(tmp_path: Path) -> None:
+    place = plant(tmp_path)
+    rules = (tmp_path / "octavo.yaml").read_text(encoding="utf-8")
+    taken = '{who: agent-brand, may: invoke, what: "tool://wait", effect: deny%s}'
+    with place.serve("--config", tmp_path / "octavo.yaml") as server:
+        brand = server.asking(BRAND)
+        ended, working = call(brand, "wait", "soon")["taskId"], call(brand, "wait", "later")["taskId"]
+        (tmp_path / "signals" / "soon").touch()
+        World(place, server).ended(brand, ended)
+        for hide in ("", ", hide: true"):
+            said = len(server.log)
+            configure(place, rules.replace("policy:\n", f"policy:\n  - {taken % hide}\n"))
+            server.process.send_signal(signal.SIGHUP)
+            server.log.wait_for("configuration reloaded from", after=said)
+            never = json.dumps({**get(brand, "x" * 32), "id": 0})
+            for task in (ended, working):
+                for method in ("tasks/get", "tasks/cancel"):
+                    told = brand.ask(method, {"taskId": task, "_meta": DECLARED}).body
+                    assert "result" not in told
+                    assert (json.dumps({**told, "id": 0}).replace(task, "x" * 32) == never) is bool(hide), told
+    assert "Traceback" not in server.log.text
+
+
+def test_a_task_can_be_asked_for_and_stopped_when_its_tool_is_no_longer_configured(tmp_path: Path) -> None:
+    place = plant(tmp_path)
+    text = (tmp_path / "octavo.yaml").read_text(encoding="utf-8")
+    with place.serve("--config", tmp_path / "octavo.yaml") as server:
+        brand = server.asking(BRAND)
+        task = call(brand, "wait", "never")["taskId"]
+        said = len(server.log)
+        configure(place, text.replace("plugins: [{path: ./plugin.py}]\n", ""))
+        server.process.send_signal(signal.SIGHUP)
+        server.log.wait_for("configuration reloaded from", after=said)
+        assert get(brand, task)["result"]["status"] == "working"
+        assert brand.ask("tasks/cancel", {"taskId": task, "_meta": DECLARED}).result
+        assert World(place, server).ended(brand, task)["status"] == "cancelled"
+    assert (tmp_path / "signals" / "never.stopped").exists()
 
 
 def test_a_stopped_server_says_so_and_a_client_in_the_older_era_knows_no_tasks(tmp_path: Path) -> None:

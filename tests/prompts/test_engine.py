@@ -144,6 +144,29 @@ def test_what_would_explode_is_refused_in_words(text: str, values: dict[str, Any
     assert filled("{{title}}") == "T", "and nothing else is the worse for it"
 
 
+@pytest.mark.seed("P3")
+@pytest.mark.parametrize(
+    "text",
+    [
+        "{% for one in files %}{% if one in options %}x{% endif %}{% endfor %}",
+        "{% for one in files %}{% if options|sort|length %}x{% endif %}{% endfor %}",
+        "{% for one in files %}{% if options == title %}x{% endif %}{% endfor %}",
+        "{% for one in files %}{% for other in options|sort %}{% endfor %}{% endfor %}",
+    ],
+)
+def test_a_loop_that_looks_through_long_values_again_and_again_is_refused(text: str) -> None:
+    few, many = list(range(100)), list(range(60_000))
+    filled(text, files=["x"] * 50, options=few)
+    with pytest.raises(InvalidParams, match="too many steps"):
+        filled(text, files=["x"] * 50, options=many)
+
+
+def test_a_loop_that_looks_at_each_value_once_may_have_long_ones() -> None:
+    said = [{"role": "user", "text": "x" * 2000}] * 200
+    text = "{% for one in files %}{% if one.role == 'user' %}{{ one.text }}{% endif %}{% endfor %}"
+    assert len(filled(text, files=said)) == 400_000
+
+
 def test_as_much_as_is_allowed_is_shown() -> None:
     assert len(filled("{{title}}", title="x" * MAX_OUTPUT)) == MAX_OUTPUT
     assert filled("{% for a in files %}{{ a }}\n{% endfor %}", files=["row"] * 1000) == "row\n" * 1000

@@ -35,6 +35,7 @@ pytestmark = pytest.mark.anyio
         (("", "ko"), ("en",), (), ""),
         (("", "ko"), ("ko",), (), "ko"),
         (("en",), ("",), (), "en"),
+        (("en", "ko"), ("ko-" + "a-" * 1_000_000,), (), "ko"),
     ],
 )
 def test_the_nearest_language_is_chosen(offered: Any, wanted: Any, preferred: Any, found: str) -> None:

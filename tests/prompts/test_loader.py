@@ -212,6 +212,9 @@ def test_whatever_a_file_says_it_is_a_prompt_or_a_problem(tmp_path: Path) -> Non
          "          one\n          {% if %}\n", 7, "cannot stand here"),
         ("id: p\ndescription: d\nmessages:\n  - history: 0\n", 4, "history is the number of messages"),
         ("id: p\ndescription: d\nmessages:\n  - {history: 3, role: user}\n", 4, "unknown key 'role'"),
+        ("id: p\ndescription: d\ninputSchema:\n  type: object\n  required: [b]\n  properties:\n    b: {type: string}\n"
+         "    a: {type: integer,\n      default: x}\nmessages:\n  - {role: user, content: [{type: text, text: t}]}\n",
+         9, "the default of a"),
     ],
 )  # fmt: skip
 def test_yaml_is_read_as_strictly_and_says_its_line(tmp_path: Path, text: str, line: int, says: str) -> None:

@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 import pytest
 
 from octavo.core.errors import Conflict, Forbidden, InvalidParams, NotFound, OctavoError, TooLarge
-from octavo.core.model import Call, Content, Entry, Principal, Trail
+from octavo.core.model import Call, Content, Entry, Page, Principal, Trail
 from octavo.core.ref import Ref
 from octavo.core.surface import Embedded, Link, PromptArgument, PromptInfo, PromptMessage, PromptResult, Text
 from octavo.prompts.registry import PromptRegistry
@@ -163,6 +163,8 @@ async def test_text_of_the_wire_becomes_the_value_that_the_schema_wants(tmp_path
         ({"title": "T", "files": "a.md"}, "/files"),
         ({"title": "T", "files": "[" * 100_000}, "/files"),
         ({"title": "T", "files": "[1]"}, "/files/0"),
+        ({"title": "T", "files": '["\\ud800"]'}, "/files"),
+        ({"title": "T", "options": '{"x": 1e999}'}, "/options"),
         ({"title": "T", "options": "[]"}, "/options"),
         ({"title": "T", "colour": "red"}, "/colour"),
     ],
@@ -265,6 +267,24 @@ async def test_completion_offers_what_the_schema_knows(
 ) -> None:
     prompts = Prompts(tmp_path, pipeline, part("x"))
     assert await prompts.complete(argument, prefix) == values
+
+
+@pytest.mark.seed("P2")
+async def test_completion_takes_what_no_address_can_be_and_gives_lists_that_are_json(
+    tmp_path: Path, pipeline: Pipeline
+) -> None:
+    async def ask(call: Call) -> Any:
+        ref = Ref("file", ("docs", 'the "plan".md'))
+        return Page((Entry(ref=ref, name=ref.name),), None) if call.op == "list" else [Ref("file")]
+
+    prompts = Prompts(tmp_path, pipeline, resource("file://{{title}}/{{format}}"), resource("{{files}}"))
+    prompts.registry.bind(ask)
+    assert await prompts.complete("title", format='the "plan".md') == ["docs"]
+    assert await prompts.complete("title", format="x" * 3_000_000) == []
+    assert await prompts.complete("title", format="가" * 20_000) == []
+    (found,) = await prompts.complete("files", '["file://docs/t')
+    (uri,) = json.loads(found)
+    assert Ref.parse(uri).segments == ("docs", 'the "plan".md')
 
 
 async def test_a_prompt_of_a_plugin_gets_checked_text_and_may_answer_raw() -> None:

@@ -33,6 +33,7 @@ toolsets: [files, prompts]
 prompts: {starter: true, dirs: [./prompts], embed: 1000}
 """
 OWN = CONFIG.replace("starter: true, ", "")
+KEPT = OWN.replace('extensions: ["*"]', 'extensions: ["*"], cache: {ttl: 300}')
 CANARY = "canary-7f3a"
 
 
@@ -156,7 +157,7 @@ async def test_a_denied_file_is_never_shown_in_any_language_cached_or_not(
             files={"type": "array", "items": {"type": "string"}},
         ),
     )
-    async with serve(OWN, who="denied", modern=modern) as wire:
+    async with serve(KEPT, who="denied", modern=modern) as wire:
         works = wire.house.works
         answers: list[Any] = []
 
@@ -182,6 +183,7 @@ async def test_a_denied_file_is_never_shown_in_any_language_cached_or_not(
         await as_denied()
         await as_allowed()
         await as_denied()
+        assert works.prompts._renderings.hits == (0 if way == "odd" else 2), "the second time both were kept ones"
         assert CANARY not in json.dumps(answers)
 
 
@@ -230,6 +232,12 @@ async def test_arguments_complete_to_what_the_caller_may_see(
         assert await complete("folder", "") == ["data", "src"]
         assert await complete("draft", "f") == ["false"]
         assert await complete("free", "x") == []
+        for number in range(150):
+            put(f"workspace/many/{number}.md", "x")
+        ref = {"type": "ref/prompt", "name": docs}
+        asked = {"ref": ref, "argument": {"name": "codeFileUri", "value": "file://many/"}}
+        many = (await wire.ask("completion/complete", **asked))["completion"]
+        assert (len(many["values"]), many["hasMore"], "total" in many) == (100, True, False)
 
 
 @pytest.mark.seed("P3", "P4")
@@ -328,6 +336,28 @@ async def test_the_model_itself_gets_a_prompt_in_the_seeds_shape(serve: Any, wor
         assert got["messages"][1]["content"][1]["uri"] == "file://src/main.ts"
 
 
+@pytest.mark.seed("P12", "P8")
+async def test_what_a_model_is_told_of_prompts_stays_within_the_answer_of_a_tool(
+    serve: Any, workspace: None, put: Put
+) -> None:
+    limited = CONFIG.replace("embed: 1000", "embed: 100KB") + "limits: {answer: 16KB}\n"
+    put("workspace/lines.txt", "\n" * 9_000)
+    async with serve(limited, who="allowed", modern=True) as wire:
+        uris = ["file://large.txt", "file://lines.txt", "file://src/main.ts"]
+        asked = {"name": "summarise", "arguments": {"uris": uris}}
+        (block,) = (await wire.ask("tools/call", name="get_prompt", arguments=asked))["content"]
+        parts = json.loads(block["text"])["messages"][1]["content"][1:]
+        assert len(block["text"]) <= 16_000
+        assert [(one["uri"], "text" in one) for one in parts] == list(zip(uris, (True, False, True), strict=True))
+        messages = [{"role": "user", "text": f"{number}" + "\n" * 3_000} for number in range(9)]
+        begun = {"action": "begin", "messages": messages}
+        handle = (await wire.ask("tools/call", name="conversation", arguments=begun))["structuredContent"]["context_id"]
+        show = {"action": "show", "context_id": handle}
+        shown = await wire.ask("tools/call", name="conversation", arguments=show)
+        assert not shown["isError"] and "9 messages\nthe latest 1 of them" in shown["content"][0]["text"]
+        assert [one["text"][0] for one in shown["structuredContent"]["messages"]] == ["8"]
+
+
 @both_eras
 @pytest.mark.seed("P1", "P5")
 async def test_a_changed_file_is_loaded_again_and_told(serve: Any, workspace: None, put: Put, modern: bool) -> None:
@@ -337,28 +367,28 @@ async def test_a_changed_file_is_loaded_again_and_told(serve: Any, workspace: No
             await wire.note("notifications/subscriptions/acknowledged")
         await wire.ask("prompts/list")
         prompts = wire.house.works.prompts
-        assert prompts.refresh() is None
+        assert await prompts.refresh() is None
         put("prompts/extra.json", prompt("extra", user({"type": "text", "text": "one"})))
-        assert prompts.refresh() == []
+        assert await prompts.refresh() == []
         await wire.note("notifications/prompts/list_changed")
         assert (await wire.ask("prompts/get", name="extra"))["messages"][0]["content"]["text"] == "one"
         put("prompts/extra.json", prompt("extra", user({"type": "text", "text": "two"})))
-        assert prompts.refresh() == []
+        assert await prompts.refresh() == []
         await wire.note("notifications/prompts/list_changed")
         assert (await wire.ask("prompts/get", name="extra"))["messages"][0]["content"]["text"] == "two"
         file = put("prompts/extra.json", '{\n "id": "extra",\n broken')
-        (problem,) = prompts.refresh()
+        (problem,) = await prompts.refresh()
         assert (problem.path, problem.line) == (str(file), 3)
         assert (await wire.ask("prompts/get", name="extra"))["messages"][0]["content"]["text"] == "two"
         file.unlink()
-        assert prompts.refresh() == []
+        assert await prompts.refresh() == []
         await wire.note("notifications/prompts/list_changed")
         assert [one["name"] for one in (await wire.ask("prompts/list"))["prompts"]] == ["generate_docs"]
 
 
 @pytest.mark.seed("P9")
 async def test_a_kept_rendering_follows_template_arguments_and_resources(serve: Any, workspace: None, put: Put) -> None:
-    async with serve(OWN.replace('extensions: ["*"]', 'extensions: ["*"], cache: {ttl: 300}'), who="allowed") as wire:
+    async with serve(KEPT, who="allowed") as wire:
         prompts = wire.house.works.prompts
         kept = prompts._renderings
 
@@ -373,5 +403,5 @@ async def test_a_kept_rendering_follows_template_arguments_and_resources(serve: 
         assert await shown() == ("export const answer = 43;\n", 1)
         assert await shown() == ("export const answer = 43;\n", 2)
         put("prompts/generate_docs.json", GENERATE_DOCS.replace("다음 코드", "이 코드"))
-        assert prompts.refresh() == []
+        assert await prompts.refresh() == []
         assert await shown() == ("export const answer = 43;\n", 2)

@@ -9,6 +9,7 @@ import pytest
 from octavo.core.asking import Answer, form
 from octavo.core.clock import FrozenClock
 from octavo.core.errors import Conflict, InvalidParams, NotFound, RateLimited, SourceUnavailable
+from octavo.stores import waiting
 from octavo.stores.questions import QuestionFile
 from octavo.stores.waiting import MOST_OF_ONE
 
@@ -70,6 +71,15 @@ def test_nobody_asks_more_than_he_may(file: QuestionFile) -> None:
     with pytest.raises(RateLimited):
         ask(file, "one more")
     ask(file, "another's", "lee")
+
+
+def test_nothing_is_written_that_could_not_be_read_again(file: QuestionFile, monkeypatch: pytest.MonkeyPatch) -> None:
+    name = ask(file)
+    monkeypatch.setattr(waiting, "MAX_BYTES", 500)
+    with pytest.raises(SourceUnavailable, match="wait until"):
+        for number in range(10):
+            ask(file, str(number))
+    assert file.standing()[0].id == name
 
 
 def test_a_notice_that_was_seen_is_gone(file: QuestionFile) -> None:

@@ -18,6 +18,7 @@ from octavo.core.ref import Ref
 from octavo.core.surface import Hints, ToolInfo
 from octavo.core.tasks import Ended, Lost, Task
 from octavo.stores.tasks import TaskFile
+from octavo.tools import long
 from octavo.tools.long import Bounds, LongWork, Works
 
 pytestmark = [pytest.mark.anyio, pytest.mark.seed("T9")]
@@ -30,7 +31,7 @@ NAME = form("Who?", {"type": "object", "properties": {"name": {"type": "string"}
 class Client:
     """Waits for a call, and shows forms."""
 
-    lasts, waits, wire = True, False, None
+    lasts, waits, wire, locales = True, False, None, ("ko",)
 
     def __init__(self, *, asks: bool = True) -> None:
         self.asks = asks
@@ -133,8 +134,9 @@ async def test_what_fails_soon_is_raised() -> None:
 
 async def test_the_work_is_a_child_with_the_rights_of_its_caller() -> None:
     world = World()
-    task = await world.begin()
+    task = await world.begin(Client())
     (child,) = world.begun
+    assert child.channel.locales == ("ko",)
     assert child.parent is not None and child.principal == Principal("kim") and child.op == "invoke"
     world.ended.set()
     await world.until("completed")
@@ -186,6 +188,21 @@ async def test_progress_goes_to_the_client_while_it_waits_and_to_the_task_afterw
     more.set()
     done = await world.until("completed")
     assert client.heard == [1] and not done.message
+
+
+async def test_an_answer_that_is_too_large_to_be_kept_is_not_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(long, "LARGEST", 100)
+    world = World()
+
+    async def much(call: Call) -> str:
+        await world.ended.wait()
+        return "x" * 200
+
+    world.act = much
+    task = await world.begin()
+    world.ended.set()
+    ended = await world.until("completed")
+    assert b"of a task 100 are kept" in ended.outcome and (await world.poll(task)).outcome == ended.outcome
 
 
 async def test_a_cancelled_task_is_stopped() -> None:

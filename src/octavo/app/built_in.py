@@ -46,7 +46,7 @@ def built_in_tools(
     if "prompts" in toolsets(config):
         from octavo.tools.builtin.prompting import prompt_tools
 
-        tools += prompt_tools(conversations)
+        tools += prompt_tools(conversations, config.limits.answer)
     files = _file_sources(config)
     if not files and not any(isinstance(one, OverStore) and one.expose for one in config.sources.values()):
         return tools

@@ -25,7 +25,7 @@ from octavo.config.model import Config
 from octavo.core.clock import SystemClock
 from octavo.core.errors import OctavoError
 from octavo.core.house import Limits
-from octavo.core.model import Change, Principal, Template
+from octavo.core.model import Change, Op, Principal, Template
 from octavo.core.ports import Ask, Finds, Ledger, Next, Source, Watches
 from octavo.core.ref import Ref
 from octavo.core.seal import Seal
@@ -126,9 +126,11 @@ async def compose(
     finds: Finds | None = None,
     tasks: Callable[[], LongWork] | None = None,
     conversations: Conversations | None = None,
+    now: Ask | None = None,
 ) -> Works:
     """Opens the sources on `stack`; whoever calls closes it, also when this raises. `tasks` is what calls of tools that
-    last are given to."""
+    last are given to. `now` asks the works that hold whenever it is asked: a tool may still be at work when other rules
+    hold than those under which it was called."""
     config, clock = loaded.config, SystemClock()
     tools = ToolRegistry()
     prompts = PromptRegistry(
@@ -189,7 +191,7 @@ async def compose(
         writable=writable_schemes(config, plugins),
         changes=changes,
         finds=finds if config.search.enabled else None,
-        composed=composed.answers if lasting is None else {**composed.answers, **lasting.answers},
+        composed=composed.answers if tasks is None else {**composed.answers, **_about(tasks)},
         begins=None if lasting is None else lasting.begin,
         labels=labels_of(loaded),
     )
@@ -253,7 +255,7 @@ async def compose(
         desk,
     )
     ask = awaitable(begin)
-    tools.bind(ask, desk.canonical, Seal(state.key("cursor")), policy.allows, questions_in(state, audit))
+    tools.bind(now or ask, desk.canonical, Seal(state.key("cursor")), policy.allows, questions_in(state, audit))
     prompts.bind(ask)
     changes.bind(ask)
     composed.bind(ask, desk.canonical)
@@ -289,6 +291,15 @@ async def compose(
         skill_schemes=composed.skill_schemes,
         lasting=None if lasting is None else lasting.works,
     )
+
+
+def _about(tasks: Callable[[], LongWork]) -> dict[Op, Ask]:
+    """What can be asked of tasks also where no tool lasts any more: some may have begun under other works."""
+    return {
+        "poll": lambda call: tasks().poll(call),
+        "answer": lambda call: tasks().answer(call),
+        "cancel": lambda call: tasks().cancel(call),
+    }
 
 
 def questions_in(state: StateDirectory, audit: Audit) -> Callable[[], Questions]:

@@ -40,7 +40,7 @@ async def follow_file(
             await asyncio.wait_for(wake.wait(), timeout=1.0)
             wake.clear()
         except TimeoutError:
-            _reread(house)
+            await _reread(house)
             if keys and _fingerprint(keys) != seen_keys:
                 seen_keys = _fingerprint(keys)
                 _rekey(house)
@@ -58,9 +58,9 @@ async def follow_file(
             logger.error("the new configuration is not used, the old one stays:\n%s", problem, exc_info=foreign)
 
 
-def _reread(house: Octavo) -> None:
+async def _reread(house: Octavo) -> None:
     """Prompt files that have changed."""
-    problems = house.works.prompts.refresh()
+    problems = await house.works.prompts.refresh()
     for problem in problems or ():
         logger.warning("prompt left out, or as it was before: %s", problem)
     if problems is not None:

@@ -3,29 +3,24 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable
 
 from octavo.config.model import Tasks
 from octavo.core.errors import InternalError
-from octavo.core.model import Call, Op, Principal
+from octavo.core.model import Call, Principal
 from octavo.core.ports import Ask, Reply
 from octavo.tools.long import Bounds, LongWork, Works
 from octavo.tools.registry import ToolRegistry
 
 
 class Lasting:
-    """The operations on tasks, for one configuration."""
+    """The tasks of one configuration."""
 
     def __init__(self, options: Tasks, tasks: Callable[[], LongWork], tools: ToolRegistry) -> None:
         self._tools = tools
         self._bounds = Bounds(after=options.after, running=options.running, kept=options.kept, keep=options.keep)
         self._works: Works | None = None
         self.begin: Callable[[Call], Awaitable[Reply]] = lambda call: tasks().begin(call, self.works)
-        self.answers: Mapping[Op, Callable[[Call], Awaitable[Reply]]] = {
-            "poll": lambda call: tasks().poll(call),
-            "answer": lambda call: tasks().answer(call),
-            "cancel": lambda call: tasks().cancel(call),
-        }
 
     def bind(self, ask: Ask, known: Callable[[Principal], Principal]) -> None:
         self._works = Works(ask=ask, tool=self._tools.tool, bounds=self._bounds, known=known, at_work=set())

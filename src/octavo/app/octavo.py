@@ -19,8 +19,8 @@ from octavo.app.wall import Wall
 from octavo.config.load import Loaded, state_directory
 from octavo.core.clock import SystemClock
 from octavo.core.errors import Forbidden, OctavoError, SourceUnavailable
-from octavo.core.model import Principal
-from octavo.core.ports import Ledger
+from octavo.core.model import Call, Principal
+from octavo.core.ports import Ledger, Reply
 from octavo.core.ref import Ref
 from octavo.feed import ChangeFeed
 from octavo.stores.keys import KeyFile
@@ -82,6 +82,9 @@ class Octavo:
 
     def _long(self) -> LongWork:
         return self.tasks
+
+    def _ask(self, call: Call) -> Awaitable[Reply]:
+        return self.works.ask(call)
 
     def _lasting(self) -> Lasts:
         lasting = self.works.lasting
@@ -235,6 +238,7 @@ class Octavo:
                 self.searching,
                 self._long,
                 self._conversing(loaded),
+                self._ask,
             )
         except BaseException:
             await stack.aclose()
@@ -242,6 +246,7 @@ class Octavo:
         if self._open is not None:
             hand_on(self.works.identity, works.identity)
             self.works.policy.retire(works.policy)
+            works.audit.go_on_from(self.works.audit)
         old, self._open = self._open, stack
         self.works, self._loaded, self._narrowing = works, loaded, narrowing
         if self._tally is not None:

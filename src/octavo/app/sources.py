@@ -8,7 +8,7 @@ from typing import Any
 
 from octavo.app.catalogs import Catalogs, catalogs
 from octavo.app.narrowing import WHOLE, Narrowing
-from octavo.config.load import Loaded, prompt_directories
+from octavo.config.load import Loaded, prompt_places
 from octavo.config.model import Config, FileOptions, GitOptions, MemoryOptions, ResourceWords
 from octavo.config.words import RESERVED_SCHEMES
 from octavo.core.errors import InvalidParams
@@ -49,7 +49,8 @@ def configured(
 def _file(name: str, options: FileOptions, loaded: Loaded, state: StateDirectory, narrowing: Narrowing) -> Source:
     described = [words for words in loaded.config.resources if words.is_template]
     mine = [words for words in described if words.uri.partition("://")[0].lower() == options.scheme]
-    never = [*prompt_directories(loaded), *([state.path] if state.path else [])]
+    # The configuration can be read, as every file of a root; whoever could change it could change the rules.
+    never = [*prompt_places(loaded), *(place for place in (state.path, loaded.file) if place is not None)]
     make: Callable[..., Source] = FileSource
     if options.write:
         from octavo.sources.file.writable import WritableFileSource  # here: a read-only server starts sooner

@@ -368,6 +368,33 @@ def tool_problems(loaded: Loaded) -> list[Problem]:
     return found
 
 
+class _Terminal:
+    """The client that waits is whoever sits at the terminal. Questions and approvals are answered by commands of their
+    own, here as everywhere."""
+
+    asks = lasts = waits = False
+
+    def __init__(
+        self, locale: str | None = None, *, progress: Callable[[float, float | None, str | None], None] | None = None
+    ) -> None:
+        self.locales: Sequence[str] = () if locale is None else (locale,)
+        self._progress = progress
+
+    async def progress(self, value: float, total: float | None = None, message: str | None = None) -> None:
+        if self._progress is not None:
+            self._progress(value, total, message)
+
+    @property
+    def wire(self) -> Any:
+        raise InvalidParams("No client waits for this call, so there is no wire")
+
+    async def ask(self, form: Form) -> Answer | None:
+        return None
+
+    async def approve(self, question: ToApprove) -> Verdict | None:
+        return None
+
+
 def invoked(
     loaded: Loaded,
     who: str | None,
@@ -377,37 +404,11 @@ def invoked(
 ) -> ToolResult:
     """What a tool answers an agent. Raises what is no answer: an unknown tool, a refusal, wrong arguments."""
 
-    class Told:
-        """Whoever waits at the terminal."""
-
-        async def progress(self, value: float, total: float | None = None, message: str | None = None) -> None:
-            progress(value, total, message)
-
-        @property
-        def wire(self) -> Any:
-            raise InvalidParams("No client waits for this call, so there is no wire")
-
-        @property
-        def asks(self) -> bool:
-            return False
-
-        lasts = waits = asks
-
-        @property
-        def locales(self) -> Sequence[str]:
-            return ()
-
-        async def ask(self, form: Form) -> Answer | None:
-            return None  # whoever answers does it by octavo questions, here as everywhere
-
-        async def approve(self, question: ToApprove) -> Verdict | None:
-            return None  # and whoever approves by octavo approvals
-
     async def ask(house: Octavo) -> ToolResult:
         works = house.works
         given = arguments(works.tools.tool(name))
         ref = Ref.of("tool", (name,))
-        channel: Channel = Told()
+        channel: Channel = _Terminal(progress=progress)
         call = Call("invoke", ref, works.identity.launched(who), Trail(), str(ref), given, channel=channel)
         try:
             result: ToolResult = await works.ask(call)
@@ -530,17 +531,6 @@ def prompts(loaded: Loaded, who: str | None) -> list[PromptInfo]:
     return _inside(loaded, ask, leaves_traces=False)
 
 
-class _Speaking:
-    """The client that waits is this process, and speaks one language."""
-
-    wire = None
-
-    def __init__(self, locale: str | None) -> None:
-        self.locales = [] if locale is None else [locale]
-
-    async def progress(self, value: float, total: float | None = None, message: str | None = None) -> None: ...
-
-
 def rendered(loaded: Loaded, who: str | None, name: str, given: dict[str, str], locale: str | None) -> PromptResult:
     """Raises InvalidParams also for a prompt of a plugin that speaks the raw protocol: there is nobody who hears it."""
     from octavo.core.surface import PromptResult
@@ -552,8 +542,9 @@ def rendered(loaded: Loaded, who: str | None, name: str, given: dict[str, str], 
         except OctavoError:
             ref, fault = NOWHERE, InvalidParams(f"Unknown prompt: {name[:80]}", promptName=name[:80])
         call = Call("render", ref, works.identity.launched(who), Trail(), f"prompt://{name}", given, fault=fault)
+        channel: Channel = _Terminal(locale)
         try:
-            result = await works.ask(call._replace(channel=_Speaking(locale), timeout=works.limits.timeout))
+            result = await works.ask(call._replace(channel=channel, timeout=works.limits.timeout))
         finally:
             house.ledger.flush()
         if not isinstance(result, PromptResult):

@@ -117,12 +117,16 @@ def _state_home(environ: Mapping[str, str]) -> Path:
 
 def prompt_directories(loaded: Loaded) -> tuple[Path, ...]:
     """Where prompts are loaded from. Never from a folder that is served without a configuration."""
+    places = prompt_places(loaded)
+    return places if loaded.config.prompts.dirs is not None else tuple(place for place in places if place.is_dir())
+
+
+def prompt_places(loaded: Loaded) -> tuple[Path, ...]:
+    """With the one from which prompts will be loaded once it is there."""
     if loaded.file is None:
         return ()
-    if loaded.config.prompts.dirs is not None:
-        return loaded.config.prompts.dirs
-    beside = loaded.base / "prompts"
-    return (beside,) if beside.is_dir() else ()
+    dirs = loaded.config.prompts.dirs
+    return (loaded.base / "prompts",) if dirs is None else dirs
 
 
 def read_text(path: Path) -> str:

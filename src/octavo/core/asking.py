@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import math
 import re
 from collections.abc import Mapping
 from typing import Any, Final, Literal, Protocol, TypeAlias, cast
@@ -13,7 +15,8 @@ from octavo.core.errors import InvalidParams
 Action: TypeAlias = Literal["accept", "decline", "cancel"]
 
 MOST_FIELDS: Final = 20
-LONGEST: Final = 4000  # characters of a question
+LONGEST: Final = 4000  # characters of a question,
+LARGEST: Final = 16_000  # and of the schema of its answer
 MOST_CHOICES: Final = 100
 _COMMON: Final = frozenset(("type", "title", "description", "default"))
 _MEMBERS: Final[Mapping[str, frozenset[str]]] = {
@@ -26,7 +29,9 @@ _MEMBERS: Final[Mapping[str, frozenset[str]]] = {
 _FORMATS: Final = frozenset(("email", "uri", "date", "date-time"))
 # The protocol forbids to ask for these by a form, which clients may keep.
 _SECRETS: Final = re.compile(
-    r"passw|passphrase|secret|api.?key|access.?key|private.?key|credential|\b(cvv|cvc|pin)\b", re.I
+    r"passw|passphrase|secret|api.?key|access.?key|private.?key|credential|\b(cvv|cvc|pin)\b|"
+    r"비밀번호|비번|암호|인증.?번호|주민.?(등록)?번호",
+    re.I,
 )
 
 
@@ -89,6 +94,8 @@ def form(text: str, schema: Mapping[str, Any]) -> Form:
             f'The schema of a question is {{"type": "object", "properties": …, "required": …}} with at most '
             f"{MOST_FIELDS} fields and nothing else"
         )
+    if len(json.dumps(schema, ensure_ascii=False)) > LARGEST:
+        raise InvalidParams(f"The schema of a question has at most {LARGEST} characters")
     for name, field in cast("Mapping[str, Any]", fields).items():
         _check(name, field)
     required = schema.get("required", [])
@@ -97,12 +104,16 @@ def form(text: str, schema: Mapping[str, Any]) -> Form:
     return Form(text, schema)
 
 
+def wants_secret(text: str) -> bool:
+    return _SECRETS.search(text) is not None
+
+
 def _check(name: str, field: object) -> None:
     kind = cast("Mapping[str, Any]", field).get("type") if isinstance(field, Mapping) else None
     if not isinstance(field, Mapping) or not isinstance(kind, str) or kind not in _MEMBERS:
         raise InvalidParams(f"The field {name[:80]} needs a type: {', '.join(_MEMBERS)}")
     told = cast("Mapping[str, Any]", field)
-    if _SECRETS.search(f"{name} {told.get('title', '')}"):
+    if wants_secret(f"{name} {told.get('title', '')} {told.get('description', '')}"):
         raise InvalidParams(f"A form must not ask for secrets, as the field {name[:80]} does")
     further = sorted(set(told) - _MEMBERS[kind])
     if further:
@@ -152,7 +163,9 @@ def _fits(field: Mapping[str, Any], value: object) -> bool:
         if not isinstance(value, str) or not _between(field, len(value), "minLength", "maxLength"):
             return False
         return offered is None or value in offered
-    if isinstance(value, bool) or not isinstance(value, int | float) or (kind == "integer" and value != int(value)):
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return False
+    if isinstance(value, float) and not (math.isfinite(value) and (kind == "number" or value.is_integer())):
         return False
     return _between(field, value, "minimum", "maximum")
 

@@ -53,6 +53,11 @@ def unknown_tool(name: str) -> InvalidParams:
     return InvalidParams(f"Unknown tool: {name}", toolName=name)
 
 
+def unknown_task(handle: str) -> InvalidParams:
+    """Also for a handle that is somebody else's, or that of a tool that is hidden from the caller."""
+    return InvalidParams(f"Unknown task: {handle[:80]}", taskId=handle[:80])
+
+
 def is_unknown_tool(error: BaseException, name: str) -> bool:
     """Whether it says that there is no such tool: that is an error of the request, not an answer of the tool."""
     return isinstance(error, InvalidParams) and error.message == f"Unknown tool: {name}"

@@ -107,6 +107,11 @@ class Audit:
         microseconds = int((self._monotonic() - trail.begun) * 1e6)
         self._append(b'%b%d"%b,"size":%d,"us":%d}' % (self._opening, trail.id, middle, trail.size, microseconds))
 
+    def go_on_from(self, before: Audit) -> None:
+        """Calls that began under `before` have children here: so both count together."""
+        self.nonce, self._ids = before.nonce, before._ids
+        self._millisecond = -1
+
     def note(self, who: str, what: str, outcome: str, **fields: str | int) -> str:
         """A record for what never becomes a call: ping, initialize, a malformed or unauthenticated request.
 

@@ -5,6 +5,7 @@ Addresses come from listings that are child calls, so a name that is hidden from
 
 from __future__ import annotations
 
+import json
 from collections.abc import AsyncIterator, Mapping, Sequence
 from typing import Any, Final, cast
 
@@ -13,7 +14,7 @@ import re2 as _untyped_re2  # type: ignore[import-untyped]  # it has no annotati
 from octavo.core.errors import OctavoError
 from octavo.core.model import EVERYTHING, Call, Entry, Page
 from octavo.core.ports import Ask
-from octavo.core.ref import Ref
+from octavo.core.ref import MAX_URI_CHARACTERS, Ref
 from octavo.prompts.arguments import completions, properties
 from octavo.prompts.filling import Address
 
@@ -43,7 +44,11 @@ async def complete(
         found = [] if inside is None else await _names(inside, argument, begun, given, call, ask)
     if not in_list:
         return found
-    return [f'{before}"{value}' + ("" if value.endswith("/") else '"]') for value in found]
+    return [f"{before}{text[:-1]}" + ("" if text.endswith('/"') else '"]') for text in map(_as_json, found)]
+
+
+def _as_json(value: str) -> str:
+    return json.dumps(value, ensure_ascii=False)
 
 
 def _is_address(part: Mapping[str, Any]) -> bool:
@@ -91,8 +96,8 @@ async def _names(
             known = False
             pattern += "(?P<value>.+?)" if piece == argument and "<value>" not in pattern else ".+?"
     scope = _scope(fixed if fixed.endswith("://") else fixed.rpartition("/")[0])
-    if scope is None or "<value>" not in pattern:
-        return []
+    if scope is None or "<value>" not in pattern or len(pattern) > 2 * MAX_URI_CHARACTERS:
+        return []  # nor is anything as long as that an address
     matches = re2.compile(pattern).fullmatch
     offered: set[str] = set()
     async for entry in _listed(scope, call, ask):

@@ -17,6 +17,7 @@ from octavo.prompts.jsonc import Broken, Document
 from octavo.prompts.jsonc import Path as Where
 from octavo.prompts.template import (
     HISTORY,
+    Check,
     Compile,
     Message,
     Part,
@@ -74,6 +75,7 @@ class Definition:
             check = self._compile(schema)
         except OctavoError as error:
             self._fail(("inputSchema",), str(error))
+        self._check_defaults(schema, check)
         told = variants[chosen(tuple(variants), (), preferred)]
         titles = {tag: variant.title for tag, variant in variants.items() if tag and variant.title}
         info = PromptInfo(
@@ -94,6 +96,14 @@ class Definition:
             definition={**top, "translations": further} if further else top,
             origin=self._origin,
         )
+
+    def _check_defaults(self, schema: Mapping[str, Any], check: Check) -> None:
+        """Whoever leaves out an argument has done nothing wrong."""
+        defaults = {key: part["default"] for key, part in properties(schema).items() if "default" in part}
+        for problem in check(defaults):
+            key = problem["path"].split("/")[1] if problem["path"] else ""  # what is missing is no fault of a default
+            if key in defaults:
+                self._fail(("inputSchema", "properties", key, "default"), f"the default of {key}: {problem['message']}")
 
     def _variants(self, top: Mapping[str, Any]) -> dict[str, Variant]:
         said = self._text((), top, "locale") if "locale" in top else ""

@@ -10,14 +10,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from minijinja import Environment, TemplateError
 
 from octavo.core.errors import InvalidParams, TooLarge
 from octavo.prompts.filling import MAX_OUTPUT, Wrong, bounded, line_of, undeclared, written
 
-STEPS: Final = 20_000  # of one text: a few milliseconds
+STEPS: Final = 20_000  # of one text: a few milliseconds,
+WALKS: Final = 20_000_000  # and where a step may look through all values: steps times characters
 MAX_VALUES: Final = 512 * 1024  # characters of all values together
 # What is nested too deeply would end the process: the engine walks over it by recursion.
 MAX_TAGS: Final = 500
@@ -28,6 +29,9 @@ MAX_LITERAL: Final = 200  # characters of a text in an expression
 FILTERS: Final = frozenset(
     ("capitalize", "default", "first", "items", "join", "last", "length", "lower", "sort", "title", "trim", "upper")
 )
+# What looks through a value from end to end, and so takes the longer the longer that is.
+_WALKING: Final = FILTERS - {"default", "first", "last", "length"}
+_COMPARING: Final = frozenset(("==", "!=", "<", "<=", ">", ">="))
 _WORDS: Final = frozenset(("and", "or", "not", "in", "is", "if", "else"))
 _CLOSING: Final = {"{{": "}}", "{%": "%}", "{#": "#}"}
 _CONSTANTS: Final = frozenset(("true", "false", "none"))
@@ -47,12 +51,20 @@ _TOKEN: Final = re.compile(
 _FOR: Final = re.compile(r"(?P<names>[^\W\d]\w*(?:\s*,\s*[^\W\d]\w*)?)\s+in\s+(?P<values>.+)", re.DOTALL)
 
 
+class _Loops(NamedTuple):
+    """What the loops of a text repeat."""
+
+    characters: int
+    walk: bool  # something that looks through a value
+
+
 class Program:
     """A compiled text."""
 
-    def __init__(self, text: str, names: frozenset[str], repeated: int) -> None:
-        """`repeated` are the characters that stand in loops: the more, the fewer steps."""
+    def __init__(self, text: str, names: frozenset[str], loops: _Loops) -> None:
         self.text, self.names = text, names
+        # At least four steps a round: so the text of the rounds stays below the bound as well.
+        self._steps, self._walks = min(STEPS, 4 * MAX_OUTPUT // max(loops.characters, 1)), loops.walk
         self._left = 0
         self._environment = Environment(
             templates={"text": text},
@@ -62,8 +74,7 @@ class Program:
             auto_escape_callback=lambda _: False,
             keep_trailing_newline=True,
             finalizer=self._written,
-            # At least four steps a round: so the text of the rounds stays below the bound as well.
-            fuel=min(STEPS, 4 * MAX_OUTPUT // max(repeated, 1)),
+            fuel=self._steps,
         )
 
     def __eq__(self, other: object) -> bool:
@@ -79,6 +90,8 @@ class Program:
             raise TooLarge(
                 f"The arguments have {size} characters, the limit is {MAX_VALUES}", size=size, limit=MAX_VALUES
             )
+        if self._walks:
+            self._environment.fuel = min(self._steps, WALKS // max(size, 1))
         self._left = MAX_OUTPUT
         try:
             text = self._environment.render_template("text", **given)
@@ -104,11 +117,11 @@ class Program:
 
 def program(text: str, declared: frozenset[str]) -> Program:
     """Raises Wrong with the line of what cannot be used."""
-    repeated = _checked(text)
+    loops = _checked(text)
     environment = Environment(debug=False, pycompat=False)
     try:
         names = frozenset(environment.undeclared_variables_in_str(text))
-        made = Program(text, names, repeated)
+        made = Program(text, names, loops)
     except TemplateError as error:
         raise Wrong(error.line or 1, error.detail or error.kind) from None
     for name in sorted(names - declared):
@@ -121,10 +134,11 @@ class _Refused(Exception):
     """What is wrong with one tag; whoever walks over the text knows its line."""
 
 
-def _checked(text: str) -> int:
-    """The characters that stand in loops. Raises Wrong for what is not in the language."""
+def _checked(text: str) -> _Loops:
+    """Raises Wrong for what is not in the language."""
     blocks: list[tuple[str, int]] = []  # which are open, and where they begin
     repeated = end = loops = branches = 0
+    walk = False
     for number, match in enumerate(_TAG.finditer(text)):
         repeated += match.end() - end if loops else 0
         end = match.end()
@@ -133,12 +147,14 @@ def _checked(text: str) -> int:
                 raise _Refused(f"a text has at most {MAX_TAGS} tags")
             if match["open"]:
                 raise _Refused(f"{match['open']} is not closed by {_CLOSING[match['open']]}")
+            inside, walks = loops > 0, False
             if match["expression"] is not None:
-                _check_expression(match["expression"])
+                walks = _check_expression(match["expression"])
             elif match["tag"] is not None:
-                _check_tag(match["tag"], match.start(), blocks)
+                walks = _check_tag(match["tag"], match.start(), blocks)
                 loops = sum(block == "for" for block, _ in blocks)
                 branches += match["tag"].startswith("elif")
+            walk = walk or (inside and walks)
             if branches > MAX_BRANCHES:
                 raise _Refused(f"a text has at most {MAX_BRANCHES} elif")
         except _Refused as refused:
@@ -146,42 +162,47 @@ def _checked(text: str) -> int:
     if blocks:
         word, place = blocks[-1]
         raise Wrong(line_of(text, place), f"{{% {word} %}} is not closed by {{% end{word} %}}")
-    return repeated
+    return _Loops(repeated, walk)
 
 
-def _check_tag(tag: str, place: int, blocks: list[tuple[str, int]]) -> None:
+def _check_tag(tag: str, place: int, blocks: list[tuple[str, int]]) -> bool:
+    """Whether it looks through a value."""
     word, _, rest = tag.partition(" ")
     within = blocks[-1][0] if blocks else ""
+    walks = False
     if word == "for" and (loop := _FOR.fullmatch(rest.strip())):
-        _check_expression(loop["values"])
+        walks = _check_expression(loop["values"])
         blocks.append(("for", place))
     elif word == "if" and rest:
-        _check_expression(rest)
+        walks = _check_expression(rest)
         blocks.append(("if", place))
     elif word == "elif" and rest and within == "if":
-        _check_expression(rest)
+        walks = _check_expression(rest)
     elif word in ("endif", "endfor") and not rest and within == word[3:]:
         blocks.pop()
     elif word != "else" or rest or not within:
         raise _Refused(f"{{% {tag[:40]} %}} cannot stand here; there are if, elif, else, endif, for NAME in, endfor")
     if len(blocks) > MAX_DEPTH:
         raise _Refused(f"blocks are nested deeper than {MAX_DEPTH}")
+    return walks
 
 
-def _check_expression(text: str) -> None:
-    before, literals = "", False  # what stood before, and whether these are the arguments of a filter
+def _check_expression(text: str) -> bool:
+    """Whether it looks through a value: what is compared with a literal ends soon."""
+    before, literals, walks = "", False, False  # what stood before, and whether these are the arguments of a filter
     for number, (kind, word) in enumerate(_tokens(text)):
         if number >= MAX_WORDS:
             raise _Refused(f"an expression has at most {MAX_WORDS} words")
         if kind == "name" and before == "|":
             if word not in FILTERS:
                 raise _Refused(f"there is no filter {word[:40]}; there are {', '.join(sorted(FILTERS))}")
-            before = "filter"
+            before, walks = "filter", walks or word in _WALKING
             continue
         if kind == "name" and (word.startswith("_") or (literals and word not in _CONSTANTS)):
             raise _Refused(f"{word[:40]} cannot stand here")
         if kind == "literal" and len(word) > MAX_LITERAL:
             raise _Refused(f"a text in an expression has at most {MAX_LITERAL} characters")
+        walks = walks or word == "in" or (before in _COMPARING and kind == "name" and word not in _CONSTANTS)
         if word == "(":
             if before == "value":
                 raise _Refused("nothing can be called; only filters have arguments")
@@ -189,6 +210,7 @@ def _check_expression(text: str) -> None:
         elif word == ")":
             literals = False
         before = "value" if word == ")" or (kind != "mark" and word not in _WORDS) else word
+    return walks
 
 
 def _tokens(text: str) -> Iterator[tuple[str, str]]:

@@ -5,6 +5,7 @@ Without prompts nothing else of this room is imported.
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -22,6 +23,8 @@ if TYPE_CHECKING:
     from octavo.prompts.loader import Fingerprint, Problem
     from octavo.prompts.renderings import Renderings
     from octavo.prompts.template import Check, Compile, Template
+
+    _Found: TypeAlias = tuple[Fingerprint, list[Template], list[Problem]]
 
 # A prompt of a plugin. `call.arguments` are checked values; what it asks with `ask` are child calls.
 # Anything but a PromptResult goes to the wire as it is.
@@ -83,11 +86,33 @@ class PromptRegistry(Shelf):
         self._directories = tuple(directories)
         if not self._directories and not self._seen:
             return []
-        from octavo.prompts.loader import Problem, fingerprint, load
+        from octavo.prompts.loader import fingerprint
+
+        return self._take(self._found(fingerprint(self._directories)))
+
+    async def refresh(self) -> list[Problem] | None:
+        """Loads again what has changed in the directories. None where nothing has. Files are read in a thread: there
+        may be very many."""
+        found = await asyncio.to_thread(self._changed) if self._directories else None
+        return None if found is None else self._take(found)
+
+    def _changed(self) -> _Found | None:
+        from octavo.prompts.loader import fingerprint
+
+        now = fingerprint(self._directories)
+        return None if now == self._seen else self._found(now)
+
+    def _found(self, seen: Fingerprint) -> _Found:
+        """`seen` was taken before: a change meanwhile is loaded the next time."""
+        from octavo.prompts.loader import load
+
+        return seen, *load(self._directories, self._compile, self._locales)
+
+    def _take(self, found: _Found) -> list[Problem]:
+        from octavo.prompts.loader import Problem
         from octavo.prompts.renderings import Renderings
 
-        self._seen = fingerprint(self._directories)  # before: a change meanwhile is loaded the next time
-        templates, problems = load(self._directories, self._compile, self._locales)
+        self._seen, templates, problems = found
         earlier = {one.template.origin: one.template for one in self._prompts.values() if one.template is not None}
         names = {template.info.name for template in templates}
         for problem in problems:
@@ -111,14 +136,6 @@ class PromptRegistry(Shelf):
             self._renderings.clear()
             self.list_changed()
         return problems
-
-    def refresh(self) -> list[Problem] | None:
-        """Loads again what has changed in the directories. None where nothing has."""
-        if not self._directories:
-            return None
-        from octavo.prompts.loader import fingerprint
-
-        return None if fingerprint(self._directories) == self._seen else self.load(self._directories)
 
     def prompt(self, name: str) -> PromptInfo | None:
         registered = self._prompts.get(name)

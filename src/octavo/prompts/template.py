@@ -63,7 +63,7 @@ class Template(Struct, frozen=True, kw_only=True):
     origin: str  # the file
 
     def addresses(self) -> tuple[Address, ...]:
-        """Of the resources in it, in the first language that has them."""
+        """Of the resources in it, in all of its languages, each once."""
         every = (
             part.uri
             for variant in self.variants.values()

@@ -38,7 +38,7 @@ VERSION = 1
 SECRET_BYTES = 32
 Purpose = Literal["cursor", "etag", "mark", "audit", "checkpoint", "request-state", "approval"]
 
-_NOT_THROUGH_LINKS = 0 if sys.platform == "win32" else os.O_NOFOLLOW | os.O_NONBLOCK
+NOT_THROUGH_LINKS = 0 if sys.platform == "win32" else os.O_NOFOLLOW | os.O_NONBLOCK
 
 # Step n brings a directory of version n to n + 1. Each must be repeatable: a kill may come before the
 # version file says so.
@@ -99,7 +99,7 @@ class _Newer(Exception):
 @contextlib.contextmanager
 def turn(lock: Path) -> Generator[None]:
     """One process at a time. The kernel ends the turn of a process that dies."""
-    descriptor = os.open(lock, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | _NOT_THROUGH_LINKS, 0o600)
+    descriptor = os.open(lock, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | NOT_THROUGH_LINKS, 0o600)
     try:
         if sys.platform != "win32":
             fcntl.flock(descriptor, fcntl.LOCK_EX)
@@ -160,7 +160,7 @@ def _shared(status: os.stat_result) -> bool:
 def _read(file: Path) -> bytes | None:
     """The first bytes of a small file; None where there is none. A link or a device reads as corrupt."""
     try:
-        descriptor = os.open(file, os.O_RDONLY | os.O_CLOEXEC | _NOT_THROUGH_LINKS)
+        descriptor = os.open(file, os.O_RDONLY | os.O_CLOEXEC | NOT_THROUGH_LINKS)
     except FileNotFoundError:
         return None
     except OSError:
@@ -176,7 +176,7 @@ def _read(file: Path) -> bytes | None:
 def read_whole(file: Path, most: int) -> bytes | None:
     """None where there is none. Of a file that is too large one byte too many, which nobody takes for a document."""
     try:
-        descriptor = os.open(file, os.O_RDONLY | os.O_CLOEXEC | _NOT_THROUGH_LINKS)
+        descriptor = os.open(file, os.O_RDONLY | os.O_CLOEXEC | NOT_THROUGH_LINKS)
     except FileNotFoundError:
         return None
     with os.fdopen(descriptor, "rb") as opened:

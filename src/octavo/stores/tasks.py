@@ -23,6 +23,7 @@ from octavo.core.clock import Clock, SystemClock
 from octavo.core.errors import RateLimited, SourceUnavailable
 from octavo.core.model import Principal
 from octavo.core.tasks import Ended, Kept, Task
+from octavo.stores.state import NOT_THROUGH_LINKS
 
 if sys.platform != "win32":
     import fcntl
@@ -33,7 +34,6 @@ NAME: Final = "tasks.db"
 LAYOUT: Final = 1
 MOST: Final = 100_000  # of all principals
 _DAMAGED: Final = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
-_NOT_THROUGH_LINKS = 0 if sys.platform == "win32" else os.O_NOFOLLOW | os.O_NONBLOCK
 _TABLES: Final = f"""
 CREATE TABLE tasks (
     id TEXT PRIMARY KEY, who TEXT NOT NULL, tool TEXT NOT NULL, status TEXT NOT NULL, created REAL NOT NULL,
@@ -169,7 +169,7 @@ class TaskFile:
             return
         path = self._lock_file(self._owner)
         while True:
-            lock = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | _NOT_THROUGH_LINKS, 0o600)
+            lock = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | NOT_THROUGH_LINKS, 0o600)
             fcntl.flock(lock, fcntl.LOCK_EX)
             with suppress(FileNotFoundError):  # who looked for the dead in between may have taken it away
                 if path.stat().st_ino == os.fstat(lock).st_ino:
@@ -182,7 +182,7 @@ class TaskFile:
         if sys.platform == "win32" or self._state is None:
             return False
         try:
-            held = os.open(self._lock_file(owner), os.O_RDWR | os.O_CLOEXEC | _NOT_THROUGH_LINKS)
+            held = os.open(self._lock_file(owner), os.O_RDWR | os.O_CLOEXEC | NOT_THROUGH_LINKS)
         except OSError:
             return False
         try:

@@ -58,9 +58,11 @@ class WaitingFile(Generic[One]):
         if self._state is None:
             self._memory = waiting
             return
+        body = msgspec.json.encode({"version": 1, self._what: waiting}) + b"\n"
+        if len(body) > MAX_BYTES:  # it could not be read again
+            raise SourceUnavailable(f"Too much waits in the {self._what} already; wait until some of it is answered")
         try:
-            body = msgspec.json.encode({"version": 1, self._what: waiting})
-            write_whole(self._state / self._name, body + b"\n")
+            write_whole(self._state / self._name, body)
         except OSError as error:
             raise SourceUnavailable(f"The {self._what} cannot be written: {error.strerror}") from None
 

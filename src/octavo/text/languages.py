@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 _TAG = re.compile(r"[A-Za-z]{2,3}(?:-[A-Za-z0-9]{2,8}){0,3}")
 _MAX_ACCEPTED = 10
+_LONGEST = 35  # characters of a tag that are looked at, as the standard recommends
 
 
 def is_tag(text: str) -> bool:
@@ -19,7 +20,7 @@ def chosen(offered: Sequence[str], wanted: Sequence[str], preferred: Sequence[st
     `ko-KR` is answered with `ko-KR`, else with `ko`, else with any other Korean.
     """
     for tag in (*wanted, *preferred):
-        found = _nearest(offered, tag.lower())
+        found = _nearest(offered, tag[:_LONGEST].lower())
         if found is not None:
             return found
     return offered[0]

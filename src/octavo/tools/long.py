@@ -17,16 +17,17 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from octavo.core.clock import Clock, SystemClock
-from octavo.core.errors import Conflict, InternalError, InvalidParams, OctavoError, RateLimited
+from octavo.core.errors import Conflict, InternalError, OctavoError, RateLimited, TooLarge
 from octavo.core.model import Call, Principal, Trail
 from octavo.core.ports import Ask, Reply
 from octavo.core.ref import Ref
-from octavo.core.surface import ToolInfo
+from octavo.core.surface import ToolInfo, unknown_task, unknown_tool
 from octavo.core.tasks import ENDED, Ended, Heard, Kept, Lost, Speaks, Task, TaskStore
 from octavo.tools.parking import Parked, Running
 
 logger = logging.getLogger(__name__)
 
+LARGEST = 16 << 20  # bytes of the end of a task
 STOPPED = "The server was stopped while the tool was working; call it again"
 
 
@@ -70,7 +71,7 @@ class LongWork:
         await self._open()
         info = works.tool(call.ref.path)
         if info is None:
-            raise InvalidParams(f"Unknown tool: {call.ref.path}", toolName=call.ref.path)
+            raise unknown_tool(call.ref.path)
         running = self._started(call, info, works)
         work, bounds = running.work, works.bounds
         assert work is not None
@@ -117,8 +118,8 @@ class LongWork:
     async def find(self, who: str, task_id: str) -> Task | None:
         await self._open()
         running = self._running.get(task_id)
-        if running is not None:
-            return running.task if running.task.who == who else None
+        if running is not None and running.task.who == who:
+            return running.task
         return await asyncio.to_thread(self._store.find, who, task_id)
 
     def on_change(self, listener: Heard) -> Callable[[], None]:
@@ -188,6 +189,8 @@ class LongWork:
             if not work.cancelled():
                 fault = work.exception()
                 ended = self.speaks(task.tool, work.result() if fault is None else fault)
+                if len(ended.outcome) > LARGEST:
+                    ended = self.speaks(task.tool, _too_large(task.tool, len(ended.outcome)))
             elif running.stopped:
                 ended = Ended("cancelled", b"", "Cancelled by its caller")
             else:
@@ -244,12 +247,15 @@ class LongWork:
         return found
 
 
-def unknown_task(task_id: str) -> InvalidParams:
-    return InvalidParams(f"Unknown task: {task_id[:80]}", taskId=task_id[:80])
-
-
 def _again(who: Principal, task: Task, arguments: Mapping[str, Any]) -> Call:
     return Call("invoke", Ref.of("tool", (task.tool,)), who, Trail(), f"tool://{task.tool}", arguments)
+
+
+def _too_large(tool: str, size: int) -> TooLarge:
+    return TooLarge(
+        f"The answer of the tool {tool} has {size:,} bytes, and of a task {LARGEST:,} are kept: ask it for less",
+        toolName=tool, size=size, limit=LARGEST,
+    )  # fmt: skip
 
 
 def _elsewhere(task: Task) -> Conflict:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from msgspec.structs import replace
@@ -92,6 +92,10 @@ class Parked:
             await self._client.progress(value, total, message)
         of = "" if total is None else f" of {total:g}"
         self._running.say(f"{value:g}{of}" + (f": {message}" if message else ""))
+
+    @property
+    def locales(self) -> Sequence[str]:
+        return () if self._client is None else self._client.locales
 
     @property
     def asks(self) -> bool:

@@ -58,6 +58,7 @@ class Tree:
         self._follow = symlinks == "inside"
         self._hard_links = hard_links == "allow" or (hard_links == "auto" and not _others_write(self.root.stat_of_root))
         real = os.path.realpath(path)
+        self._real = real
         self._excluded = [e for e in map(os.path.realpath, exclude_dirs) if Path(e).is_relative_to(real)]
 
     def close(self) -> None:
@@ -127,8 +128,12 @@ class Tree:
         return fd
 
     def open_above(self, disk: Names) -> int:
-        """The directory in which the entry with these names on disk stands, or could stand, to change it."""
-        if self._excluded and any(self._is_excluded(self.root.stat(disk[:i])) for i in range(len(disk))):
+        """The directory in which the entry with these names on disk stands, or could stand, to change it. Absent for
+        what is excluded, also where that is not there yet."""
+        if self._excluded and (
+            os.path.join(self._real, *disk) in self._excluded
+            or any(self._is_excluded(self.root.stat(disk[:i])) for i in range(len(disk)))
+        ):
             raise _absent()
         return self.open_directory(disk[:-1])
 

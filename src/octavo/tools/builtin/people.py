@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from msgspec.structs import replace
 
-from octavo.core.asking import LONGEST, Answer
+from octavo.core.asking import LONGEST, Answer, wants_secret
 from octavo.core.errors import InvalidParams
 from octavo.core.surface import Hints, ToolResult
 from octavo.tools.builtin.defining import TEXT, TEXTS, Schema, a_list, an_object, one_of, result, said, tool
@@ -58,6 +58,8 @@ def _form(arguments: Mapping[str, Any]) -> Mapping[str, Any]:
     fields, choices = arguments.get("fields"), arguments.get("choices")
     if fields is not None and choices is not None:
         raise InvalidParams("Give `choices` or `fields`, not both")
+    if fields is None and choices is None and wants_secret(arguments["question"]):
+        raise InvalidParams("A form must not ask for secrets; if the question is about one, offer `choices`")
     if fields is None:
         answer: dict[str, Any] = {"type": "string"} if choices is None else {"type": "string", "enum": choices}
         return {"type": "object", "properties": {"answer": answer}, "required": ["answer"]}

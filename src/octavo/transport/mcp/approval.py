@@ -12,10 +12,10 @@ import mcp_types as types
 from mcp.server.context import ServerRequestContext
 
 from octavo.core.approval import CONSENT, Question, Verdict, verdict
-from octavo.core.asking import Answer
+from octavo.core.asking import Answer, Form
 from octavo.core.errors import ApprovalRequired
 from octavo.transport.mcp import keys
-from octavo.transport.mcp.forms import shows_forms
+from octavo.transport.mcp.forms import shown, shows_forms
 
 KEY = "approval"  # of the question among those of one result
 
@@ -29,11 +29,8 @@ async def approve(ctx: ServerRequestContext[Any, Any], params: Any, question: Qu
         if said is None:
             raise ApprovalRequired("A human has to allow this first", question=question)
         return said
-    while True:
-        answer = await ctx.session.elicit_form(question.text, dict(CONSENT), related_request_id=ctx.request_id)
-        said = verdict(Answer(answer.action, answer.content or {}))
-        if said is not None:
-            return said
+    answer = await shown(ctx, Form(question.text, CONSENT), lambda given: verdict(given) is not None)
+    return None if answer is None else verdict(answer)
 
 
 def input_required(question: Question) -> types.InputRequiredResult:

@@ -21,7 +21,7 @@ from octavo.core.model import EVERYTHING, NOTHING, Call, Content, Entry, Page, P
 from octavo.core.ports import Channel, Reply
 from octavo.core.ref import Ref
 from octavo.core.skill import Skill
-from octavo.core.surface import PromptResult, ToolResult
+from octavo.core.surface import PromptResult, ToolResult, unknown_task
 from octavo.transport.mcp import keys, shapes
 from octavo.transport.mcp.codes import Codes, WireError
 from octavo.transport.mcp.cursors import Cursors
@@ -248,8 +248,7 @@ class Calls:
         """At the address of its tool: whoever may no longer call that may ask for no result of it either."""
         found = None if fault is not None else await self.house.tasks.find(who.id, task_id)
         if found is None:
-            fault = fault or InvalidParams(f"Unknown task: {task_id[:80]}", taskId=task_id[:80])
-            return Call(op, NOWHERE, who, Trail(), "task://unknown", fault=fault)
+            return Call(op, NOWHERE, who, Trail(), "task://unknown", fault=fault or unknown_task(task_id))
         uri = f"tool://{found.tool}"
         return Call(op, Ref.of("tool", (found.tool,)), who, Trail(), uri, {**further, "task": task_id})
 

@@ -7,17 +7,24 @@ is asked while its request waits.
 from __future__ import annotations
 
 import hashlib
+import logging
+from collections.abc import Callable
 from typing import Any
 
 import mcp_types as types
 import msgspec
 from mcp.server.context import ServerRequestContext
+from mcp.shared.exceptions import MCPError
+from pydantic import ValidationError
 
 from octavo.core.asking import Answer, Form
 from octavo.core.errors import InputRequired
 from octavo.transport.mcp import keys
 
+TRIES = 3  # of a user who is asked while his request waits
 _PREFIX = "ask-"
+
+logger = logging.getLogger(__name__)
 
 Context = ServerRequestContext[Any, Any]
 
@@ -36,11 +43,22 @@ async def ask(ctx: Context, params: Any, form: Form) -> Answer | None:
         return None
     if ctx.protocol_version == keys.MODERN:
         return _brought(params, form)
-    while True:
-        said = await ctx.session.elicit_form(form.text, dict(form.schema), related_request_id=ctx.request_id)
+    return await shown(ctx, form, form.fits)
+
+
+async def shown(ctx: Context, form: Form, fits: Callable[[Answer], bool]) -> Answer | None:
+    """What the user of a handshake-era client says. None for a client that cannot ask him after all; whoever gives
+    nothing that fits, again and again, has put the question away."""
+    for _ in range(TRIES):
+        try:
+            said = await ctx.session.elicit_form(form.text, dict(form.schema), related_request_id=ctx.request_id)
+        except (MCPError, ValidationError) as error:
+            logger.warning("a client that shows forms has not shown one: %s", type(error).__name__)
+            return None
         answer = Answer(said.action, said.content or {})
-        if form.fits(answer):
+        if fits(answer):
             return answer
+    return Answer("cancel")
 
 
 def elicitation(form: Form) -> dict[str, Any]:

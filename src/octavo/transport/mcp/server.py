@@ -341,7 +341,9 @@ class McpServer:
         else:
             call = self.calls.complete_template(self._who(ctx), params.ref.uri, argument, prefix, given)
         values = list(await self.calls.ask(call))
-        found = {"values": values[:100], "total": len(values), "hasMore": len(values) > 100}
+        found: dict[str, Any] = {"values": values[:100], "hasMore": len(values) > 100}
+        if len(values) <= 100:  # of more nobody counts all
+            found["total"] = len(values)
         return _complete({"completion": found})
 
     async def _set_level(self, ctx: Context, params: types.SetLevelRequestParams) -> types.EmptyResult:

@@ -19,10 +19,10 @@ from pydantic import ConfigDict
 
 from octavo.core.asking import Answer
 from octavo.core.clock import iso
-from octavo.core.errors import InternalError, OctavoError, ProtocolError
+from octavo.core.errors import InternalError, NotFound, OctavoError, ProtocolError
 from octavo.core.model import NOTHING, Call, Principal
 from octavo.core.ports import Reply
-from octavo.core.surface import ToolInfo, ToolResult
+from octavo.core.surface import ToolInfo, ToolResult, unknown_task
 from octavo.core.tasks import Ended, Lost, Task
 from octavo.transport.mcp import eras, keys
 from octavo.transport.mcp.calls import Calls, incident
@@ -90,7 +90,10 @@ class TasksExtension:
         if headers is not None and decode_header_value(headers.get(MCP_NAME_HEADER)) != params.task_id:
             fault = ProtocolError("The header Mcp-Name is not the taskId of the request", code=types.HEADER_MISMATCH)
         call = await self._calls.task(op, self._who(ctx), params.task_id, further, fault)
-        return await self._calls.ask(call)
+        try:
+            return await self._calls.ask(call)
+        except NotFound:  # the tool is hidden from the caller by now, and so is what became of it
+            raise unknown_task(params.task_id) from None
 
     def _spoken(self, tool: str, reply: Reply | BaseException) -> Ended:
         """As a call that was answered at once would tell it."""
