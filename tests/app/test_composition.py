@@ -316,3 +316,23 @@ async def test_a_plugin_cannot_take_a_scheme_that_is_taken(tmp_path: Path, schem
     with pytest.raises(OctavoError):
         async with octavo:
             pass
+
+
+GIVING = """
+from octavo.core.surface import Hints
+
+HINTS = Hints(read_only=True, destructive=False, idempotent=True, open_world=False)
+
+def register(octavo):
+    @octavo.tool("much", description="Gives much.", hints=HINTS)
+    async def much(ctx, arguments):
+        return "x" * 1_000_000
+"""
+
+
+@pytest.mark.seed("T7")
+async def test_an_answer_of_a_plugin_is_as_large_as_any_other_may_be(tmp_path: Path) -> None:
+    config = CONFIGURATION + "    plugins: [{path: ./plugin.py}]\n"
+    async with house(tmp_path, config, {**FILES, "plugin.py": GIVING}) as octavo:
+        with pytest.raises(TooLarge):
+            await ask(octavo, "invoke", "tool://much")

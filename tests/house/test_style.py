@@ -47,6 +47,7 @@ BLIND: dict[str, str] = {
     "testing/base.py": "a suite must be able to say what left a source",
     "tools/modules.py": "foreign code runs here",
     "tools/plugins.py": "foreign code runs here",
+    "tools/registry.py": "whatever would end the process ends the call of the tool alone",
     "tools/threads.py": "carries whatever a function raised to whoever waits",
     "transport/mcp/immediate.py": "carries whatever was raised to whoever waits",
     "transport/mcp/lane.py": "the end of the pipeline: whatever comes out is the answer",

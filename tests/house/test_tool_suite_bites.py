@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from octavo.core.errors import InternalError
+from octavo.core.errors import Forbidden, InternalError
 from octavo.testing import ToolSuite
 from octavo.tools import ToolContext, tool
 from octavo.tools.functions import tool_of
@@ -151,7 +151,7 @@ async def test_the_suite_bites(function: Any, test: str, tmp_path: Path) -> None
     if function is honest:
         suite.CASES = ()  # type: ignore[misc]
     outcome = None
-    with pytest.raises((AssertionError, InternalError)):
+    with pytest.raises((AssertionError, InternalError, Forbidden)):
         outcome = getattr(suite, test)(tool_of(function))
         if outcome is not None:
             await outcome

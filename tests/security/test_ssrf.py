@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from ipaddress import ip_address
 
 import pytest
@@ -10,7 +11,7 @@ from tests.security.inward import INWARD_4, INWARD_6, urls
 
 from octavo.core.errors import InvalidParams
 from octavo.sources._shared.http.addresses import outward
-from octavo.sources._shared.http.urls import parse_url
+from octavo.sources._shared.http.urls import parse_url, spelled_url
 
 pytestmark = pytest.mark.anyio
 
@@ -46,6 +47,7 @@ def test_these_addresses_lie_outward(address: str) -> None:
         "https://user@host/", "https://host\\@other/", "http://010.0.0.1/", "http://2130706433/", "http://0x7f.1/",
         "http://127.1/", "https://a b/", "https://host\r\nx: y/", "ftp://host/", "https://", "https://host:0/",
         "https://-x.com/", "https://x..com/", "https://[::1", "https://h%00/", "https://" + "a" * 5000,
+        "https://h/a/../b", "https://h/./a", "https://h/a/%2e%2E/b", "https://h/..%2fb",
     ],
 )  # fmt: skip
 def test_a_url_that_two_readers_could_read_in_two_ways_is_refused(url: str) -> None:
@@ -65,6 +67,33 @@ def test_a_url_that_two_readers_could_read_in_two_ways_is_refused(url: str) -> N
 )
 def test_a_url_is_read_in_one_way(url: str, said: str) -> None:
     assert str(parse_url(url)) == said
+
+
+@pytest.mark.parametrize(
+    ("url", "said"),
+    [
+        ("HTTPS://example.com/a", "https://example.com/a"),
+        ("https://Example.com/a", "https://example.com/a"),
+        ("https://example.com./a", "https://example.com/a"),
+        ("https://example.com:443/a", "https://example.com/a"),
+        ("https://example.com/%61dmin?%7e", "https://example.com/admin?~"),
+        ("https://example.com/a#b", "https://example.com/a"),
+        ("https://한국.kr/", "https://xn--3e0b707e.kr/"),
+    ],
+)
+def test_a_caller_writes_a_url_as_rules_do_or_is_told_how(url: str, said: str) -> None:
+    """A rule on `https://example.com/admin/*` must not have another spelling that it does not see."""
+    with pytest.raises(InvalidParams, match=re.escape(f"as {said}")):
+        spelled_url(url)
+    assert str(spelled_url(said)) == said
+
+
+@pytest.mark.parametrize(
+    "url",
+    ["https://example.com", "https://example.com?a=b", "http://example.com:8080/가", "https://example.com/%2F%20"],
+)
+def test_what_has_one_spelling_is_taken_as_it_is(url: str) -> None:
+    assert spelled_url(url) == parse_url(url)
 
 
 def test_all_urls_differ() -> None:

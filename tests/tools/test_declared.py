@@ -119,7 +119,7 @@ async def test_a_hostile_value_never_leaves_its_place_in_a_request(hostile: str)
     try:
         await there.call(ISSUE, project=hostile, title=hostile, count=3)
     except InvalidParams as refused:
-        assert "line end" in str(refused) and "\n" in hostile
+        assert ("line end" in str(refused) and "\n" in hostile) or ("path of a URL" in str(refused) and ".." in hostile)
         return
     ((method, url, headers, body),) = there.sent
     assert (
@@ -131,12 +131,21 @@ async def test_a_hostile_value_never_leaves_its_place_in_a_request(hostile: str)
     assert headers == {"X-Title": hostile, "Content-Type": "application/json"}
 
 
-@pytest.mark.parametrize("step", ["..", ".", ""])
+@pytest.mark.parametrize("step", ["..", ".", "", "../admin", "a/../../admin", "..\\admin", "a/.."])
 async def test_a_step_in_a_url_is_refused(step: str) -> None:
     there = There()
     with pytest.raises(InvalidParams, match="path of a URL"):
         await there.call(ISSUE, project=step, title="x", count=1)
     assert there.sent == []
+
+
+@pytest.mark.parametrize("text", [COUNT, ISSUE])
+async def test_half_a_character_is_refused_before_anything_starts(text: str) -> None:
+    there, half = There(), "\ud800"
+    words = {"word": half, "files": []} if text is COUNT else {"project": "a", "title": half, "count": 1}
+    with pytest.raises(InvalidParams, match="UTF-8"):
+        await there.call(text, **words)
+    assert there.started == there.sent == []
 
 
 async def test_wrong_types_are_refused_before_anything_starts() -> None:
@@ -182,6 +191,9 @@ async def test_a_program_that_fails_says_why_and_one_past_its_limits_says_which(
         (ISSUE.replace("?v=2", "?v={count}"), "under query:"),
         (ISSUE.replace("POST", "TRACE"), "TRACE"),
         (COUNT.replace("minLength: 1", "pattern: '(?=x)'"), "schema for tool count_lines"),
+        (COUNT + "timeout: 0\n", "timeout"),
+        (COUNT.replace('"--label={label}"', '--label, "{label}"'), "write --label={label}"),
+        (COUNT.replace('"--label={label}"', '"--{label}"'), "choose an option"),
     ],
 )
 def test_a_declaration_that_cannot_be_right_is_refused_with_the_remedy(text: str, says: str) -> None:

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import importlib
+import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +20,9 @@ from octavo.config.problems import ConfigError
 from octavo.core.errors import InvalidParams
 from octavo.core.model import Call, Trail
 from octavo.core.ref import Ref
+from octavo.tools.declared import Outside
 from octavo.tools.folder import load_tools
+from octavo.tools.registry import Tool, ToolRegistry
 
 pytestmark = [pytest.mark.anyio, pytest.mark.seed("T10")]
 
@@ -92,8 +97,11 @@ async def test_a_change_of_a_tool_is_noticed_without_a_word(folder: Path) -> Non
     async with Octavo(loaded(folder)) as house:
         before = _fingerprints(house, folder / "octavo.yaml")
         assert _fingerprints(house, folder / "octavo.yaml") == before
-        (folder / "tools" / "other.py").write_text(GREET, encoding="utf-8")
-        assert _fingerprints(house, folder / "octavo.yaml") != before
+        for name in ("other.py", "_helper.py"):
+            (folder / "tools" / name).write_text(GREET, encoding="utf-8")
+            after = _fingerprints(house, folder / "octavo.yaml")
+            assert after != before
+            before = after
 
 
 @pytest.mark.parametrize(
@@ -112,8 +120,9 @@ def test_a_broken_file_is_told_with_its_line_and_the_rest_is_there(
     folder: Path, text: str, line: int | None, says: str
 ) -> None:
     (folder / "tools" / "wrong.py").write_text(text, encoding="utf-8")
-    tools, problems = load_tools([folder / "tools"])
-    assert [tool.info.name for tool in tools] == ["greet"]
+    registry = ToolRegistry()
+    problems = load_tools([folder / "tools"], registry.register)
+    assert registry.names == ("greet",)
     assert [(Path(problem.path).name, problem.line) for problem in problems] == [("wrong.py", line)]
     assert says in problems[0].reason
 
@@ -128,7 +137,35 @@ async def test_a_tool_never_takes_the_name_of_another_kind(folder: Path) -> None
 def test_helpers_and_tests_are_no_tools(folder: Path) -> None:
     for name in ("_shared.py", "test_greet.py", ".hidden.py", "notes.txt"):
         (folder / "tools" / name).write_text("raise RuntimeError('never run')", encoding="utf-8")
-    assert load_tools([folder / "tools", folder / "nowhere"])[1] == []
+    assert load_tools([folder / "tools", folder / "nowhere"], ToolRegistry().register) == []
+
+
+def test_tools_import_the_helpers_beside_them_as_they_are_now(folder: Path) -> None:
+    tools = folder / "tools"
+    (tools / "uses.py").write_text(
+        "from _words import WORD\ndef say() -> str:\n    'Says.'\n    return WORD\n", encoding="utf-8"
+    )
+    for word in ("Salut", "Salve"):
+        (tools / "_words.py").write_text(f"WORD = {word!r}\n", encoding="utf-8")
+        made: list[Tool] = []
+        assert load_tools([tools], made.append) == []
+        [module] = [module for name, module in sys.modules.items() if name.startswith("octavo_plugin_uses_")]
+        assert module.say() == word
+    with pytest.raises(ModuleNotFoundError):
+        importlib.import_module("_other_words")
+
+
+def test_a_tool_that_cannot_be_served_is_told_with_its_file(folder: Path) -> None:
+    (folder / "tools" / "wrong.yaml").write_text(
+        "name: w\ndescription: W.\narguments: {a: {type: string, pattern: '(?=a)'}}\ncommand: [grep, '{a}']\n",
+        encoding="utf-8",
+    )
+
+    async def run(program: str, words: Sequence[str], stdin: bytes) -> Any: ...
+
+    outside = Outside(run=run, programs=frozenset(("grep",)))
+    [problem] = load_tools([folder / "tools"], ToolRegistry().register, outside)
+    assert Path(problem.path).name == "wrong.yaml" and "regex" in problem.reason
 
 
 @pytest.mark.seed("T4")

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import enum
+import itertools
 import threading
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal
 
@@ -13,9 +15,9 @@ import pytest
 from pydantic import BaseModel, Field
 
 from octavo.core.errors import InternalError, InvalidParams, Timeout, TooLarge
-from octavo.core.model import Call, Principal, Trail
+from octavo.core.model import Call, Entry, Principal, Trail
 from octavo.core.ref import Ref
-from octavo.core.surface import Image, Text, ToolResult
+from octavo.core.surface import Image, Link, Text, ToolResult
 from octavo.tools import ToolContext, tool
 from octavo.tools.functions import tool_of
 from octavo.tools.registry import ToolRegistry
@@ -175,6 +177,12 @@ def cannot_ask(ctx: ToolContext) -> int:
     return 0
 
 
+def yielding() -> Any:
+    """Never comes to an end."""
+    while True:
+        yield 1
+
+
 @tool(cache=60)
 def kept_and_changing(x: int) -> int:
     """Would be kept."""
@@ -191,6 +199,7 @@ def kept_and_changing(x: int) -> int:
         (of_another, "describes y"),
         (kept_and_changing, "not read_only"),
         (cannot_ask, "async def"),
+        (yielding, "return a list"),
     ],
 )
 def test_a_function_that_no_model_could_call_is_refused_with_the_remedy(function: Any, says: str) -> None:
@@ -206,7 +215,11 @@ async def test_of_a_function_that_says_nothing_the_worst_is_assumed() -> None:
     assert (hints.read_only, hints.destructive, hints.idempotent, hints.open_world) == (False, True, False, True)
 
 
-@pytest.mark.parametrize("error", [SystemExit(3), KeyboardInterrupt(), StopIteration(1)])
+class Odd(BaseException):
+    """What only its author knows."""
+
+
+@pytest.mark.parametrize("error", [SystemExit(3), KeyboardInterrupt(), StopIteration(1), Odd()])
 async def test_a_function_that_wants_to_end_the_process_ends_its_call(error: BaseException) -> None:
     def plain() -> str:
         """Ends."""
@@ -250,6 +263,35 @@ async def test_an_answer_of_gigabytes_is_refused_with_what_to_do() -> None:
     assert (await call(much, 1_000, size=1_000)).content == (Text("x" * 1_000),)
     with pytest.raises(TooLarge, match="ask it for less"):
         await call(much, 1_000, size=50_000_000)
+
+
+async def test_the_size_of_an_answer_is_counted_in_bytes_and_links_count_too() -> None:
+    def korean() -> str:
+        """Gives 400 letters of three bytes each."""
+        return "가" * 400
+
+    def links() -> list[Link]:
+        """Gives addresses alone."""
+        ref = Ref.parse("file://a.md")
+        return [Link(Entry(ref=ref, name="a.md"), str(ref))] * 100
+
+    for function in (korean, links):
+        with pytest.raises(TooLarge):
+            await call(function, 1_000)
+
+
+async def test_an_answer_without_an_end_is_a_fault_of_the_tool_and_holds_nobody_up() -> None:
+    def counted() -> Iterable[int]:
+        """Counts."""
+        return itertools.count()
+
+    def unsaid() -> Any:
+        """Counts."""
+        return itertools.count()
+
+    for function in (counted, unsaid):
+        with pytest.raises(InternalError):
+            await call(function)
 
 
 async def test_an_answer_of_another_type_is_a_fault_of_the_tool() -> None:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Mapping
 from typing import Any
 
+import msgspec
 import pytest
 
 from octavo.core.errors import Forbidden
@@ -30,6 +32,8 @@ class Shop:
         self.world = World({"file://a.md": "one two", "file://b/c.md": "three"})
         self.runs = 0
         self.refused: set[str] = set()
+        self.masked = False
+        self.last = asyncio.Event()
         self.clock = FrozenClock()
         self.tools = ToolRegistry()
         self.tools._results = Results(self.clock)  # pyright: ignore[reportPrivateUsage]
@@ -38,14 +42,28 @@ class Shop:
         self.tools.bind(self.ask)
 
     async def ask(self, call: Call) -> Any:
-        if call.principal.id in self.refused:
+        if call.principal.id in self.refused or call.ref.path == "refused":
             raise Forbidden("Access denied")
-        return await self.world.ask(call)
+        reply = await self.world.ask(call)
+        if call.ref.path == "b/c.md":
+            await self.last.wait()
+        return msgspec.structs.replace(reply, body="[redacted]") if self.masked else reply
 
     async def count(self, ctx: ToolContext, asked: Mapping[str, Any]) -> str:
         self.runs += 1
         if asked["uri"] == "search":
             await ctx.render("x")
+        if asked["uri"] == "both":
+            self.last.set()
+            both = await asyncio.gather(ctx.read("file://a.md"), ctx.read("file://b/c.md"))
+            return str(len(both))
+        if asked["uri"] == "one refused":
+            whole = asyncio.ensure_future(ctx.read("file://b/c.md"))
+            await asyncio.sleep(0)
+            with pytest.raises(Forbidden):
+                await ctx.read("file://refused")
+            self.last.set()
+            return str((await whole).body)
         if asked["uri"] == "list":
             return str(len((await ctx.list("file://b")).items))
         return str(len(str((await ctx.read(asked["uri"])).body).split()))
@@ -102,3 +120,17 @@ async def test_what_has_no_version_and_what_may_change_something_is_never_kept()
     assert shop.runs == 2
     changing = Shop(Hints(read_only=False, destructive=False, idempotent=True, open_world=False))
     assert [(await changing.call("file://a.md"))[1] for _ in range(2)] == ["", ""]
+
+
+async def test_what_is_asked_at_once_is_kept_only_if_all_of_it_was_answered() -> None:
+    shop = Shop()
+    assert [(await shop.call("both"))[1] for _ in range(2)] == ["miss", "hit"]
+    assert [(await shop.call("one refused"))[1] for _ in range(2)] == ["miss", "miss"]
+
+
+async def test_an_answer_made_of_what_is_masked_by_now_is_made_anew() -> None:
+    """The version is that of the source, and stays."""
+    shop = Shop()
+    assert await shop.call("file://a.md") == ("2", "miss")
+    shop.masked = True
+    assert await shop.call("file://a.md") == ("1", "miss")

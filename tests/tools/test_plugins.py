@@ -120,6 +120,7 @@ def test_a_plugin_can_be_an_installed_module(tmp_path: Path, monkeypatch: pytest
         ("def register(:\n", "(line 1)"),
         ("\n\ndef register(octavo):\n    raise ValueError('boom')\n", "(line 4): ValueError: boom"),
         ("def register(octavo):\n    octavo.tool('t')\n", "TypeError"),
+        ("def register(octavo):\n    raise SystemExit(1)\n", "(line 2): SystemExit"),
     ],
 )
 def test_a_plugin_that_cannot_be_used_says_its_file_and_what_to_do(file: Path, text: str, says: str) -> None:

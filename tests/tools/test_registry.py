@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 import anyio
 import pytest
 
-from octavo.core.errors import Conflict, InternalError, InvalidParams, NotFound, Timeout
+from octavo.core.errors import Conflict, Forbidden, InternalError, InvalidParams, NotFound, Timeout
 from octavo.core.model import Call, Principal, Trail
 from octavo.core.ref import Ref
 from octavo.core.surface import Hints, Text, ToolInfo, ToolResult
@@ -225,7 +225,8 @@ async def test_a_change_that_a_tool_has_begun_is_awaited_and_the_deadline_holds_
             await asyncio.Event().wait()
         return "Deleted"
 
-    tools = registry(Tool(info(timeout=0.0), changes))
+    hints = Hints(read_only=False, destructive=True, idempotent=False, open_world=False)
+    tools = registry(Tool(info(timeout=1e-9, hints=hints), changes))
     tools.bind(pipeline)
     with anyio.fail_after(30):
         assert (await tools.invoke(calling("greet", name="x"))).content == (Text("Deleted"),)
@@ -255,6 +256,32 @@ async def test_what_a_tool_raises_passes_through() -> None:
 
     with pytest.raises(NotFound):
         await registry(Tool(info(), handler)).invoke(calling("greet", name="x"))
+
+
+@pytest.mark.seed("T1")
+async def test_a_tool_that_says_it_changes_nothing_cannot() -> None:
+    async def handler(ctx: ToolContext, arguments: Mapping[str, Any]) -> str:
+        await ctx.write("file://a.md", "x")
+        return "wrote"
+
+    tools, asked = registry(Tool(info(), handler)), list[Call]()
+
+    async def ask(call: Call) -> Any:
+        asked.append(call)
+
+    tools.bind(ask)
+    with pytest.raises(Forbidden, match="read-only"):
+        await tools.invoke(calling("greet", name="x"))
+    assert asked == []
+
+
+@pytest.mark.parametrize("lane_safe", [False, True])
+async def test_a_tool_that_wants_to_end_the_process_ends_its_call(lane_safe: bool) -> None:
+    async def handler(ctx: ToolContext, arguments: Mapping[str, Any]) -> str:
+        raise SystemExit(3)
+
+    with pytest.raises(RuntimeError, match="SystemExit"):
+        await registry(Tool(info(lane_safe=lane_safe), handler)).invoke(calling("greet", name="x"))
 
 
 @pytest.mark.seed("T3")

@@ -54,6 +54,18 @@ def test_a_schema_whose_rounds_multiply_is_refused(schema: dict[str, Any]) -> No
         compile_schema(schema)
 
 
+@pytest.mark.parametrize("written", ["#/%24defs/", "http://x/r#/$defs/", "part#/$defs/", "#/$defs/"])
+def test_no_other_spelling_of_a_reference_hides_what_it_costs(written: str) -> None:
+    doubling = {name: {"allOf": [{"$ref": f"{written}a{i + 1}"}] * 2} for i, name in enumerate([*DOUBLING][:-1])}
+    inside = {"$id": "part", "$ref": f"{written}a0", "$defs": {**doubling, "a40": {}}}
+    for schema in (whole({"$ref": f"{written}a0"}, **inside["$defs"]) | {"$id": "http://x/r"}, whole(inside)):
+        with pytest.raises(InvalidParams, match=r"explosive|refers to itself by #|no \$id|Not a usable"):
+            compile_schema(schema)
+    names = {"propertyNames": {"$ref": f"{written}a0"}}
+    with pytest.raises(InvalidParams):
+        compile_schema(whole(names, **inside["$defs"]) | {"$id": "http://x/r"})
+
+
 def test_a_schema_of_endless_length_and_a_dynamic_one_are_refused() -> None:
     with pytest.raises(InvalidParams, match="parts"):
         compile_schema({"type": "object", "properties": {f"p{i}": {"type": "string"} for i in range(10_001)}})

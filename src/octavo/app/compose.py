@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from octavo.app.built_in import aliases, built_in_tools, composed_tools, general_tools, unlisted_tools
 from octavo.app.catalogs import Catalogs, LiveAgents
@@ -23,7 +24,6 @@ from octavo.app.sources import configured, described_in, templates_of, ttl_of, w
 from octavo.config.load import Loaded
 from octavo.config.model import Config
 from octavo.core.clock import SystemClock
-from octavo.core.errors import OctavoError
 from octavo.core.house import Limits
 from octavo.core.model import Change, Op, Principal, Template
 from octavo.core.ports import Ask, Finds, Ledger, Next, Source, Watches
@@ -52,7 +52,6 @@ from octavo.tools.schema import compile_schema
 if TYPE_CHECKING:
     from octavo.core.asking import Asked, Questions
     from octavo.pipeline.approval import Approving
-    from octavo.tools.declared import Outside
     from octavo.tools.long import LongWork
     from octavo.tools.long import Works as Lasts
 
@@ -153,7 +152,7 @@ async def compose(
             await stack.enter_async_context(cast("Any", source))
     for plugin in plugins:
         for tool in plugin.tools:
-            tools.register(tool)
+            tools.register(tool if tool.protocol else replace(tool, max_answer=config.limits.answer))
         for info, rendering in plugin.prompts:
             prompts.register(info, rendering)
     built_in = built_in_tools(config, narrowing, conversations)
@@ -166,7 +165,10 @@ async def compose(
     unlisted = [name for name in names if tools.tool(name) is None]
     tools.provide(unlisted, make)
     if config.tools.dirs:
-        for fault in _own_tools(config, reaching.outside(), tools):
+        from octavo.tools.folder import load_tools  # here: most servers have no tools of their own
+
+        max_answer = config.limits.answer
+        for fault in load_tools(config.tools.dirs, tools.register, reaching.outside(), max_answer=max_answer):
             logger.warning("tool left out: %s", fault)
     if config.tools.only:
         tools.keep_only(config.tools.only)
@@ -317,20 +319,6 @@ def questions_in(state: StateDirectory, audit: Audit) -> Callable[[], Questions]
         return QuestionFile(state.path, told)
 
     return made
-
-
-def _own_tools(config: Config, outside: Outside, tools: ToolRegistry) -> list[str]:
-    """Registers the tools of the operator's folders; gives what is wrong with those that are left out."""
-    from octavo.tools.folder import load_tools
-
-    own, problems = load_tools(config.tools.dirs, outside, max_answer=config.limits.answer)
-    wrong = [str(problem) for problem in problems]
-    for tool in own:
-        try:
-            tools.register(tool)
-        except OctavoError as error:
-            wrong.append(str(error))
-    return wrong
 
 
 def prompt_folders(loaded: Loaded, narrowing: Narrowing = WHOLE) -> tuple[Path, ...]:

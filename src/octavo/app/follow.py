@@ -84,9 +84,9 @@ def _fingerprints(house: Octavo, file: Path) -> list[tuple[int, int, int] | None
     own = house.works.config.tools.dirs
     if not own:
         return [_fingerprint(file)]
-    from octavo.tools.folder import files_in
+    from octavo.tools.folder import watched
 
-    return [_fingerprint(one) for one in (file, *files_in(own))]
+    return [_fingerprint(one) for one in (file, *watched(own))]
 
 
 def _fingerprint(file: Path) -> tuple[int, int, int] | None:

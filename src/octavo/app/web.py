@@ -40,7 +40,9 @@ def web_tools(config: Config, client: GuardedClient, stack: AsyncExitStack) -> l
 
 
 def _network(options: Web) -> VettedNetwork:
-    return VettedNetwork([network(text) for text in options.inside])
+    rules = [_rule(one) for one in options.hosts if one.host != "*"]
+    inside = [network(text) for text in options.inside]
+    return VettedNetwork(inside, named=lambda host: any(rule.covers(host) for rule in rules))
 
 
 async def _close(socket: Socket) -> None:

@@ -350,22 +350,18 @@ def tool_problems(loaded: Loaded) -> list[Problem]:
         return []
     from contextlib import AsyncExitStack
 
+    from octavo.app.built_in import built_in_tools
     from octavo.app.reaching import Reaching
     from octavo.core.clock import SystemClock
     from octavo.tools.folder import load_tools
     from octavo.tools.registry import ToolRegistry
 
     # Nothing is run or asked, so that nothing is opened that would have to be closed.
-    reaching = Reaching(loaded.config, SystemClock(), AsyncExitStack())
-    tools, problems = load_tools(loaded.config.tools.dirs, reaching.outside())
-    found = [Problem(problem.path, "", problem.reason, line=problem.line) for problem in problems]
-    registry = ToolRegistry()
-    for tool in tools:
-        try:
-            registry.register(tool)
-        except OctavoError as error:
-            found.append(Problem(str(loaded.file), "tools.dirs", error.message))
-    return found
+    reaching, registry = Reaching(loaded.config, SystemClock(), AsyncExitStack()), ToolRegistry()
+    for tool in (*built_in_tools(loaded.config), *reaching.tools()):
+        registry.register(tool)
+    problems = load_tools(loaded.config.tools.dirs, registry.register, reaching.outside())
+    return [Problem(problem.path, "", problem.reason, line=problem.line) for problem in problems]
 
 
 class _Terminal:

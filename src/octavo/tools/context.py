@@ -12,12 +12,13 @@ from typing import TYPE_CHECKING, Any, Final
 from octavo.core.effort import Effort
 from octavo.core.errors import Forbidden, InvalidParams, OctavoError
 from octavo.core.findings import Findings
-from octavo.core.model import EVERYTHING, NOTHING, Call, Content, Edited, Entry, News, Op, Page, Principal, Undone
+from octavo.core.model import EVERYTHING, NOTHING, Call, Content, Edited, Entry, News, Op, Page, Principal, Undone, Verb
 from octavo.core.ports import Ask, Channel, Mode
 from octavo.core.query import Query, TextQuery
 from octavo.core.ref import Ref
 from octavo.core.seal import Seal
 from octavo.core.surface import PromptResult
+from octavo.tools.permissions import May
 
 if TYPE_CHECKING:
     from octavo.core.asking import Answer, Questions
@@ -29,6 +30,10 @@ OF_THIS_PROCESS = Seal(secrets.token_bytes(32))
 
 def _as_it_is(ref: Ref) -> Ref:
     return ref
+
+
+def _nobody_may(who: Principal, verb: Verb, ref: Ref) -> bool:
+    return False
 
 
 class NoWire(Forbidden, AttributeError):
@@ -76,7 +81,7 @@ class ToolContext:
     """What a tool or a prompt of a plugin asks with. Every question is a child call of its caller's
     call and walks the whole pipeline, so it can reach no more than the caller."""
 
-    __slots__ = ("_ask", "_deadline", "_protocol", "_questions", "_seal", "call", "canonical")
+    __slots__ = ("_ask", "_deadline", "_may", "_protocol", "_questions", "_read_only", "_seal", "call", "canonical")
 
     def __init__(
         self,
@@ -88,9 +93,11 @@ class ToolContext:
         seal: Seal = OF_THIS_PROCESS,
         deadline: Deadline | None = None,
         questions: Callable[[], Questions] | None = None,
+        may: May = _nobody_may,
+        read_only: bool = False,
     ) -> None:
         """`canonical` gives the one spelling of an address that has several; it looks at nothing but the text.
-        `questions` is where those wait that the client cannot show."""
+        `questions` is where those wait that the client cannot show. `read_only`: it refuses to change anything."""
         self._seal = seal
         self.call = call
         self.canonical = canonical
@@ -98,10 +105,16 @@ class ToolContext:
         self._protocol = protocol
         self._deadline = deadline or Deadline(0)
         self._questions = questions
+        self._may = may
+        self._read_only = read_only
 
     @property
     def principal(self) -> Principal:
         return self.call.principal
+
+    def may(self, verb: Verb, uri: str) -> bool:
+        """Whether the rules let the caller do that there, whatever is there; where they depend on more, they do not."""
+        return self._may(self.principal, verb, self.canonical(Ref.parse(uri)))
 
     async def read(self, uri: str) -> Content:
         """Raises what a read by the caller itself would: NotFound, Forbidden, TooLarge and so on."""
@@ -262,6 +275,8 @@ class ToolContext:
         return channel.wire
 
     async def _change(self, op: Op, uri: str, *, to: str | None = None, **arguments: Any) -> Any:
+        if self._read_only:  # nobody was asked, because of that word
+            raise Forbidden("This tool is marked read-only and wants to change something: its author has to mend that")
         call = self._child(op, uri)
         if to is not None:
             try:

@@ -6,6 +6,7 @@ client. Both come from outside of this module.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any, Final, Literal, Protocol, TypeAlias, cast
 
@@ -17,7 +18,7 @@ from octavo.core.surface import Hints, Text, ToolInfo, ToolResult
 from octavo.tools.context import ToolContext
 from octavo.tools.data.yaml_text import parse
 from octavo.tools.registry import Handler, Tool
-from octavo.tools.template import check_url, completed, filled, leaves, places, url, words
+from octavo.tools.template import check_url, check_words, completed, filled, leaves, places, url, words
 
 MAX_CHARACTERS: Final = 64 * 1024
 _SAFE: Final = ("GET", "HEAD")
@@ -140,6 +141,7 @@ def _check_arguments(one: Declared) -> None:
         raise InvalidParams(f"uses {{{unknown[0]}}}, which is not under arguments")
     if idle := sorted(set(one.arguments) - used):
         raise InvalidParams(f"has the argument {idle[0]} and does not use it: write {{{idle[0]}}} where it belongs")
+    check_words(one.command[1:], one.arguments, one.optional)
     for name, shape in one.arguments.items():
         whole = f"{{{name}}}" in one.command
         if shape.get("type") not in ("string", "integer", "number", "boolean", *(("array",) if whole else ())):
@@ -150,6 +152,10 @@ def _check_arguments(one: Declared) -> None:
 
 
 def _filled_in(one: Declared, asked: Mapping[str, Any]) -> dict[str, Any]:
+    try:
+        json.dumps(asked, ensure_ascii=False).encode()
+    except UnicodeEncodeError:
+        raise InvalidParams("An argument must be text that UTF-8 can write", toolName=one.name) from None
     return {name: asked.get(name, shape.get("default")) for name, shape in one.arguments.items()}
 
 

@@ -7,17 +7,17 @@ others load.
 from __future__ import annotations
 
 import inspect
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from types import ModuleType
 from typing import Any, Final
 
 from msgspec import Struct
 
-from octavo.core.errors import OctavoError
+from octavo.core.errors import Conflict, OctavoError
 from octavo.tools.declared import Outside, declared
 from octavo.tools.functions import tool_of
-from octavo.tools.modules import CodeError, run_file
+from octavo.tools.modules import CodeError, beside, run_file
 from octavo.tools.registry import Tool
 
 MAX_FILES: Final = 500
@@ -35,30 +35,37 @@ class Problem(Struct, frozen=True):
 
 def files_in(directories: Iterable[Path]) -> list[Path]:
     """What would be loaded, in order. Helpers begin with `_`, tests with `test_`."""
-    found = [
+    return [file for file in watched(directories) if not file.name.startswith(("_", "test_"))][:MAX_FILES]
+
+
+def watched(directories: Iterable[Path]) -> list[Path]:
+    """With the helpers: what a change of changes tools."""
+    return [
         file
         for directory in directories
         for file in sorted(directory.iterdir() if directory.is_dir() else ())
-        if file.suffix in (".py", ".yaml", ".yml") and not file.name.startswith(("_", ".", "test_")) and file.is_file()
+        if file.suffix in (".py", ".yaml", ".yml") and not file.name.startswith(".") and file.is_file()
     ]
-    return found[:MAX_FILES]
 
 
 def load_tools(
-    directories: Iterable[Path], outside: Outside = NOTHING, *, max_answer: int = 0
-) -> tuple[list[Tool], list[Problem]]:
-    """Every tool that can be used, and what is wrong with the rest."""
-    tools: dict[str, Tool] = {}
+    directories: Sequence[Path], register: Callable[[Tool], None], outside: Outside = NOTHING, *, max_answer: int = 0
+) -> list[Problem]:
+    """Registers every tool that can be used; gives what is wrong with the rest."""
     problems: list[Problem] = []
-    for file in files_in(directories):
-        found, wrong = _of_python(file, max_answer) if file.suffix == ".py" else _of_yaml(file, outside, max_answer)
-        problems += wrong
-        for tool in found:
-            if tool.info.name in tools:
-                problems.append(Problem(str(file), f"there is a tool {tool.info.name} already: give it another name"))
-            else:
-                tools[tool.info.name] = tool
-    return [*tools.values()], problems
+    with beside(directories):
+        for file in files_in(directories):
+            found, wrong = _of_python(file, max_answer) if file.suffix == ".py" else _of_yaml(file, outside, max_answer)
+            problems += wrong
+            for tool in found:
+                try:
+                    register(tool)
+                except Conflict:
+                    said = f"there is a tool {tool.info.name} already: give it another name"
+                    problems.append(Problem(str(file), said))
+                except OctavoError as error:
+                    problems.append(Problem(str(file), error.message))
+    return problems
 
 
 def _of_python(file: Path, max_answer: int) -> tuple[Sequence[Tool], Sequence[Problem]]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import typing
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from typing import Annotated, Any, Final, NotRequired, cast
 
 from pydantic import ConfigDict, Field, TypeAdapter, ValidationError, with_config
@@ -34,6 +34,8 @@ def tool_of(function: Callable[..., Any], *, max_answer: int = 0) -> Tool:
     name = marks.name or function.__name__
     if not said.description:
         raise InvalidParams(f"{name} has no docstring: say in one what it does, a model reads it")
+    if inspect.isgeneratorfunction(function) or inspect.isasyncgenfunction(function):
+        raise InvalidParams(f"{name} yields: a tool gives one answer, so return a list")
     if marks.cache and not marks.hints.read_only:
         raise InvalidParams(f"{name} has cache= and is not read_only: only what changes nothing can be kept")
     types = _types(function, name)
@@ -130,6 +132,8 @@ def _output(name: str, hint: Any) -> tuple[Mapping[str, Any] | None, Answers]:
 
     def answer(value: Any) -> Outcome:
         try:
+            if isinstance(value, Iterator):  # it may have no end
+                raise TypeError
             plain = adapter.dump_python(value, mode="json", warnings="none")
         except (PydanticSerializationError, ValueError, TypeError, AttributeError):
             raise InternalError(f"The tool {name} gave an answer of another type than it announced") from None
@@ -153,8 +157,10 @@ def _unannounced(value: Any) -> Outcome:
     if isinstance(value, (list, tuple)) and value and all(isinstance(one, _BLOCKS) for one in cast("Any", value)):
         return ToolResult(content=tuple(cast("Any", value)))
     try:
+        if isinstance(value, Iterator):  # it may have no end
+            raise TypeError
         plain = to_jsonable_python(value)
-    except PydanticSerializationError:
+    except (PydanticSerializationError, TypeError):
         raise InternalError("The tool gave an answer that is neither text nor data") from None
     return cast("Outcome", plain if isinstance(plain, dict) else {"result": plain})
 
@@ -186,10 +192,7 @@ def _handler(
         if context is not None:
             given[context] = ctx
         if waits:
-            try:
-                return answer(await cast("Awaitable[Any]", function(**given)))
-            except (SystemExit, KeyboardInterrupt) as end:  # of the function, never of the server
-                raise RuntimeError(f"the function raised {type(end).__name__}") from end
+            return answer(await cast("Awaitable[Any]", function(**given)))
         return answer(await in_thread(lambda: function(**given)))
 
     return handler

@@ -1,12 +1,13 @@
 """Answers of tools that may be given again, as long as everything they were made of is what it was.
 
 Nothing is believed: before an answer is given again, each child call that led to it is made again, with the rights of
-whoever asks now, and must give the same version. So a caller never gets what he may no longer read, and the audit
+whoever asks now, and must give the same. So a caller never gets what he may no longer read, and the audit
 tells what stands behind the answer.
 """
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections.abc import Awaitable, Callable
 from typing import Any, Final, TypeAlias, cast
@@ -57,19 +58,24 @@ class Results:
 
 
 class _Witness:
-    """Sees what a tool asks. An answer is good to keep if all of it has versions."""
+    """Sees what a tool asks, one thing after the other or several at once. An answer is good to keep if all of it was
+    answered with versions."""
 
     def __init__(self, ask: Ask) -> None:
         self._ask = ask
+        self._asked = 0
         self.seen: list[tuple[Call, object]] = []
-        self.good = True
+
+    @property
+    def good(self) -> bool:
+        return self._asked == len(self.seen) <= MAX_CHILDREN
 
     async def ask(self, call: Call) -> Reply:
-        good, self.good = self.good, False  # also if this raises
+        self._asked += 1
         reply = await self._ask(call)
         version = _version(reply) if call.op in ("read", "stat", "list") else None
-        self.seen.append((call._replace(parent=None), version))
-        self.good = good and version is not None and len(self.seen) <= MAX_CHILDREN
+        if version is not None:
+            self.seen.append((call._replace(parent=None), version))
         return reply
 
 
@@ -85,15 +91,17 @@ async def _same(kept: _Kept, call: Call, ask: Ask) -> bool:
 
 
 def _version(reply: Reply) -> object | None:
-    """What tells two replies apart; None where nothing does."""
+    """What tells two replies apart; None where nothing does. The content itself too: a version is that of the source,
+    and masks and redaction can change what a caller sees of it, by the hour."""
     if isinstance(reply, Content):
-        return (reply.entry.version, reply.etag) if reply.entry.version else None
+        body = reply.body.encode("utf-8", "surrogatepass") if isinstance(reply.body, str) else reply.body
+        return (reply.entry, reply.etag, hashlib.blake2b(body).digest()) if reply.entry.version else None
     if isinstance(reply, Entry):
-        return reply.version or None
+        return reply if reply.version else None
     if isinstance(reply, Page):
         page = cast("Page[Entry]", reply)
-        versions = tuple((entry.ref, entry.version) for entry in page.items)
-        return (versions, page.cursor) if all(version for _, version in versions) and not page.unavailable else None
+        versioned = all(entry.version for entry in page.items) and not page.unavailable
+        return (page.items, page.cursor) if versioned else None
     return None
 
 

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import hashlib
 import importlib.util
+import os
 import sys
-from importlib.machinery import SourceFileLoader
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from importlib.machinery import ModuleSpec, SourceFileLoader
 from pathlib import Path
 from types import CodeType, ModuleType
 
@@ -55,6 +58,22 @@ def execute(path: Path) -> ModuleType:
     return module
 
 
+@contextmanager
+def beside(directories: Sequence[Path]) -> Iterator[None]:
+    """Files of these folders can import each other, as they are now and not as they were when they were last run."""
+    folders = [str(directory) for directory in directories]
+    for name, module in [*sys.modules.items()]:
+        if os.path.dirname(getattr(module, "__file__", None) or "") in folders:
+            del sys.modules[name]
+    importlib.invalidate_caches()
+    finder = _Beside(folders)
+    sys.meta_path.append(finder)  # behind all others: a helper takes the place of no package
+    try:
+        yield
+    finally:
+        sys.meta_path.remove(finder)
+
+
 def line_of(error: BaseException, file: str) -> int | None:
     """The last line of the file that had a part in it."""
     if isinstance(error, SyntaxError):
@@ -72,3 +91,17 @@ class _Fresh(SourceFileLoader):
 
     def get_code(self, fullname: str) -> CodeType | None:
         return self.source_to_code(self.get_data(self.path), self.path)
+
+
+class _Beside:
+    def __init__(self, folders: Sequence[str]) -> None:
+        self._folders = folders
+
+    def find_spec(
+        self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
+    ) -> ModuleSpec | None:
+        for folder in self._folders if path is None else ():
+            file = os.path.join(folder, f"{fullname}.py")
+            if os.path.isfile(file):
+                return importlib.util.spec_from_file_location(fullname, file, loader=_Fresh(fullname, file))
+        return None

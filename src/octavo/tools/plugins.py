@@ -182,7 +182,7 @@ def load_plugin(where: Path | str, *, protocol: bool = False, entry_point: bool 
         ) from error
     except OctavoError as error:
         raise PluginError(f"The plugin {label} cannot be used: {error}") from error
-    except Exception as error:  # foreign code runs here: whatever it does wrong is said with its name
+    except (Exception, SystemExit) as error:  # foreign code runs here: whatever it does wrong is said with its name
         raise _failed(label, error) from error
     return plugin
 
@@ -197,7 +197,7 @@ def _offered(name: str) -> Any:
     return found[0].load()
 
 
-def _failed(label: str, error: Exception) -> PluginError:
+def _failed(label: str, error: BaseException) -> PluginError:
     line = line_of(error, label)
     where = f" (line {line})" if line else ""
     return PluginError(

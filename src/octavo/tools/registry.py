@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import re
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
@@ -86,6 +87,8 @@ class ToolRegistry(Shelf):
             raise Conflict(f"Tool {info.name} already registered.", toolName=info.name)
         if not info.description.strip():
             raise InvalidParams(f"The tool {info.name} needs a description", toolName=info.name)
+        if not info.timeout > 0:
+            raise InvalidParams(f"The tool {info.name} needs a timeout of more than 0 seconds", toolName=info.name)
         self._tools[info.name] = _registered(tool)
         self._put(info.name, _definition(info), title=info.title, description=info.description)
         self.list_changed()
@@ -158,9 +161,16 @@ class ToolRegistry(Shelf):
             seal=self._seal,
             deadline=deadline,
             questions=self._questions,
+            may=self._may,
+            read_only=tool.info.hints.read_only,
         )
-        work = tool.handler(context, arguments)
-        outcome = await (work if tool.info.lane_safe else _within(tool.info, deadline, work))
+        try:
+            work = tool.handler(context, arguments)
+            outcome = await (work if tool.info.lane_safe else _within(tool.info, deadline, work))
+        except (Exception, asyncio.CancelledError, GeneratorExit):
+            raise
+        except BaseException as end:  # of the tool, and never of the server: a loop that sees one ends
+            raise RuntimeError(f"the tool raised {type(end).__name__}") from end
         return _checked(registered, _as_result(outcome))
 
     def check(self, call: Call) -> None:
@@ -249,11 +259,14 @@ def _fits(result: ToolResult, tool: Tool) -> None:
 
 
 def _size(block: Block) -> int:
+    """In bytes, as near as a limit needs it."""
     if isinstance(block, Text):
-        return len(block.text)
+        return len(block.text.encode("utf-8", "surrogatepass"))
     if isinstance(block, (Image, Audio)):
         return len(block.data)
-    return block.content.size if isinstance(block, Embedded) else 0
+    if isinstance(block, Embedded):
+        return len(block.uri) + block.content.size
+    return len(block.uri) + len(block.entry.name) + len(block.entry.description or "")
 
 
 def _compiled(info: ToolInfo, which: str, schema: Mapping[str, Any]) -> Check:

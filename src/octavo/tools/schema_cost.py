@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final, cast
+from urllib.parse import unquote
 
 from octavo.core.errors import InvalidParams
 
@@ -17,7 +18,9 @@ MAX_PARTS: Final = 10_000
 
 _SAME_ONE: Final = ("not", "if", "then", "else")  # keywords whose subschema looks at the same value
 _SAME_MANY: Final = ("allOf", "anyOf", "oneOf")
-_BELOW_ONE: Final = ("items", "contains", "additionalProperties", "unevaluatedItems", "unevaluatedProperties")
+_BELOW_ONE: Final = (
+    "items", "contains", "additionalProperties", "propertyNames", "unevaluatedItems", "unevaluatedProperties"
+)  # fmt: skip
 
 Node = Mapping[str, Any]
 
@@ -26,6 +29,8 @@ def bounded(schema: Node, depth: int) -> None:
     """Raises InvalidParams for a schema that could keep a validator busy with values at most `depth` deep."""
     parts = _parts(schema)
     if any("$ref" in part or "$dynamicRef" in part for part in parts):  # else it costs what it is long
+        if any(isinstance(part.get("$id"), str) for part in parts if part is not schema):
+            raise InvalidParams("A part of a schema that has references has no $id of its own: take it out")
         anchors = {str(part["$anchor"]): part for part in parts if isinstance(part.get("$anchor"), str)}
         _Cost(schema, anchors, depth).check()
 
@@ -119,12 +124,14 @@ class _Cost:
 
     def _target(self, reference: str) -> Node | None:
         """None for what is no schema to look into, such as `true`. What leads nowhere the compiler refuses."""
-        inside = reference.removeprefix("#")
+        if not reference.startswith("#"):
+            raise InvalidParams(f"A schema refers to itself by #, and not by {reference[:80]!r}")
+        inside = unquote(reference[1:])
         if inside and not inside.startswith("/"):
             return self._anchors.get(inside)
         part: Any = self._root
         for step in inside.split("/")[1:]:
-            name = step.replace("~1", "/").replace("~0", "~").replace("%25", "%")
+            name = step.replace("~1", "/").replace("~0", "~")
             if isinstance(part, Mapping):
                 part = cast("Mapping[str, Any]", part).get(name)
             elif isinstance(part, list) and name.isdigit() and int(name) < len(part):

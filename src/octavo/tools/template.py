@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Container, Mapping, Sequence
 from typing import Any, Final
 from urllib.parse import quote, urlsplit
 
 from octavo.core.errors import InvalidParams
 
 _PLACE: Final = re.compile(r"\{\{|\}\}|\{(\w+)\}|[{}]")
-_DOTS: Final = ("", ".", "..")
+_BARE_OPTION: Final = re.compile(r"-+\{\w")
+_STEPS: Final = re.compile(r"\.?\Z|(?:.*[/\\])?\.\.(?:[/\\].*)?\Z", re.DOTALL)  # some servers decode before they split
 
 
 def places(text: str) -> list[str]:
@@ -80,6 +81,25 @@ def words(command: Sequence[str], given: Mapping[str, Any]) -> list[str]:
     return found
 
 
+def check_words(command: Sequence[str], arguments: Mapping[str, Mapping[str, Any]], optional: Container[str]) -> None:
+    """Raises InvalidParams where a caller could choose an option, or leave one without its value."""
+    before = ""
+    for word in command:
+        if before == "--" or word == "--":
+            return
+        names = places(word)
+        shape = arguments[names[0]] if names else {}
+        if _BARE_OPTION.match(word) and shape.get("type") == "string" and "enum" not in shape:
+            raise InvalidParams(f"{word!r} lets a caller choose an option: write which, or list them under enum")
+        missing = names[:1] and (names[0] in optional or (shape.get("type") == "array" and not shape.get("minItems")))
+        if missing and word == f"{{{names[0]}}}" and before.startswith("-") and "=" not in before:
+            raise InvalidParams(
+                f"{before} would take the next word for its value where {names[0]} is not given: "
+                f"write {before}={word}, or -- before {word}"
+            )
+        before = word
+
+
 def check_url(url: str) -> None:
     """Raises InvalidParams unless scheme and host are fixed: whoever calls never chooses where a request goes."""
     parts = urlsplit(url)
@@ -95,8 +115,8 @@ def url(template: str, query: Mapping[str, str], given: Mapping[str, Any]) -> st
     """Each value is one segment, or one value of the query. Raises InvalidParams for one that is a step: `..`."""
 
     def segment(value: str) -> str:
-        if value in _DOTS:
-            raise InvalidParams(f"{value!r} cannot be a part of the path of a URL")
+        if _STEPS.match(value):
+            raise InvalidParams(f"{value[:80]!r} cannot be a part of the path of a URL")
         return quote(value, safe="")
 
     address = filled(template, given, segment)

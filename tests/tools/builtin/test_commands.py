@@ -173,6 +173,68 @@ async def test_a_file_that_its_caller_may_not_read_cannot_be_named(serve: Serve)
         await tools("run_command", who="ann", program="show", args={"file": "secret.txt"})
 
 
+COPY = "copy: {run: cp, write: true, args: [{name: source, type: path}, {name: to, type: path}]}"
+
+
+async def test_a_command_that_writes_reads_nothing_that_is_hidden_from_its_caller(serve: Serve) -> None:
+    """What is hidden is told as absent, and a new file is absent too."""
+    more = """
+        agents: {ann: {}}
+        policy:
+          - {who: ann, may: "*", what: ["tool://*", "file://*"], approve: never}
+          - {who: ann, may: "*", what: "file://secret/*", effect: deny}
+    """
+    files: dict[str, str | bytes] = {"a.txt": "a", ".env": "TOKEN=x", "secret/s.txt": "s", ".git/config": "c"}
+    tools = await serve(configuration(COPY, write=True, more=more), files)
+    (tools.root / "link").symlink_to(tools.root / "secret" / "s.txt")
+    (tools.root / "folder").symlink_to(tools.root / "secret")
+    for source, to in (
+        (".env", "out"),
+        ("link", "out"),
+        ("folder/s.txt", "out"),
+        ("secret/s.txt", "out"),
+        ("a.txt", "secret/new"),
+        ("a.txt", "folder/new"),
+        ("a.txt", "link"),
+        ("a.txt", ".env"),
+        ("a.txt", ".git/new"),
+    ):
+        with pytest.raises((NotFound, Forbidden)):
+            await tools("run_command", who="ann", program="copy", args={"source": source, "to": to})
+    assert not (tools.root / "out").exists() and (tools.root / "secret" / "s.txt").read_text(encoding="utf-8") == "s"
+    assert (
+        ended(await tools("run_command", who="ann", program="copy", args={"source": "a.txt", "to": "new"})) == "exit 0"
+    )
+    assert (tools.root / "new").read_text(encoding="utf-8") == "a"
+
+
+async def test_a_command_writes_only_where_its_caller_may(serve: Serve) -> None:
+    more = """
+        agents: {ann: {}}
+        policy:
+          - {who: ann, may: [invoke], what: "tool://*", approve: never}
+          - {who: ann, may: [list, read], what: "file://*"}
+          - {who: ann, may: [write], what: "file://drafts/*"}
+          - {who: ann, may: [write], what: "file://drafts/final.txt", effect: deny}
+    """
+    touch = "touch: {run: touch, write: true, args: [{name: file, type: path}]}, change: " + python(
+        'open("final.txt", "w").write("x")', ", write: true"
+    )
+    files: dict[str, str | bytes] = {"a.txt": "a", "final.txt": "a", "drafts/b.txt": "b", "drafts/final.txt": "c"}
+    tools = await serve(configuration(touch, write=True, more=more), files)
+
+    async def run(program: str, **asked: Any) -> ToolResult:
+        return await tools("run_command", who="ann", program=program, **asked)
+
+    assert "Permission" in printed(await run("change"))
+    assert (tools.root / "final.txt").read_text(encoding="utf-8") == "a"
+    assert ended(await run("touch", folder="drafts", args={"file": "new.txt"})) == "exit 0"
+    with pytest.raises(Forbidden, match="may not write"):
+        await run("touch", folder="drafts", args={"file": "final.txt"})
+    with pytest.raises(NotFound):
+        await run("touch", args={"file": "new.txt"})
+
+
 async def test_a_link_is_no_way_out_of_the_folder(serve: Serve, tmp_path: Path) -> None:
     (tmp_path / "outside").mkdir()
     (tmp_path / "outside" / "s.txt").write_text("secret", encoding="utf-8")

@@ -212,3 +212,33 @@ async def test_parquet_works_with_its_extra_and_says_its_name_without(folder: Pa
         await one.call("convert", target="sales.csv", to="parquet", save_as="sales.parquet")
         asked = await one.call("query", target="sales.parquet", sql="SELECT sum(amount) FROM data")
         assert asked.structured is not None and asked.structured["rows"] == [[30]]
+
+
+@pytest.mark.parametrize(
+    ("asked", "error", "says"),
+    [
+        ({"target": "wide.csv"}, InvalidParams, "too many columns"),
+        ({"target": "long.csv"}, TooLarge, "select fewer"),
+        ({"tables": {"sqlite_x": "sales.csv"}}, InvalidParams, "reserved"),
+        ({"tables": {"A": "sales.csv", "a": "sales.csv"}}, InvalidParams, "already exists"),
+        ({"target": "sales.csv", "sql": "SELECT '\ud800'"}, InvalidParams, "half a character"),
+        (
+            {
+                "target": "sales.csv",
+                "sql": "WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM c LIMIT 50) "
+                "SELECT printf('%.*c', 300000, 'x') FROM c",
+            },
+            TooLarge,
+            "ask for less",
+        ),
+    ],
+)
+async def test_what_cannot_be_asked_or_answered_says_why(
+    folder: Path, asked: dict[str, Any], error: type[Exception], says: str
+) -> None:
+    for name, count, long in (("wide", 2_500, ""), ("long", 500, "x" * 300)):
+        names, ones = ",".join(f"c{number}{long}" for number in range(count)), ",".join("1" * count)
+        (folder / f"docs/{name}.csv").write_text(f"{names}\n{ones}\n", encoding="utf-8")
+    async with agent(folder) as one:
+        with pytest.raises(error, match=says):
+            await one.call("query", **{"sql": "SELECT * FROM data", **asked})

@@ -2,12 +2,24 @@
 
 from __future__ import annotations
 
+import asyncio
+import os
+import signal
 import sys
 from pathlib import Path
 
 import pytest
 from tests.tools.builtin.conftest import Serve
-from tests.tools.builtin.test_commands import ENDLESS, HOSTILE, configuration, ended, printed, processes_with, python
+from tests.tools.builtin.test_commands import (
+    ENDLESS,
+    HOSTILE,
+    configuration,
+    ended,
+    printed,
+    processes_with,
+    python,
+    until,
+)
 
 from octavo.core.errors import SourceUnavailable
 from octavo.tools.builtin.process import running
@@ -50,6 +62,21 @@ async def test_without_namespaces_hostile_programs_are_contained_too(
     assert told in ended(result), ended(result)
     assert processes_with(mark) == []
     assert (result.structured or {})["confined"] == ["landlock"]
+
+
+async def test_without_namespaces_too_a_program_ends_when_the_server_is_killed(
+    serve: Serve, tmp_path: Path, without: None
+) -> None:
+    """Which kills the launcher: the program must not outlive that."""
+    mark = f"mark-{tmp_path.name}"
+    code = f'# {mark}\nopen("up", "w")\n{ENDLESS}'
+    tools = await serve(configuration(f"bad: {python(code, ', write: true')}", write=True))
+    call = asyncio.ensure_future(tools("run_command", program="bad"))
+    await until((tools.root / "up").exists)
+    for launcher in processes_with(str(tmp_path / "launch.py")):
+        os.kill(int(launcher), signal.SIGKILL)
+    await until(lambda: not processes_with(mark))
+    await call
 
 
 async def test_without_namespaces_landlock_still_refuses_tcp_and_files(

@@ -11,6 +11,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AsyncExitStack
 from typing import Any
 
+import httpcore2
 import pytest
 from tests.tools.builtin.conftest import Serve, Tools
 
@@ -26,6 +27,7 @@ from octavo.core.errors import (
 )
 from octavo.core.surface import Embedded, Image, Text
 from octavo.sources._shared.http.frames import BINARY, CLOSE, PING, PONG, TEXT, masked
+from octavo.sources._shared.http.sockets import WebSocket
 
 pytestmark = pytest.mark.anyio
 
@@ -175,7 +177,7 @@ async def test_what_is_not_allowed_is_refused_before_anybody_is_asked(
 
 
 async def test_a_redirect_is_followed_and_looked_at_like_a_request(web: Web, site: Site) -> None:
-    site.ok("/one", status="302 Found", location="two")
+    site.ok("/one", status="302 Found", location="../x/./../two")
     site.ok("/two", b"there", content_type="text/plain")
     site.ok("/out", status="302 Found", location="http://127.0.0.2:1/")
     site.ok("/post", status="303 See Other", location="/two")
@@ -189,6 +191,60 @@ async def test_a_redirect_is_followed_and_looked_at_like_a_request(web: Web, sit
         await tools("http_request", url=f"{site.url}/out")
     with pytest.raises(SourceUnavailable, match="more than 3 times"):
         await tools("http_request", url=f"{site.url}/round")
+
+
+async def test_what_was_meant_for_one_host_is_not_told_to_another(serve: Serve, site: Site) -> None:
+    async with AsyncExitStack() as stack:
+        other = Site()
+        await other.open(stack)
+        other.ok("/end", b"there", content_type="text/plain")
+        for name, status in (("see", "303 See Other"), ("same", "307 Temporary Redirect")):
+            site.ok(f"/{name}", status=status, location=f"{other.url}/end")
+        tools = await serve(
+            f"""
+            sources: {{work: {{kind: file, roots: [./work]}}}}
+            toolsets: [web]
+            policy: [{{who: "*", may: "*", what: "**", approve: never}}]
+            web:
+              hosts: [{{host: 127.0.0.1, ports: [{site.port}, {other.port}], plain: true, takes: [x-key],
+                        methods: [GET, POST]}}]
+              inside: [127.0.0.0/8]
+            """
+        )
+        asked = {"headers": {"X-Key": "secret", "Accept": "text/plain"}, "body": "private"}
+        assert body(await tools("http_request", url=f"{site.url}/see", method="POST", **asked)) == "there"
+        assert "x-key: secret" in site.asked[0] and "text/plain" in other.asked[0]
+        assert not any(word in other.asked[0] for word in ("secret", "private"))
+        with pytest.raises(Forbidden, match="not followed"):
+            await tools("http_request", url=f"{site.url}/same", method="POST", **asked)
+        assert len(other.asked) == 1
+
+
+async def test_networks_inside_are_for_hosts_that_are_named_and_not_for_every_host(serve: Serve, site: Site) -> None:
+    site.ok("/", b"ok", content_type="text/plain")
+    for host, let_in in (('"*"', False), ("127.0.0.1", True)):
+        tools = await serve(
+            f"""
+            sources: {{work: {{kind: file, roots: [./work]}}}}
+            toolsets: [web]
+            policy: [{{who: "*", may: "*", what: "**", approve: never}}]
+            web:
+              hosts: [{{host: {host}, ports: [{site.port}], plain: true}}]
+              inside: [127.0.0.0/8]
+            """
+        )
+        if let_in:
+            assert body(await tools("http_request", url=site.url)) == "ok"
+        else:
+            with pytest.raises(Forbidden, match="public address"):
+                await tools("http_request", url=site.url)
+            assert site.asked == []
+
+
+@pytest.mark.parametrize("charset", ["idna", "undefined", "rot13", "unicode_escape", "nonsense"])
+async def test_a_page_in_an_encoding_that_no_page_has_is_shown_nevertheless(web: Web, site: Site, charset: str) -> None:
+    site.ok("/odd", b"hello", content_type=f"text/plain; charset={charset}")
+    assert body(await (await web())("http_request", url=f"{site.url}/odd")) == "hello"
 
 
 async def _sent(writer: asyncio.StreamWriter, *pieces: bytes) -> None:
@@ -441,3 +497,31 @@ async def test_sockets_lead_where_requests_may_go_and_nowhere_else(web: Web, sit
     with pytest.raises(InvalidParams, match="needs url"):
         await tools("websocket", action="connect")
     assert site.asked == []
+
+
+class Endless(httpcore2.AsyncNetworkStream):
+    """Sends one message after the other, and counts them."""
+
+    def __init__(self) -> None:
+        self.sent = 0
+
+    async def read(self, max_bytes: int, timeout: float | None = None) -> bytes:
+        await asyncio.sleep(0)
+        self.sent += 1
+        return frame(TEXT, b"x" * 1000)
+
+    async def write(self, buffer: bytes, timeout: float | None = None) -> None: ...
+    async def aclose(self) -> None: ...
+
+
+async def test_no_more_is_read_of_a_socket_than_may_wait_for_its_reader() -> None:
+    stream = Endless()
+    socket = WebSocket(stream, bytearray(), "x", 1000)
+    for _ in range(20):
+        await asyncio.sleep(0)
+    assert stream.sent == 4
+    await socket.receive(1)
+    for _ in range(20):
+        await asyncio.sleep(0)
+    assert stream.sent == 5
+    await socket.aclose()

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from octavo.core.errors import InvalidParams
 from octavo.tools.data.csv_text import parse as parse_csv
 from octavo.tools.data.formats import parse, write
+from octavo.tools.data.profiles import column
 from octavo.tools.data.tables import table_of
 
 pytestmark = pytest.mark.seed("T4")
@@ -105,7 +106,7 @@ def test_bytes_that_are_no_text_are_refused() -> None:
     [
         ([1], "toml", "holds an object"),
         ({"a": {"b": None}}, "toml", "a.b is null"),
-        ({"a b": 1, "c": 2}, "xml", "no element with the name"),
+        ({"a b": 1, "c": 2}, "xml", "nothing with the name"),
         ({"a": "\x01", "b": 1}, "xml", "control character"),
         ("text", "csv", "no table"),
     ],
@@ -131,3 +132,33 @@ def test_parquet_comes_back_as_it_was_and_garbage_is_refused() -> None:
         parse(b"PAR1garbage", "parquet")
     with pytest.raises(InvalidParams, match="one type"):
         write([{"a": 1}, {"a": "x"}], "parquet")
+
+
+def test_lines_of_json_end_where_lines_end_and_not_within_a_text() -> None:
+    rows = [{"a": "one\u2028two"}, {"a": "three\x85\x0bfour"}]
+    assert parse("".join(json.dumps(row, ensure_ascii=False) + "\r\n" for row in rows).encode(), "jsonl") == rows
+
+
+@pytest.mark.parametrize("format", ["json", "jsonl"])
+def test_half_a_character_is_refused_and_a_whole_one_in_two_escapes_is_read(format: str) -> None:
+    assert parse(b'["\\ud83d\\ude00"]', "json") == ["😀"]
+    with pytest.raises(InvalidParams, match="half a character"):
+        parse(b'{"a": "\\ud83d"}', format)
+
+
+def test_columns_of_one_name_are_told_apart_and_none_is_lost() -> None:
+    assert parse_csv("a,a,a_2,A\n1,2,3,4\n").columns == ("a", "a_3", "a_2", "A")
+
+
+def test_attributes_of_xml_are_written_or_refused_and_never_lost() -> None:
+    assert b'<r x="1"/>' in write({"r": {"@x": 1, "@none": None}}, "xml")
+    with pytest.raises(InvalidParams, match="1b"):
+        write({"r": {"@1b": "x"}}, "xml")
+
+
+@pytest.mark.parametrize("values", [[1e999, 3.0], [-1.7e308, 1.7e308, 0.0], [10**400, 1], [2**63, -1], [1e200, 1]])
+def test_numbers_of_any_size_have_a_profile(values: list[float]) -> None:
+    facts = column(values)
+    assert json.loads(json.dumps(facts, allow_nan=False)) == facts
+    if facts["type"] != "mixed":  # digits that no number holds are a text
+        assert sum(facts["histogram"]["counts"]) == len(values) - facts["missing"]

@@ -79,8 +79,10 @@ class _Data(NamedTuple):
         }
         done = await self.work.do("query", header, [body for body, _ in read], max_bytes=self.max_output)
         answer = done.answer
-        room, rows = Room(self.budget.told_twice.beside(*answer["columns"])), list[Any]()
+        room, rows = Room(self.budget.told_twice), list[Any]()
         lines = [_line(answer["columns"])]
+        if not room.take(*lines):
+            raise TooLarge(f"The names of its {len(answer['columns'])} columns fill more than an answer: select fewer")
         for row in answer["rows"]:
             line = _line(row)
             if not room.take(line, "\n"):
@@ -178,7 +180,7 @@ def data_tools(*, write: bool, budget: Budget, max_input: int, seconds: float) -
     return [
         d.tool(
             "validate", "Validate data",
-            "Checks a data file against a JSON Schema; tells every problem with its place.",
+            "Checks a data file against a JSON Schema; tells the first problems with their places.",
             data.validate, d.READS,
             {
                 "target": target, "schema": schema, "from": source,

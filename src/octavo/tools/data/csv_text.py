@@ -7,7 +7,7 @@ import io
 import re
 from typing import Any, Final
 
-from octavo.tools.data.tables import Table, cell
+from octavo.tools.data.tables import Table, cell, distinct
 
 _DELIMITERS: Final = (",", ";", "\t", "|")
 _WHOLE: Final = re.compile(r"[-+]?(?:0|[1-9][0-9]{0,17})\Z")
@@ -29,7 +29,7 @@ def parse(text: str) -> Table:
         raise ValueError(f"{error} in line {reader.line_num}") from None
     if not header:
         raise ValueError("it has no header")
-    columns = _unique([name.strip() or f"column{number}" for number, name in enumerate(header, 1)])
+    columns = distinct([name.strip() or f"column{number}" for number, name in enumerate(header, 1)])
     for number, row in enumerate(rows, 2):
         if len(row) > len(columns):
             raise ValueError(f"row {number} has {len(row)} cells, and the header names {len(columns)}")
@@ -56,15 +56,6 @@ def _delimiter(text: str) -> str:
     """The one that stands most often in the first line, outside of quotes."""
     line = re.sub(r'"[^"]*"', "", text.partition("\n")[0])
     return max(_DELIMITERS, key=line.count)
-
-
-def _unique(names: list[str]) -> tuple[str, ...]:
-    seen: dict[str, int] = {}
-    found: list[str] = []
-    for name in names:
-        seen[name] = seen.get(name, 0) + 1
-        found.append(name if seen[name] == 1 else f"{name}_{seen[name]}")
-    return tuple(found)
 
 
 def _typed(cells: list[str]) -> list[Any]:

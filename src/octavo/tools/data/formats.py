@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import io
 import json
+import re
 import tomllib
 from collections.abc import Callable, Mapping, Sequence
-from datetime import date, datetime, time
+from datetime import date, datetime, time, timedelta
 from decimal import Decimal
 from typing import Any, Final, cast
 
@@ -14,7 +15,7 @@ from octavo.core.errors import InvalidParams
 from octavo.tools.data import csv_text, toml_text, xml_text, yaml_text
 from octavo.tools.data.tables import Table, table_of
 
-NAMES: Final = ("json", "jsonl", "yaml", "toml", "csv", "xml", "parquet")
+_HALF: Final = re.compile(r"\\u[dD][89a-fA-F]")
 
 
 def prepare(formats: Sequence[str]) -> None:
@@ -58,6 +59,8 @@ def plain(value: Any) -> Any:
         return [plain(one) for one in cast("Sequence[Any]", value)]
     if isinstance(value, (datetime, date, time)):
         return value.isoformat()
+    if isinstance(value, timedelta):
+        return value.total_seconds()
     if isinstance(value, Decimal):
         return int(value) if value == value.to_integral_value() and abs(value) < 1 << 53 else float(value)
     if isinstance(value, bytes):
@@ -68,12 +71,18 @@ def plain(value: Any) -> Any:
 
 
 def _json(text: str) -> Any:
-    return json.loads(text, object_pairs_hook=_once, parse_constant=_no_number)
+    value = json.loads(text, object_pairs_hook=_once, parse_constant=_no_number)
+    if _HALF.search(text):
+        try:
+            json.dumps(value, ensure_ascii=False).encode()
+        except UnicodeEncodeError:
+            raise ValueError("it holds half a character: \\ud800 to \\udfff stand in pairs") from None
+    return value
 
 
 def _jsonl(text: str) -> list[Any]:
     rows: list[Any] = []
-    for number, line in enumerate(text.splitlines(), 1):
+    for number, line in enumerate(text.split("\n"), 1):  # alone: other line ends may stand in a text
         if line.strip():
             try:
                 rows.append(_json(line))
@@ -100,7 +109,7 @@ def _csv(text: str) -> list[dict[str, Any]]:
 
 
 def _parquet(raw: bytes, name: str) -> list[dict[str, Any]]:
-    import pyarrow  # type: ignore[import-not-found, unused-ignore]
+    import pyarrow  # type: ignore[import-not-found, import-untyped, unused-ignore]
     from pyarrow import parquet
 
     try:

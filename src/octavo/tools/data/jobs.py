@@ -10,8 +10,6 @@ from octavo.core.errors import InvalidParams
 from octavo.tools.data.formats import parse, plain, write
 from octavo.tools.schema import compile_schema
 
-_MOST = 50  # rows of a list whose faults are told
-
 
 def convert(asked: Mapping[str, Any], inputs: Sequence[bytes]) -> tuple[Mapping[str, Any], bytes]:
     source, target = asked["formats"]
@@ -26,4 +24,4 @@ def validate(asked: Mapping[str, Any], inputs: Sequence[bytes]) -> tuple[Mapping
     if not isinstance(schema, Mapping):
         raise InvalidParams("A JSON Schema is an object")
     problems = compile_schema(schema)(value)
-    return {"valid": not problems, "problems": problems[:_MOST]}, b""
+    return {"valid": not problems, "problems": problems}, b""

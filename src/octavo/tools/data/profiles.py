@@ -9,12 +9,13 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final, cast
 
 from octavo.tools.data.chart import chart
-from octavo.tools.data.formats import parse
+from octavo.tools.data.formats import parse, plain
 from octavo.tools.data.tables import cell, table_of
 
 MAX_COLUMNS: Final = 100
 _TOP: Final = 5
 _BARS: Final = 10
+_HUGE: Final = 1e150  # whose square is the largest number there is; so much and more is counted in parts of the largest
 _TEXT: Final = 60  # characters of a value that are shown
 _DATE: Final = re.compile(r"\d{4}-\d\d-\d\d(?:[T ]\d\d:\d\d(?::\d\d(?:\.\d+)?)?(?:Z|[-+]\d\d:?\d\d)?)?\Z")
 
@@ -34,10 +35,10 @@ def profile(asked: Mapping[str, Any], inputs: Sequence[bytes]) -> tuple[Mapping[
 
 
 def column(values: Sequence[Any]) -> dict[str, Any]:
-    known = [cell(value) for value in values if value is not None]
+    known = [cell(value) for value in plain(values) if value is not None]
     kind = _kind(known)
     facts: dict[str, Any] = {"type": kind, "missing": len(values) - len(known), "distinct": len(set(known))}
-    if kind in ("integer", "number") and known:
+    if kind in ("integer", "number"):
         return {**facts, **_numbers(known)}
     counted = Counter(known).most_common(_TOP)
     facts["top"] = [{"value": _short(value), "count": count} for value, count in counted]
@@ -66,15 +67,19 @@ def _kind(known: Sequence[Any]) -> str:
 
 def _numbers(values: Sequence[float]) -> dict[str, Any]:
     ordered = sorted(values)
-    mean = math.fsum(ordered) / len(ordered)
-    spread = math.sqrt(math.fsum((value - mean) ** 2 for value in ordered) / len(ordered))
+    least, most = ordered[0], ordered[-1]
+    scale = max(abs(least), abs(most))
+    scale = scale if scale > _HUGE else 1
+    scaled = [value / scale for value in ordered] if scale > 1 else ordered
+    mean = math.fsum(scaled) / len(scaled)
+    spread = math.sqrt(math.fsum((value - mean) ** 2 for value in scaled) / len(scaled))
     return {
-        "min": ordered[0],
-        "max": ordered[-1],
-        "mean": _rounded(mean),
-        "deviation": _rounded(spread),
-        "quartiles": [_rounded(_quantile(ordered, part)) for part in (0.25, 0.5, 0.75)],
-        "histogram": _histogram(ordered),
+        "min": least,
+        "max": most,
+        "mean": _rounded(mean * scale),
+        "deviation": _rounded(spread * scale),
+        "quartiles": [_rounded(_quantile(scaled, part) * scale) for part in (0.25, 0.5, 0.75)],
+        "histogram": {"from": least, "to": most, "counts": _histogram(scaled)},
     }
 
 
@@ -84,14 +89,14 @@ def _quantile(ordered: Sequence[float], part: float) -> float:
     return ordered[low] + (ordered[high] - ordered[low]) * (at - low)
 
 
-def _histogram(ordered: Sequence[float]) -> dict[str, Any]:
+def _histogram(ordered: Sequence[float]) -> list[int]:
     least, most = ordered[0], ordered[-1]
     bars = 1 if least == most else min(_BARS, len(set(ordered)))
     width = (most - least) / bars
     counts = [0] * bars
     for value in ordered:
         counts[min(int((value - least) / width), bars - 1) if width else 0] += 1
-    return {"from": least, "to": most, "counts": counts}
+    return counts
 
 
 def _rounded(value: float) -> float:

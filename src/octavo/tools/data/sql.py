@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from octavo.core.errors import InvalidParams
 from octavo.tools.data.formats import parse
-from octavo.tools.data.tables import Table, cell, table_of
+from octavo.tools.data.tables import Table, cell, distinct, table_of
 
 MAX_CELL: Final = 4 << 20  # bytes
 _LIMITS: Final = (
@@ -75,15 +75,15 @@ def _open(connection: sqlite3.Connection, raw: bytes, name: str) -> None:
 
 
 def _load(connection: sqlite3.Connection, name: str, table: Table) -> None:
-    columns = _distinct(table.columns)
+    columns = distinct(table.columns, str.lower)  # SQL knows no difference between Name and name
     if not columns:
         raise InvalidParams(f"{name} has no columns")
-    connection.execute(f"CREATE TEMP TABLE {_quoted(name)} ({', '.join(map(_quoted, columns))})")
     marks = ", ".join("?" * len(columns))
     try:
+        connection.execute(f"CREATE TEMP TABLE {_quoted(name)} ({', '.join(map(_quoted, columns))})")
         connection.executemany(
             f"INSERT INTO temp.{_quoted(name)} VALUES ({marks})",  # noqa: S608  # the name is quoted
-            ([_stored(value) for value in row] for row in table.rows),
+            ([cell(value) for value in row] for row in table.rows),
         )
     except sqlite3.Error as error:
         raise InvalidParams(f"{name} cannot be made a table: {error}") from None
@@ -138,25 +138,8 @@ def _explained(error: Exception, tables: Sequence[tuple[str, Sequence[str]]]) ->
     return f"{said}. There is: {there[:1_000]}"
 
 
-def _distinct(names: Sequence[str]) -> list[str]:
-    """SQL knows no difference between Name and name."""
-    seen: dict[str, int] = {}
-    found: list[str] = []
-    for name in names:
-        key = name.lower()
-        seen[key] = seen.get(key, 0) + 1
-        found.append(name if seen[key] == 1 else f"{name}_{seen[key]}")
-    return found
-
-
 def _quoted(name: str) -> str:
     return '"' + name.replace('"', '""').replace("\0", "") + '"'
-
-
-def _stored(value: Any) -> Any:
-    if isinstance(value, int) and not isinstance(value, bool) and not -(1 << 63) <= value < 1 << 63:
-        return str(value)
-    return cell(value)
 
 
 def _shown(value: Any) -> Any:

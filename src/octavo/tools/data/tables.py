@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, cast
 
 from msgspec import Struct
@@ -54,6 +54,25 @@ def _of_objects(items: Sequence[Mapping[str, Any]]) -> Table:
     return Table(columns, tuple(tuple(item.get(column) for column in columns) for item in items))
 
 
+def distinct(names: Sequence[str], key: Callable[[str], str] = str) -> tuple[str, ...]:
+    """Each name once: the second `a` is `a_2`, unless there is one. Two are one if `key` makes them equal."""
+    taken = set(map(key, names))
+    seen: set[str] = set()
+    found: list[str] = []
+    for name in names:
+        one, number = name, 1
+        while key(one) in seen or (number > 1 and key(one) in taken):
+            number += 1
+            one = f"{name}_{number}"
+        seen.add(key(one))
+        found.append(one)
+    return tuple(found)
+
+
 def cell(value: Any) -> Any:
-    """As one cell can hold it: what is nested becomes JSON."""
-    return json.dumps(value, ensure_ascii=False) if isinstance(value, (dict, list)) else value
+    """As one cell can hold it: what is nested becomes JSON, and an integer of more than 64 bits its digits."""
+    if isinstance(value, (dict, list)):
+        return json.dumps(value, ensure_ascii=False)
+    if isinstance(value, int) and not -(1 << 63) <= value < 1 << 63:
+        return str(value)
+    return value

@@ -33,22 +33,26 @@ def main() -> None:
         job = _prepared(header)
         _seal(out)
         answer, body = job(header, inputs)
-        if len(body) > header["max_bytes"]:
-            raise TooLarge(f"The result has {len(body):,} bytes, and an answer holds {header['max_bytes']:,}")
+        raw = json.dumps(answer).encode()
+        if len(raw) + len(body) > header["max_bytes"]:
+            size = f"{len(raw) + len(body):,}"
+            raise TooLarge(f"The result has {size} bytes, and {header['max_bytes']:,} is the most: ask for less")
     except OctavoError as error:
-        answer, body = {"error": error.reason, "message": error.message}, b""
+        raw, body = _told(type(error), error.message)
     except MemoryError:
-        answer, body = (
-            {"error": TooLarge.reason, "message": "That needs more memory than is allowed; ask for less"},
-            b"",
-        )
+        raw, body = _told(TooLarge, "That needs more memory than is allowed; ask for less")
     except RecursionError:
-        answer, body = {"error": InvalidParams.reason, "message": "The data are nested too deep"}, b""
-    raw = json.dumps(answer).encode()
+        raw, body = _told(InvalidParams, "The data are nested too deep")
+    except UnicodeEncodeError:
+        raw, body = _told(InvalidParams, "A text holds half a character, which cannot be written: take it out")
     for piece in (LENGTH.pack(len(raw)), raw, body):
         left = memoryview(piece)
         while left:
             left = left[os.write(out, left) :]
+
+
+def _told(kind: type[OctavoError], message: str) -> tuple[bytes, bytes]:
+    return json.dumps({"error": kind.reason, "message": message}).encode(), b""
 
 
 def _prepared(header: Mapping[str, Any]) -> Job:
@@ -57,7 +61,7 @@ def _prepared(header: Mapping[str, Any]) -> Job:
 
     if "parquet" in header["formats"]:
         try:
-            import pyarrow.parquet  # type: ignore[import-not-found, unused-ignore]  # noqa: F401
+            import pyarrow.parquet  # type: ignore[import-not-found, import-untyped, unused-ignore]  # noqa: F401
         except ImportError:
             raise SourceUnavailable("Parquet needs an extra on the server: pip install 'octavo[data]'") from None
     formats.prepare(header["formats"])

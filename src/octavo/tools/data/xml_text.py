@@ -74,10 +74,7 @@ def write(value: Any) -> str:
 
 
 def _element(name: str, value: Any, depth: int) -> list[str]:
-    if not _NAME.match(name):
-        raise InvalidParams(
-            f"XML has no element with the name {name[:60]!r}: begin names with a letter, without spaces"
-        )
+    _named(name)
     if isinstance(value, list):
         return [line for one in value for line in _element(name, one, depth)]
     space = "  " * depth
@@ -86,9 +83,9 @@ def _element(name: str, value: Any, depth: int) -> list[str]:
         return [f"{space}<{name}>{text}</{name}>\n" if text else f"{space}<{name}/>\n"]
     parts = cast("Mapping[str, Any]", value)
     attributes = "".join(
-        f" {key[1:]}={quoteattr(_said(one))}"
+        f" {_named(key[1:])}={quoteattr(_said(one))}"
         for key, one in parts.items()
-        if key.startswith("@") and _NAME.match(key[1:])
+        if key.startswith("@") and one is not None
     )
     text = _text(parts.get("#text"))
     below = [
@@ -100,6 +97,12 @@ def _element(name: str, value: Any, depth: int) -> list[str]:
     if not below:
         return [f"{space}<{name}{attributes}>{text}</{name}>\n" if text else f"{space}<{name}{attributes}/>\n"]
     return [f"{space}<{name}{attributes}>{text}\n", *below, f"{space}</{name}>\n"]
+
+
+def _named(name: str) -> str:
+    if not _NAME.match(name):
+        raise InvalidParams(f"XML has nothing with the name {name[:60]!r}: begin names with a letter, without spaces")
+    return name
 
 
 def _text(value: Any) -> str:

@@ -8,6 +8,7 @@ import ssl
 from collections.abc import Mapping, Sequence
 from functools import cache
 from typing import Final
+from urllib.parse import urljoin
 
 import httpcore2
 from msgspec import Struct
@@ -16,7 +17,7 @@ from octavo.core.errors import Forbidden, InvalidParams, OctavoError, SourceUnav
 from octavo.core.outside import HttpReply, HttpRequest
 from octavo.sources._shared.http.bodies import Body
 from octavo.sources._shared.http.dial import VettedNetwork
-from octavo.sources._shared.http.urls import Url, parse_url
+from octavo.sources._shared.http.urls import Url, parse_url, spelled_url
 
 _REDIRECTS: Final = (301, 302, 303, 307, 308)
 _OURS: Final = {"user-agent": "octavo", "accept": "*/*", "accept-encoding": "gzip, identity"}
@@ -26,7 +27,6 @@ _HARMLESS: Final = frozenset(
     ("accept", "accept-language", "content-type", "if-match", "if-none-match", "if-modified-since",
      "if-unmodified-since", "range", "prefer", "cache-control")
 )  # fmt: skip
-_ABSOLUTE: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")
 _KEPT: Final = 100  # characters of a reason that are told
 
 
@@ -75,24 +75,30 @@ class GuardedClient:
     async def fetch(self, request: HttpRequest) -> HttpReply:
         if len(request.body) > self._limits.body:
             raise TooLarge(f"The body has more than {self._limits.body:,} bytes", limit=self._limits.body)
-        url, method, body = parse_url(request.url), request.method, request.body
+        url, method, body, headers = spelled_url(request.url), request.method, request.body, request.headers
         try:
             async with self._room, asyncio.timeout(self._limits.seconds):
                 for _ in range(self._limits.redirects + 1):
-                    reply, onward = await self._once(url, method, request.headers, body)
+                    reply, onward = await self._once(url, method, headers, body)
                     if onward is None:
                         return reply
                     if url.secure and not onward.secure:
                         raise Forbidden(f"{url.host} leads from https to http, which is not followed")
-                    url = onward
                     if reply.status == 303 or (reply.status in (301, 302) and method == "POST"):
                         method, body = ("HEAD" if method == "HEAD" else "GET"), b""
+                    if onward.origin != url.origin:  # what was meant for one is not told to another
+                        if method not in ("GET", "HEAD"):
+                            raise Forbidden(f"{url.host} leads a {method} on to {onward.host}, which is not followed")
+                        headers = {name: value for name, value in headers.items() if name.lower() in _HARMLESS}
+                    url = onward
         except TimeoutError:
             message = f"{url.host} did not answer within {self._limits.seconds:g} s"
             raise Timeout(message, telling=False) from None
         raise SourceUnavailable(f"{url.host} leads on more than {self._limits.redirects} times")
 
     async def _once(self, url: Url, method: str, given: Mapping[str, str], body: bytes) -> tuple[HttpReply, Url | None]:
+        if url.scheme not in ("http", "https"):
+            raise InvalidParams("The URL of a request begins with https:// or http://")
         rule = self.rule(url, method)
         headers = [*_written({"host": url.authority, **_OURS, **_allowed(given, rule, body), **rule.headers})]
         content = body if body or method in ("POST", "PUT", "PATCH") else None
@@ -155,13 +161,7 @@ def _written(headers: Mapping[str, str]) -> list[tuple[bytes, bytes]]:
 
 def _joined(url: Url, location: str) -> Url:
     """Where a redirect leads. Raises SourceUnavailable for what is no address."""
-    if location.startswith("//"):
-        location = f"{url.scheme}:{location}"
-    elif location.startswith("/"):
-        location = f"{url.origin}{location}"
-    elif not _ABSOLUTE.match(location):
-        location = f"{url.origin}{url.target.partition('?')[0].rpartition('/')[0]}/{location}"
     try:
-        return parse_url(location)
-    except InvalidParams:
+        return parse_url(urljoin(str(url), location))
+    except (InvalidParams, ValueError):
         raise SourceUnavailable(f"{url.host} leads to what is no address") from None

@@ -30,9 +30,16 @@ async def dial(address: str, port: int, seconds: float | None) -> httpcore2.Asyn
 class VettedNetwork(httpcore2.AsyncNetworkBackend):
     """All that a client may connect to. A name is resolved here and nowhere else."""
 
-    def __init__(self, inside: Sequence[Network], resolve: Resolve = resolve, dial: Dial = dial) -> None:
-        """`inside`: networks that the operator allows although they are not public."""
-        self._inside, self._resolve, self._dial = inside, resolve, dial
+    def __init__(
+        self,
+        inside: Sequence[Network],
+        resolve: Resolve = resolve,
+        dial: Dial = dial,
+        named: Callable[[str], bool] = lambda host: True,
+    ) -> None:
+        """`inside`: networks that the operator allows although they are not public, to hosts that are `named`: anybody
+        can give a name of his own an address in them."""
+        self._inside, self._resolve, self._dial, self._named = inside, resolve, dial, named
 
     async def connect_tcp(
         self,
@@ -44,7 +51,7 @@ class VettedNetwork(httpcore2.AsyncNetworkBackend):
     ) -> httpcore2.AsyncNetworkStream:
         """Raises Forbidden for an address that is not public, SourceUnavailable for one that does not answer."""
         try:
-            addresses = vetted(await self._resolve(host, port), self._inside)
+            addresses = vetted(await self._resolve(host, port), self._inside if self._named(host) else ())
         except (OSError, UnicodeError):
             raise SourceUnavailable(f"The name {host} is not known") from None
         if not addresses:

@@ -27,10 +27,11 @@ from octavo.sources._shared.http.frames import (
     masked,
     taken,
 )
-from octavo.sources._shared.http.urls import Url, parse_url
+from octavo.sources._shared.http.urls import Url, spelled_url
 
 _MOST_HEAD: Final = 16 << 10
-_WAITING: Final = 100  # messages that may wait for their reader
+_WAITING: Final = 100  # messages that may wait for their reader,
+_FULL: Final = 4  # and of the largest only so many
 _PIECE: Final = 64 << 10
 _GUID: Final = "258EAFA5-E914-47DA-95CA-C5AB0DC85B11"  # of the RFC
 _BROKEN: Final = (httpcore2.NetworkError, httpcore2.TimeoutException, OSError)
@@ -44,7 +45,7 @@ class WebSockets:
         self._seconds, self._message = seconds, message
 
     async def connect(self, url: str) -> WebSocket:
-        place = parse_url(url)
+        place = spelled_url(url)
         if place.scheme not in ("ws", "wss"):
             raise InvalidParams("The URL of a WebSocket begins with wss:// or ws://")
         rule = self._client.rule(place, "GET")
@@ -180,7 +181,7 @@ class WebSocket:
     async def _give(self, message: Message) -> None:
         self._waiting.append(message)
         self._news.set()
-        while len(self._waiting) >= _WAITING:
+        while len(self._waiting) >= _WAITING or sum(map(_size, self._waiting)) >= _FULL * self._most:
             self._room.clear()
             await self._room.wait()
 
@@ -197,6 +198,10 @@ class WebSocket:
         except _BROKEN:
             pass
         await self._stream.aclose()
+
+
+def _size(message: Message) -> int:
+    return len(message.content)
 
 
 def _message(kind: int, data: bytes) -> Message:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
+import string
 from ipaddress import IPv4Address
 from typing import Final, NamedTuple
-from urllib.parse import quote
+from urllib.parse import quote, unquote
 
 from octavo.core.errors import InvalidParams
 
@@ -18,6 +19,9 @@ _URL: Final = re.compile(
 _LABEL: Final = re.compile(r"[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9_])?\Z")
 _NUMBER: Final = re.compile(r"(?:[0-9]+|0x[0-9a-f]*)\Z")
 _PORTS: Final = {"http": 80, "https": 443, "ws": 80, "wss": 443}
+_UNRESERVED: Final = frozenset("-._~0123456789" + string.ascii_letters)
+_ESCAPE: Final = re.compile(r"%([0-9A-Fa-f]{2})")
+_SLASH: Final = re.compile(r"[/\\]")
 _KEPT: Final = "/%:@!$&'()*+,;=~-._?"  # of a path and a query
 
 
@@ -45,6 +49,17 @@ class Url(NamedTuple):
         return f"{self.origin}{self.target}"
 
 
+def spelled_url(text: str) -> Url:
+    """Raises InvalidParams for any spelling but the usual one too: rules are about what the caller wrote."""
+    url = parse_url(text)
+    rest = text.removeprefix(url.origin)
+    hidden = any(chr(int(code, 16)) in _UNRESERVED for code in _ESCAPE.findall(rest))
+    if (rest == text or rest[:1] not in ("", "/", "?")) or "#" in rest or hidden:
+        target = _ESCAPE.sub(lambda found: _plain(found[0]), url.target)
+        raise InvalidParams(f"Write the URL as {url.origin}{target}")
+    return url
+
+
 def parse_url(text: str) -> Url:
     """Raises InvalidParams."""
     found = _URL.match(text) if len(text) <= LONGEST else None
@@ -62,7 +77,14 @@ def parse_url(text: str) -> Url:
         target = quote(found["path"] or "/", safe=_KEPT) + query
     except UnicodeEncodeError:
         raise InvalidParams("The URL must be text that UTF-8 can write") from None
+    if any(step in (".", "..") for step in _SLASH.split(unquote(target.partition("?")[0]))):
+        raise InvalidParams("The path of the URL must not hold the steps . and ..: write where they lead")
     return Url(scheme, _host(found["host"]), port, target)
+
+
+def _plain(escape: str) -> str:
+    character = chr(int(escape[1:], 16))
+    return character if character in _UNRESERVED else escape
 
 
 def _host(text: str) -> str:

@@ -124,6 +124,7 @@ def _keep_names(user: int, group: int) -> None:
 
 def _become(order: Order, walls: list[str]) -> NoReturn:
     """The program. Whatever fails before it runs is told."""
+    _prctl(_DIE_WITH_PARENT, signal.SIGKILL)  # where it is in no namespace that would end
     step = "folder"
     try:
         folder = _entered(order.place)

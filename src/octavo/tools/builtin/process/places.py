@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from msgspec import Struct
 
-from octavo.core.errors import InvalidParams, NotFound
+from octavo.core.errors import Forbidden, InvalidParams, NotFound
 from octavo.core.outside import Place
 from octavo.core.ref import Ref
 from octavo.tools.builtin.addresses import address, with_parameter
@@ -37,25 +37,35 @@ class Places:
             raise NotFound(f"Resource not found: {uri}", uri=uri)
         ref = ctx.canonical(Ref.parse(uri))
         found = (_found(root, ref.segments) for root in self._roots if root.scheme == ref.scheme)
+        write = write and ctx.may("write", uri)
         place = next((Place(place, ref.segments, write and may) for place, may in found if place), None)
         if place is None:
             raise InvalidParams(f"{uri} is no folder in which a command can work; a link to one is none", uri=uri)
         return place
 
     async def refuse_unseen(self, ctx: ToolContext, place: Place, paths: Sequence[str], target: str | None) -> None:
-        """Whatever a command is pointed at, its caller may read: raises what a read of one byte would. A new file is
-        named by nobody yet, so it passes where the command may write."""
+        """Whatever a command is pointed at, its caller may read, and write where the command may: raises what a read of
+        one byte would. A new file passes, if its folder is one that the caller sees and the command may write."""
         base = Ref.parse(address(target) if target is not None else f"{self._roots[0].scheme}://")
         for path in paths:
-            names = [name for name in path.split("/") if name not in ("", ".")]
+            names = tuple(name for name in path.split("/") if name not in ("", "."))
             ref = Ref.of(base.scheme, (*ctx.canonical(base).segments, *names))
+            if place.write and not ctx.may("write", str(ref)):
+                raise Forbidden(f"The command writes, and you may not write {ref}", resource=str(ref))
             if not names or await ctx.folders(str(ref)):
                 continue
             try:
                 await ctx.read(with_parameter(str(ref), "range=0-0"))
             except NotFound:
-                if not place.write:
+                # What is hidden is told as absent too, and a link may lead to what is.
+                above = str(Ref.of(ref.scheme, ref.segments[:-1]))
+                if not (place.write and _is_free(place, names) and await ctx.folders(above)):
                     raise NotFound(f"Resource not found: {ref}", uri=str(ref)) from None
+
+
+def _is_free(place: Place, names: tuple[str, ...]) -> bool:
+    folder = os.path.join(place.root, *place.names, *names[:-1])
+    return os.path.realpath(folder) == folder and not os.path.lexists(os.path.join(folder, names[-1]))
 
 
 def _found(root: Root, names: tuple[str, ...]) -> tuple[str, bool]:

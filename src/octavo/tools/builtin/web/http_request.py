@@ -122,5 +122,5 @@ def _text(body: bytes, mime: str, parameters: str) -> str | None:
         return None
     try:
         return body.decode(named or "utf-8", "replace")
-    except LookupError:
+    except (LookupError, UnicodeError):  # no encoding, or one that replaces nothing
         return body.decode("utf-8", "replace")
