@@ -35,8 +35,9 @@ def a_call(
     cursor: str | None = None,
     limit: int = 100,
     who: str = "local",
+    channel: object = None,
 ) -> Call:
-    return Call(op, ref, Principal(who), Trail(), str(ref), {}, cursor, limit, max_bytes, timeout)
+    return Call(op, ref, Principal(who), Trail(), str(ref), {}, cursor, limit, max_bytes, timeout, channel=channel)
 
 
 def content(ref: Ref = PAY, body: str | bytes = "text", **entry: Any) -> Content:
@@ -529,6 +530,40 @@ async def test_a_source_that_cancels_itself_does_not_cancel_who_waits(shop: Shop
     shop.source.fault = asyncio.CancelledError()
     with pytest.raises(SourceUnavailable, match=r"^Source unavailable: sop$"):
         await shop.ask()
+
+
+@pytest.mark.parametrize("channel", [None, object()], ids=["alone", "by the SDK"])
+@pytest.mark.parametrize("op", ["invoke", "render"])
+async def test_nor_does_a_tool_that_cancels_itself(shop: Shop, op: Op, channel: object) -> None:
+    shop.source.fault = asyncio.CancelledError()
+    with pytest.raises(SourceUnavailable, match=r"^Source unavailable: sop$"):
+        await shop.ask(a_call(op=op, channel=channel))
+
+
+async def test_a_tool_that_the_sdk_cancels_has_the_time_to_tidy_up(shop: Shop) -> None:
+    """Cancel scopes cancel again at every step."""
+    tidy = asyncio.Event()
+
+    async def tidy_up() -> None:
+        await settled()
+        tidy.set()
+
+    shop.source.on_cancel = tidy_up
+    shop.source.gate.clear()
+    with anyio.CancelScope() as scope:
+        async with anyio.create_task_group() as group:
+            group.start_soon(shop.ask, a_call(op="invoke", channel=object()))
+            await shop.source.entered.wait()
+            scope.cancel()
+    with anyio.fail_after(30):
+        await tidy.wait()
+
+
+async def test_a_cancelled_tool_is_cancelled(shop: Shop) -> None:
+    task = await shop.begun(a_call(op="invoke"))
+    task.cancel()
+    assert isinstance((await ended(task))[0], asyncio.CancelledError)
+    assert shop.source.cancelled == 1
 
 
 @pytest.mark.parametrize("op", ["stat", "templates"])

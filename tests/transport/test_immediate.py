@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from octavo.transport.mcp.immediate import start
+from octavo.transport.mcp.immediate import begin, start
 
 pytestmark = pytest.mark.anyio
 
@@ -29,6 +29,18 @@ async def test_a_result_without_waiting_needs_no_task() -> None:
         return 7
 
     assert run(work()) == (7, None)
+
+
+async def test_what_begins_as_work_of_a_tool_has_a_task() -> None:
+    """Time limits and most libraries ask for it."""
+
+    async def work() -> str:
+        async with asyncio.timeout(30):
+            await asyncio.sleep(0)
+        return "done"
+
+    result, task = begin(work())
+    assert (result if task is None else await task) == "done"
 
 
 async def test_an_exception_without_waiting_is_raised_at_once() -> None:

@@ -53,7 +53,7 @@ class Audit:
         self._ids = itertools.count(1)
         self._middles: dict[tuple[str, str, Ref, str, str, str], bytes] = {}
         self._method = lru_cache(MAX_MEMO)(self._address)
-        self._millisecond = -1
+        self._since = self._until = 0.0
         self._opening = b""
 
     def __call__(self, call: Call, call_next: Next) -> Reply:
@@ -101,16 +101,15 @@ class Audit:
             middle = self._middle(key)
         if call.fault is not None or call.parent is not None or incident:
             middle = self._rare(call, middle, outcome, incident)
-        millisecond = int(wall * 1000)
-        if millisecond != self._millisecond:
-            self._tick(millisecond)
+        if not self._since <= wall < self._until:
+            self._tick(wall)
         microseconds = int((self._monotonic() - trail.begun) * 1e6)
         self._append(b'%b%d"%b,"size":%d,"us":%d}' % (self._opening, trail.id, middle, trail.size, microseconds))
 
     def go_on_from(self, before: Audit) -> None:
         """Calls that began under `before` have children here: so both count together."""
         self.nonce, self._ids = before.nonce, before._ids
-        self._millisecond = -1
+        self._since = self._until = 0.0  # so that the next record names it
 
     def note(self, who: str, what: str, outcome: str, **fields: str | int) -> str:
         """A record for what never becomes a call: ping, initialize, a malformed or unauthenticated request.
@@ -119,14 +118,16 @@ class Audit:
         """
         number = next(self._ids)
         more = "".join(f",{_word(k)}:{v if isinstance(v, int) else self._address(v)}" for k, v in fields.items())
-        self._tick(int(self._wall() * 1000))
+        self._tick(self._wall())
         text = f',"who":{_word(who)},"op":{self._method(what)},"outcome":{_word(outcome)}{more}'
         self._append(b'%b%d"%b}' % (self._opening, number, text.encode()))
         return f"{self.nonce}-{number}"
 
-    def _tick(self, millisecond: int) -> None:
-        self._millisecond = millisecond
-        self._opening = f'{{"time":"{iso(millisecond / 1000)}","id":"{self.nonce}-'.encode()
+    def _tick(self, wall: float) -> None:
+        """What the records of one millisecond begin with."""
+        millisecond = int(wall * 1000)
+        self._since, self._until = millisecond / 1000, (millisecond + 1) / 1000
+        self._opening = f'{{"time":"{iso(self._since)}","id":"{self.nonce}-'.encode()
 
     def _middle(self, key: tuple[str, str, Ref, str, str, str]) -> bytes:
         if len(self._middles) >= MAX_MEMO:

@@ -74,11 +74,13 @@ class Cache:
             key: _Key = (ref, self._redaction)
         elif op == "list":
             key = (ref, call.cursor, call.limit, call.arguments.get("depth"), self._redaction)
+        elif op == "invoke" or op == "render":
+            # They bring their own time limits. The SDK cancels its tasks again and again until they have ended: what a
+            # tool tidies up then needs a task of its own, while one whose client has no channel does without.
+            return _unshared(call, call_next) if call.channel is None else _alone(call, call_next, None)
         else:
-            # Tools and prompts bring their own time limits; everything else has the caller's. A change that has
-            # begun ends when it ends: told as failed, it would happen nevertheless.
-            timeout = None if op in CHANGING or op in ("invoke", "render") else call.timeout
-            return _alone(call, call_next, timeout)
+            # A change that has begun ends when it ends: told as failed, it would happen nevertheless.
+            return _alone(call, call_next, None if op in CHANGING else call.timeout)
         kept = self._kept.get(key)
         if kept is not None:
             if kept.until > self._now() and kept.stamp == self._stamp(ref, op, call.moment):
@@ -161,6 +163,17 @@ class Cache:
                 del self._groups[kept.group]
 
 
+async def _unshared(call: Call, call_next: Next) -> Reply:
+    """In the task of the only one who waits."""
+    try:
+        return await settled(call_next(call))
+    except asyncio.CancelledError:
+        task = asyncio.current_task()
+        if task is None or task.cancelling():
+            raise
+        raise _unavailable(call.ref) from None
+
+
 async def _alone(call: Call, call_next: Next, timeout: float | None) -> Reply:
     return await _Flight(call, None).start(settled(call_next(call))).join(timeout, call)
 
@@ -223,9 +236,7 @@ class _Flight:
         if self._leave is not None:
             self._leave()
         if task.cancelled():
-            # Not by us while somebody waits: the source cancelled itself.
-            scheme = self._ref.scheme
-            fault: BaseException | None = SourceUnavailable(f"Source unavailable: {scheme}", source=scheme)
+            fault: BaseException | None = _unavailable(self._ref)  # not by us while somebody waits
         else:
             fault = task.exception()
         for waiter in self._waiting:
@@ -235,6 +246,11 @@ class _Flight:
                 waiter.set_result(task.result())
             else:
                 waiter.set_exception(_twin(fault))
+
+
+def _unavailable(ref: Ref) -> SourceUnavailable:
+    """For work that cancelled itself: nobody asked for that."""
+    return SourceUnavailable(f"Source unavailable: {ref.scheme}", source=ref.scheme)
 
 
 def _twin(fault: BaseException) -> BaseException:

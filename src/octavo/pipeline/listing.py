@@ -72,7 +72,7 @@ class Listing:
     def page(self, call: Call, call_next: Next, policy: Shows) -> Reply:
         """One page, at once where it is known. Raises InvalidParams for a cursor that is not of this listing,
         and what the source of a scope raises."""
-        limit = min(call.limit, self._page)
+        limit = call.limit if call.limit < self._page else self._page
         if limit < 1:
             raise InvalidParams("A page holds at least one entry")
         place = (call.principal, call.ref, call.cursor, limit, policy.phase)

@@ -46,9 +46,9 @@ class Mask:
             self._refuse_guesses(call, veil)
             return _veiled(call, call_next(call), veil)
         reply = call_next(call)
-        if type(reply) is CoroutineType:
-            return _later(call, reply)
-        return _bounded(call, reply) if type(reply) is Content else reply
+        if type(reply) is Content:
+            return _bounded(call, reply)
+        return _later(call, reply) if type(reply) is CoroutineType else reply
 
     def _refuse_guesses(self, call: Call, veil: Veil) -> None:
         """What is found and judged in texts as others see them would tell a right guess from a wrong one."""

@@ -153,7 +153,7 @@ class Policy(Seeing):
                 return self._special(call, call_next)
             if op != "list" and op != "complete":
                 verb = VERB_OF[op]
-                decision = self.verdict(call.principal, verb, ref)
+                decision = self._memo.get((call.principal, verb, ref)) or self.verdict(call.principal, verb, ref)
                 if type(decision) is not Decision:
                     if op not in TASKS:
                         return self._later(call, call_next, self._by_condition(call, call_next, verb, decision))

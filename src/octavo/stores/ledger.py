@@ -190,9 +190,10 @@ class FileLedger:
         if not count:
             return
         try:
-            body = b"\n".join(pending[:count])
-            if body.count(b"\n") != count - 1 or body.startswith(b'{"chain"') or b'\n{"chain"' in body:
-                body = b"\n".join(map(_one_line, pending[:count]))
+            records = pending[:count]
+            body = b"\n".join(records)
+            if b"\n" in b"".join(records) or body.startswith(b'{"chain"') or b'\n{"chain"' in body:
+                body = b"\n".join(map(_one_line, records))
             lost = b',"lost":%d' % self._lost if self._lost else b""
             self._write(b'%b\n{"chain":"batch","number":%d,"records":%d%b' % (body, self._number + 1, count, lost))
         except OSError as error:

@@ -11,7 +11,7 @@ import secrets
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
-from types import MappingProxyType
+from functools import lru_cache
 from typing import Any, Literal
 
 from octavo.core.errors import InternalError, InvalidParams, OctavoError
@@ -30,12 +30,13 @@ logger = logging.getLogger(__name__)
 
 MEMO_SIZE = 20_000  # addresses kept parsed
 MEMO_CHARACTERS = 256  # of an address worth keeping: longer ones are rare, and would fill the memory
+MEMO_NAMES = 1000  # of tools and prompts
 NOWHERE = Ref("invalid")  # stands in a call whose address could not be parsed; `fault` says why
 
 _ALL_RESOURCES = "resources"
 _EVERYWHERE = str(EVERYTHING)
-# What the calls for the whole lists carry: made once.
-_NAMED = {named: MappingProxyType({"named": named}) for named in (_ALL_RESOURCES, "tools", "prompts")}
+# What the calls for the whole lists carry: made once, and plain, since every step of a listing looks into it.
+_NAMED: Mapping[str, Mapping[str, Any]] = {named: {"named": named} for named in (_ALL_RESOURCES, "tools", "prompts")}
 
 # Whether the request at hand made a call, and so has its audit record.
 _called: ContextVar[list[bool]] = ContextVar("called")
@@ -57,6 +58,11 @@ def incident(fault: BaseException) -> InternalError:
     number = secrets.token_hex(6)
     logger.error("Incident %s", number, exc_info=fault)
     return InternalError("Internal error", incident=number)
+
+
+@lru_cache(MEMO_NAMES)
+def _ref(scheme: str, name: str) -> Ref:
+    return Ref.of(scheme, (name,))
 
 
 class Calls:
@@ -259,7 +265,7 @@ class Calls:
         self, op: Any, scheme: str, name: str, who: Principal, arguments: Mapping[str, Any], channel: Channel | None
     ) -> Call:
         try:
-            ref, fault = Ref.of(scheme, (name,)), None
+            ref, fault = _ref(scheme, name), None
         except OctavoError:
             ref, fault = NOWHERE, InvalidParams(f"Unknown {scheme}: {name[:80]}", name=name[:80])
         return Call(op, ref, who, Trail(), f"{scheme}://{name[:200]}", arguments, channel=channel, fault=fault)

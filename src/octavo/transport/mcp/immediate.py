@@ -22,7 +22,13 @@ if sys.version_info >= (3, 12):
         task = asyncio.Task(work, loop=asyncio.get_running_loop(), eager_start=True)
         return (task.result(), None) if task.done() else (None, task)
 
+    begin = start
+
 else:
+
+    def begin(work: Coroutine[Any, Any, T]) -> tuple[T, None] | tuple[None, asyncio.Task[T]]:
+        """The same for work that may ask for its task, as that of a tool does."""
+        return None, asyncio.get_running_loop().create_task(work)
 
     def start(work: Coroutine[Any, Any, T]) -> tuple[T, None] | tuple[None, asyncio.Task[T]]:
         """The result, if there was no waiting; else a task. Raises what the coroutine raises."""

@@ -30,7 +30,7 @@ from octavo.core.ref import Ref
 from octavo.core.surface import PromptResult, ToolResult, is_unknown_tool
 from octavo.transport.mcp import frames, keys, shapes
 from octavo.transport.mcp.calls import Calls, incident
-from octavo.transport.mcp.immediate import start
+from octavo.transport.mcp.immediate import begin, start
 
 KNOWN_META = 256  # envelopes remembered; the oldest makes room
 SEEN = 4096  # frames remembered but for their id
@@ -48,6 +48,7 @@ _SHORTEST = {
 }
 _REPEATABLE = frozenset(_SHORTEST)  # their calls hold nothing that a tool could change
 _ASKED_AS: Mapping[str, tuple[Verb, str]] = {"tools/call": ("invoke", "tool"), "prompts/get": ("render", "prompt")}
+_FOREIGN = frozenset(("invoke", "render"))  # what runs code of tools and prompts
 _META = len(',"_meta":')
 _OPENING, _METHOD = b'{"jsonrpc":"2.0","id":', b',"method":'
 _ID_AT, _DIGITS, _ZERO = len(_OPENING), 18, ord("0")
@@ -223,7 +224,7 @@ class Lane:
             reply = self._calls.house.works.begin(taken.call)
             task = None
             if type(reply) is CoroutineType:
-                reply, task = start(reply)
+                reply, task = (begin if taken.call.op in _FOREIGN else start)(reply)
         except (Exception, asyncio.CancelledError) as error:  # whatever comes out of the pipeline is the answer
             answered(self._error(taken, error))
             return None

@@ -144,22 +144,25 @@ class Pipes:
         """Takes the lines that are there, for as long as their answers can leave."""
         lines, era, lane, answered = self._lines, self._era, self._lane, self._answered
         limit, who, moment = self._house.works.limits.line, self._who(), next(moments)
-        while lines and not self._blocked:
-            line = lines.popleft().strip(b" \t\r")
-            if not 0 < len(line) <= limit:
-                if line:
-                    self._refuse(frames.too_large(limit))
-                continue
-            modern = era.modern
-            taken = None if modern is None else lane.take(line, who, modern, moment)
-            if taken is None:
-                self._pass_on(line)
-                continue
-            task = lane.run(taken, answered)
-            if task is not None:
-                self._running[task] = taken
-                task.add_done_callback(self._running.pop)
-        self._write_out()
+        self._flush_planned = True  # below: no turn of the loop is needed for it
+        try:
+            while lines and not self._blocked:
+                line = lines.popleft().strip(b" \t\r")
+                if not 0 < len(line) <= limit:
+                    if line:
+                        self._refuse(frames.too_large(limit))
+                    continue
+                modern = era.modern
+                taken = None if modern is None else lane.take(line, who, modern, moment)
+                if taken is None:
+                    self._pass_on(line)
+                    continue
+                task = lane.run(taken, answered)
+                if task is not None:
+                    self._running[task] = taken
+                    task.add_done_callback(self._running.pop)
+        finally:
+            self._write_out()
         self.balance()
 
     def end(self) -> None:
