@@ -264,8 +264,13 @@ async def test_the_state_and_the_prompts_are_never_served(tmp_path: Path) -> Non
 @pytest.mark.seed("P1", "F3")
 async def test_nobody_writes_prompts_or_the_configuration_through_a_source(tmp_path: Path) -> None:
     """Also where the folder is not there yet: what is written there would be loaded at the next start."""
-    everything = 'sources: {all: {kind: file, roots: [.], extensions: ["*"], write: true}}\n'
-    async with house(tmp_path, everything, {"own/evil.json": FILES["prompts/hello.json"]}) as octavo:
+    everything = """
+        sources: {all: {kind: file, roots: [.], extensions: ["*"], write: true}}
+        agents: {brand: {key: "file:./brand.txt"}}
+    """
+    given = {"own/evil.json": FILES["prompts/hello.json"], "brand.txt": "a-key-that-is-long-enough-0123456789"}
+    (tmp_path / "brand.txt").touch(0o600)
+    async with house(tmp_path, everything, given) as octavo:
 
         async def change(tool: str, **arguments: Any) -> Any:
             return await ask(octavo, "invoke", f"tool://{tool}", arguments=arguments)
@@ -281,6 +286,7 @@ async def test_nobody_writes_prompts_or_the_configuration_through_a_source(tmp_p
             ("copy", {"target": "own/fine.json", "to": "octavo.yaml"}),
             ("move", {"target": "octavo.yaml", "to": "own/octavo.yaml"}),
             ("delete", {"target": "octavo.yaml"}),
+            ("write", {"target": "brand.txt", "content": "a-key-of-somebody-else"}),
         ):
             with pytest.raises((NotFound, Conflict)):
                 await change(tool, **more)

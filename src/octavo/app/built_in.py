@@ -21,6 +21,7 @@ _GENERAL = (
 
 _CHANGING = ("write", "edit", "move", "copy", "delete", "create_directory", "undo")
 _DATA = ("validate", "convert", "profile", "query")
+WEB = ("http_request", "websocket")
 _OFFERED: Mapping[str, Iterable[str]] = {
     "files": (*_GENERAL, *_CHANGING),
     "filesystem": FILESYSTEM,
@@ -29,7 +30,7 @@ _OFFERED: Mapping[str, Iterable[str]] = {
     "people": ("ask_user", "feedback", "notify"),
     "process": ("run_command", "start_process", "read_output", "write_input", "stop_process", "list_processes"),
     "prompts": ("get_prompt", "conversation"),
-    "web": ("http_request", "websocket"),
+    "web": WEB,
 }
 
 

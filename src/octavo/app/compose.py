@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, cast
 from msgspec import Struct
 from msgspec.structs import replace
 
-from octavo.app.built_in import aliases, built_in_tools, composed_tools, general_tools, unlisted_tools
+from octavo.app.built_in import WEB, aliases, built_in_tools, composed_tools, general_tools, unlisted_tools
 from octavo.app.catalogs import Catalogs, LiveAgents
 from octavo.app.composed import Composed
 from octavo.app.identities import identity_of
@@ -213,7 +213,8 @@ async def compose(
     if config.approval.after_untrusted is not None:
         from octavo.pipeline.untrusted import Untrusted
 
-        doubts = Untrusted(config.approval.after_untrusted, desk.labelled, tools, names, clock.monotonic)
+        seconds = config.approval.after_untrusted
+        doubts = Untrusted(seconds, desk.labelled, tools, names, clock.monotonic, WEB)
     policy = Policy(
         rules,
         desk,

@@ -49,8 +49,13 @@ def configured(
 def _file(name: str, options: FileOptions, loaded: Loaded, state: StateDirectory, narrowing: Narrowing) -> Source:
     described = [words for words in loaded.config.resources if words.is_template]
     mine = [words for words in described if words.uri.partition("://")[0].lower() == options.scheme]
-    # The configuration can be read, as every file of a root; whoever could change it could change the rules.
-    never = [*prompt_places(loaded), *(place for place in (state.path, loaded.file) if place is not None)]
+    # The configuration can be read, as every file of a root; whoever could change it, or a key that it names, could
+    # change the rules.
+    never = [
+        *prompt_places(loaded),
+        *loaded.secret_files,
+        *(place for place in (state.path, loaded.file) if place is not None),
+    ]
     make: Callable[..., Source] = FileSource
     if options.write:
         from octavo.sources.file.writable import WritableFileSource  # here: a read-only server starts sooner

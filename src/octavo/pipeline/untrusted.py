@@ -28,10 +28,12 @@ class Untrusted:
         tools: Tools,
         built_in: Collection[str],
         now: Callable[[], float],
+        strangers: Collection[str] = (),
     ) -> None:
-        """`seconds` for which it is remembered. What `built_in` tools do is asked in calls of their own."""
+        """`seconds` for which it is remembered. What `built_in` tools do is asked in calls of their own; what
+        `strangers`, tools too, bring along is not believed unless a label says so."""
         self._seconds, self._labelled, self._tools, self._now = seconds, labelled, tools, now
-        self._built_in = frozenset(built_in)
+        self._built_in, self._strangers = frozenset(built_in), frozenset(strangers)
         self._shown: dict[str, float] = {}  # by caller: until when
         self._everybody = float("-inf")
 
@@ -80,7 +82,9 @@ class Untrusted:
         if isinstance(reply, Entry):
             return self._describes(reply)
         if call.op in ("invoke", "render", "poll"):
-            return _doubtful(self._labelled(Entry(ref=call.ref, name="")).metadata)
+            said = self._labelled(Entry(ref=call.ref, name="")).metadata
+            strange = call.op != "render" and call.ref.path in self._strangers
+            return _doubtful(said) or (strange and "integrity" not in said)
         return False
 
     def _tells_untrusted(self, page: Page[Entry]) -> bool:

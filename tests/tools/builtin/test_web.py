@@ -16,6 +16,7 @@ import pytest
 from tests.tools.builtin.conftest import Serve, Tools
 
 from octavo.core.errors import (
+    ApprovalRequired,
     Conflict,
     Forbidden,
     InvalidParams,
@@ -525,3 +526,27 @@ async def test_no_more_is_read_of_a_socket_than_may_wait_for_its_reader() -> Non
         await asyncio.sleep(0)
     assert stream.sent == 5
     await socket.aclose()
+
+
+@pytest.mark.parametrize("label", ["", "labels: [{what: 'tool://http_request', integrity: trusted}]"])
+async def test_what_another_machine_says_is_not_believed_unless_the_operator_says_so(
+    serve: Serve, site: Site, label: str
+) -> None:
+    site.ok("/")
+    tools = await serve(
+        f"""
+        sources: {{work: {{kind: file, roots: [./work], write: true}}}}
+        toolsets: [files, web]
+        web:
+          hosts: [{{host: 127.0.0.1, ports: [{site.port}], plain: true}}]
+          inside: [127.0.0.1/32]
+        approval: {{after_untrusted: 8h}}
+        {label}
+        """
+    )
+    await tools("http_request", url=f"{site.url}/")
+    if label:
+        await tools("write", target="file://new.md", content="new")
+        return
+    with pytest.raises(ApprovalRequired):
+        await tools("write", target="file://new.md", content="new")
