@@ -26,7 +26,8 @@ from tests.security.tracing import Started, Trace
 CONFIGURATION = """
 version: 1
 sources: {{work: {{kind: file, roots: [./work], extensions: ["*"], write: true}}}}
-toolsets: [files, filesystem, seed, process]
+toolsets: [files, filesystem, seed, process, data, prompts]
+tools: {{dirs: [./tools]}}
 policy: [{{who: "*", may: "*", what: "**", approve: never}}]
 limits: {{in_flight: 100000, total: 100000}}
 commands:
@@ -48,6 +49,13 @@ commands:
         - {{name: count, type: integer}}
         - {{name: word, pattern: "[a-z]+"}}
         - {{name: short, longest: 3}}
+"""
+DECLARED = """
+name: relay
+description: A tool without code.
+arguments: {word: {type: string}}
+command: [say, "--label={word}", "--", "{word}"]
+stdin: "{word}"
 """
 # Where the text goes: each is a call with the text in one place, or in all of one program's.
 ENVELOPE = {
@@ -116,6 +124,8 @@ class Wire:
 def run(folder: Path, *, count: int) -> Figures:
     (folder / "work").mkdir()
     (folder / "work" / "a.txt").write_text("a\n", encoding="utf-8")
+    (folder / "tools").mkdir()
+    (folder / "tools" / "relay.yaml").write_text(DECLARED, encoding="utf-8")
     canary = folder / "canary"
     canary.mkdir()
     echo, cat = (os.path.realpath(f"/bin/{name}") for name in ("echo", "cat"))
@@ -133,6 +143,7 @@ def run(folder: Path, *, count: int) -> Figures:
     listing = wire.ask("tools/list", {})
     wire.all_answered()
     tools = wire.answers[listing]["tools"]
+    assert "relay" in {tool["name"] for tool in tools}
     calls, given = 1, set[tuple[str, ...]]()
     for number, text in enumerate(strings(count, str(canary))):
         for name, arguments in _calls(tools, text, number):
@@ -162,6 +173,7 @@ def _calls(tools: list[dict[str, Any]], text: str, number: int) -> Iterator[tupl
     yield "run_command", {"program": "say", "args": free, "input": text}
     for strict in ("file", "kind", "count", "word", "short", "one", text[:50]):
         yield "run_command", {"program": "show", "args": {strict: text}}
+    yield "relay", {"word": text}
     yield "run_command", {"program": text, "args": {}}
     yield "run_command", {"program": "show", "args": {"kind": "a"}, "folder": text}
     if number % 20:
@@ -186,6 +198,7 @@ def _words(echo: str, cat: str, text: str) -> set[tuple[str, ...]]:
     return {
         (echo, "said", text, *(() if text.startswith("-") else ("-x", text)), f"--two={text}", text, text),
         (echo, "said"),
+        (echo, "said", f"--label={text}", "--", text),
         (cat, "a"),
         (cat, "/".join((".", *names))),
         *([(cat, text)] if len(text) <= 3 else []),
