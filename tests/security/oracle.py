@@ -194,8 +194,12 @@ def request(rng: random.Random, known: Sequence[Resource]) -> Request:
 # -- the same in Cedar
 
 
+# The person at a client answers its questions unless a rule denies that.
+UNGRANTED = 'permit (principal, action == Action::"approve", resource);'
+
+
 def in_cedar(rules: Iterable[Rule]) -> str:
-    return "\n".join(_policy(one) for one in rules)
+    return "\n".join((UNGRANTED, *map(_policy, rules)))
 
 
 def _policy(one: Rule) -> str:
