@@ -20,11 +20,12 @@ def anyio_backend(request: pytest.FixtureRequest) -> tuple[str, dict[str, Any]]:
     return "asyncio", {"use_uvloop": request.param}
 
 
-def run(work: Any) -> Any:
-    return start(work)
+@pytest.fixture(params=[start, begin])
+def run(request: pytest.FixtureRequest) -> Any:
+    return request.param
 
 
-async def test_a_result_without_waiting_needs_no_task() -> None:
+async def test_a_result_without_waiting_needs_no_task(run: Any) -> None:
     async def work() -> int:
         return 7
 
@@ -33,17 +34,20 @@ async def test_a_result_without_waiting_needs_no_task() -> None:
 
 async def test_what_begins_as_work_of_a_tool_has_a_task() -> None:
     """Time limits and most libraries ask for it."""
+    mine = asyncio.current_task()
 
     async def work() -> str:
+        assert asyncio.current_task() not in (None, mine)
         async with asyncio.timeout(30):
             await asyncio.sleep(0)
         return "done"
 
     result, task = begin(work())
+    assert asyncio.current_task() is mine
     assert (result if task is None else await task) == "done"
 
 
-async def test_an_exception_without_waiting_is_raised_at_once() -> None:
+async def test_an_exception_without_waiting_is_raised_at_once(run: Any) -> None:
     async def work() -> None:
         raise KeyError("x")
 
@@ -51,7 +55,7 @@ async def test_an_exception_without_waiting_is_raised_at_once() -> None:
         run(work())
 
 
-async def test_a_cancellation_from_inside_is_raised_at_once() -> None:
+async def test_a_cancellation_from_inside_is_raised_at_once(run: Any) -> None:
     async def work() -> None:
         raise asyncio.CancelledError
 
@@ -59,7 +63,7 @@ async def test_a_cancellation_from_inside_is_raised_at_once() -> None:
         run(work())
 
 
-async def test_a_variable_of_one_request_does_not_reach_the_next() -> None:
+async def test_a_variable_of_one_request_does_not_reach_the_next(run: Any) -> None:
     async def at_once() -> str:
         before = who.get()
         who.set("somebody")
@@ -82,7 +86,7 @@ async def test_a_variable_of_one_request_does_not_reach_the_next() -> None:
     assert who.get() == "nobody"
 
 
-async def test_whoever_waits_gets_the_value_and_the_exception_of_what_it_waits_for() -> None:
+async def test_whoever_waits_gets_the_value_and_the_exception_of_what_it_waits_for(run: Any) -> None:
     async def work(first: asyncio.Future[int], second: asyncio.Future[int]) -> str:
         value = await first
         try:
@@ -101,7 +105,7 @@ async def test_whoever_waits_gets_the_value_and_the_exception_of_what_it_waits_f
     assert await task == "1 two"
 
 
-async def test_an_exception_after_waiting_is_the_tasks() -> None:
+async def test_an_exception_after_waiting_is_the_tasks(run: Any) -> None:
     async def work() -> None:
         await asyncio.sleep(0)
         raise KeyError("late")
@@ -112,7 +116,7 @@ async def test_an_exception_after_waiting_is_the_tasks() -> None:
 
 
 @pytest.mark.parametrize("turns", [0, 1, 3], ids=["before its first step", "after one turn", "later"])
-async def test_cancelling_leaves_the_coroutine_properly(turns: int) -> None:
+async def test_cancelling_leaves_the_coroutine_properly(turns: int, run: Any) -> None:
     """A request and its cancellation can come in one chunk of input, before the task has taken a step."""
     left: list[str] = []
 
@@ -133,7 +137,7 @@ async def test_cancelling_leaves_the_coroutine_properly(turns: int) -> None:
     assert left == ["nobody"]
 
 
-async def test_a_coroutine_that_refuses_cancellation_goes_on() -> None:
+async def test_a_coroutine_that_refuses_cancellation_goes_on(run: Any) -> None:
     async def work(first: asyncio.Future[None], second: asyncio.Future[int]) -> int:
         try:
             await first
@@ -152,7 +156,7 @@ async def test_a_coroutine_that_refuses_cancellation_goes_on() -> None:
     assert await task == 3
 
 
-async def test_what_runs_after_the_first_waiting_has_a_task() -> None:
+async def test_what_runs_after_the_first_waiting_has_a_task(run: Any) -> None:
     """`asyncio.timeout` needs a current task: a miss may use it, a hit may not."""
 
     async def work() -> str:
@@ -166,7 +170,7 @@ async def test_what_runs_after_the_first_waiting_has_a_task() -> None:
     assert await task == "task"
 
 
-async def test_a_future_that_is_done_before_the_task_takes_over_is_not_missed() -> None:
+async def test_a_future_that_is_done_before_the_task_takes_over_is_not_missed(run: Any) -> None:
     async def work(future: asyncio.Future[int]) -> int:
         return await future
 

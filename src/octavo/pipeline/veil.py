@@ -165,7 +165,9 @@ class Veil:
         """Through lists and mappings. A value is also hidden for the name it has: `api_key: …`."""
         if isinstance(value, str):
             return self._named(name, value)
-        if isinstance(value, int) and abs(value) >= _NUMBER:
+        if isinstance(value, int):
+            if abs(value) < _NUMBER:
+                return value
             shown = self.text(str(value))
             return value if shown == str(value) else shown
         if depth >= MAX_DEPTH:

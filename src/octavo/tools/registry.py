@@ -199,6 +199,9 @@ class ToolRegistry(Shelf):
         return found
 
 
+_json = json.JSONEncoder(ensure_ascii=False).encode
+
+
 def _registered(tool: Tool) -> _Registered:
     info = tool.info
     return _Registered(
@@ -227,7 +230,7 @@ def _as_result(outcome: Outcome) -> ToolResult | Any:
         return ToolResult(content=(Text(outcome),))
     if isinstance(outcome, Mapping):
         structured = dict(cast("Mapping[str, Any]", outcome))
-        return ToolResult(content=(Text(json.dumps(structured, ensure_ascii=False)),), structured=structured)
+        return ToolResult(content=(Text(_json(structured)),), structured=structured)
     return outcome
 
 

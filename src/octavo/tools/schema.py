@@ -8,7 +8,7 @@ validator sees them, since it descends on the native stack.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any, NoReturn, TypeAlias, cast
+from typing import Any, Final, NoReturn, TypeAlias, cast
 
 import jsonschema_rs
 
@@ -88,12 +88,17 @@ def _at(schema: Mapping[str, Any], path: list[str | int]) -> Mapping[str, Any]:
     return cast("Mapping[str, Any]", part) if isinstance(part, Mapping) else {}
 
 
+_LEAVES: Final = frozenset((str, int, float, bool, type(None)))  # what most of a value is made of
+
+
 def depth_exceeds(value: object, limit: int) -> bool:
     """Whether containers stand more than `limit` deep in each other. Level by level, without recursion."""
     level: list[object] = [value]
     for _ in range(limit + 1):
         below: list[object] = []
         for item in level:
+            if type(item) in _LEAVES:
+                continue
             if isinstance(item, Mapping):
                 below += cast("Mapping[object, object]", item).values()
             elif isinstance(item, (list, tuple)):

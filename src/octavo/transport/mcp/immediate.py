@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import sys
+from asyncio.tasks import _enter_task, _leave_task  # for those who step tasks themselves
 from collections.abc import Coroutine, Generator
 from contextvars import copy_context
 from typing import Any, TypeVar
@@ -27,8 +28,33 @@ if sys.version_info >= (3, 12):
 else:
 
     def begin(work: Coroutine[Any, Any, T]) -> tuple[T, None] | tuple[None, asyncio.Task[T]]:
-        """The same for work that may ask for its task, as that of a tool does."""
-        return None, asyncio.get_running_loop().create_task(work)
+        """The same for work that may ask for its task, as that of a tool does: it has one from its first step."""
+        loop, context, begun = asyncio.get_running_loop(), copy_context(), _Begun()
+        task: asyncio.Task[Any] = loop.create_task(_go_on(work, begun), context=context)
+        around = asyncio.current_task()
+        if around is not None:
+            _leave_task(loop, around)
+        _enter_task(loop, task)
+        try:
+            begun.waiting_for = context.run(work.send, None)
+            begun.waits = True
+        except StopIteration as done:
+            return done.value, None
+        finally:
+            _leave_task(loop, task)
+            if around is not None:
+                _enter_task(loop, around)
+        task.add_done_callback(lambda _: context.run(work.close))
+        return None, task
+
+    class _Begun:
+        """Whether work goes on after its first step, and what it waits for."""
+
+        waits = False
+        waiting_for: Any = None
+
+    async def _go_on(work: Coroutine[Any, Any, T], begun: _Begun) -> T | None:
+        return await _continue(work, begun.waiting_for) if begun.waits else None
 
     def start(work: Coroutine[Any, Any, T]) -> tuple[T, None] | tuple[None, asyncio.Task[T]]:
         """The result, if there was no waiting; else a task. Raises what the coroutine raises."""
