@@ -83,7 +83,8 @@ class Decisions:
             # In which root a file stands can change, and its absolute spelling with it. A yes that has grown
             # old is caught at the entry's target; a no would stay, so it is not kept.
             sure = type(verdict) is Decision and verdict.allowed
-            if (sure or len(spellings) == 1) and _length(ref) <= MEMO_CHARACTERS:
+            stays = len(spellings) == 1 or ref.scheme not in self.addresses.exposed
+            if (sure or stays) and _length(ref) <= MEMO_CHARACTERS:
                 if len(self._memo) >= MEMO_SIZE:
                     self._memo.clear()
                 self._memo[key] = verdict
