@@ -54,7 +54,7 @@ def plant(base: Path) -> Place:
     rules = CONFIGURATION.replace(
         'what: "file://*"}', 'what: "file://*"}\n  - {who: "*", may: invoke, what: "tool://*"}'
     )
-    rules = rules.replace("per_principal: 100000/s", "per_principal: off, in_flight: 100000")
+    rules = rules.replace("per_principal: 100000/s", "per_principal: off, in_flight: 100000, total: 200000")
     file.write_text(rules + CHECKPOINTS, encoding="utf-8")
     (base / "second").mkdir()
     for number in range(FILES):
