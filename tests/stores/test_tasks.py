@@ -6,12 +6,15 @@ import sqlite3
 from pathlib import Path
 
 import pytest
+from tests.stores.task_files import closed, task_file
 
 from octavo.core.clock import FrozenClock
 from octavo.core.errors import RateLimited
 from octavo.core.model import Principal
 from octavo.core.tasks import Ended, Kept, Task
-from octavo.stores.tasks import NAME, TaskFile
+from octavo.stores.tasks import NAME
+
+__all__ = ["closed"]
 
 pytestmark = pytest.mark.seed("T9")
 
@@ -37,9 +40,9 @@ def state(tmp_path: Path) -> Path:
 
 
 def test_a_task_is_found_by_its_owner_until_it_expires(state: Path, clock: FrozenClock) -> None:
-    file = TaskFile(state, clock=clock)
+    file = task_file(state, clock=clock)
     file.add(kept("one", clock=clock), most=10)
-    found = TaskFile(state, clock=clock).find("kim", "one")
+    found = task_file(state, clock=clock).find("kim", "one")
     assert found is not None and found.status == "working"
     assert file.find("lee", "one") is None and file.find("kim", "two") is None
     clock.advance(59.9)
@@ -50,7 +53,7 @@ def test_a_task_is_found_by_its_owner_until_it_expires(state: Path, clock: Froze
 
 
 def test_a_task_ends_once(state: Path, clock: FrozenClock) -> None:
-    file = TaskFile(state, clock=clock)
+    file = task_file(state, clock=clock)
     file.add(kept("one", clock=clock), most=10)
     ended = file.end("one", DONE)
     assert ended is not None and (ended.status, ended.outcome) == ("completed", DONE.outcome)
@@ -59,7 +62,7 @@ def test_a_task_ends_once(state: Path, clock: FrozenClock) -> None:
 
 
 def test_nobody_keeps_more_than_he_may(state: Path, clock: FrozenClock) -> None:
-    file = TaskFile(state, clock=clock)
+    file = task_file(state, clock=clock)
     file.add(kept("one", clock=clock), most=2)
     file.add(kept("two", clock=clock), most=2)
     with pytest.raises(RateLimited) as refused:
@@ -71,13 +74,13 @@ def test_nobody_keeps_more_than_he_may(state: Path, clock: FrozenClock) -> None:
 
 
 def test_what_a_dead_process_left_is_taken_over_once(state: Path, clock: FrozenClock) -> None:
-    dead, living = TaskFile(state, clock=clock), TaskFile(state, clock=clock)
+    dead, living = task_file(state, clock=clock), task_file(state, clock=clock)
     dead.add(kept("left", clock=clock, resumes=True), most=10)
     dead.add(kept("ended", clock=clock), most=10)
     dead.end("ended", DONE)
     living.add(kept("mine", clock=clock), most=10)
     dead.close()  # the kernel does the same for one that is killed
-    third = TaskFile(state, clock=clock)
+    third = task_file(state, clock=clock)
     (left,) = third.take_over()
     assert left.task.id == "left" and left.arguments == {"n": 1}
     assert left.principal == Principal("kim", frozenset({"a", "b"}), "key")
@@ -86,7 +89,7 @@ def test_what_a_dead_process_left_is_taken_over_once(state: Path, clock: FrozenC
 
 
 def test_the_arguments_of_a_task_are_gone_with_its_end(state: Path, clock: FrozenClock) -> None:
-    file = TaskFile(state, clock=clock)
+    file = task_file(state, clock=clock)
     file.add(kept("one", clock=clock, resumes=True), most=10)
     file.end("one", DONE)
     file.close()
@@ -96,7 +99,7 @@ def test_the_arguments_of_a_task_are_gone_with_its_end(state: Path, clock: Froze
 
 def test_a_damaged_file_is_set_aside(state: Path, clock: FrozenClock, caplog: pytest.LogCaptureFixture) -> None:
     (state / NAME).write_bytes(b"no database at all" * 100)
-    file = TaskFile(state, clock=clock)
+    file = task_file(state, clock=clock)
     assert file.find("kim", "one") is None
     file.add(kept("one", clock=clock), most=10)
     assert file.find("kim", "one") is not None
@@ -104,7 +107,7 @@ def test_a_damaged_file_is_set_aside(state: Path, clock: FrozenClock, caplog: py
 
 
 def test_without_a_state_directory_tasks_are_kept_in_memory(clock: FrozenClock) -> None:
-    file = TaskFile(None, clock=clock)
+    file = task_file(None, clock=clock)
     file.add(kept("one", clock=clock), most=10)
     assert file.end("one", DONE) is not None and file.find("kim", "one") is not None
     assert file.take_over() == []

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.stores.task_files import closed, task_file
 
 from octavo.core.approval import Question
 from octavo.core.asking import Answer, Form, form
@@ -17,9 +18,10 @@ from octavo.core.model import Call, Principal, Trail
 from octavo.core.ref import Ref
 from octavo.core.surface import Hints, ToolInfo
 from octavo.core.tasks import Ended, Lost, Task
-from octavo.stores.tasks import TaskFile
 from octavo.tools import long
 from octavo.tools.long import Bounds, LongWork, Works
+
+__all__ = ["closed"]
 
 pytestmark = [pytest.mark.anyio, pytest.mark.seed("T9")]
 
@@ -63,7 +65,7 @@ class World:
             ask=self._ask, tool=lambda name: self.info if name == "work" else None, bounds=bounds, known=self._known,
             at_work=set(),
         )  # fmt: skip
-        self.long = LongWork(TaskFile(state), lambda: self.works)
+        self.long = LongWork(task_file(state), lambda: self.works)
         self.long.speaks = self._speaks
         self.long.on_change(self._heard)
         self._news = asyncio.Condition()

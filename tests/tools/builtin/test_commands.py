@@ -269,7 +269,7 @@ async def test_the_environment_is_empty_but_for_what_is_configured(
 async def test_there_is_no_network_unless_it_is_configured(serve: Serve) -> None:
     listener = await asyncio.start_server(lambda r, w: w.close(), "127.0.0.1", 0)
     port = listener.sockets[0].getsockname()[1]
-    code = f'import socket; socket.create_connection(("127.0.0.1", {port}), 5); print("reached")'
+    code = f'import socket; socket.create_connection(("127.0.0.1", {port}), 5); print("rea" + "ched")'
     tools = await serve(configuration(f"in: {python(code)}, out: {python(code, ', network: true')}"))
     assert "reached" not in printed(await tools("run_command", program="in"))
     assert "reached" in printed(await tools("run_command", program="out"))

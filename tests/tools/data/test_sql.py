@@ -7,6 +7,7 @@ import os
 import sqlite3
 import subprocess
 import sys
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -44,11 +45,11 @@ def test_tables_are_joined_grouped_and_counted() -> None:
 
 
 def database(*statements: str) -> bytes:
-    connection = sqlite3.connect(":memory:")
-    for statement in statements:
-        connection.execute(statement)
-    connection.commit()
-    return connection.serialize()
+    with closing(sqlite3.connect(":memory:")) as connection:
+        for statement in statements:
+            connection.execute(statement)
+        connection.commit()
+        return connection.serialize()
 
 
 def test_a_database_is_asked_beside_other_files() -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import closing
 from typing import Any, Final
 
 from octavo.core.errors import InvalidParams
@@ -43,7 +44,11 @@ _SCHEMA: Final = frozenset(("sqlite_master", "sqlite_schema", "sqlite_temp_maste
 
 def query(asked: Mapping[str, Any], inputs: Sequence[bytes]) -> tuple[Mapping[str, Any], bytes]:
     """The first rows of the answer. Raises InvalidParams in the engine's words, with the tables that there are."""
-    connection = sqlite3.connect(":memory:", isolation_level=None)
+    with closing(sqlite3.connect(":memory:", isolation_level=None)) as connection:
+        return _answer(connection, asked, inputs), b""
+
+
+def _answer(connection: sqlite3.Connection, asked: Mapping[str, Any], inputs: Sequence[bytes]) -> Mapping[str, Any]:
     connection.execute("PRAGMA temp_store=MEMORY")
     for raw, format, name in zip(inputs, asked["formats"], asked["names"], strict=True):
         if format == "sqlite":
@@ -61,7 +66,7 @@ def query(asked: Mapping[str, Any], inputs: Sequence[bytes]) -> tuple[Mapping[st
         raise InvalidParams("That gives no rows: ask with a SELECT")
     columns = [str(one[0]) for one in cursor.description]
     shown = [[_shown(value) for value in row] for row in rows[: asked["limit"]]]
-    return {"columns": columns, "rows": shown, "more": len(rows) > asked["limit"], "tables": dict(tables)}, b""
+    return {"columns": columns, "rows": shown, "more": len(rows) > asked["limit"], "tables": dict(tables)}
 
 
 def _open(connection: sqlite3.Connection, raw: bytes, name: str) -> None:
