@@ -393,6 +393,21 @@ def node_clients() -> Path:
     return folder
 
 
+def ran(place: Place, command: list[str]) -> str:
+    """What a client of another language printed; it must end well."""
+    done = subprocess.run(
+        command,
+        cwd=place.base,
+        env={**conformance().environment(), **place.environment},
+        capture_output=True,
+        encoding="utf-8",
+        timeout=3 * LIMIT,
+        check=False,
+    )
+    assert done.returncode == 0, f"{done.stdout}\n{done.stderr}"
+    return done.stdout
+
+
 def node_command(*arguments: str | Path) -> list[str]:
     return [str(conformance().node()), *map(str, arguments)]
 

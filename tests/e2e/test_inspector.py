@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import json
-import subprocess
 from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.e2e.harness import ERAS, LIMIT, Place, conformance, node_command, octavo
+from tests.e2e.harness import ERAS, Place, node_command, octavo, ran
 
 pytestmark = [pytest.mark.slow, pytest.mark.seed("A2", "F6", "B10")]
 
@@ -17,17 +16,8 @@ KOREAN = "file://docs/한국/소개.md"
 
 
 def inspect(place: Place, clients: Path, target: list[str], era: str, *method: str) -> Any:
-    done = subprocess.run(
-        node_command(clients / INSPECTOR, "--cli", *target, "--protocol-era", era, "--method", *method),
-        cwd=place.base,
-        env={**conformance().environment(), **place.environment},
-        capture_output=True,
-        encoding="utf-8",
-        timeout=3 * LIMIT,
-        check=False,
-    )
-    assert done.returncode == 0, f"{done.stdout}\n{done.stderr}"
-    return json.loads(done.stdout)
+    asking = node_command(clients / INSPECTOR, "--cli", *target, "--protocol-era", era, "--method", *method)
+    return json.loads(ran(place, asking))
 
 
 def lists_and_reads(place: Place, clients: Path, target: list[str], era: str) -> None:

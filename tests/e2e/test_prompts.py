@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import subprocess
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +10,7 @@ import pytest
 from fastmcp import Client
 from fastmcp.client.transports import StdioTransport
 from mcp.types import PromptReference
-from tests.e2e.harness import ERAS, LIMIT, ROOT, Place, conformance, node_command, octavo
+from tests.e2e.harness import ERAS, LIMIT, ROOT, Place, node_command, octavo, ran
 from tests.e2e.maison_haru import BRAND, key, maison_haru
 from tests.e2e.python_client import Link, connected, linked, over_http
 
@@ -104,7 +103,7 @@ def test_the_typescript_client(haru: Place, clients: Path, era: str) -> None:
         "prompts": [{"name": "summarise", "arguments": {"uris": LEAVE, "lang": "en"}}],
     }
     script = ROOT / "conformance" / "clients" / "call.mjs"
-    said = _run(haru, node_command(script, json.dumps(options)))
+    said = ran(haru, node_command(script, json.dumps(options)))
     lines = {line["what"]: line for line in map(json.loads, said.splitlines())}
     looks_right(lines["prompts"]["names"], lines["got"])
 
@@ -116,22 +115,8 @@ def test_the_inspector(haru: Place, clients: Path, era: str) -> None:
 
         def inspect(*method: str) -> Any:
             command = node_command(clients / INSPECTOR, "--cli", *target, "--protocol-era", era, "--method", *method)
-            return json.loads(_run(haru, command))
+            return json.loads(ran(haru, command))
 
         names = [one["name"] for one in inspect("prompts/list")["prompts"]]
         wanted = ("--prompt-name", "summarise", "--prompt-args", f"uris={LEAVE}", "lang=en")
         looks_right(names, inspect("prompts/get", *wanted))
-
-
-def _run(place: Place, command: list[str]) -> str:
-    done = subprocess.run(
-        command,
-        cwd=place.base,
-        env={**conformance().environment(), **place.environment},
-        capture_output=True,
-        encoding="utf-8",
-        timeout=3 * LIMIT,
-        check=False,
-    )
-    assert done.returncode == 0, f"{done.stdout}\n{done.stderr}"
-    return done.stdout

@@ -301,9 +301,8 @@ HOSTILE: dict[str, tuple[str, str, str]] = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("kind", HOSTILE)
-@pytest.mark.seed("T7")
-async def test_a_hostile_program_is_contained_explained_and_gone(serve: Serve, kind: str, tmp_path: Path) -> None:
+async def contained(serve: Serve, kind: str, tmp_path: Path) -> tuple[Tools, ToolResult]:
+    """Runs it: it is told how it ended, and nothing of it is left."""
     code, limit, told = HOSTILE[kind]
     mark = f"mark-{tmp_path.name}"
     program = python(f"# {mark}\n{code}", ", write: true")
@@ -311,6 +310,13 @@ async def test_a_hostile_program_is_contained_explained_and_gone(serve: Serve, k
     result = await tools("run_command", program="bad")
     assert told in ended(result), ended(result)
     assert processes_with(mark) == []
+    return tools, result
+
+
+@pytest.mark.parametrize("kind", HOSTILE)
+@pytest.mark.seed("T7")
+async def test_a_hostile_program_is_contained_explained_and_gone(serve: Serve, kind: str, tmp_path: Path) -> None:
+    tools, _ = await contained(serve, kind, tmp_path)
     if kind == "writes a large file":
         assert (tools.root / "big").stat().st_size <= 100_000
 

@@ -14,7 +14,7 @@ from tests.tools.builtin.test_commands import (
     ENDLESS,
     HOSTILE,
     configuration,
-    ended,
+    contained,
     printed,
     processes_with,
     python,
@@ -54,13 +54,7 @@ def _change(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, change: str) -> Non
 async def test_without_namespaces_hostile_programs_are_contained_too(
     serve: Serve, kind: str, tmp_path: Path, without: None
 ) -> None:
-    code, limit, told = HOSTILE[kind]
-    mark = f"mark-{tmp_path.name}"
-    program = python(f"# {mark}\n{code}", ", write: true")
-    tools = await serve(configuration(f"bad: {program}", commands=limit, write=True))
-    result = await tools("run_command", program="bad")
-    assert told in ended(result), ended(result)
-    assert processes_with(mark) == []
+    _, result = await contained(serve, kind, tmp_path)
     assert (result.structured or {})["confined"] == ["landlock"]
 
 
