@@ -1,7 +1,7 @@
 """What one call of a trivial tool costs the server, in processor time, beside fastmcp and the plain SDK.
 
-    python bench/tools.py                       about half a minute
-    python bench/tools.py --seconds 1           a short look
+    python bench/tools.py                       about two minutes: medians of five rounds, the servers in turn
+    python bench/tools.py --rounds 1            a short look
     python bench/tools.py --profile FILE        where Octavo's time goes, by cProfile
 
 The tool adds two numbers. Octavo serves it from a plugin with everything on: rules, quota, redaction, audit, schemas
@@ -16,7 +16,9 @@ import json
 import pstats
 import sys
 import tempfile
+from itertools import product
 from pathlib import Path
+from statistics import median
 
 from candidates import HERE, Candidate, Json, installed
 
@@ -48,6 +50,7 @@ plugins: [{path: ./plugin.py}]
 limits: {per_principal: "off", in_flight: 1000}
 """
 PEERS = ("fastmcp", "mcp")
+AT_ONCE = (1, 32)
 
 
 def octavo(base: Path, name: str, *, modern: bool, lane: bool, wrapper: tuple[str, ...] = ()) -> Candidate:
@@ -81,9 +84,19 @@ def profile(base: Path, file: Path, log: Path) -> None:
     pstats.Stats(str(file)).sort_stats("tottime").print_stats(30)
 
 
+def costs(candidate: Candidate, log: Path, seconds: float) -> dict[int, float]:
+    """Processor time of a call, in microseconds, by how many are under way."""
+    bounds = ("--warm-s", 0.3, "--s", seconds, "--max", 2 * seconds)
+    return {
+        at_once: measure(candidate, calls(candidate), log, "--conc", at_once, *bounds)["run"]["cpu_us"]
+        for at_once in AT_ONCE
+    }
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--seconds", type=float, default=3.0)
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--seconds", type=float, default=1.0)
     parser.add_argument("--profile", type=Path)
     asked = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="octavo-bench-tools-") as folder:
@@ -97,20 +110,19 @@ def main() -> None:
             octavo(base, "octavo-sdk", modern=False, lane=False),
             *map(peer, PEERS),
         ]
-        figures: dict[str, dict[int, float]] = {}
-        print(f"{'server':16} {'software':18} {'us cpu, 1 at once':>18} {'us cpu, 32 at once':>19} {'calls/s':>9}")
         for candidate in candidates:
             verify(candidate, log)
-            costs, rate = dict[int, float](), 0.0
-            for at_once in (1, 32):
-                bounds = ("--warm-s", 0.5, "--s", asked.seconds, "--max", 2 * asked.seconds)
-                told = measure(candidate, calls(candidate), log, "--conc", at_once, *bounds)["run"]
-                costs[at_once], rate = told["cpu_us"], told["rps"]
-            figures[candidate.name] = costs
-            row = f"{candidate.name:16} {candidate.software:18} {costs[1]:18.0f} {costs[32]:19.0f} {rate:9.0f}"
-            print(row, flush=True)
-        factors = {name: round(figures[name][32] / figures["octavo"][32], 1) for name in PEERS}
-        print(json.dumps({"cpu_us": figures, "times_the_cpu_of_octavo": factors}))
+        rounds = [{one.name: costs(one, log, asked.seconds) for one in candidates} for _ in range(asked.rounds)]
+        print(f"{'server':16} {'software':18} {'us cpu, 1 at once':>18} {'us cpu, 32 at once':>19}")
+        for one in candidates:
+            first, second = (median(each[one.name][at_once] for each in rounds) for at_once in AT_ONCE)
+            print(f"{one.name:16} {one.software:18} {first:18.0f} {second:19.0f}")
+        # Of one round with itself: the machine may be another one in the next.
+        factors = {
+            f"{name}, {at_once} at once": round(median(r[name][at_once] / r["octavo"][at_once] for r in rounds), 1)
+            for name, at_once in product(PEERS, AT_ONCE)
+        }
+        print(json.dumps({"rounds": asked.rounds, "times_the_cpu_of_octavo": factors}))
 
 
 if __name__ == "__main__":
