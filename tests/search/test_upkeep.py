@@ -8,6 +8,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 import anyio
+import anyio.lowlevel
 import pytest
 from msgspec.structs import replace
 
@@ -244,3 +245,20 @@ def test_a_document_takes_its_words_from_its_entry() -> None:
     made = Document.of(entry, "글")
     assert (made.title, made.version, made.metadata["status"]) == ("제목", "7", "active")
     assert Document.of(replace(entry, title="다른", description="설명"), "").metadata["description"] == "설명"
+
+
+async def test_who_asks_waits_for_what_was_heard_by_then_and_not_for_what_is_heard_meanwhile() -> None:
+    """Where something changes all the time, everybody would wait as long as anybody may."""
+    library = Library(a="alpha", b="beta")
+    async with kept(Index(None), library) as made:
+        with anyio.fail_after(30):
+            await made.upkeep.in_step()
+            made.tell("updated", "a", "gamma")
+            waiting = asyncio.create_task(made.upkeep.caught_up())
+            turn = 0
+            while not waiting.done():  # there is always one more that is not found yet
+                turn += 1
+                made.tell("updated", "b", f"beta {turn}")
+                await anyio.lowlevel.checkpoint()
+        found = await FullText(made.index).find(TextQuery("gamma"), allowed=lambda _: True)
+        assert [one.ref.name for one in found.items] == ["a"]

@@ -70,15 +70,17 @@ class Upkeep:
         self._news = asyncio.Event()
         self._in_step = asyncio.Event()
         self._compared = asyncio.Event()
-        self._caught_up = asyncio.Event()
-        self._caught_up.set()
+        self._heard = 0  # changes so far
+        self._found = 0  # of them, those that can be found
+        self._unfinished = False  # some of them must be looked at once more
+        self._caught_up = asyncio.Event()  # set, and another in its place, when more can be found
         self.limited = False  # there are more documents than the index may hold
 
     def hear(self, change: Change) -> None:
         for ref in (change.source, change.ref):
             if ref is not None and ref.scheme in self._schemes:
                 self._changed[ref] = None
-                self._caught_up.clear()
+                self._heard += 1
                 self._wake()
 
     def compare(self, schemes: Iterable[str] | None = None) -> None:
@@ -95,8 +97,10 @@ class Upkeep:
         await self._hurried(self._compared)
 
     async def caught_up(self) -> None:
-        """Returns once all that was heard so far can be found."""
-        await self._hurried(self._caught_up)
+        """Returns once all that was heard so far can be found, whatever is heard meanwhile."""
+        wanted = self._heard
+        while self._found < wanted:
+            await self._hurried(self._caught_up)
 
     async def in_step(self) -> None:
         """The same, and nothing is left to be compared."""
@@ -143,9 +147,12 @@ class Upkeep:
 
     async def _catch_up(self) -> None:
         changed, self._changed = self._changed, {}
+        heard, self._unfinished = self._heard, False
         await self._update(changed)
-        if not self._changed.keys() - self._failing:
+        if not self._unfinished:
+            self._found = heard
             self._caught_up.set()
+            self._caught_up = asyncio.Event()
 
     async def _compare(self, scheme: str) -> None:
         held = dict(await asyncio.to_thread(self._index.versions, scheme))
@@ -210,6 +217,7 @@ class Upkeep:
         for ref in below:
             self._changed.setdefault(ref, None)
         if below:
+            self._unfinished = True
             self._wake()
 
     async def _document(self, ref: Ref, entry: Entry | None) -> tuple[Ref, Document | OctavoError | None]:
@@ -244,6 +252,7 @@ class Upkeep:
             logger.warning("%d documents could not be written to the search index: %s", len(refs), fault)
             for ref in refs:
                 self._changed.setdefault(ref, None)
+            self._unfinished = True
 
     async def _hurried(self, event: asyncio.Event) -> None:
         self._awaited += 1
