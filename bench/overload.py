@@ -50,10 +50,11 @@ def key(agent: int) -> str:
     return f"key-of-agent-{agent}-{'x' * 16}"
 
 
-def message(kind: str, agent: int) -> bytes:
-    method, params = KINDS[kind]
-    named = f"Mcp-Name: {params['name']}\r\n" if "name" in params else ""
-    meta = META if kind == "search" else {**META, "progressToken": 1}  # which keeps it out of the lane
+def message(kind: str, agent: int, kinds: dict[str, tuple[str, dict[str, Any]]]) -> bytes:
+    method, params = kinds[kind]
+    name = params.get("name", params.get("uri"))
+    named = "" if name is None else f"Mcp-Name: {name}\r\n"
+    meta = META if "name" in params else {**META, "progressToken": 1}  # which keeps it out of the lane
     body = json.dumps({"jsonrpc": "2.0", "id": 1, "method": method, "params": {**params, "_meta": meta}}).encode()
     head = (
         f"POST /mcp HTTP/1.1\r\nHost: localhost:1\r\nAuthorization: Bearer {key(agent)}\r\n"
@@ -67,8 +68,8 @@ def message(kind: str, agent: int) -> bytes:
 class Client:
     """Connections that are used again, as many as there are open requests."""
 
-    def __init__(self, port: int) -> None:
-        self._port = port
+    def __init__(self, port: int, kinds: dict[str, tuple[str, dict[str, Any]]] = KINDS) -> None:
+        self._port, self._kinds = port, kinds
         self._idle: list[tuple[asyncio.StreamReader, asyncio.StreamWriter]] = []
         self.outcomes: Counter[str] = Counter()
         self.by_agent: Counter[int] = Counter()
@@ -80,7 +81,7 @@ class Client:
         self.open += 1
         try:
             async with asyncio.timeout(PATIENCE):
-                outcome = await self._exchange(message(kind, agent))
+                outcome = await self._exchange(message(kind, agent, self._kinds))
         except TimeoutError:
             outcome = "left"
         except (OSError, asyncio.IncompleteReadError):

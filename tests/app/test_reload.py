@@ -392,3 +392,84 @@ async def test_a_house_that_cannot_be_opened_says_why(tmp_path: Path) -> None:
             pass
     with pytest.raises(ConfigError):
         loaded(tmp_path, "sources: {gone: {kind: file, roots: [./gone]}}\n")
+
+
+HANDBOOK = """
+sources:
+  handbook: {kind: file, roots: [./handbook], expose: false}
+  sops: {kind: sop, store: handbook, path: sops}
+  work: {kind: file, roots: [./work], write: true}
+  notes: {kind: memory, scheme: note, resources: {a: {text: one}}}
+"""
+
+
+def handbook(folder: Path) -> None:
+    for name in ("handbook/sops/brand", "work"):
+        (folder / name).mkdir(parents=True)
+    (folder / "handbook/sops/brand/brief.md").write_text("---\ntitle: Brief\n---\nText\n", encoding="utf-8")
+    (folder / "work/a.md").write_text("one", encoding="utf-8")
+
+
+@pytest.mark.seed("B3", "T9")
+async def test_what_a_reload_does_not_change_goes_on_with_its_watch_and_what_was_told(tmp_path: Path) -> None:
+    """Reopened at every reload, sources left threads and memory behind, and readers waited for a first look again."""
+    handbook(tmp_path)
+    async with Octavo(loaded(tmp_path, HANDBOOK)) as octavo:
+        with anyio.fail_after(30):
+            await octavo.feed.followed(["file", "sop", "note"])
+            before, number = octavo.works, octavo.feed.number()
+            told_first = asyncio.Event()
+            octavo.feed.subscribe(lambda _: told_first.set())
+            (tmp_path / "work/b.md").write_text("new", encoding="utf-8")
+            await told_first.wait()
+            for page in (5, 6, 7):
+                await octavo.reload(loaded(tmp_path, HANDBOOK + f"limits: {{page: {page}}}\n"))
+        assert [*octavo.works.sources] == [*before.sources]
+        assert octavo.works.catalogs is before.catalogs
+        told = octavo.feed.since(number, ["file", "sop", "note"])
+        assert told is not None, "no gap: all of them were watched all the time"
+        assert [str(one.ref) for one in told] == ["file://b.md"]
+
+
+async def test_what_a_reload_changes_is_opened_anew_and_the_rest_goes_on(tmp_path: Path) -> None:
+    """One source is not the other, even if they share a configuration file."""
+    handbook(tmp_path)
+    async with Octavo(loaded(tmp_path, HANDBOOK)) as octavo:
+        before = {one.scheme: one for one in octavo.works.sources}
+        await octavo.reload(loaded(tmp_path, HANDBOOK.replace("write: true", "write: true, extensions: [.md]")))
+        after = {one.scheme: one for one in octavo.works.sources}
+        assert [scheme for scheme in before if before[scheme] is not after[scheme]] == ["file"]
+        (tmp_path / "handbook").rename(tmp_path / "old")
+        (tmp_path / "handbook/sops/brand").mkdir(parents=True)
+        (tmp_path / "handbook/sops/brand/brief.md").write_text("---\ntitle: Other\n---\n", encoding="utf-8")
+        await octavo.reload(loaded(tmp_path, HANDBOOK.replace("write: true", "write: true, extensions: [.md]")))
+        assert "Other" in (await ask(octavo, "read", "sop://brand/brief")).body, "another folder of the same name"
+
+
+async def test_a_reload_that_fails_leaves_the_sources_of_before_open_and_what_catalogs_say_of_agents(
+    tmp_path: Path,
+) -> None:
+    """They are shared by both configurations for a moment, and the new one never held."""
+    handbook(tmp_path)
+    (tmp_path / "unopened.py").write_text(UNOPENED, encoding="utf-8")
+    async with Octavo(loaded(tmp_path, HANDBOOK)) as octavo:
+        assert octavo.works.catalogs is not None
+        live = octavo.works.catalogs.handbook.live
+        with pytest.raises(OSError):
+            await octavo.reload(loaded(tmp_path, HANDBOOK + "plugins: [{path: ./unopened.py}]\n"))
+        assert octavo.works.catalogs.handbook.live is live
+        assert (await ask(octavo, "read", "file://a.md")).body == "one"
+        await octavo.reload(loaded(tmp_path, HANDBOOK))
+        assert (await ask(octavo, "read", "file://a.md")).body == "one"
+
+
+async def test_what_is_replaced_is_closed_as_soon_as_nobody_uses_it(
+    tmp_path: Path, lives: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Not only after half a minute: of a server that is reloaded every second thirty would be open."""
+    monkeypatch.setattr(running, "LOOK", 0.0)
+    async with Octavo(loaded(tmp_path, "plugins: [{path: ./life.py}]\n")) as octavo:
+        await octavo.reload(loaded(tmp_path, NOTES % "x"))
+        with anyio.fail_after(running.GRACE / 2):
+            while lives != ["open", "closed"]:
+                await anyio.lowlevel.checkpoint()

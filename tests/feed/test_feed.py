@@ -200,7 +200,7 @@ async def test_the_watches_of_all_sources_flow_into_one_feed() -> None:
     feed, heard = ChangeFeed(clock=FrozenClock(0.0)), Heard()
     feed.subscribe(heard)
     sop, doc = MemorySource("sop", {}), MemorySource("doc", {})
-    stop = feed.follow([sop, doc])
+    await feed.follow([sop, doc])
     for _ in range(5):
         await anyio.lowlevel.checkpoint()
     await sop.write(Ref.parse("sop://a"), "", if_match=None)
@@ -208,7 +208,7 @@ async def test_the_watches_of_all_sources_flow_into_one_feed() -> None:
     assert sorted(await heard.until(2)) == ["doc://b", "sop://a"]
     assert [one.seq for one in heard.changes] == [1, 2]
     with anyio.fail_after(30):
-        await stop()
+        await feed.close()
 
 
 async def test_a_source_that_cannot_be_watched_is_left_alone() -> None:
@@ -219,7 +219,7 @@ async def test_a_source_that_cannot_be_watched_is_left_alone() -> None:
 
     feed = ChangeFeed()
     with anyio.fail_after(30):
-        await feed.follow([Still()])()  # type: ignore[list-item]
+        await feed.follow([Still()])  # type: ignore[list-item]
 
 
 @pytest.mark.seed("O12")
@@ -236,7 +236,7 @@ async def test_a_watch_that_ends_is_tried_again_after_a_pause(
     feed, heard = ChangeFeed(sleep=pauses), Heard()
     feed.subscribe(heard)
     source = Watchable([change("sop://1")], fault, [change("sop://2")])
-    stop = feed.follow([source])
+    await feed.follow([source])
     with caplog.at_level(logging.WARNING), anyio.fail_after(30):
         for round_ in range(1, 4):
             await pauses.begun.wait()
@@ -244,7 +244,7 @@ async def test_a_watch_that_ends_is_tried_again_after_a_pause(
             assert len(source.scopes) == round_, "not again before the pause is over"
             pauses.over.set()
         assert await heard.until(2) == ["sop://1", "sop://2"]
-        await stop()
+        await feed.close()
     assert pauses.taken == [PAUSE] * 3
     assert set(source.scopes) == {Ref("sop")}
     assert said in caplog.text
@@ -255,10 +255,10 @@ async def test_one_source_that_fails_does_not_hold_up_another() -> None:
     pauses = Pauses()
     feed, heard = ChangeFeed(sleep=pauses), Heard()
     feed.subscribe(heard)
-    stop = feed.follow([Watchable(RuntimeError("x")), Watchable([change("doc://1")], scheme="doc")])
+    await feed.follow([Watchable(RuntimeError("x")), Watchable([change("doc://1")], scheme="doc")])
     assert await heard.until(1) == ["doc://1"]
     with anyio.fail_after(30):
-        await stop()
+        await feed.close()
 
 
 @pytest.mark.parametrize("how", ["stop", "close"])
@@ -267,14 +267,14 @@ async def test_following_ends_cleanly(how: str) -> None:
     feed, heard = ChangeFeed(clock=FrozenClock(0.0)), Heard()
     feed.subscribe(heard)
     source = Watchable()
-    stop = feed.follow([source])
+    await feed.follow([source])
     for _ in range(5):
         await anyio.lowlevel.checkpoint()
     assert (len(source.scopes), source.closed) == (1, 0)
     with anyio.fail_after(30):
-        await (stop() if how == "stop" else feed.close())
+        await (feed.follow([]) if how == "stop" else feed.close())
         assert source.closed == 1
-        await stop()
+        await feed.follow([])
         await feed.close()
     assert heard.changes == []
 
@@ -284,26 +284,48 @@ async def test_stopping_during_the_pause_of_a_broken_watch_works_too() -> None:
     pauses = Pauses()
     feed = ChangeFeed(sleep=pauses)
     source = Watchable(RuntimeError("x"))
-    stop = feed.follow([source])
+    await feed.follow([source])
     with anyio.fail_after(30):
         await pauses.begun.wait()
-        await stop()
+        await feed.follow([])
     assert len(source.scopes) == 1
 
 
-async def test_stopping_one_following_leaves_the_others() -> None:
-    """A reload ends the old watches and keeps the new ones."""
+async def test_a_source_in_the_place_of_another_is_watched_instead_of_it() -> None:
+    """A reload ends the old watches and begins new ones; what was told of the old source is not kept."""
     feed, heard = ChangeFeed(clock=FrozenClock(0.0)), Heard()
     feed.subscribe(heard)
     old, new = MemorySource("sop", {}), MemorySource("sop", {})
-    stop_old = feed.follow([old])
-    stop_new = feed.follow([new])
-    for _ in range(5):
-        await anyio.lowlevel.checkpoint()
     with anyio.fail_after(30):
-        await stop_old()
+        await feed.follow([old])
+        await feed.followed(["sop"])
+        await old.write(Ref.parse("sop://before"), "", if_match=None)
+        await heard.until(1)
+        await feed.follow([new])
+        await feed.followed(["sop"])
+    assert feed.latest() == []
+    assert feed.since(0, ["sop"]) is None, "it was not watched all the time"
     await old.write(Ref.parse("sop://old"), "", if_match=None)
     await new.write(Ref.parse("sop://new"), "", if_match=None)
-    assert await heard.until(1) == ["sop://new"]
+    assert await heard.until(2) == ["sop://before", "sop://new"]
     with anyio.fail_after(30):
-        await stop_new()
+        await feed.close()
+
+
+@pytest.mark.seed("B3")
+async def test_the_watch_of_a_source_that_stays_goes_on_and_what_was_told_of_it_is_kept() -> None:
+    """A reload that does not change a source is none for those who follow it."""
+    feed, heard = ChangeFeed(clock=FrozenClock(0.0)), Heard()
+    feed.subscribe(heard)
+    stays, goes = Watchable(), MemorySource("doc", {})
+    with anyio.fail_after(30):
+        await feed.follow([stays, goes])
+        await feed.followed(["sop", "doc"])
+        feed.publish(change("sop://1"))
+        await goes.write(Ref.parse("doc://1"), "", if_match=None)
+        await heard.until(2)
+        for _ in range(3):
+            await feed.follow([stays])
+        assert (len(stays.scopes), stays.closed) == (1, 0), "watched once, and still"
+        assert [str(one.ref) for one in feed.latest()] == ["sop://1"]
+        await feed.close()

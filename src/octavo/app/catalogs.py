@@ -29,6 +29,7 @@ class Catalogs(Struct, frozen=True):
 
     by_name: Mapping[str, CatalogSource]
     handbook: Handbook
+    made_of: object  # what says whether others would be the same
 
     async def pages(self) -> Pages:
         """All of them as they are now. Raises what the first of them raises."""
@@ -43,19 +44,23 @@ class Catalogs(Struct, frozen=True):
         return [one.scheme for one in self.by_name.values() if one.declaration.manifest]
 
 
-def catalogs(config: Config, stores: Mapping[str, Source]) -> Catalogs | None:
+def catalogs(config: Config, stores: Mapping[str, Source], before: Catalogs | None) -> Catalogs | None:
+    """Those `before`, where a configuration changes neither them nor what they stand on."""
     options = {name: one for name, one in config.sources.items() if isinstance(one, OverStore)}
     if not options:
         return None
+    asked = _asked_about(config)
+    made_of = (options, asked, [stores[one.store] for one in options.values()])
+    if before is not None and before.made_of == made_of:
+        return before
     from octavo.sources.catalog import CatalogSource, Handbook  # here: a server of files alone starts sooner
 
     handbook = Handbook()
-    asked = _asked_about(config)
     made = {
         name: CatalogSource(replace(_declared(one), further=asked), stores[one.store], handbook=handbook)
         for name, one in options.items()
     }
-    return Catalogs(made, handbook)
+    return Catalogs(made, handbook, made_of)
 
 
 def _asked_about(config: Config) -> tuple[str, ...]:

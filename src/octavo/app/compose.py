@@ -18,6 +18,7 @@ from octavo.app.composed import Composed
 from octavo.app.identities import identity_of
 from octavo.app.limits import quota_of, subscriptions_of, throttle_of
 from octavo.app.narrowing import WHOLE, Narrowing
+from octavo.app.open_sources import OpenSources
 from octavo.app.reaching import Reaching
 from octavo.app.rules import labels_of, rules_of
 from octavo.app.sources import configured, described_in, templates_of, ttl_of, with_plugins, writable_schemes
@@ -78,6 +79,7 @@ class Works(Struct, frozen=True):
     throttle: Throttle
     sources: Sequence[Source]  # those with addresses of their own
     catalogs: Catalogs | None
+    agents: LiveAgents  # as catalogs tell of them
     skill_schemes: Sequence[str]
     lasting: Lasts | None  # what tasks need of it
 
@@ -121,15 +123,16 @@ async def compose(
     ledger: Ledger,
     feed: ChangeFeed,
     stack: AsyncExitStack,
+    opened: OpenSources,
     narrowing: Narrowing = WHOLE,
     finds: Finds | None = None,
     tasks: Callable[[], LongWork] | None = None,
     conversations: Conversations | None = None,
     now: Ask | None = None,
 ) -> Works:
-    """Opens the sources on `stack`; whoever calls closes it, also when this raises. `tasks` is what calls of tools that
-    last are given to. `now` asks the works that hold whenever it is asked: a tool may still be at work when other rules
-    hold than those under which it was called."""
+    """Opens the sources on `stack`; whoever calls closes it, also when this raises. Those in `opened` that stay as they
+    are go on. `tasks` is what calls of tools that last are given to. `now` asks the works that hold whenever it is
+    asked: a tool may still be at work when other rules hold than those under which it was called."""
     config, clock = loaded.config, SystemClock()
     tools = ToolRegistry()
     prompts = PromptRegistry(
@@ -144,10 +147,10 @@ async def compose(
         )
         for one in config.plugins
     ]
-    made, catalogs = configured(loaded, state, narrowing)
+    made, catalogs = await configured(loaded, state, narrowing, opened, stack)
     sources = with_plugins(made, plugins)
     exposed = [scheme for scheme, (_, shown) in sources.items() if shown]
-    for source, _ in sources.values():
+    for source in (source for plugin in plugins for source in plugin.sources):
         if hasattr(source, "__aenter__"):
             await stack.enter_async_context(cast("Any", source))
     for plugin in plugins:
@@ -225,8 +228,6 @@ async def compose(
         clock=clock,
         approval=Consent(tools, desk, asking, doubts),
     )
-    if catalogs is not None:
-        catalogs.bind(LiveAgents(rules, policy, identity, tools))
     limits = config.limits
     ttl = {served_as: ttl_of(config, served_as) for served_as in served}
     cache = Cache(
@@ -291,6 +292,7 @@ async def compose(
         # A store without addresses is not watched: its changes would go by the addresses of another.
         sources=tuple(served[scheme] for scheme in exposed),
         catalogs=catalogs,
+        agents=LiveAgents(rules, policy, identity, tools),
         skill_schemes=composed.skill_schemes,
         lasting=None if lasting is None else lasting.works,
     )

@@ -75,6 +75,10 @@ class Documents:
         self.schemes = sorted(works.desk.exposed, key=lambda scheme: scheme not in self._declared)
         self._most = works.config.search.text
 
+    def serve(self, works: Works) -> None:
+        """A configuration under which the same documents are there."""
+        self._works = works
+
     async def entries(self, scheme: str) -> AsyncIterator[Entry]:
         """All of one source. Where it can be searched by name, what .gitignore files name is left out, and links are
         everywhere: what they lead to is found under its own address."""

@@ -14,6 +14,7 @@ from octavo.app.books import Books
 from octavo.app.compose import Works, compose, prompt_folders
 from octavo.app.identities import hand_on, stored_keys
 from octavo.app.narrowing import WHOLE, Narrowing, asked_for, by_roots, effective
+from octavo.app.open_sources import OpenSources
 from octavo.app.searching import Searching
 from octavo.app.wall import Wall
 from octavo.config.load import Loaded, state_directory
@@ -36,7 +37,8 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-GRACE = 30.0  # seconds that calls on old works have after a reload
+GRACE = 30.0  # seconds that calls on old works have after a reload, at the most
+LOOK = 1.0  # seconds between two looks whether there are any left
 CONFIGURATION = Ref("server", ("config",))  # what a rule names to let somebody change it
 
 
@@ -56,7 +58,7 @@ class Octavo:
         self._begun = SystemClock.monotonic()
         self.searching = Searching(self._state.path, self.feed)
         self._open: AsyncExitStack | None = None  # what the works hold open; None before there are any
-        self._unfollow: Callable[[], Awaitable[None]] | None = None
+        self._sources = OpenSources()
         self._swapping = asyncio.Lock()
         self._on_swap: list[Callable[[], None]] = []
         self._on_list_changed: list[Callable[[str], None]] = []
@@ -234,6 +236,7 @@ class Octavo:
                 self.ledger,
                 self.feed,
                 stack,
+                self._sources,
                 narrowing,
                 self.searching,
                 self._long,
@@ -243,24 +246,26 @@ class Octavo:
         except BaseException:
             await stack.aclose()
             raise
-        if self._open is not None:
-            hand_on(self.works.identity, works.identity)
-            self.works.policy.retire(works.policy)
-            works.audit.go_on_from(self.works.audit)
+        # Not before: catalogs that go on would tell of rules that may never hold.
+        self._sources.catalogs = works.catalogs
+        if works.catalogs is not None:
+            works.catalogs.bind(works.agents)
+        before = None if self._open is None else self.works
+        if before is not None:
+            hand_on(before.identity, works.identity)
+            before.policy.retire(works.policy)
+            works.audit.go_on_from(before.audit)
         old, self._open = self._open, stack
         self.works, self._loaded, self._narrowing = works, loaded, narrowing
         if self._tally is not None:
             self._tally.known = works.labels
         stack.callback(self.feed.subscribe(works.cache.forget))
         stack.callback(works.prompts.on_change(lambda: self._list_changed("prompts")))
-        self.feed.forget()
-        unfollow, self._unfollow = self._unfollow, self.feed.follow(works.sources)
-        if old is not None:
-            task = asyncio.get_running_loop().create_task(_retire(old))
+        if old is not None and before is not None:
+            task = asyncio.get_running_loop().create_task(_retire(before, old))
             self._retiring.add(task)
             task.add_done_callback(self._retiring.discard)
-        if unfollow is not None:
-            await unfollow()  # at once: a change that two watches see would be told twice
+        await self.feed.follow(works.sources)
         self.searching.serve(works)
 
 
@@ -270,9 +275,14 @@ def _tally() -> Tally:
     return Tally()
 
 
-async def _retire(old: AsyncExitStack) -> None:
-    """Old sources stay open for the calls that still run on them."""
+async def _retire(works: Works, old: AsyncExitStack) -> None:
+    """What a configuration held open stays open for the calls that still run on it."""
     try:
-        await asyncio.sleep(GRACE)
+        async with asyncio.timeout(GRACE):
+            await asyncio.sleep(LOOK)
+            while works.quota.in_flight:
+                await asyncio.sleep(LOOK)
+    except TimeoutError:
+        logger.warning("calls on the configuration of before still run after %g s: they lose its sources", GRACE)
     finally:
         await old.aclose()

@@ -58,8 +58,11 @@ class Searching:
         self._ahead: asyncio.TimerHandle | None = None
 
     def serve(self, works: Works) -> None:
-        """Another configuration: what the index holds is compared with it."""
+        """Another configuration: what the index holds is compared with it, unless it is about the same."""
         self._works = works
+        if self._kept is not None and _alike(self._kept.works, works):
+            self._kept.documents.serve(works)
+            self._kept = self._kept._replace(works=works)
         if not works.config.search.enabled:
             return
         if self._room is not None:
@@ -181,6 +184,17 @@ class Searching:
                 unsure += others
             if unsure:
                 upkeep.compare(unsure)
+
+
+def _alike(before: Works, after: Works) -> bool:
+    """Whether a document that is found by the one would be found by the other."""
+    return (
+        len(before.sources) == len(after.sources)
+        and all(one is other for one, other in zip(before.sources, after.sources, strict=True))
+        and before.catalogs is after.catalogs
+        and before.redact.version == after.redact.version
+        and before.config.search == after.config.search
+    )
 
 
 def _opened(directory: Path | None) -> Room:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import AsyncExitStack
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from octavo.app.catalogs import Catalogs, catalogs
-from octavo.app.narrowing import WHOLE, Narrowing
+from octavo.app.narrowing import Narrowing
+from octavo.app.open_sources import OpenSources
 from octavo.config.load import Loaded, prompt_places
 from octavo.config.model import Config, FileOptions, GitOptions, MemoryOptions, ResourceWords
 from octavo.config.words import RESERVED_SCHEMES
@@ -22,22 +24,29 @@ from octavo.sources.memory import MemoryEntry, MemorySource, TemplateBody
 from octavo.stores.state import StateDirectory
 from octavo.tools.plugins import Plugin
 
+if TYPE_CHECKING:
+    from octavo.sources.git import GitSource
+
 _FORM_TIME = 0.8  # of the time of a request, for making text of a document: the rest is for reading it
 
 
-def configured(
-    loaded: Loaded, state: StateDirectory, narrowing: Narrowing = WHOLE
+async def configured(
+    loaded: Loaded, state: StateDirectory, narrowing: Narrowing, opened: OpenSources, stack: AsyncExitStack
 ) -> tuple[dict[str, tuple[Source, bool]], Catalogs | None]:
-    """The configured sources by scheme, each with whether it has addresses of its own; and the catalogs among them."""
+    """The configured sources by scheme, each with whether it has addresses of its own; and the catalogs among them.
+
+    They are open until `stack` is closed, at the least.
+    """
     made: dict[str, Source] = {}
     for name, options in loaded.config.sources.items():
         if isinstance(options, FileOptions):
-            made[name] = _file(name, options, loaded, state, narrowing)
+            folders = [root.path for root in options.roots]
+            made[name] = await opened.take(name, _file(name, options, loaded, state, narrowing), folders, stack)
         elif isinstance(options, GitOptions):
-            made[name] = _git(name, options, state, narrowing)
+            made[name] = await opened.take(name, _git(name, options, state, narrowing), [options.path], stack)
         elif isinstance(options, MemoryOptions):
-            made[name] = _memory(options, state)
-    over_stores = catalogs(loaded.config, made)
+            made[name] = await opened.take(name, _memory(options, state), (), stack)
+    over_stores = catalogs(loaded.config, made, opened.catalogs)
     if over_stores is not None:
         made |= over_stores.by_name
     sources: dict[str, tuple[Source, bool]] = {}
@@ -46,7 +55,9 @@ def configured(
     return sources, over_stores
 
 
-def _file(name: str, options: FileOptions, loaded: Loaded, state: StateDirectory, narrowing: Narrowing) -> Source:
+def _file(
+    name: str, options: FileOptions, loaded: Loaded, state: StateDirectory, narrowing: Narrowing
+) -> partial[Source]:
     described = [words for words in loaded.config.resources if words.is_template]
     mine = [words for words in described if words.uri.partition("://")[0].lower() == options.scheme]
     # The configuration can be read, as every file of a root; whoever could change it, or a key that it names, could
@@ -61,7 +72,8 @@ def _file(name: str, options: FileOptions, loaded: Loaded, state: StateDirectory
         from octavo.sources.file.writable import WritableFileSource  # here: a read-only server starts sooner
 
         make = partial(WritableFileSource, journal=state.path / "journal" / name if state.path else None)
-    return make(
+    return partial(
+        make,
         [FileRoot(root.path, root.public, narrowing.within(root.path)) for root in options.roots],
         secret=state.key("etag"),
         extensions=options.extensions,
@@ -92,10 +104,11 @@ def _file(name: str, options: FileOptions, loaded: Loaded, state: StateDirectory
     )
 
 
-def _git(name: str, options: GitOptions, state: StateDirectory, narrowing: Narrowing) -> Source:
+def _git(name: str, options: GitOptions, state: StateDirectory, narrowing: Narrowing) -> partial[GitSource]:
     from octavo.sources.git import GitSource  # here: most servers have none, and start sooner
 
-    return GitSource(
+    return partial(
+        GitSource,
         options.path,
         branch=options.branch,
         secret=state.key("etag"),
@@ -108,7 +121,7 @@ def _git(name: str, options: GitOptions, state: StateDirectory, narrowing: Narro
     )
 
 
-def _memory(options: MemoryOptions, state: StateDirectory) -> Source:
+def _memory(options: MemoryOptions, state: StateDirectory) -> partial[MemorySource]:
     entries = {
         path: MemoryEntry(
             body=resource.body,
@@ -129,7 +142,7 @@ def _memory(options: MemoryOptions, state: StateDirectory) -> Source:
         )
         for path, offered in options.templates.items()
     }
-    return MemorySource(options.scheme, entries, templates=templates, secret=state.key("etag"))
+    return partial(MemorySource, options.scheme, entries, templates=templates, secret=state.key("etag"))
 
 
 def with_plugins(

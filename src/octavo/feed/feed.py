@@ -31,7 +31,9 @@ PAUSE = 5.0  # seconds before a broken watch is tried again
 class _Watch:
     """How far back one source's changes are all told: from the time at which its watch began."""
 
-    def __init__(self) -> None:
+    def __init__(self, source: Watches) -> None:
+        self.source = source
+        self.task: asyncio.Task[None] | None = None
         self.began: int | None = None
         self.begun = asyncio.Event()
 
@@ -63,7 +65,6 @@ class ChangeFeed:
         self._recent: deque[Change] = deque()
         self._untold: deque[Change] = deque()
         self._telling = False
-        self._tasks: set[asyncio.Task[None]] = set()
         self._watches: dict[str, _Watch] = {}
         self._sleep = sleep
 
@@ -112,35 +113,35 @@ class ChangeFeed:
         """All that is kept, oldest first."""
         return [*self._recent]
 
-    def forget(self) -> None:
-        """Keeps nothing of what was told: it may be about what is not served any more."""
-        self._dropped = self.number()
-        self._recent.clear()
+    async def follow(self, sources: Iterable[Source]) -> None:
+        """From now on watches these, as far as they can be watched, and no others.
 
-    def follow(self, sources: Iterable[Source]) -> Callable[[], Awaitable[None]]:
-        """Begin to watch every source that can be watched. Returns the way to stop."""
-        loop = asyncio.get_running_loop()
-        tasks: set[asyncio.Task[None]] = set()
+        The watch of a source that is followed already goes on. Of what is no longer served nothing is kept.
+        """
+        before, self._watches = self._watches, {}
         for source in sources:
-            if isinstance(source, Watches):
-                watch = self._watches[source.scheme] = _Watch()
-                tasks.add(loop.create_task(self._follow(source, source.scheme, watch)))
-        self._tasks |= tasks
-
-        async def stop() -> None:
-            self._tasks -= tasks
-            await _cancelled(tasks)
-
-        return stop
+            if not isinstance(source, Watches):
+                continue
+            known = before.get(source.scheme)
+            if known is not None and known.source is source:
+                self._watches[source.scheme] = before.pop(source.scheme)
+                continue
+            watch = self._watches[source.scheme] = _Watch(source)
+            watch.task = asyncio.get_running_loop().create_task(self._follow(source, source.scheme, watch))
+        # A change is of the source that it happens in: what is moved stays in one.
+        self._recent = deque(one for one in self._recent if one.ref.scheme not in before)
+        # At once: a change that two watches see would be told twice.
+        await _ended(before.values())
 
     async def followed(self, schemes: Iterable[str]) -> None:
         """Returns when every change of these sources from then on gets a number here."""
         for scheme in schemes:
-            await self._watches[scheme].begun.wait()
+            watch = self._watches.get(scheme)
+            if watch is not None:  # it may have gone with a reload
+                await watch.begun.wait()
 
     async def close(self) -> None:
-        await _cancelled(self._tasks)
-        self._tasks.clear()
+        await _ended(self._watches.values())
 
     def _tell(self, change: Change) -> None:
         for number, listener in list(self._listeners.items()):
@@ -180,8 +181,8 @@ class ChangeFeed:
             watch.begin(self.number())
 
 
-async def _cancelled(tasks: Iterable[asyncio.Task[None]]) -> None:
-    tasks = list(tasks)
+async def _ended(watches: Iterable[_Watch]) -> None:
+    tasks = [watch.task for watch in watches if watch.task is not None]
     for task in tasks:
         task.cancel()
     await asyncio.gather(*tasks, return_exceptions=True)

@@ -235,12 +235,17 @@ async def test_a_number_from_before_is_a_gap_and_never_a_silent_loss(serve: Any)
     assert "list anew" in await tools.text("changes", after=0)
 
 
-async def test_what_happens_while_sources_are_changed_is_a_gap(serve: Any) -> None:
-    """Between two configurations nobody watches."""
+async def test_what_happens_while_a_source_is_opened_anew_is_a_gap(serve: Any) -> None:
+    """Between the two nobody watches; a reload that leaves it as it is is none."""
     tools = await serve(OPEN)
     begin = (await tools.data("changes"))["next"]
     assert "gap" not in await tools.data("changes", after=begin)
     file = tools.root.parent / "octavo.yaml"
+    await tools.octavo.reload(load(file, environ={}))
+    assert "gap" not in await tools.data("changes", after=begin)
+    (tools.root.parent / "other").mkdir()
+    tools.root.rename(tools.root.parent / "gone")
+    (tools.root.parent / "other").rename(tools.root)
     await tools.octavo.reload(load(file, environ={}))
     news = await tools.data("changes", after=begin)
     assert news["gap"] is True
