@@ -178,6 +178,42 @@ def test_a_reload_that_needs_more_says_restart_and_keeps_the_old_configuration(p
         assert names() == ["a.md", "w.md"]
 
 
+@walled
+@pytest.mark.seed("F12")
+def test_a_root_that_is_a_link_may_lead_to_the_folder_beside_and_any_other_needs_a_restart(place: Place) -> None:
+    """`current -> releases/1`: the release after it was not there when the wall was raised."""
+    releases = place.base.parent / "releases"
+    for name in ("1", "2"):
+        (releases / name).mkdir(parents=True)
+        (releases / name / "a.md").write_text(f"release {name}\n", encoding="utf-8")
+    elsewhere = place.base.parent / "elsewhere"
+    elsewhere.mkdir()
+    current = place.base.parent / "current"
+    current.symlink_to(releases / "1")
+
+    def lead_to(folder: Path) -> None:
+        fresh = current.with_name("fresh")
+        fresh.symlink_to(folder)
+        fresh.replace(current)
+
+    with place.serve(current, "--no-auth", "--write") as server:
+        asking = server.asking()
+
+        def read() -> Any:
+            return asking.ask("resources/read", {"uri": "file://a.md"}).body
+
+        assert read()["result"]["contents"][0]["text"] == "release 1\n"
+        lead_to(releases / "2")
+        server.log.wait_for("it is served from now on")
+        assert read()["result"]["contents"][0]["text"] == "release 2\n"
+        wrote = asking.ask("tools/call", {"name": "write", "arguments": {"target": "b.md", "content": "b"}}).body
+        assert not wrote["result"].get("isError"), wrote
+        assert (releases / "2/b.md").exists()
+        lead_to(elsewhere)
+        server.log.wait_for("restart needed")
+        assert read()["error"]["data"]["reason"] == "source_unavailable"
+
+
 def test_where_the_kernel_has_none_it_is_said_or_the_start_is_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -52,6 +52,7 @@ REQUIREMENTS: dict[str, Requirement] = {
     "F9": done("One audit record for every attempt."),
     "F10": done("Each right has one owning room; Landlock where the kernel has it; octavo doctor."),
     "F11": done("Prompts and tools of plugins make child calls through the same folds."),
+    "F12": done("A replaced root is noticed, served and told; unavailable until then; no write where no path leads."),
     # Tools (001)
     "T1": done("Name, description, schema, hints, permissions, timeout, cache; hints checked against behaviour."),
     "T2": done("Text, structured content, images, audio, links and resources, as the seeds write them."),
@@ -80,6 +81,7 @@ REQUIREMENTS: dict[str, Requirement] = {
     "P10": done("A rule on prompt:// hides a prompt from lists, completion and tools, and refuses it."),
     "P11": done("A system message becomes a marked user message; a content array one message a block."),
     "P12": done("The tool get_prompt gives the seed's shape with role system."),
+    "P13": planned("Prompt files of other programs, as they are."),
     # Organisation (003)
     "O1": done(
         "Versions by front matter, versioned files and git history; unknown keys refused, known versions named."
@@ -105,6 +107,8 @@ REQUIREMENTS: dict[str, Requirement] = {
     ),
     "O15": done("Catalogs over a local directory or a branch of a git repository, same code, default paths."),
     "O16": done("Ids, names and addresses in filters and references; addresses use the name."),
+    "O17": planned("An organisation's files as they are: any layout, with or without front matter."),
+    "O18": planned("Relative links between documents."),
     # Agent's side (004)
     "A1": partial("Addresses only. The sources come later."),
     "A2": done("Lists with signed cursors; text, blob, JSON."),
@@ -135,6 +139,8 @@ REQUIREMENTS: dict[str, Requirement] = {
     "B8": planned("The web console."),
     "B9": planned("Redis and PostgreSQL."),
     "B10": done("Every scored scenario of both eras, the tasks and skills extensions included."),
+    "B11": planned("Thirteen real clients of both generations."),
+    "B12": planned("Every claim of quality on material from outside."),
 }
 
 

@@ -19,7 +19,7 @@ from octavo.transport.mcp.codes import Codes
 
 TESTS = Path(__file__).parents[1]
 # How many ids each part of the catalogue has.
-CATALOGUE = {"F": 11, "T": 12, "P": 12, "O": 16, "A": 14, "B": 10}
+CATALOGUE = {"F": 12, "T": 12, "P": 13, "O": 18, "A": 14, "B": 12}
 SEED_LINES = {"000": 274, "001": 654, "002": 256, "003": 485, "004": 407}
 
 

@@ -103,7 +103,8 @@ def _needed(loaded: Loaded) -> Iterator[Grant]:
     """What one configuration needs, and another may not."""
     for source in loaded.config.sources.values():
         if isinstance(source, FileOptions):
-            yield from (Grant(str(root.path), WRITE if source.write else READ) for root in source.roots)
+            rights = WRITE if source.write else READ
+            yield from (Grant(str(place), rights) for root in source.roots for place in _places(root.path))
         elif isinstance(source, GitOptions):
             yield Grant(str(source.path), READ)
     if loaded.config.commands.programs:
@@ -116,6 +117,14 @@ def _needed(loaded: Loaded) -> Iterator[Grant]:
         yield from (Grant(str(file.parent), READ) for file in (tls.cert, tls.key))  # a renewed one is a new file
     if loaded.file is not None:
         yield Grant(str(loaded.file.parent), READ)  # the folder: editors put a new file in place of the old one
+
+
+def _places(root: Path) -> Iterator[Path]:
+    """A root that is a link is made to lead to another folder beside the one that it leads to now: such as one release
+    after the other."""
+    yield root
+    if root.is_symlink():
+        yield Path(os.path.realpath(root)).parent
 
 
 def _of_programs(loaded: Loaded) -> Iterator[Grant]:

@@ -15,7 +15,9 @@ import errno
 import os
 import stat
 import sys
+import weakref
 from collections.abc import Sequence
+from copy import copy
 from pathlib import Path
 from typing import Final, Literal
 
@@ -51,6 +53,8 @@ class Root:
 
     def __init__(self, path: Path, confinement: Confinement) -> None:
         self.fd = os.open(path, _PATH_ONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        # Threads may still be at work below a root in whose place another one was opened: closed when none is.
+        self._closing = weakref.finalize(self, os.close, self.fd)
         try:
             self.stat_of_root = os.fstat(self.fd)
             self._mount = _mount_of(self.fd)
@@ -59,11 +63,18 @@ class Root:
             cached = {purpose: ctypes.addressof(how) for purpose, how in _CACHED.items()}
             self._how = {True: waiting, False: cached if self.kernel and self._has_cached() else waiting}
         except BaseException:
-            os.close(self.fd)
+            self.close()
             raise
 
     def close(self) -> None:
-        os.close(self.fd)
+        self._closing()
+
+    def nowhere(self) -> Root:
+        """The same with nothing in it and no place: EBADF is the answer to everything."""
+        gone = copy(self)
+        gone.fd = -1
+        gone._closing = weakref.finalize(gone, _nothing, -1)
+        return gone
 
     def open(self, names: Sequence[str], purpose: Purpose, *, wait: bool = True) -> int:
         """A descriptor for exactly these names, with no link among them.
@@ -148,6 +159,9 @@ class Root:
         except OSError:
             return False
         return True
+
+
+def _nothing(fd: int) -> None: ...
 
 
 def _mount_of(fd: int) -> str | None:

@@ -38,6 +38,12 @@ def fault(error: OSError, ref: Ref) -> OctavoError:
     uri = str(ref)
     if error.errno == errno.EEXIST:
         return Conflict(f"Ambiguous name: several files differ only in Unicode form: {uri}", uri=uri)
+    if error.errno == errno.EBADF:
+        return SourceUnavailable(
+            f"The folder of this source is not there any more, or another stands in its place: {uri}; try again soon",
+            retry_after=1.0,
+            uri=uri,
+        )
     code = errno.errorcode.get(error.errno or 0, type(error).__name__)  # for the log: the cause is not carried on
     return SourceUnavailable(f"The file system did not answer for {uri} ({code})", retry_after=1.0, uri=uri)
 

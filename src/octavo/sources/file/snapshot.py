@@ -96,8 +96,9 @@ class Snapshot:
         if batch.everything:
             self.unfollowed = False
             self._postponed.clear()
-            for k in range(len(self._forest.trees)):
-                _exhaust(self._visit(Place((), k), (), deep=True))
+            for k, tree in enumerate(self._forest.trees):
+                if tree.is_there:  # else nothing is told until it is there again, and then what is different
+                    _exhaust(self._visit(Place((), k), (), deep=True))
         else:
             self._look_at(batch)
         self._follow_links(every=batch.everything)

@@ -52,17 +52,56 @@ class Tree:
         hard_links: HardLinks,
         exclude_dirs: Sequence[Path],
     ) -> None:
-        self.root = Root(path, confinement)
+        self._path, self._confinement = path, confinement
         self.rules = rules
         self._narrowed = rules.narrowed
         self._follow = symlinks == "inside"
-        self._hard_links = hard_links == "allow" or (hard_links == "auto" and not _others_write(self.root.stat_of_root))
-        real = os.path.realpath(path)
-        self._real = real
-        self._excluded = [e for e in map(os.path.realpath, exclude_dirs) if Path(e).is_relative_to(real)]
+        self._of_hard_links, self._exclude_dirs = hard_links, exclude_dirs
+        self._stand_on(Root(path, confinement))
+
+    def _stand_on(self, root: Root) -> None:
+        hard_links = self._of_hard_links
+        self.root = root
+        self._hard_links = hard_links == "allow" or (hard_links == "auto" and not _others_write(root.stat_of_root))
+        self.real = os.path.realpath(self._path)
+        excluded = map(os.path.realpath, self._exclude_dirs)
+        self._excluded = [e for e in excluded if Path(e).is_relative_to(self.real)]
 
     def close(self) -> None:
         self.root.close()
+
+    @property
+    def is_there(self) -> bool:
+        """False from when its path was found to lead nowhere until it leads somewhere again."""
+        return self.root.fd >= 0
+
+    @property
+    def is_replaced(self) -> bool:
+        """Whether its path leads to another folder than the one that is open, or to none."""
+        try:
+            return not os.path.samestat(os.stat(self._path), self.root.stat_of_root) or not self.is_there
+        except OSError:
+            return True
+
+    def confirm(self) -> None:
+        """EBADF unless its path still leads here: in a folder that no path leads to nothing is changed."""
+        if self.is_replaced:
+            raise OSError(errno.EBADF, os.strerror(errno.EBADF))
+
+    def reopen(self) -> bool:
+        """Follows its path to the folder that is there now; where there is none, or none that may be read, EBADF is
+        the answer to everything. Whether that is something new."""
+        was_there = self.is_there
+        if was_there and not self.is_replaced:
+            return False
+        try:
+            root = Root(self._path, self._confinement)
+            os.close(root.open((), "directory"))
+        except OSError:
+            self.root = self.root.nowhere()
+            return was_there
+        self._stand_on(root)
+        return True
 
     def look(self, names: Names, *, wait: bool = True) -> Seen:
         """With `wait=False` BlockingIOError where the answer could take long."""
@@ -131,7 +170,7 @@ class Tree:
         """The directory in which the entry with these names on disk stands, or could stand, to change it. Absent for
         what is excluded, also where that is not there yet."""
         if self._excluded and (
-            os.path.join(self._real, *disk) in self._excluded
+            os.path.join(self.real, *disk) in self._excluded
             or any(self._is_excluded(self.root.stat(disk[:i])) for i in range(len(disk)))
         ):
             raise _absent()

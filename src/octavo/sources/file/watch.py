@@ -27,6 +27,7 @@ log = logging.getLogger(__name__)
 QUIET_SECONDS: Final = 0.005  # a burst is over when nothing came for this long,
 BURST_SECONDS: Final = 0.020  # and is told in parts when it does not end
 POLL_SECONDS: Final = 2.0  # between two looks at everything, where hints are incomplete
+ROOTS_SECONDS: Final = 1.0  # between two looks whether the paths of the roots still lead to them
 _RETRY_SECONDS: Final = 1.0
 _NEWS_SECONDS: Final = 1.0  # that somebody waits for what has just changed
 _ON_LOOP_SECONDS: Final = 0.020  # of the first look; the rest of a large tree is for a thread
@@ -34,6 +35,13 @@ RECALLED: Final = 4096  # bursts that are remembered by their addresses,
 _RECALLED_CHANGES: Final = 20_000  # if they are no more than this, all together
 _TAKES: Final = 4  # of hints, to have all that there were at a time
 BUFFER: Final = 4096  # changes that wait for one consumer; above it only the net change of each file
+
+
+_ANOTHER: Final = "Another folder stands in the place of a root: it is served from now on"
+_NONE: Final = (
+    "The folder of a root is gone, and none is there that this process may read: nothing is served of it until one is. "
+    "If one is there, the second wall (Landlock) keeps this process from it: restart needed"
+)
 
 
 class Watcher:
@@ -59,6 +67,8 @@ class Watcher:
         self._burst: float | None = None  # when it began
         self._timer: asyncio.TimerHandle | None = None
         self._poll_timer: asyncio.TimerHandle | None = None
+        self._roots_timer: asyncio.TimerHandle | None = None
+        self._reopening = False
         self._busy = False
         self._warned = False
         self._birth = os.urandom(8)  # epochs of an earlier watcher say nothing about this one's
@@ -119,7 +129,7 @@ class Watcher:
     def _epoch(self) -> tuple[bytes, int] | None:
         if self._started is None or not self._started.done() or self._hints is None or not self._is_complete():
             return None
-        if self._busy or self._batch or self._hints.pending():
+        if self._busy or self._batch or self._hints.pending() or not all(one.is_there for one in self._forest.trees):
             return None
         return self._birth, self._changes
 
@@ -153,7 +163,7 @@ class Watcher:
 
     def stop(self) -> None:
         self._stopped.set()
-        for timer in (self._timer, self._poll_timer):
+        for timer in (self._timer, self._poll_timer, self._roots_timer):
             if timer is not None:
                 timer.cancel()
         if self._hints is not None:
@@ -202,6 +212,7 @@ class Watcher:
             hints.listen(self._hinted)
             self._hinted()
             self._poll_if_needed(0.0)
+            self.look_at_roots()
 
     def _is_complete(self) -> bool:
         return self._hints is not None and self._hints.instant and not (self._snapshot and self._snapshot.unfollowed)
@@ -211,12 +222,39 @@ class Watcher:
         if self._hints is None or self._stopped.is_set():
             return False
         is_all = self._hints.take(self._batch)
+        if self._batch.folders:  # a folder itself was moved or deleted: it may be a root
+            self.look_at_roots()
         if self._batch:
             now = asyncio.get_running_loop().time()
             if self._burst is None:
                 self._burst = now
             self._flush_at(min(now + QUIET_SECONDS, self._burst + BURST_SECONDS))
         return is_all
+
+    def look_at_roots(self) -> None:
+        """Now, and then from time to time. Another folder in the place of one is opened, and what is different told."""
+        if self._reopening or self._stopped.is_set():
+            return  # whoever is at it comes back here
+        if self._roots_timer is not None:
+            self._roots_timer.cancel()
+        self._reopening = True
+        loop = asyncio.get_running_loop()
+        loop.run_in_executor(self._pool, self._reopen).add_done_callback(self._reopened)
+
+    def _reopen(self) -> list[bool]:
+        return [tree.is_there for tree in self._forest.trees if tree.reopen()]
+
+    def _reopened(self, work: asyncio.Future[list[bool]]) -> None:
+        self._reopening = False
+        if self._stopped.is_set() or work.cancelled():
+            return
+        found = [] if work.exception() is not None else work.result()
+        for is_there in found:
+            log.warning(_ANOTHER if is_there else _NONE)
+        if any(found):
+            self._batch.everything = True
+            self._flush()
+        self._roots_timer = asyncio.get_running_loop().call_later(ROOTS_SECONDS, self.look_at_roots)
 
     def _flush_at(self, when: float) -> None:
         if self._timer is not None:

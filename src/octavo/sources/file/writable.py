@@ -148,8 +148,7 @@ class WritableFileSource(FileSource):
 
     def _open_engine(self, forest: Forest) -> None:
         """A journal that cannot be used is said, and is no reason not to read."""
-        paths = [os.path.realpath(root.path) for root in self._roots]
-        make_engine = partial(Engine, forest, self._addresses, self._digests, roots=paths, wall=self._clock.wall)
+        make_engine = partial(Engine, forest, self._addresses, self._digests, wall=self._clock.wall)
         try:
             if self._journal_path is not None:
                 self._journal = Journal(self._journal_path, self._clock.wall)
@@ -168,10 +167,12 @@ class WritableFileSource(FileSource):
         return Transfer(engine, ref, where, to, to_where, overwrite=overwrite, by=by)
 
     async def _change(self, work: Callable[[], T], ref: Ref) -> T:
-        effort = current()
+        effort, trees = current(), self._forest.trees
 
         def changing() -> T:
             try:
+                for tree in trees:
+                    tree.confirm()
                 with effort.made():
                     return work()
             except JournalMissing:

@@ -31,13 +31,11 @@ class Repository:
     def __init__(self, path: Path, branch: str | None, *, owner: Owner, clock: Clock) -> None:
         library()
         self._path, self._branch, self._owner, self._clock = path, branch, owner, clock
-        self._left: list[Root] = []
         self._opening = threading.Lock()
         self._open()
 
     def close(self) -> None:
-        for root in (self.root, *self._left):
-            root.close()
+        self.root.close()
 
     @property
     def objects(self) -> Objects:
@@ -51,9 +49,7 @@ class Repository:
         """The commit that the branch is at. Raises SourceUnavailable while there is no such branch."""
         with self._opening:
             if self._is_replaced():
-                left = self.root
                 self._open()
-                self._left.append(left)  # not closed yet: other threads may be at work in it
         commit = self.refs.commit()
         if commit is None:
             named = "that HEAD names" if self._branch is None else self._branch
@@ -80,7 +76,7 @@ class Repository:
         try:
             found = os.stat(self._git_dir)
         except OSError:
-            return False  # for a moment, or for ever: what is open goes on
+            raise SourceUnavailable("The repository is not there any more; try again soon", retry_after=1.0) from None
         return (found.st_dev, found.st_ino) != (self.root.stat_of_root.st_dev, self.root.stat_of_root.st_ino)
 
     def _examine(self, root: Root) -> None:

@@ -76,7 +76,7 @@ def hand(root: Path, journal: Path, confinement: Confinement = "auto", *, most_c
     digests = Digests(b"secret")
     forest = Forest([tree], addresses, digests, time.time, absolute=False)
     book = Journal(journal, time.time, most_count=most_count)
-    engine = Engine(forest, addresses, digests, book, [str(root)], time.time)
+    engine = Engine(forest, addresses, digests, book, time.time)
     try:
         engine.recover()
         yield Hand(engine, addresses, forest, book)

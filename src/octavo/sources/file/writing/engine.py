@@ -64,7 +64,6 @@ class Engine:
         addresses: Addresses,
         digests: Digests,
         journal: Journal | None,
-        roots: Sequence[str],
         wall: Callable[[], float],
     ) -> None:
         self.trees = forest.trees
@@ -72,8 +71,12 @@ class Engine:
         self.journal = journal
         self._forest = forest
         self._digests = digests
-        self._roots = roots
         self._wall = wall
+
+    @property
+    def _real(self) -> Sequence[str]:
+        """Where the roots are now: the place of one may have been taken by another."""
+        return [tree.real for tree in self.trees]
 
     def recover(self) -> None:
         """Ends what an earlier process left half done."""
@@ -229,10 +232,10 @@ class Engine:
 
     def spot_at(self, spelled: Spelled, *, make: bool = False) -> Spot | None:
         """Where a record happened; None when that is no more, unless its directories are to be made again."""
-        if spelled.root not in self._roots:
+        if spelled.root not in self._real:
             ref = self.ref_of(spelled)
             raise Conflict(f"{ref} was in a root that is no longer served", uri=str(ref))
-        k = self._roots.index(spelled.root)
+        k = self._real.index(spelled.root)
         if make:
             self._rules(ref := self.ref_of(spelled), Where(ref.segments, (k,)))
         try:
@@ -244,10 +247,10 @@ class Engine:
 
     def ref_of(self, spelled: Spelled) -> Ref:
         names = tuple(unicodedata.normalize("NFC", name) for name in spelled.disk)
-        return self._addresses.of(names, self._roots.index(spelled.root) if spelled.root in self._roots else 0)
+        return self._addresses.of(names, self._real.index(spelled.root) if spelled.root in self._real else 0)
 
     def spelled(self, spot: Spot) -> Spelled:
-        return Spelled(self._roots[spot.place.root], spot.disk)
+        return Spelled(self._real[spot.place.root], spot.disk)
 
     def entry(self, where: Where, spot: Spot, found: os.stat_result) -> Entry:
         """As `stat` would tell it."""

@@ -57,6 +57,7 @@ class Spot:
 
     def confirm(self) -> None:
         """ESTALE when the directory is no longer where it was opened: what is done in it would be done elsewhere."""
+        self.tree.confirm()
         try:
             there = self.tree.root.stat(self.disk[:-1])
         except OSError:
