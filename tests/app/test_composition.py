@@ -12,7 +12,7 @@ import anyio.lowlevel
 import pytest
 
 from octavo.app import Octavo
-from octavo.config.load import load
+from octavo.config.load import load, load_text
 from octavo.core.errors import Conflict, Forbidden, InvalidParams, NotFound, OctavoError, TooLarge
 from octavo.core.model import EVERYTHING, Call, Change, Entry, Op, Page, Trail
 from octavo.core.ports import Reply
@@ -342,3 +342,24 @@ async def test_an_answer_of_a_plugin_is_as_large_as_any_other_may_be(tmp_path: P
     async with house(tmp_path, config, {**FILES, "plugin.py": GIVING}) as octavo:
         with pytest.raises(TooLarge):
             await ask(octavo, "invoke", "tool://much")
+
+
+@pytest.mark.seed("F1", "O14")
+async def test_a_file_that_another_root_hides_is_denied_by_its_absolute_address(tmp_path: Path) -> None:
+    """The address that lists print for it has a query, and no pattern has one."""
+    for name in ("one", "two"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "a.md").write_text(name, encoding="utf-8")
+    text = f"""
+version: 1
+sources: {{f: {{kind: file, roots: [one, two]}}}}
+agents: {{x: {{}}}}
+policy:
+  - {{who: "*", may: "*", what: "**"}}
+  - {{who: "*", may: "*", what: "file://{tmp_path}/two/a.md", effect: deny}}
+"""
+    async with Octavo(load_text(text, file=tmp_path / "octavo.yaml", environ={})) as house:
+        assert (await ask(house, "read", "file://a.md", who="x")).body == "one"
+        for uri in ("file://a.md?root=2", f"file://{tmp_path}/two/a.md"):
+            with pytest.raises(Forbidden):
+                await ask(house, "read", uri, who="x")

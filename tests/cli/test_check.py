@@ -123,3 +123,26 @@ def test_a_bad_configuration_is_exit_code_2_everywhere_else(run: Run, folder: Pa
 def test_schema_prints_the_committed_schema(run: Run) -> None:
     committed = Path(__file__).parents[2] / "schema" / "octavo.schema.json"
     assert run("schema").stdout == committed.read_text(encoding="utf-8")
+
+
+@pytest.mark.seed("O14")
+@pytest.mark.parametrize(
+    ("pattern", "says"),
+    [
+        ("sop://hrr/*", "sop://hrr/* matches nothing today (did you mean sop://hr?)"),
+        ("sop://brand/campaign-breif", "(did you mean sop://brand/campaign-brief?)"),
+        ("tool://serch", "tool://serch matches nothing today (did you mean tool://search?)"),
+        ("sop://quality/*", "(a deny of what is not there yet is fine)"),
+    ],
+)
+def test_a_deny_that_matches_nothing_today_is_a_remark_with_the_nearest_name(
+    run: Run, folder: Path, pattern: str, says: str
+) -> None:
+    """A misspelt deny is found before what it was written for is read; and it is no reason not to start."""
+    file = folder / "octavo.yaml"
+    text = file.read_text(encoding="utf-8")
+    rule = f'policy:\n  - {{who: "*", may: "*", what: "{pattern}", effect: deny}}\n'
+    file.write_text(text.replace("policy:\n", rule, 1), encoding="utf-8")
+    result = run("check")
+    assert result.exit_code == 0, result.stderr
+    assert says in result.stderr

@@ -188,7 +188,7 @@ def test_local_and_reserved_schemes_are_no_oddities(site: Path) -> None:
     text = """\
 sources: {docs: {kind: file, roots: [handbook]}}
 policy:
-  - {who: local, may: "*", what: ["tool://*", "prompt://*", "changes://*", "file:///x/*", "**"]}
+  - {who: local, may: "*", what: ["tool://*", "prompt://*", "changes://*", "server://*", "**"]}
 """
     assert loaded(text, site, {}).warnings == ()
 

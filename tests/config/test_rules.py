@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from octavo.config.load import load_text
+from octavo.config.load import Loaded, load_text
+from octavo.config.problems import ConfigError
 
 SOURCES = """
 sources:
@@ -121,3 +122,82 @@ def test_a_rule_that_does_not_do_what_it_seems_to_is_told_of(tmp_path: Path, rul
 )
 def test_rules_that_say_something_are_not(tmp_path: Path, rules: str) -> None:
     assert warnings(tmp_path, rules) == []
+
+
+SERVED = """
+sources:
+  h: {kind: file, roots: [handbook], expose: false}
+  s: {kind: sop, store: h, path: sops}
+  f: {kind: file, roots: [%s]}
+policy:
+  - {who: "*", may: "*", what: "**"}
+  - {who: "*", may: %s, what: "%s", effect: %s}
+"""
+
+
+def folders(base: Path) -> None:
+    for name in ("work", "handbook"):
+        (base / name).mkdir()
+
+
+def loaded(text: str, base: Path) -> Loaded:
+    return load_text(text, file=base / "octavo.yaml", environ={})
+
+
+NEVER = [
+    ("*", "file://a.md?root=2", "goes on behind a question mark (a file that another one hides"),
+    ("*", "sop://brand/guide?version=1", "goes on behind a question mark (leave it out"),
+    ("*", "spo://hr/*", "no exposed source serves spo:// (did you mean sop://?)"),
+    ("*", "db://x", "no exposed source serves db:// (there is sop://, file://"),
+    ("*", "tol://write", "did you mean tool://?"),
+    ("admin", "server://nothing", "write server://config or server://metrics"),
+    ("*", "file:///nowhere/*", "no root lies there"),
+    ("read", "tool://*", "tool:// is asked for approve, invoke"),
+]
+
+
+@pytest.mark.seed("O14")
+@pytest.mark.parametrize(("may", "pattern", "says"), NEVER)
+def test_a_pattern_that_can_never_match_is_an_error_where_it_denies_and_a_warning_where_it_allows(
+    tmp_path: Path, may: str, pattern: str, says: str
+) -> None:
+    """A deny that denies nothing looks like one that does, until somebody reads what it was about."""
+    folders(tmp_path)
+    may = '"*"' if may == "*" else may
+    warned = loaded(SERVED % ("work", may, pattern, "allow"), tmp_path).warnings
+    assert [one.key for one in warned if says in str(one)] == ["policy[1].may" if may == "read" else "policy[1].what"]
+    with pytest.raises(ConfigError) as refused:
+        loaded(SERVED % ("work", may, pattern, "deny"), tmp_path)
+    assert says in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    "pattern",
+    [
+        "sop://hr/*", "sop://hrr/*", "sop://*", "**", "*://x", "file://work/*", "file://a%3Fb.md", "tool://nobody",
+        "prompt://x", "permission://x", "changes://*", "server://config", "server://*", "file:///*",
+    ],
+)  # fmt: skip
+def test_a_pattern_that_can_match_some_day_is_no_reason_not_to_start(tmp_path: Path, pattern: str) -> None:
+    folders(tmp_path)
+    assert "never matches" not in str(loaded(SERVED % ("work", '"*"', pattern, "deny"), tmp_path).warnings)
+
+
+def test_an_absolute_pattern_matches_below_a_root_by_its_path_and_by_the_one_that_a_link_leads_to(
+    tmp_path: Path,
+) -> None:
+    folders(tmp_path)
+    (tmp_path / "link").symlink_to("work")
+    for root, place in (("work", "work"), ("link", "link"), ("link", "work")):
+        loaded(SERVED % (root, '"*"', f"file://{tmp_path / place}/hr/*", "deny"), tmp_path)
+    with pytest.raises(ConfigError):
+        loaded(SERVED % ("work", '"*"', f"file://{tmp_path / 'link'}/hr/*", "deny"), tmp_path)
+    public = "{path: work, as: /project}"
+    loaded(SERVED % (public, '"*"', "file:///project/hr/*", "deny"), tmp_path)
+
+
+def test_what_a_plugin_may_bring_is_only_a_warning(tmp_path: Path) -> None:
+    folders(tmp_path)
+    (tmp_path / "p.py").write_text("", encoding="utf-8")
+    text = SERVED % ("work", '"*"', "crm://x", "deny") + "plugins: [{path: ./p.py}]\n"
+    assert "no exposed source serves crm://" in str(loaded(text, tmp_path).warnings)

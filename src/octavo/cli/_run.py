@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from octavo.app.deciding import Difference, Explained, Otherwise, Question, Wrong
     from octavo.app.finding import Finding
     from octavo.app.scanning import Sighting
+    from octavo.app.unmatched import Unmatched
     from octavo.config.table import Table
     from octavo.core.approval import Approval, Verdict
     from octavo.core.approval import Question as ToApprove
@@ -481,11 +482,20 @@ def catalog_problems(loaded: Loaded) -> tuple[list[Problem], list[Problem]]:
                 found[0 if one.serious else 1].append(problem)
         if catalogs is not None:
             found[1].extend(_prompts_that_lead_nowhere(loaded, await catalogs.pages()))
+        found[1].extend([_unmatched(loaded, one) async for one in unmatched(house.works)])
         return found
 
-    if not any(isinstance(one, OverStore) for one in loaded.config.sources.values()):
+    from octavo.app.unmatched import unmatched
+
+    denies = any(rule.effect == "deny" for rule in loaded.config.policy)
+    if not denies and not any(isinstance(one, OverStore) for one in loaded.config.sources.values()):
         return [], []
     return _inside(loaded, ask, leaves_traces=False)
+
+
+def _unmatched(loaded: Loaded, one: Unmatched) -> Problem:
+    near = f"did you mean {one.nearest}?" if one.nearest else "a deny of what is not there yet is fine"
+    return Problem(str(loaded.file), f"policy[{one.rule}].what", f"{one.pattern} matches nothing today", near)
 
 
 def _prompts_that_lead_nowhere(loaded: Loaded, pages: Pages) -> Iterator[Problem]:

@@ -22,9 +22,9 @@ from octavo.config.model import (
     OverStore,
     Rule,
 )
+from octavo.config.patterns import never
 from octavo.config.problems import KeyPath, dotted
-from octavo.config.words import RESERVED_SCHEMES, variables
-from octavo.core.glob import Glob
+from octavo.config.words import variables
 
 MIN_KEY_CHARACTERS = 16
 
@@ -178,16 +178,17 @@ def _resources_are_served(site: Site) -> Iterator[Finding]:
 
 
 def _rules_name_known_things(site: Site) -> Iterator[Finding]:
-    schemes = {*_exposed_schemes(site.config), *RESERVED_SCHEMES, "*"}
     for index, rule in enumerate(site.config.policy):
         path: KeyPath = ("policy", site.number("policy", index))
         for who in (who for who in rule.who if not site.somebody_is(who)):
             role = who.removeprefix("role:") if who.startswith("role:") else ""
             said = f"no agent has the role {role}" if role else f"there is no agent {who}"
             yield Finding((*path, "who"), said, fatal=False)
-        for pattern in rule.what:
-            if Glob(pattern).scheme not in schemes and not site.config.plugins:
-                yield Finding((*path, "what"), f"no exposed source serves {Glob(pattern).scheme}://", fatal=False)
+        for pattern in rule.what if "sources" not in site.kept.broken else ():
+            why = never(pattern, site.config)
+            if why is not None:
+                said = f"{pattern} {why.why}"
+                yield Finding((*path, "what"), said, why.hint, fatal=rule.effect == "deny" and why.sure)
 
 
 def _rules_differ(site: Site) -> Iterator[Finding]:

@@ -57,7 +57,7 @@ def rules_can_match(site: Site) -> Iterator[Finding]:
             asked = frozenset(VERBS) if scheme == "*" else _ASKED.get(scheme, _OF_RESOURCES)
             if "*" not in rule.may and asked.isdisjoint(rule.may):
                 message = f"never matches: {scheme}:// is asked for {', '.join(sorted(asked))}"
-                yield Finding(("policy", number, "may"), message, fatal=False)
+                yield Finding(("policy", number, "may"), message, fatal=rule.effect == "deny")
                 break
         if (last := _over_since(rule)) is not None:
             yield Finding(("policy", number, "when", "time", "until"), f"the rule is over since {last}", fatal=False)

@@ -7,9 +7,10 @@
     file://**/*.ts         `**` is any number of segments
     **                     everything of every scheme
 
-A pattern matches the path, never the query. `file:///x/*` matches absolute addresses only and
+A pattern matches the path, never the query: one with a `?` in it matches nothing, and a name that has one is written
+with `%3F`. `file:///x/*` matches absolute addresses only and
 `file://x/*` relative ones only; whoever matches a file tries both spellings of its address.
-`?` and `[` are ordinary characters: they are legal in URIs. Percent-encoding is decoded once, as in an
+`[` is an ordinary character: it is legal in URIs. Percent-encoding is decoded once, as in an
 address, and `%2A` is a star that is no wildcard. Matching is linear in the length of
 the path times the number of pattern segments; no regular expression is built from foreign text.
 """
@@ -29,7 +30,7 @@ MAX_PATTERN_CHARACTERS = 4096
 class Glob:
     """A compiled pattern."""
 
-    __slots__ = ("_absolute", "_segments", "_subtree", "scheme", "text")
+    __slots__ = ("_absolute", "_segments", "_subtree", "asks", "scheme", "text")
 
     def __init__(self, text: str) -> None:
         """Raises InvalidParams for text that is no pattern."""
@@ -39,6 +40,7 @@ class Glob:
         self._segments: tuple[_Part, ...] = ()
         self._subtree = False
         self._absolute = False
+        self.asks = "?" in text  # it has a query, so that it matches nothing
         self.scheme = "*"
         if text in ("**", "*"):
             self._subtree = True
@@ -67,7 +69,7 @@ class Glob:
         glob = cls.__new__(cls)
         glob.text, glob.scheme = str(ref.bare), ref.scheme
         glob._segments = tuple((segment,) for segment in ref.segments)
-        glob._subtree, glob._absolute = False, ref.absolute
+        glob._subtree, glob._absolute, glob.asks = False, ref.absolute, False
         return glob
 
     @property
@@ -91,7 +93,7 @@ class Glob:
         return Ref(self.scheme, tuple(fixed), (), self._absolute)
 
     def matches(self, ref: Ref) -> bool:
-        if self.scheme not in ("*", ref.scheme):
+        if self.scheme not in ("*", ref.scheme) or self.asks:
             return False
         if self._absolute is not ref.absolute and (self._segments or self._absolute):
             return False  # `file://docs/*` and `file:///docs/*` are different folders
@@ -100,6 +102,8 @@ class Glob:
     def may_overlap(self, other: Glob) -> bool:
         """False only when no address can match both. Used to tell an empty grant from a partial one."""
         if "*" not in (self.scheme, other.scheme) and self.scheme != other.scheme:
+            return False
+        if self.asks or other.asks:
             return False
         mine, theirs = self.literal.segments, other.literal.segments
         shared = min(len(mine), len(theirs))

@@ -220,7 +220,7 @@ class Calls:
         if "*" in pattern or pattern.endswith("/"):
             try:
                 glob = Glob(pattern)
-                ref, fault = glob.literal, None
+                ref, fault = glob.literal, _without_query(glob)
             except OctavoError as bad:
                 ref, fault = NOWHERE, bad
         else:
@@ -302,3 +302,9 @@ class Calls:
         if result.locale:
             shape["_meta"] = {keys.LOCALE: result.locale}
         return shape
+
+
+def _without_query(glob: Glob) -> OctavoError | None:
+    if not glob.asks:
+        return None
+    return InvalidParams("A pattern is about paths and has no query; a question mark in a name is written %3F")
