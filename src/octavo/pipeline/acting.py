@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from typing import Protocol
 
 from octavo.core.errors import InvalidParams, OctavoError
-from octavo.core.model import NOTHING, VERB_OF, Call, Entry, Op, Page, Past, Verb
+from octavo.core.model import NOTHING, Call, Entry, Op, Page, Past, Principal, Verb
+from octavo.core.operations import operation
 from octavo.core.ports import Next, Reply, settled
 from octavo.core.ref import Ref
 from octavo.pipeline.hidden import Decides, look_beside
 from octavo.pipeline.refusals import Refused, refusal, told
-from octavo.pipeline.rulebook import OPEN, Decision, Depends, stricter
+from octavo.pipeline.rulebook import OPEN, Decision, Verdict, stricter
 
 _TAKING: frozenset[Op] = frozenset(("delete", "move", "copy"))  # something that has to be there
 
@@ -22,17 +23,17 @@ class Judge(Decides, Protocol):
     async def judged(
         self, call: Call, verb: Verb, ref: Ref, call_next: Next, entry: Entry | None = None
     ) -> Decision: ...
-    async def settle(self, verdict: Depends, call: Call, ref: Ref, call_next: Next) -> Decision: ...
+    def verdict(self, principal: Principal, verb: Verb, ref: Ref) -> Verdict: ...
     def refusal(self, call: Call, verb: Verb, decision: Decision) -> OctavoError: ...
     def canonical(self, ref: Ref) -> Ref: ...
     async def consent(self, call: Call, decision: Decision, call_next: Next) -> bool: ...
 
 
-async def act(judge: Judge, call: Call, call_next: Next, verdict: Depends) -> Reply:
+async def act(judge: Judge, call: Call, call_next: Next) -> Reply:
     """Calling, writing, editing or making what rules with conditions speak of."""
-    decision = await _agreed(judge, call, call_next, verdict)
+    decision = await _agreed(judge, call, call_next)
     if await judge.consent(call, decision, call_next):  # that may have taken minutes
-        await _agreed(judge, call, call_next, verdict)
+        await _agreed(judge, call, call_next)
     return await settled(call_next(call))
 
 
@@ -42,13 +43,14 @@ async def act_with_consent(judge: Judge, call: Call, call_next: Next, decision: 
     return await settled(call_next(call))
 
 
-async def _agreed(judge: Judge, call: Call, call_next: Next, verdict: Depends) -> Decision:
-    decision = await judge.settle(verdict, call, call.ref, call_next)
+async def _agreed(judge: Judge, call: Call, call_next: Next) -> Decision:
+    decisions = await _decisions(judge, call, call.ref, call_next)
+    verb, decision = _strictest(decisions)
     call.trail.rule = decision.rule
     if not decision.allowed:
         if decision.hidden and call.op == "edit":
             await look_beside(judge, call, call_next)
-        raise Refused(judge.refusal(call, VERB_OF[call.op], decision))
+        raise Refused(judge.refusal(call, verb, decision))
     return decision
 
 
@@ -56,11 +58,11 @@ async def arrange(judge: Judge, call: Call, call_next: Next, *, page: int) -> Re
     """Deleting, moving, copying and undoing: what lies below goes along, so all of it must be allowed. `page` is how
     much of it is looked at in one go; 0 where there are no rules to hold it against."""
     if call.op == "undo":
-        return await _undo(judge, call, call_next)
+        return await _undo(judge, call, call_next, page)
     asked = call.arguments.get("to")
     target = None
     if asked is not None:
-        await _demand(judge, call, VERB_OF[call.op], call.ref, call_next)  # of what he may not touch he learns no more
+        await _demand_all(judge, call, call.ref, call_next)  # of what he may not touch he learns no more
         target = _other_end(judge, call, asked)
         call = call._replace(arguments={**call.arguments, "to": target.ref})
     asks = await _both_ends(judge, call, target, call_next, page)
@@ -76,25 +78,29 @@ async def arrange(judge: Judge, call: Call, call_next: Next, *, page: int) -> Re
 
 async def _both_ends(judge: Judge, call: Call, target: Call | None, call_next: Next, page: int) -> Decision:
     """The strictest of what is decided on everything that goes along, where all of it is allowed."""
-    verb = VERB_OF[call.op]
-    asks = await _demand(judge, call, verb, call.ref, call_next)
+    asks = await _demand_all(judge, call, call.ref, call_next)
     if target is not None:
         asks = stricter(asks, await _demand(judge, target, "write", target.ref, call_next))
+    async for entry in _below(call, call.ref, call_next, page):
+        ref = judge.canonical(entry.ref)
+        asks = stricter(asks, await _demand_all(judge, call, ref, call_next, entry))
+        if target is not None:
+            names = ref.segments[len(call.ref.segments) :]
+            there = target.ref._replace(segments=target.ref.segments + names)
+            asks = stricter(asks, await _demand(judge, target, "write", there, call_next))
+    return asks
+
+
+async def _below(call: Call, ref: Ref, call_next: Next, page: int) -> AsyncIterator[Entry]:
+    """Whatever the source has at and below an address, whether or not the caller may see it."""
     cursor: str | None = None
     while page:
-        below = call.at(call.ref, cursor, page)._replace(op="list", arguments=NOTHING)
-        found: Page[Entry] = await settled(call_next(below))
+        found: Page[Entry] = await settled(call_next(call.at(ref, cursor, page)._replace(op="list", arguments=NOTHING)))
         for entry in found.items:
-            ref = judge.canonical(entry.ref)
-            asks = stricter(asks, await _demand(judge, call, verb, ref, call_next, entry))
-            if target is not None:
-                names = ref.segments[len(call.ref.segments) :]
-                there = target.ref._replace(segments=target.ref.segments + names)
-                asks = stricter(asks, await _demand(judge, target, "write", there, call_next))
+            yield entry
         cursor = found.cursor
         if cursor is None:
-            break
-    return asks
+            return
 
 
 def _other_end(judge: Judge, call: Call, asked: Ref) -> Call:
@@ -108,29 +114,63 @@ def _other_end(judge: Judge, call: Call, asked: Ref) -> Call:
         raise Refused(told(target, outside)) from None
 
 
-async def _undo(judge: Judge, call: Call, call_next: Next) -> Reply:
+async def _undo(judge: Judge, call: Call, call_next: Next, page: int) -> Reply:
     look = call._replace(arguments={**call.arguments, "look": True})
     past: Sequence[Past] = await settled(call_next(look))
-    asks = await _taken_back(judge, call, past, call_next)
+    asks = await _taken_back(judge, call, past, call_next, page)
     if await judge.consent(call, asks, call_next):  # that may have taken minutes
-        await _taken_back(judge, call, past, call_next)
+        await _taken_back(judge, call, past, call_next, page)
     # Nothing but what was looked at: the same principal may be changing more at this moment.
     only = [one.id for one in past]
     return await settled(call_next(call._replace(arguments={**call.arguments, "only": only})))
 
 
-async def _taken_back(judge: Judge, call: Call, past: Sequence[Past], call_next: Next) -> Decision:
+async def _taken_back(judge: Judge, call: Call, past: Sequence[Past], call_next: Next, page: int) -> Decision:
     asks = OPEN
-    for ref in (ref for one in past for ref in (one.ref, one.source) if ref is not None):
-        asks = stricter(asks, await _demand(judge, call, "write", ref, call_next))
+    for one in past:
+        for ref in (one.ref, one.source):
+            if ref is not None:
+                asks = stricter(asks, await _demand(judge, call, "write", ref, call_next))
+        if one.source is not None:  # what was moved goes back to where he may read it, perhaps
+            await _demand(judge, call, "read", one.ref, call_next)
+            async for entry in _below(call, one.ref, call_next, page):
+                await _demand(judge, call, "read", judge.canonical(entry.ref), call_next, entry)
     return asks
+
+
+async def _decisions(
+    judge: Judge, call: Call, ref: Ref, call_next: Next, entry: Entry | None = None
+) -> dict[Verb, Decision]:
+    """What is decided on each verb that is needed. What the address alone refuses is refused before anybody looks at
+    what stands there; else all are decided, so that what is hidden costs as many looks as what is not there."""
+    verdicts = {verb: judge.verdict(call.principal, verb, ref) for verb in operation(call.op, call.arguments).needs}
+    known = {verb: verdict for verb, verdict in verdicts.items() if type(verdict) is Decision}
+    if not all(decision.allowed for decision in known.values()):
+        return known
+    return {verb: await judge.judged(call, verb, ref, call_next, entry) for verb in verdicts}
+
+
+def _strictest(decisions: Mapping[Verb, Decision]) -> tuple[Verb, Decision]:
+    """The first that refuses, else that on the act itself, about which a human may have to be asked."""
+    found = [*decisions.items()]
+    return next((one for one in found if not one[1].allowed), found[0])
+
+
+async def _demand_all(judge: Judge, call: Call, ref: Ref, call_next: Next, entry: Entry | None = None) -> Decision:
+    """What is decided on the act itself, where all that it needs is allowed."""
+    return await _required(
+        judge, call, *_strictest(await _decisions(judge, call, ref, call_next, entry)), ref, call_next
+    )
 
 
 async def _demand(
     judge: Judge, call: Call, verb: Verb, ref: Ref, call_next: Next, entry: Entry | None = None
 ) -> Decision:
+    return await _required(judge, call, verb, await judge.judged(call, verb, ref, call_next, entry), ref, call_next)
+
+
+async def _required(judge: Judge, call: Call, verb: Verb, decision: Decision, ref: Ref, call_next: Next) -> Decision:
     """Raises the refusal unless it is allowed. It names what was asked for, not what lies below it."""
-    decision = await judge.judged(call, verb, ref, call_next, entry)
     call.trail.rule = decision.rule
     if not decision.allowed:
         if decision.hidden and ref == call.ref and call.op in _TAKING:

@@ -13,6 +13,7 @@ from types import CoroutineType, MappingProxyType
 from octavo.core.clock import Clock, SystemClock
 from octavo.core.errors import Forbidden, InvalidParams, OctavoError
 from octavo.core.model import EVERYTHING, FEED, TASKS, VERB_OF, Call, Content, Entry, Op, Page, Principal, Trail, Verb
+from octavo.core.operations import operation
 from octavo.core.ports import Next, Reply, settled
 from octavo.core.query import TextQuery
 from octavo.core.ref import Ref
@@ -242,16 +243,20 @@ class Policy(Seeing):
         return self._later(call, call_next, arrange(self, call, call_next, page=self._page if self.rules else 0))
 
     def _act(self, call: Call, call_next: Next) -> Reply:
-        verb = VERB_OF[call.op]
-        decision = self.verdict(call.principal, verb, call.ref)
-        if type(decision) is not Decision:
-            return self._later(call, call_next, act(self, call, call_next, decision))
+        verbs = operation(call.op, call.arguments).needs
+        verdicts = [self.verdict(call.principal, verb, call.ref) for verb in verbs]
+        # What the address alone refuses is refused before anybody looks at what stands there.
+        for verb, verdict in zip(verbs, verdicts, strict=True):
+            if type(verdict) is Decision and not verdict.allowed:
+                call.trail.rule = verdict.rule
+                refused = self.refusal(call, verb, verdict)
+                if verdict.hidden and call.op == "edit":
+                    return self._later(call, call_next, as_if_absent(self, call, call_next, refused))
+                raise refused
+        decision = verdicts[0]
+        if type(decision) is not Decision or any(type(one) is not Decision for one in verdicts):
+            return self._later(call, call_next, act(self, call, call_next))
         call.trail.rule = decision.rule
-        if not decision.allowed:
-            refused = self.refusal(call, verb, decision)
-            if decision.hidden and call.op == "edit":
-                return self._later(call, call_next, as_if_absent(self, call, call_next, refused))
-            raise refused
         if self._approval is not None and self._approval.demand(call, decision) is not None:
             return self._later(call, call_next, act_with_consent(self, call, call_next, decision))
         try:

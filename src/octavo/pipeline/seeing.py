@@ -14,13 +14,14 @@ from msgspec.structs import replace
 from octavo.core.errors import OctavoError
 from octavo.core.glob import Glob
 from octavo.core.model import VERBS, Change, Entry, Principal, Verb
+from octavo.core.operations import OPERATIONS
 from octavo.core.ref import Ref
 from octavo.pipeline.decisions import Decisions
 from octavo.pipeline.listing import Sight
 from octavo.pipeline.rulebook import UNKNOWN, Decision, Depends, Facts
 
 SIGHTS = 1000
-FINDING: tuple[Verb, ...] = ("search", "read")
+FINDING = OPERATIONS["search"].needs
 
 # A tool is seen by whoever may call it, a prompt by whoever may render it.
 LIST_VERB: dict[str, Verb] = {"tool": "invoke", "prompt": "render"}

@@ -1,0 +1,107 @@
+"""Changing is no way to read: whoever may not read a thing is shown nothing of it by changing it."""
+
+from __future__ import annotations
+
+from textwrap import dedent
+from typing import Any
+
+import pytest
+
+from octavo.config.load import load
+from octavo.core.errors import Forbidden
+
+pytestmark = [pytest.mark.anyio, pytest.mark.seed("F5", "B4", "B2")]
+
+SECRET = "walrus gathers moonlight"
+TOOLSETS = "toolsets: [files, filesystem, seed]"
+SOURCES = 'sources: {work: {kind: file, roots: [./work], extensions: ["*"], write: true}}'
+DROP = f"""
+    {SOURCES}
+    {TOOLSETS}
+    agents: {{ann: {{}}}}
+    policy:
+      - {{who: ann, may: [write], what: "file://drop/*"}}
+      - {{who: ann, may: [list, read, write, delete], what: "file://pub/*"}}
+      - {{who: ann, may: [invoke], what: "tool://*"}}
+"""
+# A rule against reading beside one that allows everything.
+DENIED = f"""
+    {SOURCES}
+    {TOOLSETS}
+    agents: {{ann: {{}}}}
+    policy:
+      - {{who: ann, may: "*", what: "**"}}
+      - {{who: ann, may: [read, search], what: "file://drop/*", effect: deny}}
+"""
+OF_PART = [{"old": " ", "new": "_", "expected": "all"}]
+LOOKS: dict[str, tuple[str, dict[str, Any]]] = {
+    "edit": ("edit", {"edits": OF_PART}),
+    "its dry run": ("edit", {"edits": OF_PART, "dry_run": True}),
+    "its error": ("edit", {"edits": [{"old": "walrus gather moonlight", "new": ""}]}),
+    "patch": ("edit", {"patch": f"@@ -1 +1 @@\n-{SECRET[:-1]}\n+x\n", "dry_run": True}),
+    "append": ("write", {"content": "", "mode": "append"}),
+    "append of bytes": ("write", {"base64": "", "mode": "append"}),
+    "edit_file": ("edit_file", {"edits": [{"oldText": SECRET[:6], "newText": "x"}], "dryRun": True}),
+    "move": ("move", {"to": "pub/x.md"}),
+    "copy": ("copy", {"to": "pub/x.md"}),
+    "move_file": ("move_file", {"destination": "pub/x.md"}),
+}
+
+
+def asked(tool: str, given: dict[str, Any], path: str) -> dict[str, Any]:
+    key = {"edit_file": "path", "move_file": "source"}.get(tool, "target")
+    return {key: path, **given}
+
+
+@pytest.mark.parametrize("rules", [DROP, DENIED], ids=["write alone", "read denied"])
+@pytest.mark.parametrize("way", LOOKS)
+async def test_what_may_not_be_read_is_not_shown_by_changing_it(serve: Any, way: str, rules: str) -> None:
+    tools = await serve(rules, {"drop/x.md": f"{SECRET}\n", "pub/y.md": "y\n"})
+    tool, given = LOOKS[way]
+    refusals = []
+    for path in ("drop/x.md", "drop/y.md"):  # one that is there, and one that is not
+        with pytest.raises(Forbidden) as refused:
+            await tools(tool, who="ann", **asked(tool, given, path))
+        refusals.append(f"{refused.value.message} {refused.value.data}".replace(path, ""))
+    assert refusals[0] == refusals[1] and SECRET[:6] not in refusals[0]
+    assert (tools.root / "drop/x.md").read_text() == f"{SECRET}\n" and not (tools.root / "pub/x.md").exists()
+
+
+@pytest.mark.parametrize("way", [way for way in LOOKS if "error" not in way])
+async def test_whoever_may_read_it_too_may_do_all_that(serve: Any, way: str) -> None:
+    tools = await serve(DROP.replace("may: [write]", "may: [read, write, delete]"), {"drop/x.md": f"{SECRET}\n"})
+    tool, given = LOOKS[way]
+    given = {**given, "patch": f"@@ -1 +1 @@\n-{SECRET}\n+x\n"} if "patch" in given else given
+    await tools(tool, who="ann", **asked(tool, given, "drop/x.md"))
+
+
+async def test_a_folder_is_not_moved_or_copied_away_with_what_may_not_be_read(serve: Any) -> None:
+    tools = await serve(DENIED.replace("file://drop/*", "file://drop/in/x.md"), {"drop/in/x.md": SECRET})
+    for tool in ("move", "copy"):
+        for folder in ("drop", "drop/in"):
+            with pytest.raises(Forbidden):
+                await tools(tool, who="ann", target=folder, to="pub/in")
+    assert (tools.root / "drop/in/x.md").exists() and not (tools.root / "pub/in").exists()
+
+
+@pytest.mark.parametrize("tool", ["write", "delete"])
+async def test_if_match_is_no_way_to_guess_a_content(serve: Any, tool: str) -> None:
+    """The etag of a guess, made elsewhere, would match if it were right."""
+    tools = await serve(DENIED, {"drop/pin.txt": "4711", "pub/guess.txt": "4711"})
+    etag = (await tools.data("info", who="ann", target="pub/guess.txt"))["etag"]
+    given = {"content": "x"} if tool == "write" else {}
+    for guess in (etag, "0" * 16):
+        with pytest.raises(Forbidden):
+            await tools(tool, who="ann", target="drop/pin.txt", if_match=guess, **given)
+    assert (tools.root / "drop/pin.txt").read_text() == "4711"
+
+
+async def test_undoing_a_move_carries_nothing_back_that_may_no_longer_be_read(serve: Any) -> None:
+    tools = await serve(DENIED[: DENIED.index("      - {who: ann, may: [read")], {"pub/d/x.md": SECRET})
+    await tools("move", who="ann", target="pub/d", to="drop/d")
+    file = tools.root.parent / "octavo.yaml"
+    file.write_text("version: 1\n" + dedent(DENIED))
+    await tools.octavo.reload(load(file, environ={}))
+    with pytest.raises(Forbidden):
+        await tools("undo", who="ann")
+    assert (tools.root / "drop/d/x.md").exists() and not (tools.root / "pub/d").exists()
