@@ -25,6 +25,7 @@ class Judge(Decides, Protocol):
     ) -> Decision: ...
     def verdict(self, principal: Principal, verb: Verb, ref: Ref) -> Verdict: ...
     def refusal(self, call: Call, verb: Verb, decision: Decision) -> OctavoError: ...
+    async def quoted(self, call: Call, call_next: Next) -> None: ...
     def canonical(self, ref: Ref) -> Ref: ...
     async def consent(self, call: Call, decision: Decision, call_next: Next) -> bool: ...
 
@@ -34,13 +35,23 @@ async def act(judge: Judge, call: Call, call_next: Next) -> Reply:
     decision = await _agreed(judge, call, call_next)
     if await judge.consent(call, decision, call_next):  # that may have taken minutes
         await _agreed(judge, call, call_next)
-    return await settled(call_next(call))
+    return await done(judge, call, call_next)
 
 
 async def act_with_consent(judge: Judge, call: Call, call_next: Next, decision: Decision) -> Reply:
     """The same where no facts can change the decision."""
     await judge.consent(call, decision, call_next)
-    return await settled(call_next(call))
+    return await done(judge, call, call_next)
+
+
+async def done(judge: Judge, call: Call, call_next: Next) -> Reply:
+    """The act itself."""
+    try:
+        return await settled(call_next(call))
+    except OctavoError:
+        if call.op == "edit":
+            await judge.quoted(call, call_next)
+        raise
 
 
 async def _agreed(judge: Judge, call: Call, call_next: Next) -> Decision:

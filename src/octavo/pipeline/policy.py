@@ -8,16 +8,32 @@ answer tells of itself is held against the rules once more before it is given.
 from __future__ import annotations
 
 from collections.abc import Awaitable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from types import CoroutineType, MappingProxyType
 
 from octavo.core.clock import Clock, SystemClock
 from octavo.core.errors import Forbidden, InvalidParams, OctavoError
-from octavo.core.model import EVERYTHING, FEED, TASKS, VERB_OF, Call, Content, Entry, Op, Page, Principal, Trail, Verb
+from octavo.core.model import (
+    EVERYTHING,
+    FEED,
+    NOTHING,
+    TASKS,
+    VERB_OF,
+    Call,
+    Content,
+    Edited,
+    Entry,
+    Op,
+    Page,
+    Principal,
+    Trail,
+    Verb,
+)
 from octavo.core.operations import operation
 from octavo.core.ports import Next, Reply, settled
 from octavo.core.query import TextQuery
 from octavo.core.ref import Ref
-from octavo.pipeline.acting import act, act_with_consent, arrange
+from octavo.pipeline.acting import act, act_with_consent, arrange, done
 from octavo.pipeline.completing import Completing
 from octavo.pipeline.composing import BY_ENTRY, Composing
 from octavo.pipeline.consent import Consent
@@ -126,6 +142,13 @@ class Policy(Seeing):
         except Forbidden as refused:
             raise Refused(refused) from None  # in the words for a human's refusal, not for a rule's
         return True
+
+    async def quoted(self, call: Call, call_next: Next) -> None:
+        """An edit that fails has looked, and says what it saw."""
+        if self._untrusted is not None:
+            with suppress(OctavoError):
+                entry = await settled(call_next(call._replace(op="stat", arguments=NOTHING)))
+                self._untrusted.note(call, Edited(entry, ""))
 
     def _answers(self, call: Call) -> bool:
         """Whether the person at its client may answer: no rule denies that, of the act and of what it is a part of."""
@@ -259,6 +282,8 @@ class Policy(Seeing):
         call.trail.rule = decision.rule
         if self._approval is not None and self._approval.demand(call, decision) is not None:
             return self._later(call, call_next, act_with_consent(self, call, call_next, decision))
+        if call.op != "invoke":
+            return self._later(call, call_next, done(self, call, call_next))
         try:
             reply = call_next(call)
         except OctavoError as raised:

@@ -10,7 +10,7 @@ from collections.abc import Callable, Collection, Mapping
 from typing import Any, cast
 
 from octavo.core.findings import Findings
-from octavo.core.model import CHANGING, Call, Content, Entry, Page
+from octavo.core.model import CHANGING, Call, Content, Edited, Entry, Page
 from octavo.core.ports import Reply
 from octavo.core.surface import Tools
 from octavo.pipeline.consent import Demand
@@ -70,7 +70,7 @@ class Untrusted:
     def _is_untrusted(self, call: Call, reply: Reply) -> bool:
         """Texts count, also titles and descriptions, not the names in a list; of a tool, what the operator labels it
         as. What tools and prompts are described with comes from whom the operator chose."""
-        if isinstance(reply, Content):
+        if isinstance(reply, Content | Edited):  # an edit quotes what it changes
             return _doubtful(self._labelled(reply.entry).metadata)
         if isinstance(reply, Findings):
             found = [Entry(ref=one.ref, name=one.title, metadata=one.metadata) for one in reply.items]

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from octavo.config.load import load
-from octavo.core.errors import Forbidden
+from octavo.core.errors import ApprovalRequired, Forbidden, NotFound, OctavoError
 
 pytestmark = [pytest.mark.anyio, pytest.mark.seed("F5", "B4", "B2")]
 
@@ -105,3 +105,26 @@ async def test_undoing_a_move_carries_nothing_back_that_may_no_longer_be_read(se
     with pytest.raises(Forbidden):
         await tools("undo", who="ann")
     assert (tools.root / "drop/d/x.md").exists() and not (tools.root / "pub/d").exists()
+
+
+UNTRUSTED = f"""
+    {SOURCES}
+    {TOOLSETS}
+    agents: {{ann: {{}}}}
+    labels: [{{what: "file://inbox/*", integrity: untrusted}}]
+    approval: {{after_untrusted: 8h}}
+"""
+
+
+@pytest.mark.parametrize("way", ["its dry run", "its error", "patch", "edit", "edit_file"])
+async def test_what_an_edit_shows_counts_as_shown(serve: Any, way: str) -> None:
+    tools = await serve(UNTRUSTED, {"inbox/x.md": f"{SECRET}\n", "plan.md": f"{SECRET}\n"})
+    tool, given = LOOKS[way]
+    for path in ("plan.md", "inbox/none.md", "inbox/x.md"):
+        await tools("write", who="ann", target="new.md", content="nobody was asked")
+        try:
+            await tools(tool, who="ann", **asked(tool, given, path))
+        except OctavoError as error:
+            assert isinstance(error, NotFound) or way in ("its error", "patch"), error
+    with pytest.raises(ApprovalRequired):
+        await tools("write", who="ann", target="new.md", content="more")
