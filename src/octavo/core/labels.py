@@ -45,6 +45,16 @@ class Labels:
             return entry
         return replace(entry, metadata={**entry.metadata, **found})
 
+    def weakened(self, before: Sequence[Ref], after: Sequence[Ref]) -> str | None:
+        """Which label of the operator's would be less strict, in words, if something went from one address to another,
+        each given by all its spellings. What a document says of itself goes along."""
+        was, will = (self.on(Entry(ref=one[0], name=""), one).metadata for one in (before, after))
+        for key, levels in LEVELS.items():
+            old, new = was.get(key, levels[0]), will.get(key, levels[0])
+            if levels.index(new) < levels.index(old):
+                return f"it would lose a label: {key} is {old} where it stands, and {will.get(key, 'unlabelled')} there"
+        return None
+
 
 def _stricter(levels: Sequence[str], said: Any, word: str) -> Any:
     """A word that nobody knows may be stricter than all of them: it stays, and counts as the strictest beside."""

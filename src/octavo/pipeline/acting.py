@@ -25,6 +25,7 @@ class Judge(Decides, Protocol):
     ) -> Decision: ...
     def verdict(self, principal: Principal, verb: Verb, ref: Ref) -> Verdict: ...
     def refusal(self, call: Call, verb: Verb, decision: Decision) -> OctavoError: ...
+    def weakens(self, ref: Ref, there: Ref) -> str | None: ...
     async def quoted(self, call: Call, call_next: Next) -> None: ...
     def canonical(self, ref: Ref) -> Ref: ...
     async def consent(self, call: Call, decision: Decision, call_next: Next) -> bool: ...
@@ -67,7 +68,7 @@ async def _agreed(judge: Judge, call: Call, call_next: Next) -> Decision:
 
 async def arrange(judge: Judge, call: Call, call_next: Next, *, page: int) -> Reply:
     """Deleting, moving, copying and undoing: what lies below goes along, so all of it must be allowed. `page` is how
-    much of it is looked at in one go; 0 where there are no rules to hold it against."""
+    much of it is looked at in one go; 0 where there is nothing to hold it against."""
     if call.op == "undo":
         return await _undo(judge, call, call_next, page)
     asked = call.arguments.get("to")
@@ -91,15 +92,22 @@ async def _both_ends(judge: Judge, call: Call, target: Call | None, call_next: N
     """The strictest of what is decided on everything that goes along, where all of it is allowed."""
     asks = await _demand_all(judge, call, call.ref, call_next)
     if target is not None:
-        asks = stricter(asks, await _demand(judge, target, "write", target.ref, call_next))
+        asks = await _moved(judge, target, call.ref, target.ref, call_next, asks)
     async for entry in _below(call, call.ref, call_next, page):
         ref = judge.canonical(entry.ref)
         asks = stricter(asks, await _demand_all(judge, call, ref, call_next, entry))
         if target is not None:
             names = ref.segments[len(call.ref.segments) :]
             there = target.ref._replace(segments=target.ref.segments + names)
-            asks = stricter(asks, await _demand(judge, target, "write", there, call_next))
+            asks = await _moved(judge, target, ref, there, call_next, asks)
     return asks
+
+
+async def _moved(judge: Judge, target: Call, ref: Ref, there: Ref, call_next: Next, asks: Decision) -> Decision:
+    """The same for the other end: it is written, and what is kept closer where it was is asked about."""
+    asks = stricter(asks, await _demand(judge, target, "write", there, call_next))
+    weaker = judge.weakens(ref, there)
+    return asks if weaker is None else stricter(asks, Decision(True, "labels", weaker, people=1))
 
 
 async def _below(call: Call, ref: Ref, call_next: Next, page: int) -> AsyncIterator[Entry]:

@@ -73,6 +73,7 @@ class Desk:
         self._tools, self._prompts = tools, prompts
         self.exposed = tuple(exposed)  # schemes in the order of the configuration
         self._labels = labels
+        self.labelling = labels is not None
         self._described = {self.canonical(ref): entry for ref, entry in (described or {}).items()}
         self._has_words = bool(self._described or labels)
         self._templates = tuple(templates)
@@ -245,6 +246,12 @@ class Desk:
             return entry
         refs = [self.canonical(ref) for ref in (entry.ref, entry.target) if ref is not None]
         return self._labels.on(entry, [*refs, *map(self.spelled, refs)])
+
+    def weakens(self, ref: Ref, there: Ref) -> str | None:
+        """Which label would be a weaker one if what stands at an address went to another."""
+        if self._labels is None:
+            return None
+        return self._labels.weakened((ref, self.spelled(ref)), (there, self.spelled(there)))
 
     def _describe(self, entry: Entry) -> Entry:
         entry = self.labelled(entry)

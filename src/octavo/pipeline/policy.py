@@ -263,7 +263,8 @@ class Policy(Seeing):
         if call.op in ("directory", "skills"):
             call.trail.rule = BY_ENTRY.rule  # made of child calls, and each of them comes by here
             return self._later(call, call_next, settled(call_next(call)))
-        return self._later(call, call_next, arrange(self, call, call_next, page=self._page if self.rules else 0))
+        page = self._page if self.rules or self.addresses.labelling else 0
+        return self._later(call, call_next, arrange(self, call, call_next, page=page))
 
     def _act(self, call: Call, call_next: Next) -> Reply:
         verbs = operation(call.op, call.arguments).needs

@@ -89,6 +89,9 @@ class Seeing(Decisions):
         reached = any(self.may_reach(principal, verb, under(one)) for one in (scope, whole) if one is not None)
         return "some" if reached else "none"
 
+    def weakens(self, ref: Ref, there: Ref) -> str | None:
+        return self.addresses.weakens(ref, there)
+
     def lists(self, principal: Principal, ref: Ref) -> bool:
         verb = LIST_VERB.get(ref.scheme, "list")
         return self.decide(principal, verb, self.canonical(ref.bare)).allowed

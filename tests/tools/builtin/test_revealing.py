@@ -107,6 +107,57 @@ async def test_undoing_a_move_carries_nothing_back_that_may_no_longer_be_read(se
     assert (tools.root / "drop/d/x.md").exists() and not (tools.root / "pub/d").exists()
 
 
+LABELLED = f"""
+    {SOURCES}
+    agents: {{ann: {{}}}}
+    labels:
+      - {{what: "file://hr/*", confidentiality: confidential}}
+      - {{what: "file://team/*", confidentiality: internal}}
+      - {{what: "file://inbox/*", integrity: untrusted}}
+"""
+WEAKER = {
+    "hr/x.md": ["team/x.md", "x.md", "inbox/x.md"],
+    "hr": ["team/new", "new"],
+    "team/x.md": ["x.md"],
+    "inbox/x.md": ["x.md", "hr/new.md"],
+}
+AS_STRONG = {
+    "hr/x.md": ["hr/y.md"],
+    "team/x.md": ["hr/new.md"],
+    "x.md": ["y.md", "hr/new.md", "inbox/new.md"],
+    "inbox/x.md": ["inbox/y.md"],
+}
+
+
+@pytest.mark.parametrize("policy", ["", 'policy: [{who: "*", may: "*", what: "**", approve: never}]'])
+@pytest.mark.parametrize("tool", ["move", "copy"])
+async def test_a_place_with_a_weaker_label_is_asked_about(serve: Any, tool: str, policy: str) -> None:
+    files = {"hr/x.md": SECRET, "team/x.md": "x", "x.md": "x", "inbox/x.md": "x"}
+    tools = await serve(f"{LABELLED}    {policy}\n", files)
+    for path, places in WEAKER.items():
+        for to in places:
+            with pytest.raises(ApprovalRequired):
+                await tools(tool, who="ann", target=path, to=to)
+            assert not (tools.root / to).exists() or to in files
+    waiting = tools.octavo.approvals.standing()
+    assert {one.wanted.rule for one in waiting} == {"labels"} and len(waiting) == 8
+    assert any("confidentiality is confidential where it stands, and internal there" in one.shown() for one in waiting)
+
+
+async def test_a_place_with_as_strong_a_label_is_not_asked_about_and_an_answer_counts_once(serve: Any) -> None:
+    tools = await serve(LABELLED, {"hr/x.md": SECRET, "team/x.md": "x", "x.md": "x", "inbox/x.md": "x"})
+    for path, places in AS_STRONG.items():
+        for to in places:
+            await tools("copy", who="ann", target=path, to=to, overwrite=True)
+    for _ in range(2):
+        with pytest.raises(ApprovalRequired):
+            await tools("move", who="ann", target="hr/x.md", to="out.md")
+    (one,) = tools.octavo.approvals.standing()
+    tools.octavo.approvals.answer(one.id, "a person", allow=True)
+    await tools("move", who="ann", target="hr/x.md", to="out.md")
+    assert (tools.root / "out.md").read_text() == SECRET
+
+
 UNTRUSTED = f"""
     {SOURCES}
     {TOOLSETS}
