@@ -11,7 +11,7 @@ from octavo.core.operations import operation
 from octavo.core.ports import Next, Reply, settled
 from octavo.core.ref import Ref
 from octavo.pipeline.hidden import Decides, look_beside
-from octavo.pipeline.refusals import Refused, refusal, told
+from octavo.pipeline.refusals import Refused, not_whole, refusal, told
 from octavo.pipeline.rulebook import OPEN, Decision, Verdict, stricter
 
 _TAKING: frozenset[Op] = frozenset(("delete", "move", "copy"))  # something that has to be there
@@ -25,6 +25,7 @@ class Judge(Decides, Protocol):
     ) -> Decision: ...
     def verdict(self, principal: Principal, verb: Verb, ref: Ref) -> Verdict: ...
     def refusal(self, call: Call, verb: Verb, decision: Decision) -> OctavoError: ...
+    def goes_whole(self, call: Call) -> bool: ...
     def weakens(self, ref: Ref, there: Ref) -> str | None: ...
     async def quoted(self, call: Call, call_next: Next) -> None: ...
     def canonical(self, ref: Ref) -> Ref: ...
@@ -93,6 +94,8 @@ async def _both_ends(judge: Judge, call: Call, target: Call | None, call_next: N
     asks = await _demand_all(judge, call, call.ref, call_next)
     if target is not None:
         asks = await _moved(judge, target, call.ref, target.ref, call_next, asks)
+    if page and not judge.goes_whole(call) and await _is_folder(call, call_next):
+        raise Refused(not_whole(call))
     async for entry in _below(call, call.ref, call_next, page):
         ref = judge.canonical(entry.ref)
         asks = stricter(asks, await _demand_all(judge, call, ref, call_next, entry))
@@ -120,6 +123,11 @@ async def _below(call: Call, ref: Ref, call_next: Next, page: int) -> AsyncItera
         cursor = found.cursor
         if cursor is None:
             return
+
+
+async def _is_folder(call: Call, call_next: Next) -> bool:
+    """One that is a folder whatever is in it."""
+    return bool(await settled(call_next(call._replace(op="folders", arguments={"depth": 0, "most": 1}))))
 
 
 def _other_end(judge: Judge, call: Call, asked: Ref) -> Call:

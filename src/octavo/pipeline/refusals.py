@@ -40,6 +40,18 @@ def refusal(call: Call, verb: Verb, decision: Decision) -> OctavoError:
     return Forbidden(f"Access denied to resource: {call.uri}", **data)
 
 
+def not_whole(call: Call) -> Forbidden:
+    """By the rules alone, whatever lies in the folder: else the answer would tell what does."""
+    return Forbidden(
+        f"Access denied to resource: {call.uri}",
+        agent=call.principal.id,
+        required_permission=VERB_OF[call.op],
+        resource=call.uri,
+        why="rules may keep something below this folder from you, so it does not go as a whole: take one by one what "
+        "you see in it",
+    )
+
+
 def absent(call: Call) -> OctavoError:
     """Word for word what is told of something that does not exist, whether or not it does."""
     name = call.ref.path

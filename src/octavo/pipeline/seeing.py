@@ -13,8 +13,8 @@ from msgspec.structs import replace
 
 from octavo.core.errors import OctavoError
 from octavo.core.glob import Glob
-from octavo.core.model import VERBS, Change, Entry, Principal, Verb
-from octavo.core.operations import OPERATIONS
+from octavo.core.model import VERBS, Call, Change, Entry, Principal, Verb
+from octavo.core.operations import OPERATIONS, operation
 from octavo.core.ref import Ref
 from octavo.pipeline.decisions import Decisions
 from octavo.pipeline.listing import Sight
@@ -88,6 +88,18 @@ class Seeing(Decisions):
         whole = self.addresses.whole(scope)
         reached = any(self.may_reach(principal, verb, under(one)) for one in (scope, whole) if one is not None)
         return "some" if reached else "none"
+
+    def goes_whole(self, call: Call) -> bool:
+        """Whether nothing is told by how an act on a whole folder is answered: its caller may list all that can be in
+        it, or do the act with all of that."""
+        if not self.rules:
+            return True
+        below, of = under(self.addresses.spelled(call.ref)), self.addresses.canonical
+        verbs = operation(call.op, call.arguments).needs
+        return any(
+            all(self.rulebook(call.principal, verb).allows_every(below, of) for verb in these)
+            for these in (("list",), verbs)
+        )
 
     def weakens(self, ref: Ref, there: Ref) -> str | None:
         return self.addresses.weakens(ref, there)

@@ -107,6 +107,61 @@ async def test_undoing_a_move_carries_nothing_back_that_may_no_longer_be_read(se
     assert (tools.root / "drop/d/x.md").exists() and not (tools.root / "pub/d").exists()
 
 
+HIDING = f"""
+    {SOURCES}
+    {TOOLSETS}
+    agents: {{ann: {{}}}}
+    policy:
+      - {{who: ann, may: "*", what: "**"}}
+      - {{who: ann, may: "*", what: "file://*/secret/*", effect: deny, HIDE}}
+"""
+
+
+@pytest.mark.parametrize("hide", ["hide: true", "why: not for you"])
+@pytest.mark.parametrize(
+    ("tool", "given"),
+    [
+        ("delete", {"target": "DIR"}),
+        ("move", {"target": "DIR", "to": "new"}),
+        ("copy", {"target": "DIR", "to": "new"}),
+        ("move_file", {"source": "DIR", "destination": "new"}),
+        ("deleteFile", {"path": "DIR"}),
+    ],
+)
+async def test_what_a_folder_holds_unseen_is_not_told_by_the_answer(
+    serve: Any, hide: str, tool: str, given: dict[str, str]
+) -> None:
+    tools = await serve(HIDING.replace("HIDE", hide), {"full/a.md": "a", "full/secret/b.md": SECRET, "bare/a.md": "a"})
+    said = []
+    for folder in ("full", "bare"):
+        with pytest.raises(OctavoError) as refused:
+            await tools(tool, who="ann", **{key: value.replace("DIR", folder) for key, value in given.items()})
+        said.append(repr((type(refused.value), refused.value.message, refused.value.data)).replace(folder, ""))
+    assert said[0] == said[1] and "secret" not in said[0]
+    await tools("delete", who="ann", target="full/a.md")  # one by one it goes
+
+
+async def test_what_is_seen_may_be_named_as_the_reason(serve: Any) -> None:
+    """Whoever may list all of a folder, or may take all of it, is answered by what is in it."""
+    rules = HIDING.replace('may: "*", what: "file://*/secret/*"', 'may: delete, what: "file://*/keep.md"')
+    tools = await serve(rules.replace(", HIDE", ""), {"full/keep.md": "a", "bare/a.md": "a"})
+    with pytest.raises(Forbidden) as refused:
+        await tools("delete", who="ann", target="full")
+    assert refused.value.data["resource"] == "file://*/keep.md"
+    await tools("delete", who="ann", target="bare")
+
+
+async def test_files_that_are_never_served_are_one_of_several_reasons_why_a_folder_stays(serve: Any) -> None:
+    tools = await serve(files={"a/.env": "x", "b/x.md": "x", "c/x.md": "x"})
+    (tools.root / "b/x.md").chmod(0o444)
+    said = set()
+    for folder in ("a", "b"):
+        with pytest.raises(Forbidden) as refused:
+            await tools("delete", target=folder)
+        said.add(f"{refused.value.message} {refused.value.data}".replace(f"file://{folder}", ""))
+    assert len(said) == 1, said
+
+
 LABELLED = f"""
     {SOURCES}
     agents: {{ann: {{}}}}

@@ -143,10 +143,14 @@ def _make(tree: Tree, disk: Names) -> bool:
     return True
 
 
+def is_writable(fd: int, found: os.stat_result) -> bool:
+    """Not where somebody took the right to write away on purpose; that we could rename over it does not matter."""
+    return bool(found.st_mode & 0o222) and _may_write(fd)
+
+
 def refuse_unwritable(ref: Ref, fd: int, found: os.stat_result) -> None:
-    """Somebody took the right to write away on purpose; that we could rename over it does not matter."""
     uri = str(ref)
-    if not found.st_mode & 0o222 or not _may_write(fd):
+    if not is_writable(fd, found):
         raise Forbidden(f"The file is read-only: {uri}", uri=uri)
 
 

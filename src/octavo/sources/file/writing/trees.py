@@ -18,7 +18,7 @@ from octavo.sources.file.writing.attributes import Attributes
 from octavo.sources.file.writing.drafts import Print, changed, copy_all
 from octavo.sources.file.writing.locks import locked
 from octavo.sources.file.writing.records import Leaf
-from octavo.sources.file.writing.spots import read_link, refuse_unwritable
+from octavo.sources.file.writing.spots import is_writable, read_link
 
 MOST_ENTRIES: Final = 10_000
 MOST_BYTES: Final = 256 << 20  # of a copy
@@ -110,14 +110,14 @@ class Scan:
             return self._tree.open_directory((*self._disk, *path))
         except OSError as error:
             if path and error.errno in ABSENT:  # left out of the source, or another file system
-                raise self._not_served() from None
+                raise self._stays() from None
             raise
 
     def _refuse_unserved(self, path: Names, found: os.stat_result) -> None:
         canonical = [canonical_name(name) for name in path]
         tail = tuple(name for name in canonical if name is not None)
         if len(tail) < len(path):
-            raise self._not_served()
+            raise self._stays()
         for above in self._known:
             names = (*above, *tail)
             if stat.S_ISDIR(found.st_mode):
@@ -127,7 +127,7 @@ class Scan:
                 kind = stat.S_ISREG(found.st_mode) or stat.S_ISLNK(found.st_mode)
                 served = kind and self._tree.rules.verdict(names) == "served"
             if not served:
-                raise self._not_served()
+                raise self._stays()
 
     def _leaf(self, path: Names, found: os.stat_result, above: int) -> Leaf:
         if stat.S_ISLNK(found.st_mode):
@@ -139,17 +139,17 @@ class Scan:
         try:
             if Print.of(os.fstat(fd)) != Print.of(found):
                 raise changed()
-            if self._going:
-                refuse_unwritable(self._ref, fd, found)
+            if self._going and not is_writable(fd, found):
+                raise self._stays()
             return Attributes.of(fd)
         finally:
             os.close(fd)
 
-    def _not_served(self) -> Forbidden:
+    def _stays(self) -> Forbidden:
         uri = str(self._ref)
         return Forbidden(
-            f"The directory {uri} holds something that this source does not serve, so it stays as it is; "
-            "take the files in it one by one",
+            f"Not all that is in the directory {uri} can go along: something is not served, read-only or no file. The "
+            "directory stays as it is; take the files in it one by one",
             uri=uri,
         )
 
