@@ -27,6 +27,9 @@ class Judge(Decides, Protocol):
     def refusal(self, call: Call, verb: Verb, decision: Decision) -> OctavoError: ...
     def goes_whole(self, call: Call) -> bool: ...
     def weakens(self, ref: Ref, there: Ref) -> str | None: ...
+    def blindly(self, call: Call) -> Call: ...
+    def plainly(self, call: Call, fault: OctavoError) -> OctavoError: ...
+    def bare(self, call: Call, entry: Entry) -> Entry: ...
     async def quoted(self, call: Call, call_next: Next) -> None: ...
     def canonical(self, ref: Ref) -> Ref: ...
     async def consent(self, call: Call, decision: Decision, call_next: Next) -> bool: ...
@@ -47,13 +50,16 @@ async def act_with_consent(judge: Judge, call: Call, call_next: Next, decision: 
 
 
 async def done(judge: Judge, call: Call, call_next: Next) -> Reply:
-    """The act itself."""
-    try:
+    """The act itself. Of what stood there it tells as much as its caller may know in other ways."""
+    if call.op == "invoke":
         return await settled(call_next(call))
-    except OctavoError:
+    try:
+        reply = await settled(call_next(judge.blindly(call)))
+    except OctavoError as fault:
         if call.op == "edit":
             await judge.quoted(call, call_next)
-        raise
+        raise judge.plainly(call, fault) from None
+    return judge.bare(call, reply) if isinstance(reply, Entry) else reply
 
 
 async def _agreed(judge: Judge, call: Call, call_next: Next) -> Decision:
@@ -82,10 +88,10 @@ async def arrange(judge: Judge, call: Call, call_next: Next, *, page: int) -> Re
     if await judge.consent(call, asks, call_next):  # that may have taken minutes
         await _both_ends(judge, call, target, call_next, page)
     try:
-        return await settled(call_next(call))
+        return await done(judge, call, call_next)
     except OctavoError as fault:
         if target is not None and fault.data.get("uri") == str(target.ref) != str(call.ref):
-            raise Refused(told(target, fault)) from None
+            raise Refused(told(target, judge.plainly(target, fault))) from None
         raise
 
 

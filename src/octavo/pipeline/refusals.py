@@ -52,6 +52,11 @@ def not_whole(call: Call) -> Forbidden:
     )
 
 
+def in_the_way(call: Call) -> Conflict:
+    """All that is told of what stands there to whoever may not list it."""
+    return Conflict(f"Nothing was changed at {call.uri}: something is in the way", uri=call.uri)
+
+
 def absent(call: Call) -> OctavoError:
     """Word for word what is told of something that does not exist, whether or not it does."""
     name = call.ref.path

@@ -11,13 +11,14 @@ from typing import Any, TypeAlias
 
 from msgspec.structs import replace
 
-from octavo.core.errors import OctavoError
+from octavo.core.errors import Conflict, OctavoError, TooLarge
 from octavo.core.glob import Glob
 from octavo.core.model import VERBS, Call, Change, Entry, Principal, Verb
 from octavo.core.operations import OPERATIONS, operation
 from octavo.core.ref import Ref
 from octavo.pipeline.decisions import Decisions
 from octavo.pipeline.listing import Sight
+from octavo.pipeline.refusals import in_the_way
 from octavo.pipeline.rulebook import UNKNOWN, Decision, Depends, Facts
 
 SIGHTS = 1000
@@ -103,6 +104,27 @@ class Seeing(Decisions):
 
     def weakens(self, ref: Ref, there: Ref) -> str | None:
         return self.addresses.weakens(ref, there)
+
+    def blindly(self, call: Call) -> Call:
+        """A text is written in the encoding of what stands there only for whoever may read that."""
+        if call.op != "write" or call.arguments.get("encoding") is not None:
+            return call
+        if not isinstance(call.arguments.get("body"), str) or self.allows(call.principal, "read", call.ref):
+            return call
+        return call._replace(arguments={**call.arguments, "encoding": "utf-8"})
+
+    def plainly(self, call: Call, fault: OctavoError) -> OctavoError:
+        """A fault of a change, as far as its caller may know what stands there: a folder, a link, how large it is."""
+        return fault if not isinstance(fault, Conflict | TooLarge) or self._knows(call) else in_the_way(call)
+
+    def bare(self, call: Call, entry: Entry) -> Entry:
+        """What a change answers: to whoever may not know more, only what the change itself made."""
+        if call.op != "write" or self._knows(call):
+            return entry
+        return Entry(ref=entry.ref, name=entry.name, version=entry.version, size=entry.size)
+
+    def _knows(self, call: Call) -> bool:
+        return any(self.allows(call.principal, verb, call.ref) for verb in ("list", "read"))
 
     def lists(self, principal: Principal, ref: Ref) -> bool:
         verb = LIST_VERB.get(ref.scheme, "list")

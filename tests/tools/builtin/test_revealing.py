@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 from octavo.config.load import load
-from octavo.core.errors import ApprovalRequired, Forbidden, NotFound, OctavoError
+from octavo.core.errors import ApprovalRequired, Conflict, Forbidden, NotFound, OctavoError
+from octavo.core.surface import Text
 
 pytestmark = [pytest.mark.anyio, pytest.mark.seed("F5", "B4", "B2")]
 
@@ -94,6 +95,41 @@ async def test_if_match_is_no_way_to_guess_a_content(serve: Any, tool: str) -> N
         with pytest.raises(Forbidden):
             await tools(tool, who="ann", target="drop/pin.txt", if_match=guess, **given)
     assert (tools.root / "drop/pin.txt").read_text() == "4711"
+
+
+@pytest.mark.parametrize("before", [None, "짧은 글".encode("utf-16"), SECRET.encode(), b"\xff\x00\x81"])
+async def test_a_plain_write_needs_write_alone_and_tells_nothing_of_what_was_there(serve: Any, before: Any) -> None:
+    tools = await serve(DROP, {} if before is None else {"drop/x.md": before})
+    told = await tools("write", who="ann", target="drop/x.md", content="새 글\n")
+    assert (tools.root / "drop/x.md").read_bytes() == "새 글\n".encode()
+    (said,) = told.content
+    assert isinstance(said, Text) and said.text.startswith("Wrote file://drop/x.md, which has 8 bytes")
+    assert told.structured is not None and {*told.structured} == {"uri", "name", "type", "size", "version"}
+
+
+async def test_whoever_may_read_keeps_the_encoding_of_the_file(serve: Any) -> None:
+    tools = await serve(DROP, {"pub/x.md": "가나다라 마바사\n".encode("utf-16")})
+    await tools("write", who="ann", target="pub/x.md", content="새 글\n")
+    assert (tools.root / "pub/x.md").read_bytes() == "새 글\n".encode("utf-16")
+
+
+async def test_what_is_in_the_way_is_not_described_to_whoever_may_not_list_it(serve: Any) -> None:
+    tools = await serve(DROP, {"drop/folder.md/x.md": "x", "drop/twice.md": "x", "pub/y.md": "y"})
+    (tools.root / "drop/again.md").hardlink_to(tools.root / "drop/twice.md")
+    said = set()
+    for tool, given in (
+        ("write", {"target": "drop/folder.md", "content": "x"}),
+        ("write", {"target": "drop/twice.md", "content": "x"}),
+        ("write", {"target": "drop/twice.md", "content": "x", "mode": "create"}),
+        ("create_directory", {"target": "drop/twice.md"}),
+        ("copy", {"target": "pub/y.md", "to": "drop/folder.md"}),
+        ("copy", {"target": "pub/y.md", "to": "drop/twice.md"}),
+        ("move", {"target": "pub/y.md", "to": "drop/twice.md"}),
+    ):
+        with pytest.raises(Conflict) as refused:
+            await tools(tool, who="ann", **given)
+        said.add(f"{refused.value.message} {refused.value.data}".replace("folder.md", "twice.md"))
+    assert len(said) == 1, said
 
 
 async def test_undoing_a_move_carries_nothing_back_that_may_no_longer_be_read(serve: Any) -> None:

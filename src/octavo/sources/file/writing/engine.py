@@ -102,7 +102,8 @@ class Engine:
                     self._refuse_absent(ref, if_match, mode)
                 else:
                     self._refuse_existing(ref, spot, old, if_match, mode)
-                known = None if old is None or (isinstance(body, bytes) and mode != "append") else _read(ref, old)
+                like = mode == "append" or (isinstance(body, str) and encoding is None)  # what stands there matters
+                known = _read(ref, old) if like and old is not None else None
                 raw = self._new_body(body, known, mode, encoding)
                 number = new_number()
                 with Draft(spot.here, stray_of(number), _NEW_FILE if old is None else _PRIVATE) as draft:
