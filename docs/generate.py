@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +19,7 @@ import click
 from octavo.config.schema import schema
 from octavo.core import errors
 from octavo.core.model import VERBS, Verb
+from octavo.core.operations import OPERATIONS, Operation
 from octavo.pipeline.rules.book import SECRETS
 from octavo.pipeline.rules.personal import GROUPS
 from octavo.sources.file.mime import SAFE_EXTENSIONS, SAFE_NAMES
@@ -201,10 +202,11 @@ def safe_extensions() -> str:
 
 NEEDED_FOR: Mapping[Verb, str] = {
     "list": "entries of a list, templates, completions, notice of changed lists",
-    "read": "reading a resource, also by a tool or a prompt",
+    "read": "reading a resource, also by a tool or a prompt; with other verbs, editing, appending, moving, copying",
     "search": "being searched; what is found needs `read` as well",
-    "write": "creating and changing, the place where a move or a copy ends, and undoing",
-    "delete": "deleting, and the place where a move begins",
+    "write": "creating and changing, the place where a move or a copy ends, and undoing; what shows or carries what is "
+    "there needs `read` as well: an edit, an append, `if_match`",
+    "delete": "deleting, and the place where a move begins, which needs `read` as well",
     "watch": "subscribing, each notification, and each change that the feed tells",
     "invoke": "seeing and calling a tool",
     "render": "seeing and getting a prompt",
@@ -219,6 +221,95 @@ def verbs() -> str:
     return "\n".join(["| verb | needed for |", "|---|---|", *rows])
 
 
+def operations() -> str:
+    rows = [
+        f"| `{row.op}`{f', {row.way}' if row.way else ''} | {row.reveals} | {_needed([row])} |"
+        for row in OPERATIONS.values()
+    ]
+    return "\n".join(["| operation | what it can reveal | verbs |", "|---|---|---|", *rows])
+
+
+def _needed(rows: Iterable[Operation]) -> str:
+    rows = [*rows]
+    here = [f"`{verb}`" for verb in dict.fromkeys(verb for row in rows for verb in row.needs)]
+    there = [f"`{verb}` where it ends" for verb in dict.fromkeys(verb for row in rows for verb in row.there)]
+    return ", ".join([*here, *there])
+
+
+# What each built-in tool asks for, as its caller; `-` stands for a tool that asks for nothing.
+ASKED_BY: Mapping[str, Mapping[str, str]] = {
+    "files": {
+        "list": "list, folders",
+        "read": "read, stat, list, folders",
+        "info": "stat, read, list, folders",
+        "search": "search, read, list, folders",
+        "changes": "changes",
+        "write": "write, append, write if_match",
+        "edit": "edit, list, folders",
+        "move": "move",
+        "copy": "copy",
+        "delete": "delete, delete if_match",
+        "create_directory": "make",
+        "undo": "undo, undo move",
+    },
+    "filesystem": {
+        "read_file": "read, stat, list, folders",
+        "read_text_file": "read, stat, list, folders",
+        "read_media_file": "read, stat, list, folders",
+        "read_multiple_files": "read, stat, list, folders",
+        "list_directory": "list, folders",
+        "list_directory_with_sizes": "list, folders",
+        "directory_tree": "list, folders",
+        "search_files": "list, folders",
+        "get_file_info": "stat, list, folders",
+        "list_allowed_directories": "-",
+        "write_file": "write",
+        "edit_file": "edit, list, folders",
+        "create_directory": "make",
+        "move_file": "move, stat, list, folders",
+    },
+    "seed": {
+        "file-reader": "read, stat, list, folders",
+        "readFile": "read, stat, list, folders",
+        "writeFile": "write",
+        "createDirectory": "make",
+        "deleteFile": "delete",
+    },
+    "data": {"validate": "read", "convert": "read, write", "profile": "read", "query": "read"},
+    "people": {"ask_user": "-", "feedback": "-", "notify": "-"},
+    "process": {
+        "run_command": "folders, read",
+        "start_process": "folders, read",
+        "read_output": "-",
+        "write_input": "-",
+        "stop_process": "-",
+        "list_processes": "-",
+    },
+    "prompts": {"get_prompt": "render", "conversation": "-"},
+    "web": {"http_request": "-", "websocket": "-"},
+}
+
+
+def asked_for(toolset: str, tool: str) -> list[Operation]:
+    named = ASKED_BY[toolset][tool]
+    return [] if named == "-" else [OPERATIONS[name] for name in named.split(", ")]
+
+
+def tool_operations() -> str:
+    lines = ["| set | tool | asks for | which needs |", "|---|---|---|---|"]
+    for toolset, tools in ASKED_BY.items():
+        for tool in tools:
+            rows = asked_for(toolset, tool)
+            words = ", ".join(f"{row.op}{f' ({row.way})' if row.way else ''}" for row in rows) or "nothing"
+            lines.append(f"| `{toolset}` | `{tool}` | {words} | {_each(rows)} |")
+    return "\n".join(lines)
+
+
+def _each(rows: Iterable[Operation]) -> str:
+    """Each set of verbs once: which of them is asked for depends on how the tool is called."""
+    return "; ".join(dict.fromkeys(_needed([row]) for row in rows)) or "nothing"
+
+
 PARTS: Mapping[str, Callable[[], str]] = {
     "configuration": configuration,
     "cli": command_line,
@@ -227,6 +318,8 @@ PARTS: Mapping[str, Callable[[], str]] = {
     "hidden-names": hidden_names,
     "safe-extensions": safe_extensions,
     "verbs": verbs,
+    "operations": operations,
+    "tool-operations": tool_operations,
 }
 
 

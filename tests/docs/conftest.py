@@ -1,8 +1,10 @@
 """The pages of the documentation, read once."""
 
+import importlib.util
 import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
+from types import ModuleType
 from typing import NamedTuple
 
 import pytest
@@ -57,3 +59,12 @@ def book() -> Book:
 @pytest.fixture(scope="session")
 def root() -> Path:
     return ROOT
+
+
+@pytest.fixture(scope="module")
+def generate(root: Path) -> ModuleType:
+    spec = importlib.util.spec_from_file_location("octavo_docs_generate", root / "docs" / "generate.py")
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module

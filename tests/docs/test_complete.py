@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import inspect
 import re
 import tomllib
@@ -46,15 +45,6 @@ KINDS = {
     "org": OrgOptions,
     "catalog": CatalogOptions,
 }
-
-
-@pytest.fixture(scope="module")
-def generate(root: Path) -> ModuleType:
-    spec = importlib.util.spec_from_file_location("octavo_docs_generate", root / "docs" / "generate.py")
-    assert spec is not None and spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
 
 
 def models(annotation: Any) -> Iterator[type[BaseModel]]:

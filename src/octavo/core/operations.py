@@ -40,7 +40,7 @@ OPERATIONS: Final[Mapping[Act, Operation]] = MappingProxyType(
         "search": Operation("search", "what was found, and the words around it", ("search", "read")),
         "watch": Operation("watch", "that something changed", ("watch",)),
         "changes": Operation(
-            "changes", "what a list tells of an entry, before and after; its etag with `read` alone", ("watch",)
+            "changes", "what a list tells of an entry, before and after, with `read` also its etag", ("watch",)
         ),
         "write": Operation("write", f"{_TAKEN}, where it fails", ("write",), way="a new or whole file"),
         "append": Operation("write", "size, encoding and kind of what stands there", ("write", "read"), way="append"),
