@@ -13,7 +13,7 @@ import pytest
 
 from octavo.app import Octavo
 from octavo.config.load import load, load_text
-from octavo.core.errors import Conflict, Forbidden, InvalidParams, NotFound, OctavoError, TooLarge
+from octavo.core.errors import Forbidden, InvalidParams, NotFound, OctavoError, TooLarge
 from octavo.core.model import EVERYTHING, Call, Change, Entry, Op, Page, Trail
 from octavo.core.ports import Reply
 from octavo.core.ref import Ref
@@ -288,7 +288,7 @@ async def test_nobody_writes_prompts_or_the_configuration_through_a_source(tmp_p
             ("delete", {"target": "octavo.yaml"}),
             ("write", {"target": "brand.txt", "content": "a-key-of-somebody-else"}),
         ):
-            with pytest.raises((NotFound, Conflict)):
+            with pytest.raises((NotFound, Forbidden)):
                 await change(tool, **more)
         assert (tmp_path / "octavo.yaml").read_bytes() == before and not (tmp_path / "prompts").exists()
         assert {one.name for one in (tmp_path / "own").iterdir()} == {"evil.json", "fine.json"}

@@ -8,9 +8,10 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from octavo.app.catalogs import Catalogs, catalogs
+from octavo.app.essentials import foundation_of
 from octavo.app.narrowing import Narrowing
 from octavo.app.open_sources import OpenSources
-from octavo.config.load import Loaded, prompt_places
+from octavo.config.load import Loaded
 from octavo.config.model import Config, FileOptions, GitOptions, MemoryOptions, ResourceWords
 from octavo.config.words import RESERVED_SCHEMES
 from octavo.core.errors import InvalidParams
@@ -60,18 +61,14 @@ def _file(
 ) -> partial[Source]:
     described = [words for words in loaded.config.resources if words.is_template]
     mine = [words for words in described if words.uri.partition("://")[0].lower() == options.scheme]
-    # The configuration can be read, as every file of a root; whoever could change it, or a key that it names, could
-    # change the rules.
-    never = [
-        *prompt_places(loaded),
-        *loaded.secret_files,
-        *(place for place in (state.path, loaded.file) if place is not None),
-    ]
+    foundation = foundation_of(loaded)
+    never = [essential for essential in foundation.essentials if not essential.served]
     make: Callable[..., Source] = FileSource
     if options.write:
         from octavo.sources.file.writable import WritableFileSource  # here: a read-only server starts sooner
 
-        make = partial(WritableFileSource, journal=state.path / "journal" / name if state.path else None)
+        journal = state.path / "journal" / name if state.path else None
+        make = partial(WritableFileSource, journal=journal, foundation=foundation)
     return partial(
         make,
         [FileRoot(root.path, root.public, narrowing.within(root.path)) for root in options.roots],
@@ -81,7 +78,8 @@ def _file(
         hidden=(*CREDENTIALS, *options.hide),
         symlinks=options.symlinks,
         hard_links=options.hard_links,
-        exclude_dirs=never,
+        exclude_dirs=[one.path for one in never if one.folder],
+        exclude_files=[one.path for one in never if not one.folder],
         list_under=options.listing.under,
         list_recursive=options.listing.recursive,
         uris=options.uris,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import os
 from typing import Final
 
 from octavo.core.errors import Conflict, Forbidden, InvalidParams, NotFound, OctavoError, SourceUnavailable, TooLarge
@@ -14,6 +15,13 @@ ABSENT: Final = frozenset(
      errno.ENXIO, errno.ENODEV, errno.EOPNOTSUPP, errno.ESTALE)
 )  # fmt: skip
 DENIED: Final = frozenset((errno.EACCES, errno.EPERM))
+
+
+class StoodOn(FileNotFoundError):
+    """The server stands on what would be changed. To whoever only looks whether something is there, it is not."""
+
+    def __init__(self) -> None:
+        super().__init__(errno.ENOENT, os.strerror(errno.ENOENT))
 
 
 def not_found(ref: Ref) -> NotFound:
@@ -51,6 +59,12 @@ def fault(error: OSError, ref: Ref) -> OctavoError:
 def fault_of_change(error: OSError, ref: Ref) -> OctavoError:
     """For something that should have been written, moved or deleted. Nothing is half done by then."""
     uri = str(ref)
+    if isinstance(error, StoodOn):
+        return Forbidden(
+            f"{uri} is, holds or would become something that this server stands on, such as its configuration or its "
+            "keys; it is changed only by whoever runs the server",
+            uri=uri,
+        )
     if error.errno in (errno.ENOSPC, errno.EDQUOT):
         return SourceUnavailable(f"No space is left for {uri}; nothing was changed. Free some and try again", uri=uri)
     if error.errno == errno.EFBIG:

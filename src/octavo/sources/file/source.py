@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Final, Literal, NamedTuple, TypeVar
 
 from octavo.core.clock import Clock, SystemClock
 from octavo.core.errors import InvalidParams, OctavoError, SourceUnavailable
+from octavo.core.foundation import Foundation
 from octavo.core.model import Change, Content, Entry, Page, Template
 from octavo.core.query import ContentQuery, NameQuery
 from octavo.core.ref import Ref
@@ -64,8 +65,9 @@ class FileSource:
     is in the same root and may itself be served; the entry's `target` says where it led. `only` narrows to
     further extensions, and a root's `within` to folders below it. Hard links are
     served, except (`auto`) in roots that other users can write. `list_under` and `list_recursive` bound
-    what the listing of the whole source shows, not what can be read. `exclude_dirs` are never served and
-    never watched. `secret` keys versions and etags. `index_bytes` bounds what is remembered of contents, so
+    what the listing of the whole source shows, not what can be read. `exclude_dirs` and `exclude_files` are
+    never served and never watched, and nothing of `foundation` is ever changed. `secret` keys versions and
+    etags. `index_bytes` bounds what is remembered of contents, so
     that most files need not be opened to search for a word. `form_seconds` bound the conversion of a document or
     a picture, and are less than a caller waits. `encodings` are tried before the usual ones where a text is not in
     UTF-8.
@@ -82,6 +84,8 @@ class FileSource:
         symlinks: Symlinks = "inside",
         hard_links: HardLinks = "auto",
         exclude_dirs: Sequence[Path] = (),
+        exclude_files: Sequence[Path] = (),
+        foundation: Foundation | None = None,
         list_under: str = "",
         list_recursive: bool = True,
         uris: Literal["relative", "absolute"] = "relative",
@@ -111,7 +115,7 @@ class FileSource:
         self._narrowed = any(rules.narrowed for rules in self._rules_of)
         self._tree = partial(
             Tree, confinement=confinement, symlinks=symlinks, hard_links=hard_links,
-            exclude_dirs=tuple(exclude_dirs),
+            exclude_dirs=tuple(exclude_dirs), exclude_files=tuple(exclude_files), foundation=foundation,
         )  # fmt: skip
         self._listed = Ref.of(scheme, [part for part in list_under.split("/") if part]).segments
         self._list_recursive = list_recursive

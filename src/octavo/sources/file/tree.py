@@ -14,8 +14,9 @@ from operator import attrgetter
 from pathlib import Path
 from typing import Final, Literal, NamedTuple
 
+from octavo.core.foundation import Foundation, folded
 from octavo.sources.file.confine import MAX_DEPTH, MAX_PATH_BYTES, Confinement, Root
-from octavo.sources.file.faults import ABSENT
+from octavo.sources.file.faults import ABSENT, StoodOn
 from octavo.sources.file.names import Rules, canonical_name
 from octavo.sources.file.resolve import find, resolve
 
@@ -51,21 +52,28 @@ class Tree:
         symlinks: Symlinks,
         hard_links: HardLinks,
         exclude_dirs: Sequence[Path],
+        exclude_files: Sequence[Path] = (),
+        foundation: Foundation | None = None,
     ) -> None:
         self._path, self._confinement = path, confinement
         self.rules = rules
         self._narrowed = rules.narrowed
         self._follow = symlinks == "inside"
-        self._of_hard_links, self._exclude_dirs = hard_links, exclude_dirs
+        self._of_hard_links = hard_links
+        self._exclude_dirs, self._exclude_files = exclude_dirs, exclude_files
+        self._foundation = foundation
         self._stand_on(Root(path, confinement))
 
     def _stand_on(self, root: Root) -> None:
         hard_links = self._of_hard_links
         self.root = root
         self._hard_links = hard_links == "allow" or (hard_links == "auto" and not _others_write(root.stat_of_root))
-        self.real = os.path.realpath(self._path)
-        excluded = map(os.path.realpath, self._exclude_dirs)
-        self._excluded = [e for e in excluded if Path(e).is_relative_to(self.real)]
+        real = self.real = os.path.realpath(self._path)
+        self._excluded = [e for e in map(os.path.realpath, self._exclude_dirs) if Path(e).is_relative_to(real)]
+        self._secrets = [os.path.realpath(file) for file in self._exclude_files]
+        self._left_out = {
+            folded(Path(e).relative_to(real).parts) for e in self._secrets if Path(e).is_relative_to(real)
+        }
 
     def close(self) -> None:
         self.root.close()
@@ -176,6 +184,36 @@ class Tree:
             raise _absent()
         return self.open_directory(disk[:-1])
 
+    def refuse_essential(self, disk: Names, entry: os.stat_result | None, *, making: bool) -> None:
+        """Raises StoodOn, or ENOENT where callers may not know of it, when the server stands on the entry with these
+        names on disk, on something above or below it, or on what would stand there. Making a folder, if there is none,
+        harms nothing below it."""
+        if self._foundation is None:
+            return
+        footing = self._foundation.below(self.root.stat_of_root)
+        end, found = footing.at(disk), footing.holding(disk)
+        if found is None and footing.found:
+            found, is_end = footing.being(entry, self._folders_above(disk)) or (None, False)
+            end = found if is_end else None
+        if end is not None:
+            raise StoodOn if end.served else _absent()
+        if found is not None and not making:
+            raise StoodOn
+
+    def _folders_above(self, disk: Names) -> Iterator[os.stat_result]:
+        """As far as they are there."""
+        try:
+            for depth in range(1, len(disk)):
+                yield self.root.stat(disk[:depth])
+        except OSError:
+            return
+
+    def is_left_out(self, disk: Names, found: os.stat_result) -> bool:
+        """Whether it is a file that is never served, by any of its names."""
+        if self._left_out and folded(disk) in self._left_out:
+            return True
+        return found.st_nlink > 1 and any(_is_same(path, found) for path in self._secrets)
+
     def children(self, fd: int, names: Names) -> list[Child]:
         """What may be served or walked into of an open directory, in order. Links may yet lead nowhere."""
         room = _room(names)
@@ -241,6 +279,8 @@ class Tree:
     def _served(self, own: Names, disk: Names, found: os.stat_result) -> Seen:
         if not stat.S_ISREG(found.st_mode) or (found.st_nlink > 1 and not self._hard_links):
             raise _absent()
+        if self._secrets and self.is_left_out(disk, found):
+            raise _absent()
         if self._excluded and any(self._is_excluded(self.root.stat(disk[:i])) for i in range(len(disk))):
             raise _absent()
         if self._narrowed and not self.rules.covers(own):
@@ -266,12 +306,13 @@ class Tree:
             yield disk, own
 
     def _is_excluded(self, found: os.stat_result) -> bool:
-        for path in self._excluded:
-            try:
-                if os.path.samestat(os.stat(path), found):
-                    return True
-            except OSError:  # it does not exist now, so this is not it
-                continue
+        return any(_is_same(path, found) for path in self._excluded)
+
+
+def _is_same(path: str, found: os.stat_result) -> bool:
+    try:
+        return os.path.samestat(os.stat(path), found)
+    except OSError:  # it does not exist now, so this is not it
         return False
 
 

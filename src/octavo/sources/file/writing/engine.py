@@ -35,6 +35,7 @@ from octavo.sources.file.writing.recovery import recover, settle, sweep
 from octavo.sources.file.writing.removal import take_away
 from octavo.sources.file.writing.spots import (
     Spot,
+    Use,
     made_spot,
     mark_of_file,
     read_link,
@@ -160,7 +161,7 @@ class Engine:
                     take_away(spot, stray_of(number), old.print)
 
     def make_directory(self, ref: Ref, where: Where, *, by: str) -> None:
-        spot = spot_of(self.trees, where) or self.made_spot(where)
+        spot = spot_of(self.trees, where, use="make") or self.made_spot(where, use="make")
         with spot, locked(spot.here):
             spot.confirm()
             found = spot.look()
@@ -217,19 +218,19 @@ class Engine:
             raise
         journal.note(record, "done")
 
-    def found_spot(self, ref: Ref, where: Where) -> Spot:
+    def found_spot(self, ref: Ref, where: Where, *, use: Use = "change") -> Spot:
         """Whatever stands there: a name of no allowed extension may yet be a directory."""
         self.refuse_hidden(ref, where)
-        spot = spot_of(self.trees, where)
+        spot = spot_of(self.trees, where, use=use)
         if spot is None:
             raise forbidden(ref) if self._rules(ref, where).verdict(where.names) == "extension" else not_found(ref)
         return spot
 
-    def made_spot(self, where: Where, root: int | None = None) -> Spot:
+    def made_spot(self, where: Where, root: int | None = None, *, use: Use = "change") -> Spot:
         """For something new: in the first root, unless the address or the caller says which."""
         roots = [k for k in where.roots if self.trees[k].rules.covers(where.names)]
         k = root if root is not None and root in roots else roots[0]
-        return made_spot(self.trees[k], k, where.names)
+        return made_spot(self.trees[k], k, where.names, use=use)
 
     def spot_at(self, spelled: Spelled, *, make: bool = False) -> Spot | None:
         """Where a record happened; None when that is no more, unless its directories are to be made again."""

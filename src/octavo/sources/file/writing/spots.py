@@ -8,13 +8,13 @@ import os
 import stat
 import unicodedata
 from collections.abc import Sequence
-from typing import Final
+from typing import Final, Literal
 
 from octavo.core.errors import Conflict, Forbidden
 from octavo.core.ref import Ref
 from octavo.sources.file.addresses import Where
 from octavo.sources.file.confine import MAX_DEPTH
-from octavo.sources.file.faults import ABSENT, DENIED
+from octavo.sources.file.faults import ABSENT, DENIED, StoodOn
 from octavo.sources.file.forest import Place
 from octavo.sources.file.resolve import find, resolve
 from octavo.sources.file.tree import Names, Tree
@@ -23,20 +23,29 @@ from octavo.sources.file.writing.drafts import changed
 _MARKED_BY_CONTENT: Final = 16 << 20  # bytes; larger files are told apart by size and time
 _CHUNK: Final = 1 << 20
 TRIAL: Final = b".octavo-trial"  # where a link leads that is made only to see whether links can be made
+Use = Literal["change", "make", "read"]  # "make": a folder, where there is none; it is not replaced
 _NAMED_DESCRIPTORS: Final = os.path.isdir("/proc/self/fd")
 
 
 class Spot:
     """To be closed. Everything is done with `here` and `name`; `disk` leads there from the root. When an error
-    closes it, the directories that were `made` for it go again."""
+    closes it, the directories that were `made` for it go again.
 
-    def __init__(self, tree: Tree, root: int, disk: Names, made: int = 0) -> None:
+    There is none for what the server stands on, so that no operation can forget to ask."""
+
+    def __init__(self, tree: Tree, root: int, disk: Names, made: int = 0, *, use: Use = "change") -> None:
         self.tree = tree
         self.disk = disk
         self.place = Place(tuple(unicodedata.normalize("NFC", name) for name in disk), root)
         self.name = disk[-1].encode()
         self.made = made
         self.here = tree.open_above(disk)
+        if use != "read":
+            try:
+                tree.refuse_essential(disk, self.look(), making=use == "make")
+            except BaseException:
+                self.__exit__(StoodOn)
+                raise
 
     def __enter__(self) -> Spot:
         return self
@@ -50,7 +59,7 @@ class Spot:
         """The directories above it, as far as they are empty."""
         for depth in range(1, count + 1):
             try:
-                with Spot(self.tree, self.place.root, self.disk[:-depth]) as above:
+                with Spot(self.tree, self.place.root, self.disk[:-depth], use="make") as above:
                     os.rmdir(above.name, dir_fd=above.here)
             except OSError:
                 return
@@ -88,7 +97,7 @@ class Spot:
         return fd
 
 
-def spot_of(trees: Sequence[Tree], where: Where) -> Spot | None:
+def spot_of(trees: Sequence[Tree], where: Where, *, use: Use = "change") -> Spot | None:
     """Where the first root has something under these names, whatever it is."""
     for k in where.roots:
         if not trees[k].rules.covers(where.names):
@@ -100,17 +109,20 @@ def spot_of(trees: Sequence[Tree], where: Where) -> Spot | None:
                 name, _ = find(parent, where.names[-1])
             finally:
                 os.close(parent)
-            return Spot(trees[k], k, (*disk, name))
+            return Spot(trees[k], k, (*disk, name), use=use)
+        except StoodOn:  # not the same name in another root
+            raise
         except OSError as error:
             if error.errno not in ABSENT - {errno.ELOOP}:
                 raise
     return None
 
 
-def made_spot(tree: Tree, k: int, names: Names) -> Spot:
+def made_spot(tree: Tree, k: int, names: Names, *, use: Use = "change") -> Spot:
     """Where something new is to stand; the directories above it are made where they are missing."""
     if len(names) > MAX_DEPTH:  # before any is made
         raise OSError(errno.ENAMETOOLONG, os.strerror(errno.ENAMETOOLONG))
+    tree.refuse_essential(names, None, making=use == "make")
     disk: Names = ()
     made = 0
     here = tree.root.step(tree.root.fd, ".")
@@ -128,7 +140,7 @@ def made_spot(tree: Tree, k: int, names: Names) -> Spot:
             disk = (*disk, name)
     finally:
         os.close(here)
-    return Spot(tree, k, (*disk, names[-1]), made)
+    return Spot(tree, k, (*disk, names[-1]), made, use=use)
 
 
 def _make(tree: Tree, disk: Names) -> bool:

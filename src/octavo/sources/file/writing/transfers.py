@@ -21,7 +21,7 @@ from octavo.sources.file.writing.keeping import Old, keep_file
 from octavo.sources.file.writing.locks import locked
 from octavo.sources.file.writing.records import UNKNOWN, Kept, Record, Version
 from octavo.sources.file.writing.removal import is_still
-from octavo.sources.file.writing.spots import Spot, mark_of_file, spot_of
+from octavo.sources.file.writing.spots import Spot, Use, mark_of_file, spot_of
 from octavo.sources.file.writing.trees import Scan
 
 
@@ -61,7 +61,7 @@ class Transfer:
 
     def copy(self) -> Entry:
         with ExitStack() as stack:
-            source, target = self._spots(stack)
+            source, target = self._spots(stack, use="read")
             if self._engine.is_directory(self._ref, source):
                 self._copy_directory(source, target)
                 return self._entry(target)
@@ -81,9 +81,9 @@ class Transfer:
             )
             return self._engine.entry(self._to_where, target, os.fstat(draft.fd))
 
-    def _spots(self, stack: ExitStack) -> tuple[Spot, Spot]:
+    def _spots(self, stack: ExitStack, *, use: Use = "change") -> tuple[Spot, Spot]:
         engine = self._engine
-        source = stack.enter_context(engine.found_spot(self._ref, self._where))
+        source = stack.enter_context(engine.found_spot(self._ref, self._where, use=use))
         engine.refuse_hidden(self._to, self._to_where)
         with self._about_target():
             target = spot_of(engine.trees, self._to_where)

@@ -1,0 +1,73 @@
+"""The one list of what a server stands on. Nothing of it can be changed through a source, wherever it lies.
+
+What is loaded from a new kind of place belongs here too: the rest follows from the list.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import octavo
+from octavo.config.load import NAMES, Loaded, prompt_places, state_directory
+from octavo.config.model import FileOptions, GitOptions
+from octavo.core.foundation import Essential, Foundation
+
+
+def foundation_of(loaded: Loaded) -> Foundation:
+    return Foundation((*_of_configuration(loaded), *_of_programs(loaded), *_of_python(loaded)))
+
+
+def writable_roots(loaded: Loaded) -> list[Path]:
+    return [root.path for _, options in _file_sources(loaded) if options.write for root in options.roots]
+
+
+def _of_configuration(loaded: Loaded) -> Iterator[Essential]:
+    config = loaded.config
+    if loaded.file is not None:
+        yield Essential(loaded.file, "the configuration", served=True)
+    # The first of these that is there is used by whoever runs octavo in the folder.
+    beside = loaded.base if loaded.file is None else loaded.file.parent
+    yield from (Essential(beside / name, "a configuration that would be used", served=True) for name in NAMES)
+    yield Essential(state_directory(loaded), "the state", folder=True)
+    yield from (Essential(place, "prompts", folder=True) for place in prompt_places(loaded))
+    yield from (Essential(place, "tools", folder=True, served=True) for place in config.tools.dirs)
+    for plugin in config.plugins:
+        if plugin.path is not None:
+            yield Essential(plugin.path, "a plugin", folder=True, served=True)
+    yield from (Essential(file, "a secret or a key set") for file in loaded.secret_files)
+    if (tls := config.serve.http.tls) is not None:
+        yield Essential(tls.cert, "the certificate", served=True)
+        yield Essential(tls.key, "the key of the certificate")
+    if (checkpoints := config.audit.checkpoints) is not None:
+        yield Essential(checkpoints.path, "checkpoints of the audit log", served=True)
+    for name, source in config.sources.items():
+        if isinstance(source, GitOptions):
+            clone = source.path / ".git"
+            path = clone if clone.exists() else source.path
+            yield Essential(path, f"the repository of {name}", folder=True, served=True)
+
+
+def _of_programs(loaded: Loaded) -> Iterator[Essential]:
+    for name, program in loaded.config.commands.programs.items():
+        scripts = (Path(word) for word in program.run if word.startswith("/"))
+        for path in (*scripts, *program.runs):
+            yield Essential(path, f"the program {name}", folder=True, served=True)
+
+
+def _of_python(loaded: Loaded) -> Iterator[Essential]:
+    """The code of this very server, where it lies below a root: a virtual environment in the folder that is served."""
+    places = {sys.prefix, sys.base_prefix, os.path.dirname(octavo.__file__), *(path for path in sys.path if path)}
+    roots = [Path(os.path.realpath(root)) for root in writable_roots(loaded)]
+    for place in sorted(places):
+        spellings = {Path(os.path.abspath(place)), Path(os.path.realpath(place))}
+        if any(root in spelled.parents for root in roots for spelled in spellings):
+            yield Essential(Path(os.path.abspath(place)), "the code of this server", folder=True, served=True)
+
+
+def _file_sources(loaded: Loaded) -> Iterator[tuple[str, FileOptions]]:
+    for name, source in loaded.config.sources.items():
+        if isinstance(source, FileOptions):
+            yield name, source
