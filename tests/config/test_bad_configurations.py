@@ -154,6 +154,9 @@ YAML: dict[str, Bad] = {
     "a store that is a catalog": over_store(
         "s: {kind: sop, store: d}, d: {kind: doc, store: h}", "s.store", "is a catalog"
     ),
+    "a root in the state folder": section(
+        "sources: {d: {kind: file, roots: [.octavo/cache]}}", "sources.d.roots[0]", "never served"
+    ),
     "a store that is exposed": section(
         "sources: {h: {kind: file, roots: [handbook]}, s: {kind: sop, store: h}}", "sources.s.store", "two addresses"
     ),

@@ -173,7 +173,6 @@ limits: {page: 010}
             "policy[1]",
             "says the same as policy[0]",
         ),
-        ("sources: {d: {kind: file, roots: [.octavo/cache]}}", "sources.d.roots[0]", "never served"),
         ("agents: {a: {key: '${SHORT}'}}", "agents.a.key", "could be guessed"),
         ("sources: {}", "", "nothing is served"),
         ("limits: {in_flight: 300}\nsources: {}", "limits.in_flight", "more than limits.total (512) leaves"),

@@ -166,3 +166,19 @@ async def test_without_a_configuration_nobody_writes_one(tmp_path: Path) -> None
         for folder in ("local", "local/state"):
             with pytest.raises(Forbidden):
                 await use(house, "move", target=folder, to="away")
+
+
+async def test_a_prompt_behind_a_link_to_what_clients_may_write_is_left_out(tmp_path: Path) -> None:
+    """Else its words are those of whoever writes there; prompts in the root itself are protected, and are loaded."""
+    for path, name in {"prompts/own.json": "own", "work/theirs.json": "theirs", "shared/kind.json": "kind"}.items():
+        (tmp_path / path).parent.mkdir(exist_ok=True)
+        (tmp_path / path).write_text(json.dumps({**PROMPT, "id": name}), encoding="utf-8")
+    (tmp_path / "prompts/theirs.json").symlink_to("../work/theirs.json")
+    (tmp_path / "prompts/own.ko.json").symlink_to("../work/theirs.json")
+    (tmp_path / "prompts/kind.json").symlink_to("../shared/kind.json")
+    config = "sources: {work: {kind: file, roots: [%s], write: true}}\n"
+    for roots, loaded in (("./work", ["kind", "own"]), (".", ["own"])):
+        (tmp_path / "octavo.yaml").write_text(config % roots, encoding="utf-8")
+        async with Octavo(load(tmp_path / "octavo.yaml", environ={})) as house:
+            page = await ask(house, "list", "prompt://")
+            assert [entry.ref.path for entry in page.items] == loaded

@@ -17,7 +17,7 @@ from octavo.app import Octavo
 from octavo.app.follow import follow_file
 from octavo.config.load import Loaded, chosen_as, load, with_tools
 from octavo.config.problems import ConfigError
-from octavo.core.errors import InvalidParams
+from octavo.core.errors import InternalError, InvalidParams
 from octavo.core.model import Call, Trail
 from octavo.core.ref import Ref
 from octavo.tools.declared import Outside
@@ -209,3 +209,48 @@ def test_a_folder_that_clients_may_write_is_no_place_for_code(folder: Path, plac
         "sources: {files: {kind: file, roots: [./docs]}}\ntools: {dirs: [./nowhere]}\n", encoding="utf-8"
     )
     assert ["there is no folder" in warning.message for warning in loaded(folder).warnings] == [True]
+
+
+@pytest.mark.seed("T7")
+@pytest.mark.parametrize("place", ["./docs/later", "./docs/out/tools"])
+def test_a_place_for_code_that_clients_could_make_or_lead_elsewhere_is_none(folder: Path, place: str) -> None:
+    """One that is not there yet, and one behind a link that stands where they may write."""
+    (folder / "docs" / "out").symlink_to("..")
+    (folder / "octavo.yaml").write_text(
+        f"sources: {{files: {{kind: file, roots: [./docs], write: true}}}}\ntools: {{dirs: [{place}]}}\n",
+        encoding="utf-8",
+    )
+    with pytest.raises(ConfigError, match="could have the server run code"):
+        loaded(folder)
+
+
+@pytest.mark.seed("T7")
+async def test_code_behind_a_link_to_what_clients_may_write_is_not_run(folder: Path) -> None:
+    """Tools, the helpers they import, and plugins; a link to what nobody may write is followed."""
+    (folder / "own").mkdir()
+    (folder / "own" / "kind.py").write_text(GREET.replace("greet", "welcome"), encoding="utf-8")
+    (folder / "docs" / "evil.py").write_text(f"open({str(folder / 'ran')!r}, 'w').close()\n{GREET}", encoding="utf-8")
+    (folder / "docs" / "evil.yaml").write_text("name: evil\n", encoding="utf-8")
+    (folder / "own" / "step").symlink_to("../docs/evil.py")
+    for name, target in {
+        "kind.py": "../own/kind.py",
+        "evil.py": "../docs/evil.py",
+        "evil.yaml": "../docs/evil.yaml",
+        "roundabout.py": "../own/step",
+        "_helper_of_evil.py": "../docs/evil.py",
+    }.items():
+        (folder / "tools" / name).symlink_to(target)
+    (folder / "tools" / "uses.py").write_text("import _helper_of_evil\n", encoding="utf-8")
+    writable = "sources: {files: {kind: file, roots: [./docs], write: true, extensions: ['*']}}\n"
+    (folder / "octavo.yaml").write_text(f"{writable}tools: {{dirs: [./tools]}}\n", encoding="utf-8")
+    async with Octavo(loaded(folder)) as house:
+        assert {"greet", "welcome"} <= {*house.works.tools.names}
+    package = folder / "plugin"
+    package.mkdir()
+    (package / "__init__.py").write_text("from . import part\n\ndef register(octavo):\n    pass\n", encoding="utf-8")
+    (package / "part.py").symlink_to("../docs/evil.py")
+    (folder / "octavo.yaml").write_text(f"{writable}plugins: [{{path: ./plugin}}]\n", encoding="utf-8")
+    with pytest.raises(InternalError, match="is a link to what clients may write"):
+        async with Octavo(loaded(folder)):
+            pass
+    assert not (folder / "ran").exists()

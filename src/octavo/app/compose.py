@@ -15,6 +15,7 @@ from msgspec.structs import replace
 from octavo.app.built_in import WEB, aliases, built_in_tools, composed_tools, general_tools, unlisted_tools
 from octavo.app.catalogs import Catalogs, LiveAgents
 from octavo.app.composed import Composed
+from octavo.app.essentials import changeable
 from octavo.app.identities import identity_of
 from octavo.app.limits import quota_of, subscriptions_of, throttle_of
 from octavo.app.narrowing import WHOLE, Narrowing
@@ -140,10 +141,14 @@ async def compose(
         locales=config.prompts.locales,
         embed=config.prompts.embed,
         conversations=conversations,
+        changeable=(by_clients := changeable(loaded)),
     )
     plugins = [
         load_plugin(
-            one.path or one.module or one.entry_point or "", protocol=one.protocol, entry_point=bool(one.entry_point)
+            one.path or one.module or one.entry_point or "",
+            protocol=one.protocol,
+            entry_point=bool(one.entry_point),
+            changeable=by_clients,
         )
         for one in config.plugins
     ]
@@ -170,8 +175,14 @@ async def compose(
     if config.tools.dirs:
         from octavo.tools.folder import load_tools  # here: most servers have no tools of their own
 
-        max_answer = config.limits.answer
-        for fault in load_tools(config.tools.dirs, tools.register, reaching.outside(), max_answer=max_answer):
+        faults = load_tools(
+            config.tools.dirs,
+            tools.register,
+            reaching.outside(),
+            max_answer=config.limits.answer,
+            changeable=by_clients,
+        )
+        for fault in faults:
             logger.warning("tool left out: %s", fault)
     if config.tools.only:
         tools.keep_only(config.tools.only)

@@ -13,7 +13,7 @@ from pathlib import Path
 import octavo
 from octavo.config.load import NAMES, Loaded, prompt_places, state_directory
 from octavo.config.model import FileOptions, GitOptions
-from octavo.core.foundation import Essential, Foundation
+from octavo.core.foundation import Changeable, Essential, Foundation, nothing_changes
 
 
 def foundation_of(loaded: Loaded) -> Foundation:
@@ -22,6 +22,13 @@ def foundation_of(loaded: Loaded) -> Foundation:
 
 def writable_roots(loaded: Loaded) -> list[Path]:
     return [root.path for _, options in _file_sources(loaded) if options.write for root in options.roots]
+
+
+def changeable(loaded: Loaded) -> Changeable:
+    foundation, roots = foundation_of(loaded), writable_roots(loaded)
+    if not roots:
+        return nothing_changes
+    return lambda path: path.is_symlink() and foundation.is_changeable(path, roots)
 
 
 def _of_configuration(loaded: Loaded) -> Iterator[Essential]:

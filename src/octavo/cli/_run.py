@@ -338,10 +338,11 @@ def answered_approval(loaded: Loaded, name: str, *, by: str, user: str, allow: b
 
 def prompt_problems(loaded: Loaded) -> list[Problem]:
     """Prompt files that would not load."""
+    from octavo.app.essentials import changeable
     from octavo.prompts.loader import load
     from octavo.tools.schema import compile_schema
 
-    _, problems = load(prompt_directories(loaded), compile_schema)
+    _, problems = load(prompt_directories(loaded), compile_schema, changeable=changeable(loaded))
     return [Problem(problem.path, "", problem.reason, line=problem.line) for problem in problems]
 
 
@@ -352,6 +353,7 @@ def tool_problems(loaded: Loaded) -> list[Problem]:
     from contextlib import AsyncExitStack
 
     from octavo.app.built_in import built_in_tools
+    from octavo.app.essentials import changeable
     from octavo.app.reaching import Reaching
     from octavo.core.clock import SystemClock
     from octavo.tools.folder import load_tools
@@ -361,7 +363,8 @@ def tool_problems(loaded: Loaded) -> list[Problem]:
     reaching, registry = Reaching(loaded.config, SystemClock(), AsyncExitStack()), ToolRegistry()
     for tool in (*built_in_tools(loaded.config), *reaching.tools()):
         registry.register(tool)
-    problems = load_tools(loaded.config.tools.dirs, registry.register, reaching.outside())
+    by_clients = changeable(loaded)
+    problems = load_tools(loaded.config.tools.dirs, registry.register, reaching.outside(), changeable=by_clients)
     return [Problem(problem.path, "", problem.reason, line=problem.line) for problem in problems]
 
 

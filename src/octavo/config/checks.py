@@ -25,6 +25,7 @@ from octavo.config.model import (
 from octavo.config.patterns import never
 from octavo.config.problems import KeyPath, dotted
 from octavo.config.words import variables
+from octavo.core.foundation import passes_through
 
 MIN_KEY_CHARACTERS = 16
 
@@ -342,10 +343,10 @@ def _programs_are_safe(site: Site) -> Iterator[Finding]:
     if "web" in site.config.toolsets and not site.config.web.hosts and "web" not in site.kept.broken:
         yield Finding(("toolsets",), "the toolset web has nobody to ask", "list hosts in web.hosts")
     for name, program in commands.programs.items():
-        for path in (program.run[0], *map(str, program.runs)):
+        scripts = (word for word in program.run if word.startswith("/"))
+        for path in (*scripts, *map(str, program.runs)):
             for source, options in _file_sources(site.config):
-                roots = (os.path.realpath(root.path) for root in options.roots)
-                if options.write and any(Path(os.path.realpath(path)).is_relative_to(root) for root in roots):
+                if options.write and any(passes_through(Path(path), root.path) for root in options.roots):
                     message = f"{path} lies in {source}, which may be written: callers could replace the program"
                     yield Finding(("commands", "programs", name, "run"), message, "move it elsewhere")
 
@@ -355,7 +356,8 @@ def _state_is_apart(site: Site) -> Iterator[Finding]:
     for path, folder in _roots(site.config):
         real = Path(os.path.realpath(folder))
         if real == state or state in real.parents:
-            yield Finding(path, f"lies in the state folder {site.state}, which is never served", fatal=False)
+            message = f"lies in the state folder {site.state}, which is never served"
+            yield Finding(path, message, "serve another folder, or name another with state.path")
 
 
 def _checkpoints_are_apart(site: Site) -> Iterator[Finding]:
@@ -364,7 +366,7 @@ def _checkpoints_are_apart(site: Site) -> Iterator[Finding]:
     path: KeyPath = ("audit", "checkpoints", "path")
     file = Path(os.path.realpath(site.config.audit.checkpoints.path))
     for root_path, folder in _roots(site.config):
-        if Path(os.path.realpath(folder)) in file.parents:
+        if passes_through(site.config.audit.checkpoints.path, folder):
             yield Finding(path, f"lies in {dotted(root_path)} and would be served", "name a file outside of all roots")
     if Path(os.path.realpath(site.state)) in file.parents:
         message = "lies in the state folder: whoever forges the audit log there forges the checkpoints with it"
@@ -399,7 +401,8 @@ def _code_cannot_be_written(site: Site) -> Iterator[Finding]:
         for name, source in _file_sources(site.config):
             for index, root in enumerate(source.roots if source.write else ()):
                 folder = Path(os.path.realpath(root.path))
-                if real.exists() and folder.is_dir() and _relation(real, folder):
+                around = real.exists() and folder.is_dir() and _relation(real, folder)
+                if around or passes_through(place, root.path):
                     where = dotted(("sources", name, "roots", index))
                     message = f"lies in or around {where}, which may be written: clients could have the server run code"
                     yield Finding(path, message, "keep code outside of all folders that may be written")

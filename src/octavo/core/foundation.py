@@ -10,15 +10,18 @@ from __future__ import annotations
 import os
 import stat
 import unicodedata
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Final, Literal, NamedTuple
+from typing import Final, Literal, NamedTuple, TypeAlias
 
 from msgspec import Struct
 
 Names = tuple[str, ...]
+# Whether clients could change what a path leads to: code and words behind such a link are not loaded.
+Changeable: TypeAlias = Callable[[Path], bool]
 
 _MOST_LINKS: Final = 40  # the kernel's own limit
+LINKED: Final = "is a link to what clients may write, so it is not used: put the file itself here"
 
 
 class Essential(Struct, frozen=True):
@@ -108,6 +111,18 @@ class Foundation:
             if footing is not None and any(footing.holding(names) is None for names in inside):
                 return True
         return False
+
+
+def nothing_changes(path: Path) -> bool:
+    """Where no client may write anything."""
+    return False
+
+
+def passes_through(path: Path, folder: Path) -> bool:
+    """Whether a path is in a folder, would be, or is reached by a link that is."""
+    root = _stat(str(folder))
+    known: dict[str, Names | None] = {}
+    return root is not None and any(_names_below(root, way.above, known) is not None for way in ways(path))
 
 
 def ways(path: Path) -> Iterator[Way]:

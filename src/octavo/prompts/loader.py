@@ -11,6 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple, TypeAlias
 
+from octavo.core.foundation import LINKED, Changeable, nothing_changes
 from octavo.prompts.definition import Definition, OfTranslation, Translation
 from octavo.prompts.jsonc import Broken, Document, parse
 from octavo.prompts.template import Compile, Template
@@ -37,7 +38,10 @@ class Problem(NamedTuple):
 
 
 def load(
-    directories: Iterable[Path], compile_schema: Compile, preferred: Sequence[str] = ()
+    directories: Iterable[Path],
+    compile_schema: Compile,
+    preferred: Sequence[str] = (),
+    changeable: Changeable = nothing_changes,
 ) -> tuple[list[Template], list[Problem]]:
     """Every prompt file directly in the directories, in the order of directories and then of names.
 
@@ -53,7 +57,9 @@ def load(
             continue
         if len(files) > MAX_FILES:
             problems.append(Problem(str(directory), 1, f"has more than {MAX_FILES} prompt files; the rest is left out"))
-        for path, translations in _with_translations(files[:MAX_FILES]):
+        linked = [path for path in files[:MAX_FILES] if changeable(path)]
+        problems += (Problem(str(path), 1, LINKED) for path in linked)
+        for path, translations in _with_translations([path for path in files[:MAX_FILES] if path not in linked]):
             template = _loaded(path, translations, compile_schema, preferred, problems)
             if template is None:
                 continue

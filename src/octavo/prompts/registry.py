@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from msgspec import Struct
 
 from octavo.core.errors import Conflict, InternalError, InvalidParams
+from octavo.core.foundation import Changeable, nothing_changes
 from octavo.core.model import Call
 from octavo.core.ports import Ask, Reply
 from octavo.core.shelf import Shelf
@@ -51,11 +52,12 @@ class PromptRegistry(Shelf):
         locales: Sequence[str] = (),
         embed: int = EMBED,
         conversations: Conversations | None = None,
+        changeable: Changeable = nothing_changes,
     ) -> None:
         """`locales` are the languages for whoever asks for none, the most wanted first."""
         super().__init__("prompt")
         self._compile, self._locales, self._embed = compile_schema, tuple(locales), embed
-        self._conversations = conversations
+        self._conversations, self._changeable = conversations, changeable
         self._prompts: dict[str, _Registered] = {}
         self._directories: tuple[Path, ...] = ()
         self._seen: Fingerprint = {}
@@ -106,7 +108,7 @@ class PromptRegistry(Shelf):
         """`seen` was taken before: a change meanwhile is loaded the next time."""
         from octavo.prompts.loader import load
 
-        return seen, *load(self._directories, self._compile, self._locales)
+        return seen, *load(self._directories, self._compile, self._locales, self._changeable)
 
     def _take(self, found: _Found) -> list[Problem]:
         from octavo.prompts.loader import Problem

@@ -15,6 +15,7 @@ from typing import Any, Final
 from msgspec import Struct
 
 from octavo.core.errors import Conflict, OctavoError
+from octavo.core.foundation import LINKED, Changeable, nothing_changes
 from octavo.tools.declared import Outside, declared
 from octavo.tools.functions import tool_of
 from octavo.tools.modules import CodeError, beside, run_file
@@ -49,12 +50,20 @@ def watched(directories: Iterable[Path]) -> list[Path]:
 
 
 def load_tools(
-    directories: Sequence[Path], register: Callable[[Tool], None], outside: Outside = NOTHING, *, max_answer: int = 0
+    directories: Sequence[Path],
+    register: Callable[[Tool], None],
+    outside: Outside = NOTHING,
+    *,
+    max_answer: int = 0,
+    changeable: Changeable = nothing_changes,
 ) -> list[Problem]:
     """Registers every tool that can be used; gives what is wrong with the rest."""
     problems: list[Problem] = []
-    with beside(directories):
+    with beside(directories, changeable):
         for file in files_in(directories):
+            if changeable(file):
+                problems.append(Problem(str(file), LINKED))
+                continue
             found, wrong = _of_python(file, max_answer) if file.suffix == ".py" else _of_yaml(file, outside, max_answer)
             problems += wrong
             for tool in found:

@@ -13,6 +13,7 @@ from pathlib import Path
 from types import CodeType, ModuleType
 
 from octavo.core.errors import InternalError
+from octavo.core.foundation import Changeable, nothing_changes
 
 
 class CodeError(InternalError):
@@ -59,14 +60,14 @@ def execute(path: Path) -> ModuleType:
 
 
 @contextmanager
-def beside(directories: Sequence[Path]) -> Iterator[None]:
+def beside(directories: Sequence[Path], changeable: Changeable = nothing_changes) -> Iterator[None]:
     """Files of these folders can import each other, as they are now and not as they were when they were last run."""
     folders = [str(directory) for directory in directories]
     for name, module in [*sys.modules.items()]:
         if os.path.dirname(getattr(module, "__file__", None) or "") in folders:
             del sys.modules[name]
     importlib.invalidate_caches()
-    finder = _Beside(folders)
+    finder = _Beside(folders, changeable)
     sys.meta_path.append(finder)  # behind all others: a helper takes the place of no package
     try:
         yield
@@ -94,14 +95,14 @@ class _Fresh(SourceFileLoader):
 
 
 class _Beside:
-    def __init__(self, folders: Sequence[str]) -> None:
-        self._folders = folders
+    def __init__(self, folders: Sequence[str], changeable: Changeable) -> None:
+        self._folders, self._changeable = folders, changeable
 
     def find_spec(
         self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
     ) -> ModuleSpec | None:
         for folder in self._folders if path is None else ():
             file = os.path.join(folder, f"{fullname}.py")
-            if os.path.isfile(file):
+            if os.path.isfile(file) and not self._changeable(Path(file)):
                 return importlib.util.spec_from_file_location(fullname, file, loader=_Fresh(fullname, file))
         return None

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any, Literal, TypeAlias, overload
 
 from octavo.core.errors import InternalError, OctavoError
+from octavo.core.foundation import LINKED, Changeable, nothing_changes
 from octavo.core.model import Call
 from octavo.core.ports import Ask, Source
 from octavo.core.surface import Hints, PromptInfo, PromptResult, ToolInfo
@@ -146,7 +147,13 @@ class Plugin:
 GROUP = "octavo.tools"  # of entry points: what an installed package offers
 
 
-def load_plugin(where: Path | str, *, protocol: bool = False, entry_point: bool = False) -> Plugin:
+def load_plugin(
+    where: Path | str,
+    *,
+    protocol: bool = False,
+    entry_point: bool = False,
+    changeable: Changeable = nothing_changes,
+) -> Plugin:
     """Loads a Python file or a package folder (a Path, absolute), an importable module (a str, dotted), or what an
     installed package offers as an entry point of that name.
 
@@ -156,6 +163,7 @@ def load_plugin(where: Path | str, *, protocol: bool = False, entry_point: bool 
     label = str(where)
     try:
         if path is not None:
+            _refuse_linked(path, changeable)
             module: Any = execute(path)
         else:
             module = _offered(label) if entry_point else importlib.import_module(label)
@@ -185,6 +193,12 @@ def load_plugin(where: Path | str, *, protocol: bool = False, entry_point: bool 
     except (Exception, SystemExit) as error:  # foreign code runs here: whatever it does wrong is said with its name
         raise _failed(label, error) from error
     return plugin
+
+
+def _refuse_linked(path: Path, changeable: Changeable) -> None:
+    for file in (path, *path.rglob("*")):
+        if changeable(file):
+            raise PluginError(f"The plugin {path} cannot be used: {file} {LINKED}")
 
 
 def _offered(name: str) -> Any:

@@ -115,7 +115,7 @@ class Scan:
 
     def _refuse_unserved(self, path: Names, found: os.stat_result) -> None:
         if self._tree.is_left_out((*self._disk, *path), found):
-            raise self._not_served()
+            raise self._stays()
         canonical = [canonical_name(name) for name in path]
         tail = tuple(name for name in canonical if name is not None)
         if len(tail) < len(path):
