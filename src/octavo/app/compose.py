@@ -166,7 +166,7 @@ async def compose(
     built_in = built_in_tools(config, narrowing, conversations)
     for tool in built_in:
         tools.register(tool)
-    reaching = Reaching(config, clock, stack)
+    reaching = Reaching(loaded, clock, stack)
     for tool in reaching.tools():
         tools.register(tool)
     names, make = unlisted_tools(config)

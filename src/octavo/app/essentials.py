@@ -59,7 +59,7 @@ def _of_configuration(loaded: Loaded) -> Iterator[Essential]:
 
 def _of_programs(loaded: Loaded) -> Iterator[Essential]:
     for name, program in loaded.config.commands.programs.items():
-        scripts = (Path(word) for word in program.run if word.startswith("/"))
+        scripts = (Path(word) for word in program.run if word.startswith("/") and os.path.isfile(word))
         for path in (*scripts, *program.runs):
             yield Essential(path, f"the program {name}", folder=True, served=True)
 

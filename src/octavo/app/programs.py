@@ -9,6 +9,7 @@ from octavo.config.commands import Commands, ProgramOptions
 from octavo.config.model import Config, FileOptions
 from octavo.config.reference import interpreters
 from octavo.core.clock import Clock
+from octavo.core.foundation import Foundation
 from octavo.core.outside import Program, RunLimits
 from octavo.tools.builtin.process.commands import Argument, Command
 from octavo.tools.builtin.process.places import Places, Root
@@ -28,7 +29,7 @@ def runner_of(options: Commands, clock: Clock) -> ProgramRunner:
     )
 
 
-def program_tools(config: Config, runner: ProgramRunner, stack: AsyncExitStack) -> list[Tool]:
+def program_tools(config: Config, foundation: Foundation, runner: ProgramRunner, stack: AsyncExitStack) -> list[Tool]:
     """What they start ends with `stack`."""
     options = config.commands
     commands = [_command(name, one) for name, one in options.programs.items()]
@@ -39,7 +40,7 @@ def program_tools(config: Config, runner: ProgramRunner, stack: AsyncExitStack) 
         for root in source.roots
     ]
     budget = Budget(config.limits.answer, config.limits.answer_tokens)
-    shop = Shop(commands, Places(roots), limits_of(options), input=options.input, budget=budget)
+    shop = Shop(commands, Places(roots, foundation), limits_of(options), input=options.input, budget=budget)
     processes = Processes(shop, runner, most=options.started, idle=options.idle, lifetime=options.lifetime)
     stack.push_async_callback(processes.aclose)
     return [run_command_tool(shop, runner), *process_tools(processes, shop)]

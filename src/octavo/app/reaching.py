@@ -11,7 +11,8 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from octavo.app.built_in import toolsets
-from octavo.config.model import Config
+from octavo.app.essentials import foundation_of
+from octavo.config.load import Loaded
 from octavo.core.clock import Clock
 
 if TYPE_CHECKING:
@@ -23,9 +24,9 @@ if TYPE_CHECKING:
 
 
 class Reaching:
-    def __init__(self, config: Config, clock: Clock, stack: AsyncExitStack) -> None:
+    def __init__(self, loaded: Loaded, clock: Clock, stack: AsyncExitStack) -> None:
         """What is started or connected ends with `stack`."""
-        self._config, self._clock, self._stack = config, clock, stack
+        self._loaded, self._config, self._clock, self._stack = loaded, loaded.config, clock, stack
 
     def tools(self) -> list[Tool]:
         """The toolsets `process` and `web`, as far as they are asked for."""
@@ -34,7 +35,7 @@ class Reaching:
         if "process" in wanted:
             from octavo.app.programs import program_tools
 
-            tools += program_tools(self._config, self._runner, self._stack)
+            tools += program_tools(self._config, foundation_of(self._loaded), self._runner, self._stack)
         if "web" in wanted:
             from octavo.app.web import web_tools
 

@@ -360,7 +360,7 @@ def tool_problems(loaded: Loaded) -> list[Problem]:
     from octavo.tools.registry import ToolRegistry
 
     # Nothing is run or asked, so that nothing is opened that would have to be closed.
-    reaching, registry = Reaching(loaded.config, SystemClock(), AsyncExitStack()), ToolRegistry()
+    reaching, registry = Reaching(loaded, SystemClock(), AsyncExitStack()), ToolRegistry()
     for tool in (*built_in_tools(loaded.config), *reaching.tools()):
         registry.register(tool)
     by_clients = changeable(loaded)

@@ -343,10 +343,9 @@ def _programs_are_safe(site: Site) -> Iterator[Finding]:
     if "web" in site.config.toolsets and not site.config.web.hosts and "web" not in site.kept.broken:
         yield Finding(("toolsets",), "the toolset web has nobody to ask", "list hosts in web.hosts")
     for name, program in commands.programs.items():
-        scripts = (word for word in program.run if word.startswith("/"))
-        for path in (*scripts, *map(str, program.runs)):
+        for path in (program.run[0], *map(str, program.runs)):
             for source, options in _file_sources(site.config):
-                if options.write and any(passes_through(Path(path), root.path) for root in options.roots):
+                if options.write and any(_could_be_written(Path(path), root.path) for root in options.roots):
                     message = f"{path} lies in {source}, which may be written: callers could replace the program"
                     yield Finding(("commands", "programs", name, "run"), message, "move it elsewhere")
 
@@ -397,12 +396,9 @@ def _code_cannot_be_written(site: Site) -> Iterator[Finding]:
         if one.path is not None
     ]
     for path, place in code:
-        real = Path(os.path.realpath(place))
         for name, source in _file_sources(site.config):
             for index, root in enumerate(source.roots if source.write else ()):
-                folder = Path(os.path.realpath(root.path))
-                around = real.exists() and folder.is_dir() and _relation(real, folder)
-                if around or passes_through(place, root.path):
+                if _could_be_written(place, root.path):
                     where = dotted(("sources", name, "roots", index))
                     message = f"lies in or around {where}, which may be written: clients could have the server run code"
                     yield Finding(path, message, "keep code outside of all folders that may be written")
@@ -505,6 +501,11 @@ def _not_a_folder(folder: Path) -> str:
     if not os.access(folder, os.R_OK | os.X_OK):
         return f"{folder} may not be read by this user"
     return ""
+
+
+def _could_be_written(place: Path, root: Path) -> bool:
+    """Whether whoever may write into a root could make or change something of a place: it lies there, or around it."""
+    return passes_through(place, root) or passes_through(root, place)
 
 
 def _relation(folder: Path, other: Path) -> str:

@@ -62,6 +62,11 @@ class Footing(NamedTuple):
         """With folders on the way: who moves or removes one takes along what is in it."""
         return self.at(names) or self.above.get(folded(names))
 
+    def within(self, names: Names) -> Essential | None:
+        """Whatever is changed with a folder that somebody may fill and empty as he likes."""
+        spelled = folded(names)
+        return self.at(names) or next((one for at, one in self.ends.items() if at[: len(spelled)] == spelled), None)
+
     def being(self, entry: os.stat_result | None, folders: Iterable[os.stat_result]) -> tuple[Essential, bool] | None:
         """The same, and whether it is an end, by what stands there and above it: a disk may know other names for it."""
         for one in folders:
@@ -119,10 +124,13 @@ def nothing_changes(path: Path) -> bool:
 
 
 def passes_through(path: Path, folder: Path) -> bool:
-    """Whether a path is in a folder, would be, or is reached by a link that is."""
-    root = _stat(str(folder))
+    """Whether a path is a folder, is in it, would be, or is reached by a link that is."""
+    root, there = _stat(str(folder)), _stat(str(path))
     known: dict[str, Names | None] = {}
-    return root is not None and any(_names_below(root, way.above, known) is not None for way in ways(path))
+    if root is None:
+        return False
+    is_it = there is not None and os.path.samestat(there, root)
+    return is_it or any(_names_below(root, way.above, known) is not None for way in ways(path))
 
 
 def ways(path: Path) -> Iterator[Way]:

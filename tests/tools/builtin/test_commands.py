@@ -440,3 +440,18 @@ async def test_whoever_waits_hears_that_a_command_still_runs(serve: Serve, monke
     assert told[0][2] is not None and told[0][2].startswith("wait has run for")
     with pytest.raises(asyncio.CancelledError):
         await waiting
+
+
+@pytest.mark.seed("T7")
+async def test_a_program_that_writes_does_not_work_where_the_server_stands(serve: Serve, tmp_path: Path) -> None:
+    """It would replace the configuration without asking; in a folder below it may."""
+    code = 'open("octavo.yaml", "w").write("version: 1")'
+    text = configuration(f"bad: {python(code, ', write: true')}, look: {{run: ls}}", write=True)
+    tools = await serve(text.replace("[./work]", "[.]"))
+    before = (tmp_path / "octavo.yaml").read_bytes()
+    with pytest.raises(Forbidden, match="stands on"):
+        await tools("run_command", program="bad")
+    assert "octavo.yaml" in printed(await tools("run_command", program="look"))
+    await tools("run_command", program="bad", folder="work")
+    assert (tmp_path / "octavo.yaml").read_bytes() == before
+    assert (tmp_path / "work" / "octavo.yaml").read_text(encoding="utf-8") == "version: 1"

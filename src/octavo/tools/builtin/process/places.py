@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from msgspec import Struct
 
 from octavo.core.errors import Forbidden, InvalidParams, NotFound
+from octavo.core.foundation import Foundation
 from octavo.core.outside import Place
 from octavo.core.ref import Ref
 from octavo.tools.builtin.addresses import address, with_parameter
@@ -23,9 +24,9 @@ class Root(Struct, frozen=True):
 
 
 class Places:
-    def __init__(self, roots: Sequence[Root]) -> None:
+    def __init__(self, roots: Sequence[Root], foundation: Foundation) -> None:
         """In the order in which they are looked into."""
-        self._roots = roots
+        self._roots, self._foundation = roots, foundation
 
     async def place(self, ctx: ToolContext, target: str | None, *, write: bool) -> Place:
         """Raises NotFound or Forbidden, as a listing by the caller would, InvalidParams for what is no folder."""
@@ -41,6 +42,12 @@ class Places:
         place = next((Place(place, ref.segments, write and may) for place, may in found if place), None)
         if place is None:
             raise InvalidParams(f"{uri} is no folder in which a command can work; a link to one is none", uri=uri)
+        if place.write and self._foundation.below(os.stat(place.root)).within(place.names) is not None:
+            raise Forbidden(
+                f"{uri} holds, or could, what this server stands on, such as its configuration, and a program that "
+                "writes could replace it; let it work in a folder below",
+                uri=uri,
+            )
         return place
 
     async def refuse_unseen(self, ctx: ToolContext, place: Place, paths: Sequence[str], target: str | None) -> None:
