@@ -78,7 +78,8 @@ async def test_what_lies_beside_the_configuration_is_changed_as_before(arrangeme
         await use(house, "undo")
         await use(house, "create_directory", target="site/conf")  # is there already, which is fine
         await use(house, "copy", target="site/conf/octavo.yaml", to="mine/example.yaml")
-        assert (site / "keys/drafts/copy.md").read_text() == (site / "notes.md").read_text() == "three\ntwo\n"
+        texts = [(site / path).read_text(encoding="utf-8") for path in ("keys/drafts/copy.md", "notes.md")]
+        assert texts == ["three\ntwo\n"] * 2
         assert (arrangement.root / "mine/example.yaml").read_bytes() == arrangement.config.read_bytes()
 
 
