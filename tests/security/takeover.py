@@ -49,7 +49,7 @@ FULL = (
     """
 version: 1
 sources:
-  work: {kind: file, roots: [%(root)s, %(second)s], write: true, extensions: ["*"]}
+  work: {kind: file, roots: [%(root)s, %(second)s], write: true, extensions: ["*"], hard_links: allow}
   staff: {kind: file, roots: [%(outside)s/staff], expose: false}
 """
     + RULES
@@ -71,7 +71,7 @@ serve:
 SMALL = (
     """
 version: 1
-sources: {work: {kind: file, roots: [.], write: true, extensions: ["*"]}}
+sources: {work: {kind: file, roots: [.], write: true, extensions: ["*"], hard_links: allow}}
 """
     + RULES
 )

@@ -134,7 +134,8 @@ class FileOptions(Strict):
     )
     hard_links: Literal["auto", "refuse", "allow"] = Field(
         default="auto",
-        description="Files with several names: auto refuses them in folders that other users can write.",
+        description="Files with several names: auto refuses them with write: true and in folders that other users can "
+        "write.",
     )
     listing: Listing = Field(
         default_factory=Listing, alias="list", description="What resources/list shows. It does not limit reading."

@@ -209,10 +209,12 @@ class Tree:
             return
 
     def is_left_out(self, disk: Names, found: os.stat_result) -> bool:
-        """Whether it is a file that is never served, by any of its names."""
+        """Whether it is a file that is never served, by any of its names, or one of which no name is."""
         if self._left_out and folded(disk) in self._left_out:
             return True
-        return found.st_nlink > 1 and any(_is_same(path, found) for path in self._secrets)
+        if found.st_nlink < 2 or not stat.S_ISREG(found.st_mode):
+            return False
+        return not self._hard_links or any(_is_same(path, found) for path in self._secrets)
 
     def children(self, fd: int, names: Names) -> list[Child]:
         """What may be served or walked into of an open directory, in order. Links may yet lead nowhere."""
@@ -277,9 +279,7 @@ class Tree:
             raise
 
     def _served(self, own: Names, disk: Names, found: os.stat_result) -> Seen:
-        if not stat.S_ISREG(found.st_mode) or (found.st_nlink > 1 and not self._hard_links):
-            raise _absent()
-        if self._secrets and self.is_left_out(disk, found):
+        if not stat.S_ISREG(found.st_mode) or self.is_left_out(disk, found):
             raise _absent()
         if self._excluded and any(self._is_excluded(self.root.stat(disk[:i])) for i in range(len(disk))):
             raise _absent()

@@ -25,6 +25,7 @@ from octavo.sources.file.faults import fault_of_change
 from octavo.sources.file.forest import Forest
 from octavo.sources.file.names import CREDENTIALS
 from octavo.sources.file.source import FileSource
+from octavo.sources.file.tree import HardLinks
 from octavo.sources.file.writing import Engine, Journal
 from octavo.sources.file.writing.drafts import STRAYS
 from octavo.sources.file.writing.edit import edited
@@ -38,7 +39,8 @@ log = logging.getLogger(__name__)
 
 class WritableFileSource(FileSource):
     """`journal` is a private directory that is never served. Without one, or with one that cannot be used, only
-    what destroys nothing is done. Read-only files and files with several hard links are not replaced."""
+    what destroys nothing is done. Read-only files and files with several hard links are not replaced; the latter are
+    not served at all unless they are allowed: a rule for one of their names would not hold for the others."""
 
     def __init__(
         self,
@@ -46,11 +48,13 @@ class WritableFileSource(FileSource):
         *,
         journal: Path | None,
         hidden: Iterable[str] = CREDENTIALS,
+        hard_links: HardLinks = "auto",
         exclude_dirs: Sequence[Path] = (),
         **options: Any,
     ) -> None:
         never = (*exclude_dirs, *([] if journal is None else [journal]))
-        super().__init__(roots, hidden=(*hidden, STRAYS), exclude_dirs=never, **options)
+        linked: HardLinks = "refuse" if hard_links == "auto" else hard_links
+        super().__init__(roots, hidden=(*hidden, STRAYS), hard_links=linked, exclude_dirs=never, **options)
         self._journal_path = journal
         self._journal: Journal | None = None
         self._engine: Engine | None = None

@@ -113,7 +113,34 @@ async def test_a_read_only_file_is_refused_also_to_root(source: FileSource, root
     assert stat.S_IMODE(file.stat().st_mode) == mode
 
 
-async def test_hard_links_are_not_parted(source: FileSource, root: Path) -> None:
+@pytest.mark.seed("F3")
+async def test_a_file_with_several_names_is_not_there_where_files_are_written(source: FileSource, root: Path) -> None:
+    """A rule for one name would not hold for the other; nor is it copied, moved or deleted with its folder."""
+    (root / "in").mkdir()
+    (root / "in" / "a.md").write_text("old", encoding="utf-8")
+    os.link(root / "in" / "a.md", root / "b.md")
+    assert (await source.list(ref(""), cursor=None, limit=10)).items == ()
+    for attempt in (
+        source.read(ref("b.md"), max_bytes=MB),
+        source.write(ref("b.md"), "new", if_match=None),
+        source.copy(ref("b.md"), ref("c.md")),
+        source.move(ref("b.md"), ref("c.md"), if_match=None),
+        source.delete(ref("b.md"), if_match=None),
+    ):
+        with pytest.raises(NotFound):
+            await attempt
+    for attempt in (
+        source.copy(ref("in"), ref("out")),
+        source.move(ref("in"), ref("out"), if_match=None),
+        source.delete(ref("in"), if_match=None),
+    ):
+        with pytest.raises(Forbidden, match="does not serve"):
+            await attempt
+    assert tree(root) == {"in/a.md": b"old", "b.md": b"old"}
+
+
+async def test_hard_links_are_not_parted(opened: Any, root: Path) -> None:
+    source = await opened(hard_links="allow")
     (root / "a.md").write_text("old", encoding="utf-8")
     os.link(root / "a.md", root / "b.md")
     with pytest.raises(Conflict, match="2 hard links"):
