@@ -10,7 +10,12 @@ from typing import get_args
 
 import pytest
 
+from octavo.app import Octavo
+from octavo.config.load import zero
 from octavo.core.clock import FrozenClock
+from octavo.core.model import Call, Trail
+from octavo.core.private import make_private
+from octavo.core.ref import Ref
 from octavo.stores.state import Purpose, StateDirectory
 
 PURPOSES = get_args(Purpose)
@@ -31,6 +36,36 @@ def test_a_new_directory_is_for_its_owner_only(home: Path) -> None:
     assert {file.name: mode(file) for file in home.iterdir()} == {"lock": 0o600, "secret": 0o600, "version": 0o600}
     assert (home / "version").read_text(encoding="ascii") == "1\n"
     assert len((home / "secret").read_bytes()) == 32
+
+
+@pytest.mark.parametrize("umask", [0o000, 0o022, 0o777])
+def test_folders_of_the_state_are_for_their_owner_whatever_the_umask(home: Path, umask: int) -> None:
+    """Also those above it that had to be made: what others may rename, others may replace."""
+    before = os.umask(umask)
+    try:
+        make_private(home / "journal" / "work")
+    finally:
+        os.umask(before)
+    assert [mode(folder) for folder in (home.parent, home, *home.rglob("*"))] == [0o700] * 4
+
+
+@pytest.mark.anyio
+async def test_a_server_that_writes_and_searches_leaves_no_folder_open_to_others(tmp_path: Path) -> None:
+    (tmp_path / "docs").mkdir()
+    before = os.umask(0)
+    try:
+        home = tmp_path / "new" / "state"
+        async with Octavo(zero(tmp_path / "docs", write=True, environ={"XDG_STATE_HOME": str(home)})) as house:
+            for tool, arguments in (("write", {"target": "a.md", "content": "a"}), ("search", {"query": "a"})):
+                uri = f"tool://{tool}"
+                who = house.works.identity.launched(None)
+                await house.works.ask(Call("invoke", Ref.parse(uri), who, Trail(), uri, arguments=arguments))
+            house.ledger.flush()
+    finally:
+        os.umask(before)
+    folders = [folder for folder in (tmp_path / "new", *(tmp_path / "new").rglob("*")) if folder.is_dir()]
+    assert {folder.name for folder in folders} >= {"new", "state", "octavo", "audit", "journal", "files"}
+    assert {str(folder): oct(mode(folder)) for folder in folders if mode(folder) != 0o700} == {}
 
 
 def test_keys_survive_a_restart_and_differ_by_purpose(home: Path) -> None:

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Final
 
 from octavo.core.clock import Clock
+from octavo.core.private import make_private
 from octavo.search import tokens
 
 logger = logging.getLogger(__name__)
@@ -98,7 +99,7 @@ def set_aside(path: Path, why: str, clock: Clock) -> None:
 
 def _checked(path: Path | None) -> sqlite3.Connection:
     if path is not None:
-        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        make_private(path.parent)
         path.touch(mode=0o600)  # before SQLite makes it with the mode of the process
     database = connect(path)
     try:

@@ -39,6 +39,7 @@ from typing import Literal, NamedTuple, TypeAlias
 
 from octavo.core.clock import Clock, SystemClock
 from octavo.core.errors import InternalError
+from octavo.core.private import make_private
 from octavo.stores.retention import forget_chains
 from octavo.stores.state import write_all
 from octavo.stores.verify import Report, fingerprint, seal, verify
@@ -261,7 +262,7 @@ class FileLedger:
         return f"{self.chain}.{part:05d}.jsonl" if part else f"{self.chain}.jsonl"
 
     def _create(self, part: int) -> int:
-        self._directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+        make_private(self._directory)
         flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | getattr(os, "O_NOFOLLOW", 0)
         file = os.open(self._directory / self.file_name(part), flags, 0o600)
         self._begun = self._wall()

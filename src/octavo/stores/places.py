@@ -7,6 +7,8 @@ import sys
 from pathlib import Path
 from typing import Final
 
+from octavo.core.private import make_private
+
 if sys.platform != "win32":
     import fcntl
 
@@ -24,7 +26,7 @@ class Place:
     @classmethod
     def take(cls, directory: Path, *, most: int = MOST) -> Place | None:
         """None when all are taken. Raises OSError where the directory cannot be used."""
-        directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+        make_private(directory)
         for number in range(most):
             lock = os.open(directory / f"{number}.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
             try:

@@ -28,6 +28,7 @@ from types import MappingProxyType
 from typing import Literal, TypeAlias
 
 from octavo.core.clock import Clock, SystemClock
+from octavo.core.private import make_private
 
 if sys.platform != "win32":
     import fcntl
@@ -61,7 +62,7 @@ class StateDirectory:
         Safe for several processes at once: they take turns, and all see the same secret.
         """
         try:
-            path.mkdir(mode=0o700, parents=True, exist_ok=True)
+            make_private(path)
             if _shared(path.stat()):
                 path.chmod(0o700)
             with turn(path / "lock"):

@@ -23,6 +23,7 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 from octavo.core.errors import TooLarge
+from octavo.core.private import make_private
 from octavo.sources.file.writing.records import Kept, Record, Status
 
 log = logging.getLogger(__name__)
@@ -59,7 +60,7 @@ class Journal:
         self.most_bytes = most_bytes
         self._most_count = most_count
         self._since_tidy = 0
-        os.makedirs(path, _PRIVATE_DIRECTORY, exist_ok=True)
+        make_private(path)
         self._here = os.open(path, _DIRECTORY)
         try:
             os.fchmod(self._here, _PRIVATE_DIRECTORY)
