@@ -13,6 +13,7 @@ from pathlib import Path
 from types import CodeType, ModuleType
 
 from octavo.core.errors import InternalError
+from octavo.core.foreign import described, passed_on
 from octavo.core.foundation import Changeable, nothing_changes
 
 
@@ -33,8 +34,10 @@ def run_file(path: Path) -> ModuleType:
         raise CodeError(message, line_of(error, str(path))) from error
     except SyntaxError as error:
         raise CodeError(f"is no Python: {error.msg}", error.lineno) from error
-    except (Exception, SystemExit) as error:  # foreign code runs here
-        raise CodeError(f"failed: {type(error).__name__}: {error}", line_of(error, str(path))) from error
+    except BaseException as error:  # foreign code runs here
+        if passed_on(error):
+            raise
+        raise CodeError(f"failed: {described(error)}", line_of(error, str(path))) from error
 
 
 def execute(path: Path) -> ModuleType:

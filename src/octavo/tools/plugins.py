@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any, Literal, TypeAlias, overload
 
 from octavo.core.errors import InternalError, OctavoError
+from octavo.core.foreign import described, own_fault, passed_on
 from octavo.core.foundation import LINKED, Changeable, nothing_changes
 from octavo.core.model import Call
 from octavo.core.ports import Ask, Source
@@ -136,7 +137,12 @@ class Plugin:
         protocol = self.protocol
 
         async def rendering(call: Call, ask: Ask) -> PromptResult | Any:
-            return await handler(ToolContext(call, ask, protocol=protocol), call.arguments)
+            try:
+                return await handler(ToolContext(call, ask, protocol=protocol), call.arguments)
+            except Exception:
+                raise
+            except BaseException as end:  # of the prompt, and never of the server
+                raise own_fault(end, "the prompt")  # noqa: B904  it has its cause already
 
         self.prompts.append((info, rendering))
 
@@ -190,7 +196,9 @@ def load_plugin(
         ) from error
     except OctavoError as error:
         raise PluginError(f"The plugin {label} cannot be used: {error}") from error
-    except (Exception, SystemExit) as error:  # foreign code runs here: whatever it does wrong is said with its name
+    except BaseException as error:  # foreign code runs here: whatever it does wrong is said with its name
+        if passed_on(error):
+            raise
         raise _failed(label, error) from error
     return plugin
 
@@ -215,8 +223,7 @@ def _failed(label: str, error: BaseException) -> PluginError:
     line = line_of(error, label)
     where = f" (line {line})" if line else ""
     return PluginError(
-        f"The plugin {label} failed at start-up{where}: {type(error).__name__}: {error}. "
-        "Mend the file, or take it out of `plugins:`"
+        f"The plugin {label} failed at start-up{where}: {described(error)}. Mend the file, or take it out of `plugins:`"
     )
 
 

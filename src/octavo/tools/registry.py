@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 import re
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
@@ -12,6 +11,7 @@ import msgspec
 from msgspec import Struct
 
 from octavo.core.errors import Conflict, InternalError, InvalidParams, Timeout, TooLarge
+from octavo.core.foreign import own_fault
 from octavo.core.model import Call
 from octavo.core.ports import Ask, Reply
 from octavo.core.ref import Ref
@@ -167,10 +167,10 @@ class ToolRegistry(Shelf):
         try:
             work = tool.handler(context, arguments)
             outcome = await (work if tool.info.lane_safe else _within(tool.info, deadline, work))
-        except (Exception, asyncio.CancelledError, GeneratorExit):
+        except Exception:
             raise
         except BaseException as end:  # of the tool, and never of the server: a loop that sees one ends
-            raise RuntimeError(f"the tool raised {type(end).__name__}") from end
+            raise own_fault(end, "the tool")  # noqa: B904  it has its cause already
         return _checked(registered, _as_result(outcome))
 
     def check(self, call: Call) -> None:
