@@ -18,6 +18,7 @@ from msgspec.structs import replace
 
 from octavo.core.clock import Clock, SystemClock
 from octavo.core.errors import OctavoError
+from octavo.core.foreign import passed_on
 from octavo.core.model import Change
 from octavo.core.ports import Arms, Listener, Source, Watches
 from octavo.core.ref import Ref
@@ -25,6 +26,8 @@ from octavo.core.ref import Ref
 logger = logging.getLogger(__name__)
 
 RECENT = 10_000  # changes kept for `since`
+SAID_AGAIN = 720  # tries later, which is an hour
+PATIENCE = 5.0  # seconds for a watch to end; one that does not is left alone
 PAUSE = 5.0  # seconds before a broken watch is tried again
 
 
@@ -153,20 +156,27 @@ class ChangeFeed:
                 logger.exception("A listener of the change feed failed")
 
     async def _follow(self, source: Watches, scheme: str, watch: _Watch) -> None:
+        tries = 0
         while True:
+            tries += 1
             # Runs when the watch waits for its first change.
             beginning = asyncio.get_running_loop().create_task(self._begin(source, watch))
             try:
                 async for change in source.watch(Ref(scheme)):
+                    tries = 0
                     self.publish(change)
-                logger.warning("The watch of %s:// ended; watching again in %g s", scheme, PAUSE)
+                _say(scheme, "ended", tries)
             except asyncio.CancelledError:
                 task = asyncio.current_task()
                 if task is None or task.cancelling():
                     raise
-                logger.warning("The watch of %s:// cancelled itself; watching again in %g s", scheme, PAUSE)
-            except Exception:  # a watch must survive whatever its source throws
-                logger.exception("The watch of %s:// failed; watching again in %g s", scheme, PAUSE)
+                _say(scheme, "cancelled itself", tries)
+            except OctavoError as error:  # its cause is told where it came from
+                _say(scheme, f"failed: {error}", tries)
+            except BaseException as error:  # a watch must survive whatever its source throws
+                if passed_on(error):
+                    raise
+                _say(scheme, "failed", tries, error)
             finally:
                 beginning.cancel()
                 watch.end()
@@ -181,8 +191,15 @@ class ChangeFeed:
             watch.begin(self.number())
 
 
+def _say(scheme: str, what: str, tries: int, error: BaseException | None = None) -> None:
+    """The first time in a row, and then rarely: it is tried for ever."""
+    if tries <= 1 or tries % SAID_AGAIN == 0:
+        logger.warning("The watch of %s:// %s; watching again in %g s", scheme, what, PAUSE, exc_info=error)
+
+
 async def _ended(watches: Iterable[_Watch]) -> None:
     tasks = [watch.task for watch in watches if watch.task is not None]
     for task in tasks:
         task.cancel()
-    await asyncio.gather(*tasks, return_exceptions=True)
+    if tasks:
+        await asyncio.wait(tasks, timeout=PATIENCE)
