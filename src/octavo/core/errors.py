@@ -117,11 +117,13 @@ class Timeout(OctavoError):
 
 
 class SourceUnavailable(OctavoError):
+    """`telling` as of Timeout: not so where the source answered, and only its answer cannot be used."""
+
     reason = "source_unavailable"
 
-    def __init__(self, message: str, *, retry_after: float | None = None, **data: object) -> None:
+    def __init__(self, message: str, *, retry_after: float | None = None, telling: bool = True, **data: object) -> None:
         super().__init__(message, **data)
-        self.retry_after = retry_after
+        self.retry_after, self.telling = retry_after, telling
 
 
 class ProtocolError(OctavoError):

@@ -265,11 +265,11 @@ class Call(Struct, frozen=True):
     def _replace(self, **changes: Any) -> Call:
         return replace(self, **changes)
 
-    def at(self, ref: Ref, cursor: str | None, limit: int) -> Call:
+    def at(self, ref: Ref, cursor: str | None, limit: int, timeout: float | None = None) -> Call:
         """The same call at another place. What `_replace` does, in a part of the time."""
         return Call(
             self.op, ref, self.principal, self.trail, self.uri, self.arguments, cursor, limit, self.max_bytes,
-            self.timeout, self.parent, self.channel, self.fault, self.moment,
+            self.timeout if timeout is None else timeout, self.parent, self.channel, self.fault, self.moment,
         )  # fmt: skip
 
     def again(self, moment: int) -> Call:

@@ -22,6 +22,7 @@ from octavo.core.model import CHANGING, FEED, Call, Change, Content, Entry, Page
 from octavo.core.ports import Next, Reply, settled
 from octavo.core.ref import Ref
 
+_GRACE = 0.5  # seconds for a source to end when its time is over
 _OVERHEAD = 512  # bytes that a reply costs beside its bodies
 _ENTRY_WEIGHT = 700  # bytes of one listed entry, with its encoded form
 
@@ -125,8 +126,8 @@ class Cache:
             if self._flights.get(place) is flight:
                 del self._flights[place]
 
-        flight = self._flights[place] = _Flight(call, stamp, leave)
         longest = call if call.timeout >= self._flight_time else call._replace(timeout=self._flight_time)
+        flight = self._flights[place] = _Flight(call, stamp, leave, longest.timeout + _GRACE)
         return flight.start(self._fetch(flight, key, longest, call_next))
 
     async def _fetch(self, flight: _Flight, key: _Key, call: Call, call_next: Next) -> Reply:
@@ -195,13 +196,17 @@ def _entry_weight(entry: Entry) -> int:
 class _Flight:
     """One piece of work that any number of callers wait for. Ends early when the last one leaves."""
 
-    def __init__(self, call: Call, stamp: object | None, leave: Callable[[], None] | None = None) -> None:
-        """`leave` is called once nobody may join any more."""
+    def __init__(
+        self, call: Call, stamp: object | None, leave: Callable[[], None] | None = None, lasts: float = 0.0
+    ) -> None:
+        """`leave` is called once nobody may join any more. Within `lasts` seconds it ends by itself: whoever has waited
+        in vain does not end it sooner, so that the throttle sees that the source did not answer."""
         self._op, self._ref = call.op, call.ref
         self.stamp = stamp
         self.stale = False  # what is fetched is good for who waits, and for nobody later
         self._leave = leave
         self._loop = asyncio.get_running_loop()
+        self._until = self._loop.time() + lasts if lasts else 0.0
         self._waiting: set[asyncio.Future[Reply]] = set()
 
     def start(self, work: Coroutine[Any, Any, Reply]) -> _Flight:
@@ -218,19 +223,24 @@ class _Flight:
         waiter: asyncio.Future[Reply] = self._loop.create_future()
         self._waiting.add(waiter)
         timer = None if timeout is None else self._loop.call_later(timeout, _expire, waiter, call, timeout)
+        expired = False
         try:
             return await waiter
         finally:
             if timer is not None:
                 timer.cancel()
             if waiter.done() and not waiter.cancelled():
-                waiter.exception()  # seen, also by who was cancelled in the same moment
+                # seen, also by who was cancelled in the same moment
+                expired = isinstance(waiter.exception(), Timeout)
             self._waiting.discard(waiter)
             if not self._waiting and not self._task.done():
                 # Whoever comes now must not join: a cancelled task may still take its time.
                 if self._leave is not None:
                     self._leave()
-                self._task.cancel()
+                if expired and self._until:
+                    self._loop.call_at(self._until, self._task.cancel)
+                else:
+                    self._task.cancel()
 
     def _land(self, task: asyncio.Task[Reply]) -> None:
         if self._leave is not None:

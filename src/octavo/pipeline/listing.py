@@ -8,6 +8,7 @@ up the page ends where it is, since the time has told as much.
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
 from functools import partial
@@ -17,7 +18,7 @@ from typing import Any, Literal, NamedTuple, Protocol, TypeAlias
 from msgspec import Struct
 
 from octavo.core.clock import Clock
-from octavo.core.errors import InvalidParams, OctavoError, Timeout
+from octavo.core.errors import InvalidParams, OctavoError, SourceUnavailable, Timeout
 from octavo.core.model import EVERYTHING, NOTHING, Call, Entry, Memo, Page, Principal
 from octavo.core.ports import Next, Reply, settled
 from octavo.core.ref import Ref
@@ -26,6 +27,7 @@ from octavo.pipeline.hidden import Decides, look_beside
 from octavo.pipeline.marks import hides
 
 VERDICTS = 64  # kept with one page; a page in the cache is seen by many principals
+TURN = 16  # pages of sources that are looked at before others have their turn
 STARTS = 4096  # places in listings that are remembered
 
 Sight: TypeAlias = Literal["all", "some", "none"]
@@ -81,7 +83,7 @@ class Listing:
             call_next = partial(self._with_folders, call_next, policy, self._now() + call.timeout)
         first: Reply = None
         if start.at < len(start.parts) and not call.arguments.get("filter"):
-            first = call_next(call.at(start.parts[start.at][0], start.inner, limit))
+            first = call_next(call.at(start.parts[start.at][0], start.inner, limit, _share(call, start.parts)))
             if type(first) is not CoroutineType and (known := first.memo.get(start)) is not None:
                 return known
         return self._made(call, call_next, policy, start, limit, first)
@@ -103,6 +105,7 @@ class Listing:
         memo = Memo()
         down: list[str] = []
         following: str | None = None
+        looked = 0
         while at < len(parts):
             sight, (scope, wanted) = parts[at][1], narrow[at]
             room = limit - len(kept)
@@ -111,12 +114,17 @@ class Listing:
                 break
             if at != only:
                 only = -1
+            looked += 1
+            if looked % TURN == 0:  # pages that are in the cache never wait
+                await asyncio.sleep(0)
             try:
-                asked = call.at(scope, inner, limit)
+                asked = call.at(scope, inner, limit, _share(call, parts))
                 answer, asked_first = call_next(asked) if asked_first is None else asked_first, None
                 page: Page[Entry] = await settled(answer)
                 first = first or page
                 batch = await _fit(page, asked, room, call_next, _visible(call.principal, policy, sight, wanted))
+                if batch.page.cursor is not None and batch.page.cursor == inner:
+                    raise _endless(scope)
             except OctavoError as fault:
                 if not everywhere or (isinstance(fault, InvalidParams) and (inner is not None or asked_for)):
                     raise
@@ -202,6 +210,11 @@ def _narrowed(asked: Mapping[str, Any] | None, scope: Ref, policy: Shows) -> Nar
     return Narrowed(scope, lambda entry: not hides(entry, theirs) and (wanted is None or wanted(entry)))
 
 
+def _share(call: Call, parts: Sequence[object]) -> float:
+    """Seconds that one source may take. Where there are others, one that does not answer leaves time for them."""
+    return call.timeout if len(parts) == 1 else call.timeout / 2
+
+
 async def _fit(page: Page[Entry], asked: Call, room: int, call_next: Next, visible: _Visible) -> _Batch:
     """One page of a source, as much of it as there is room for. With no room: whether there is anything."""
     shown = visible(page)
@@ -210,7 +223,10 @@ async def _fit(page: Page[Entry], asked: Call, room: int, call_next: Next, visib
         # Entries and cursor have to come from one reply: the source may change between two.
         cut = True
         last = page.items.index(shown[room - 1])
-        page = await settled(call_next(asked._replace(limit=last + 1)))
+        if asked.limit <= last + 1:  # it gives more than it is asked for, and would for ever
+            raise _endless(asked.ref)
+        asked = asked._replace(limit=last + 1)
+        page = await settled(call_next(asked))
         shown = visible(page)
     return _Batch(page, shown, cut)
 
@@ -230,6 +246,10 @@ def _visible(principal: Principal, policy: Shows, sight: Sight, wanted: Test | N
         return items if wanted is None else tuple(entry for entry in items if wanted(entry))
 
     return visible
+
+
+def _endless(scope: Ref) -> SourceUnavailable:
+    return SourceUnavailable(f"Source unavailable: {scope.scheme}", telling=False, source=scope.scheme)
 
 
 def _cursor(scheme: str, inner: str | None) -> str:

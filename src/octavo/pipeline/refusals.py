@@ -79,7 +79,8 @@ def told(call: Call, fault: OctavoError) -> OctavoError:
         scheme = call.ref.scheme
         message = f"Source unavailable: {scheme}"
         why = {} if fault.message == message else {"why": fault.message}
-        return SourceUnavailable(message, retry_after=fault.retry_after, **{**why, **fault.data, "source": scheme})
+        data = {**why, **fault.data, "source": scheme}
+        return SourceUnavailable(message, retry_after=fault.retry_after, telling=fault.telling, **data)
     ours = str(call.ref)
     if isinstance(fault, TooLarge | Conflict | InvalidParams) and fault.data.get("uri") == ours != call.uri:
         message = fault.message.replace(ours, call.uri)

@@ -20,6 +20,7 @@ from typing import NamedTuple, NoReturn
 
 from octavo.core.clock import Clock, SystemClock
 from octavo.core.errors import OctavoError, RateLimited, SourceUnavailable, Timeout
+from octavo.core.foreign import passed_on
 from octavo.core.model import CHANGING, FEED, Call
 from octavo.core.ports import Next, Reply
 
@@ -121,7 +122,7 @@ class Throttle:
                 raise fault.told from None
             except SourceUnavailable as error:
                 pause = self._pause(limits, attempt, error.retry_after)
-                given_up = attempt >= limits.attempts or gate.failures >= limits.failures
+                given_up = attempt >= limits.attempts or gate.failures >= limits.failures or not error.telling
                 if given_up or pause is None or call.op not in IDEMPOTENT:
                     raise
             finally:
@@ -173,13 +174,15 @@ class Throttle:
                 scope.reschedule(None if changing else asyncio.get_running_loop().time() + call.timeout)
                 reply = await call_next(call)
         except OctavoError as error:
-            if isinstance(error, SourceUnavailable) or (isinstance(error, Timeout) and error.telling):
+            if isinstance(error, (SourceUnavailable, Timeout)) and error.telling:
                 if call.op not in CHANGING:  # no space, or no journal: it can still be read
                     self._failed(gate, scheme)
             else:
                 gate.failures = 0  # it answered
             raise
-        except Exception as error:  # the door of a source: nothing foreign passes
+        except BaseException as error:  # the door of a source: nothing foreign passes
+            if passed_on(error):
+                raise
             if isinstance(error, TimeoutError) and scope.expired():
                 if inside and call.timeout >= TELLING_TIMEOUT:
                     self._failed(gate, scheme)
@@ -188,7 +191,7 @@ class Throttle:
         gate.failures = 0
         return reply
 
-    def _foreign(self, gate: _Gate, call: Call, error: Exception) -> NoReturn:
+    def _foreign(self, gate: _Gate, call: Call, error: BaseException) -> NoReturn:
         """A broken connection is an outage. Anything else is a fault in the source's code, which one bad
         document can bring out at will: it must not open the breaker for all."""
         scheme, incident = call.ref.scheme, os.urandom(4).hex()
