@@ -238,6 +238,13 @@ class Asking:
                 headers["Mcp-Name"] = header_value(named)
         return self._send({"jsonrpc": "2.0", "id": next(self._ids), "method": method, "params": params}, headers)
 
+    def get(self, path: str) -> Answer:
+        """What is no message of the protocol, such as `/readyz`."""
+        self._connection.request("GET", path, headers=self._headers({}))
+        answer = self._connection.getresponse()
+        raw = answer.read()
+        return Answer(answer.status, dict(answer.getheaders()), json.loads(raw) if raw else None)
+
     def close(self) -> int:
         """Ends the session; gives the status."""
         self.requests += 1

@@ -43,6 +43,10 @@ OWNERS: dict[str, tuple[str, ...]] = {
 BLIND: dict[str, str] = {
     "core/foreign.py": "what an exception says of itself is foreign code too",
     "feed/feed.py": "one listener or one watch must not silence the others",
+    "pipeline/guard/abilities.py": "the door of a plugin's source: whatever it does is its own fault",
+    "pipeline/guard/contract.py": "what was put into an address can raise when it is looked at",
+    "pipeline/guard/door.py": "the door of a plugin's source: whatever it does is its own fault",
+    "pipeline/guard/life.py": "a source that does not open or close hurts nobody else",
     "pipeline/throttle.py": "the door of every source: nothing foreign passes",
     "sources/file/source.py": "a stamp that cannot be had is no stamp",
     "testing/base.py": "a suite must be able to say what left a source",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AsyncExitStack
 from functools import cache
 from pathlib import Path
@@ -38,6 +38,7 @@ from octavo.pipeline.cache import Cache
 from octavo.pipeline.chain import awaitable, fold, inner
 from octavo.pipeline.consent import Consent
 from octavo.pipeline.desk import Desk
+from octavo.pipeline.guard import Faults, Guarded
 from octavo.pipeline.identity import Identity
 from octavo.pipeline.mask import Mask
 from octavo.pipeline.policy import Policy
@@ -78,6 +79,7 @@ class Works(Struct, frozen=True):
     audit: Audit
     quota: Quota
     throttle: Throttle
+    faults: Faults
     sources: Sequence[Source]  # those with addresses of their own
     catalogs: Catalogs | None
     agents: LiveAgents  # as catalogs tell of them
@@ -112,6 +114,18 @@ class Works(Struct, frozen=True):
 
     def redacted(self, change: Change) -> Change:
         return self.redact.change(change)
+
+    @property
+    def unopened(self) -> Mapping[str, str]:
+        """Sources of plugins that could not be opened, and why."""
+        guarded = (source for source in self.sources if isinstance(source, Guarded))
+        return {source.scheme: source.life.unopened for source in guarded if source.life.unopened}
+
+    @property
+    def ailing(self) -> Mapping[str, str]:
+        """What is wrong with which source, in words for an operator."""
+        silent = dict.fromkeys(self.throttle.open_sources(), "it does not answer, and is left alone for a while")
+        return {scheme: self.redact.text(words) for scheme, words in {**silent, **self.faults.current()}.items()}
 
     def veiled(self, change: Change, who: Principal) -> Change:
         further = self.redact.further(who)
@@ -153,11 +167,14 @@ async def compose(
         for one in config.plugins
     ]
     made, catalogs = await configured(loaded, state, narrowing, opened, stack)
-    sources = with_plugins(made, plugins)
+    faults = Faults(clock)
+    sources = with_plugins(made, plugins, faults)
     exposed = [scheme for scheme, (_, shown) in sources.items() if shown]
-    for source in (source for plugin in plugins for source in plugin.sources):
-        if hasattr(source, "__aenter__"):
-            await stack.enter_async_context(cast("Any", source))
+    behind_doors = [source for source, _ in sources.values() if isinstance(source, Guarded)]
+    for source in behind_doors:
+        source.life.begin()
+    for source in behind_doors:
+        await stack.enter_async_context(source)
     for plugin in plugins:
         for tool in plugin.tools:
             tools.register(tool if tool.protocol else replace(tool, max_answer=config.limits.answer))
@@ -300,6 +317,7 @@ async def compose(
         audit=audit,
         quota=quota,
         throttle=throttle,
+        faults=faults,
         # A store without addresses is not watched: its changes would go by the addresses of another.
         sources=tuple(served[scheme] for scheme in exposed),
         catalogs=catalogs,

@@ -127,6 +127,9 @@ class Octavo:
             return False
         return True
 
+    def ailing(self) -> Mapping[str, str]:
+        return self.works.ailing
+
     def measures(self) -> Iterable[Measure]:
         from octavo.app.measures import measures
 
@@ -243,6 +246,9 @@ class Octavo:
                 self._conversing(loaded),
                 self._ask,
             )
+            if self._open is not None and works.unopened:  # what is served now is better
+                scheme, why = next(iter(works.unopened.items()))
+                raise SourceUnavailable(f"The source {scheme}:// cannot be opened: {why}", source=scheme)
         except BaseException:
             await stack.aclose()
             raise

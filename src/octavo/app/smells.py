@@ -53,11 +53,15 @@ async def unreachable(works: Works) -> list[Finding]:
 
 
 async def _asked(works: Works, scheme: str) -> Finding:
-    call = Call("list", Ref(scheme), Principal("local"), Trail(), f"{scheme}://", limit=1, timeout=works.limits.timeout)
+    limit, timeout = works.limits.page, works.limits.timeout
+    call = Call("list", Ref(scheme), Principal("local"), Trail(), f"{scheme}://", limit=limit, timeout=timeout)
     try:
         await works.behind(call)
     except OctavoError as error:
-        return Finding("source", "problem", f"{scheme} does not answer: {error.message}", "see its section in docs/")
+        why = works.ailing.get(scheme, error.message)
+        return Finding("source", "problem", f"{scheme} does not answer: {why}", "see its section in docs/")
+    if scheme in works.ailing:
+        return Finding("source", "less", f"{scheme} answers, but: {works.ailing[scheme]}", "tell its author")
     return Finding("source", "ok", f"{scheme} answers")
 
 

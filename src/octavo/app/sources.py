@@ -18,6 +18,7 @@ from octavo.core.errors import InvalidParams
 from octavo.core.model import Entry, Template
 from octavo.core.ports import Source
 from octavo.core.ref import Ref, is_scheme
+from octavo.pipeline.guard import Faults, guarded
 from octavo.sources.file.addresses import FileRoot
 from octavo.sources.file.names import CREDENTIALS
 from octavo.sources.file.source import FileSource
@@ -144,15 +145,20 @@ def _memory(options: MemoryOptions, state: StateDirectory) -> partial[MemorySour
 
 
 def with_plugins(
-    configured: dict[str, tuple[Source, bool]], plugins: Sequence[Plugin]
+    configured: dict[str, tuple[Source, bool]], plugins: Sequence[Plugin], faults: Faults
 ) -> dict[str, tuple[Source, bool]]:
+    """Those of plugins behind a door: what they do wrong is noted in `faults`."""
     sources = dict(configured)
     for plugin in plugins:
         for source in plugin.sources:
-            scheme = source.scheme
-            if not is_scheme(scheme) or scheme != scheme.lower() or scheme in (*sources, *RESERVED_SCHEMES):
-                raise InvalidParams(f"The plugin {plugin.name} may not serve {scheme}://: it is taken, or no scheme")
-            sources[scheme] = (source, True)
+            scheme: object = getattr(source, "scheme", None)
+            if not all(callable(getattr(source, name, None)) for name in ("list", "stat", "read")):
+                raise InvalidParams(f"The plugin {plugin.name} gives a source without list, stat and read")
+            if not isinstance(scheme, str) or not is_scheme(scheme) or scheme != scheme.lower():
+                raise InvalidParams(f"The plugin {plugin.name} gives a source whose scheme is none: {scheme!r:.80}")
+            if scheme in (*sources, *RESERVED_SCHEMES):
+                raise InvalidParams(f"The plugin {plugin.name} may not serve {scheme}://: it is taken")
+            sources[scheme] = (guarded(source, faults), True)
     return sources
 
 

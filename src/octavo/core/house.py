@@ -142,6 +142,10 @@ class House(Protocol):
         """Whether requests can be answered now."""
         ...
 
+    def ailing(self) -> Mapping[str, str]:
+        """What is wrong with which source, in words for an operator."""
+        ...
+
     def measures(self) -> Iterable[Measure]:
         """What there is to count, about sources, requests and the process."""
         ...

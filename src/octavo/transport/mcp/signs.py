@@ -1,11 +1,14 @@
 """Signs of life for whoever operates the server: `/healthz`, `/readyz` and `/metrics`.
 
-The first two tell nothing but whether; the third needs `serve.http.metrics`.
+The first two tell nothing but whether, and how many sources are at fault; which ones, and why, only to whom the numbers
+of the third are for. That one needs `serve.http.metrics`.
 """
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterator
+from typing import Any
 
 from octavo.core.house import House
 from octavo.core.measure import Measure, Sample, number
@@ -46,24 +49,41 @@ class Signs:
         await respond(send, 200, b'{"status": "ok"}')
 
     async def _ready(self, scope: Scope, receive: Receive, send: Send) -> None:
-        ready = not self.stopping and self._house.ready()
-        await respond(send, 200 if ready else 503, b'{"status": "ready"}' if ready else b'{"status": "not ready"}')
+        if self.stopping or not self._house.ready():
+            await respond(send, 503, b'{"status": "not ready"}')
+            return
+        ailing = self._house.ailing()
+        told: dict[str, Any] = {"status": "ready"}
+        if ailing:
+            told["degraded"] = len(ailing)
+            shown = any(name == b"authorization" for name, _ in scope["headers"])
+            if shown or self._house.works.metrics == "open":
+                send = self._recorded(send)
+                allowed = await self._allowed(scope, receive, send)
+                if allowed is None:
+                    return
+                told |= {"sources": dict(ailing)} if allowed else {}
+        await respond(send, 200, json.dumps(told, ensure_ascii=False).encode())
 
     async def _metrics(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Recorded and refused like any other request, unless they are open to all."""
         send = self._recorded(send)
-        if self._house.works.metrics == "admin":
-            admitted = await self._entry.admit(scope, receive, send)
-            if admitted is None:
-                return
-            allowed = self._house.works.administers(admitted.principal, METRICS)
-            self._house.note(admitted.principal.id, "http", "ok" if allowed else "forbidden", uri=str(METRICS))
-            if not allowed:
-                await respond(send, 403, b'{"error": "forbidden"}')
-                return
-        elif await self._entry.turned_away(scope, receive, send, is_post=False):
-            return
-        await respond(send, 200, exposition(self._measures()), media_type=MEDIA_TYPE)
+        allowed = await self._allowed(scope, receive, send)
+        if allowed:
+            await respond(send, 200, exposition(self._measures()), media_type=MEDIA_TYPE)
+        elif allowed is False:
+            await respond(send, 403, b'{"error": "forbidden"}')
+
+    async def _allowed(self, scope: Scope, receive: Receive, send: Send) -> bool | None:
+        """Whether the caller may see what is for operators; None after a refusal has been sent."""
+        if self._house.works.metrics == "open":
+            return None if await self._entry.turned_away(scope, receive, send, is_post=False) else True
+        admitted = await self._entry.admit(scope, receive, send)
+        if admitted is None:
+            return None
+        allowed = self._house.works.administers(admitted.principal, METRICS)
+        self._house.note(admitted.principal.id, "http", "ok" if allowed else "forbidden", uri=str(METRICS))
+        return allowed
 
     def _measures(self) -> Iterator[Measure]:
         yield from self._house.measures()

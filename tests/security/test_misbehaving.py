@@ -1,0 +1,81 @@
+"""A source or a plugin that misbehaves hurts itself alone: a small run of `tests.security.misbehaving`."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.e2e.harness import Said
+from tests.security.misbehaving import FAULTY, HARMLESS, KEYS, UNAVAILABLE, laid_out
+
+pytestmark = pytest.mark.seed("A5")
+
+Ask = Callable[[str, dict[str, Any]], Any]
+
+
+@contextmanager
+def served(base: Path, transport: str) -> Iterator[tuple[Ask, Said, Any]]:
+    """A real server with every bad source at once, and a good one before them."""
+    place = laid_out(base, [*FAULTY, *HARMLESS])
+    if transport == "stdio":
+        with place.pipe("--config", "octavo.yaml", "--as", "good", cwd=place.root) as pipe:
+            yield pipe.ask, pipe.log, None
+        assert pipe.process.returncode == 0
+    else:
+        with place.serve("--config", "octavo.yaml", cwd=place.root) as server:
+            asking = server.asking(KEYS["good"])
+            yield lambda method, params: asking.ask(method, params).body, server.log, server
+        assert server.process.returncode == 0
+
+
+@pytest.mark.parametrize("transport", ["stdio", "http"])
+def test_bad_sources_are_named_and_all_others_answer(tmp_path: Path, transport: str) -> None:
+    with served(tmp_path, transport) as (ask, log, server):
+        listed: list[str] = []
+        named: set[str] = set()
+        cursor: dict[str, str] = {}
+        while True:
+            page = ask("resources/list", dict(cursor))["result"]
+            listed += [one["uri"] for one in page["resources"]]
+            named |= set(page.get("_meta", {}).get(UNAVAILABLE, ()))
+            if "nextCursor" not in page:
+                break
+            cursor = {"cursor": page["nextCursor"]}
+        assert sum(uri.startswith("note://") for uri in listed) == 20
+        assert named == set(FAULTY)
+        assert [uri for uri in listed if uri.startswith("strangers")] == [f"strangers://{k:06}" for k in range(3)]
+        for scheme in ("nothing", "types", "large", "exits", "interrupts", "closes", "cancels", "mute", "unopened"):
+            for path in ("000001", "twisted"):
+                error = ask("resources/read", {"uri": f"{scheme}://{path}"}).get("error", {"data": {}})
+                assert path == "twisted" or error["data"]["source"] == scheme
+                assert "no such service" not in str(error)
+        assert "result" in ask("resources/templates/list", {})
+        assert ask("resources/read", {"uri": "note://1.md"})["result"]["contents"][0]["text"].startswith("note 1\n")
+        for scheme, words in {**FAULTY, **HARMLESS}.items():
+            log.wait_for(rf"{scheme}://.*{words}")
+        if server is not None:
+            anonymous, operator = server.asking().get("/readyz"), server.asking(KEYS["operator"]).get("/readyz")
+            assert (anonymous.status, operator.status) == (200, 200)
+            assert anonymous.body == {"status": "ready", "degraded": len(operator.body["sources"])}
+            assert set(operator.body["sources"]) == {*FAULTY, *HARMLESS}
+            assert re.search(FAULTY["toomany"], operator.body["sources"]["toomany"])
+        said = log.text
+        for _ in range(3):
+            ask("resources/list", {})
+        assert log.text.count("entries where at most 100") == said.count("entries where at most 100"), "no flood"
+
+
+@pytest.mark.parametrize("transport", ["stdio", "http"])
+def test_a_tool_or_prompt_that_ends_the_program_ends_its_own_call(tmp_path: Path, transport: str) -> None:
+    with served(tmp_path, transport) as (ask, _, server):
+        for name in ("exit", "interrupt", "close", "cancel", "mute"):
+            answer = ask("tools/call", {"name": f"tool_{name}", "arguments": {}})
+            assert answer["result"]["isError"], answer
+            assert "error" in ask("prompts/get", {"name": f"prompt_{name}"})
+            assert "result" in ask("resources/read", {"uri": "note://1.md"})
+        if server is not None:
+            assert server.asking().get("/readyz").status == 200
