@@ -168,7 +168,7 @@ async def compose(
     ]
     made, catalogs = await configured(loaded, state, narrowing, opened, stack)
     faults = Faults(clock)
-    sources = with_plugins(made, plugins, faults)
+    sources = with_plugins(made, plugins, faults, config.limits.time)
     exposed = [scheme for scheme, (_, shown) in sources.items() if shown]
     behind_doors = [source for source, _ in sources.values() if isinstance(source, Guarded)]
     for source in behind_doors:

@@ -145,7 +145,7 @@ def _memory(options: MemoryOptions, state: StateDirectory) -> partial[MemorySour
 
 
 def with_plugins(
-    configured: dict[str, tuple[Source, bool]], plugins: Sequence[Plugin], faults: Faults
+    configured: dict[str, tuple[Source, bool]], plugins: Sequence[Plugin], faults: Faults, time: float
 ) -> dict[str, tuple[Source, bool]]:
     """Those of plugins behind a door: what they do wrong is noted in `faults`."""
     sources = dict(configured)
@@ -158,7 +158,7 @@ def with_plugins(
                 raise InvalidParams(f"The plugin {plugin.name} gives a source whose scheme is none: {scheme!r:.80}")
             if scheme in (*sources, *RESERVED_SCHEMES):
                 raise InvalidParams(f"The plugin {plugin.name} may not serve {scheme}://: it is taken")
-            sources[scheme] = (guarded(source, faults), True)
+            sources[scheme] = (guarded(source, faults, time), True)
     return sources
 
 

@@ -265,7 +265,7 @@ class _Filters(Guarded):
         return self.or_else("filters", lambda: self.source.filters, lambda it: contract.each(it, contract.text), ())
 
 
-_ABLE: Final[Mapping[type, type[Guarded]]] = {
+DOORS: Final[Mapping[type, type[Guarded]]] = {
     Levels: _Levels, Searches: _Searches, Folders: _Folders, Completes: _Completes, Suggests: _Suggests,
     Writes: _Writes, Edits: _Edits, Arranges: _Arranges, Watches: _Watches, Arms: _Arms, CatchesUp: _CatchesUp,
     Remembers: _Remembers, Spells: _Spells, Refuses: _Refuses, Collects: _Collects, Parts: _Parts, Stamps: _Stamps,
@@ -273,11 +273,11 @@ _ABLE: Final[Mapping[type, type[Guarded]]] = {
 }  # fmt: skip
 
 
-def guarded(source: Source, faults: Faults) -> Guarded:
+def guarded(source: Source, faults: Faults, time: float = 10.0) -> Guarded:
     """With the same abilities: they are told from the methods that are there."""
-    able = tuple(door for ability, door in _ABLE.items() if isinstance(source, ability))
+    able = tuple(door for ability, door in DOORS.items() if isinstance(source, ability))
     door: type[Guarded] = type("Guarded", able or (Guarded,), {})
-    return door(source, faults)
+    return door(source, faults, time)
 
 
 async def _quietly(close: Callable[[], Awaitable[object]]) -> None:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Hashable
 from functools import partial
+from types import FrameType
 from typing import Any, Final, NoReturn, TypeVar
 
 from octavo.core.clock import Clock, SystemClock
@@ -29,6 +30,8 @@ CHANGING: Final = 60.0  # seconds: a change is not walked away from lightly, sin
 LOOKING: Final = 30.0  # for whatever is not bounded by the time of a request
 RESTING: Final = 10.0  # for a listing that broke the contract
 STUCK: Final = 64  # calls that were given up and have not ended
+ENDING: Final = 1.0  # seconds for calls that are cancelled at its end
+PATIENT: Final = 0.9  # of the time of a request, after which who goes has waited in vain
 IDLE_PAGES: Final = 100  # in a row, in which a listing does not get on
 PLACES: Final = 1024  # in listings that are remembered
 
@@ -43,10 +46,11 @@ class _Raised:
 class Guarded:
     """What every source has. `guarded` adds what else this one can do."""
 
-    def __init__(self, source: Source, faults: Faults, clock: Clock | None = None) -> None:
+    def __init__(self, source: Source, faults: Faults, time: float, clock: Clock | None = None) -> None:
+        """`time` is how many seconds a request may take."""
         self.scheme = source.scheme
         self.source: Any = source
-        self._faults = faults
+        self._faults, self._time = faults, time
         self._now = (clock or SystemClock()).monotonic
         self._running: set[asyncio.Task[Any]] = set()
         self._stuck: set[asyncio.Task[Any]] = set()
@@ -76,9 +80,13 @@ class Guarded:
         await self.life.open()
         return self
 
-    async def __aexit__(self, *_: object) -> None:
+    async def __aexit__(self, *raised: object) -> None:
         for task in self._running:
             task.cancel()
+        if self._running:
+            _, stuck = await asyncio.wait(self._running, timeout=ENDING)
+            if stuck:
+                self._faults.note(self.scheme, "close", f"{len(stuck)} calls of it do not end")
         await self.life.close()
 
     # -- one call
@@ -97,17 +105,22 @@ class Guarded:
         task = asyncio.get_running_loop().create_task(_contained(self.scheme, ask))
         self._running.add(task)
         task.add_done_callback(self._running.discard)
+        began = self._now()
         try:
             done, _ = await asyncio.wait((task,), timeout=seconds)
         except asyncio.CancelledError:
             self._give_up(task)
+            if self._now() - began >= PATIENT * self._time:  # its time was over, and nobody just went away
+                self._faults.note(self.scheme, op, f"it did not answer within {self._time:g} s")
             raise
         if not done:
             self._give_up(task)
             self._faults.note(self.scheme, op, f"it did not answer within {seconds:g} s")
             more = "; it may still be done: look before you try again" if changes else ""
             raise Timeout(f"No answer within {seconds:g} s{more}", source=self.scheme)
-        given = _Raised(asyncio.CancelledError()) if task.cancelled() else task.result()
+        if task.cancelled():  # by its end, or that of the loop
+            raise self._unavailable("", None)
+        given = task.result()
         try:
             if isinstance(given, _Raised):
                 self._failed(op, given.error, changes)
@@ -206,6 +219,14 @@ class Guarded:
                 rest = (self._now() + RESTING, str(error.data["incident"]))
                 _bounded(self._resting, PLACES)[listing] = rest
             raise
+
+
+def source_in(frame: FrameType) -> str:
+    """The scheme of the source that this frame of a stack has called; "" where it is no call of one."""
+    if frame.f_code is _contained.__code__:
+        return str(frame.f_locals["scheme"])
+    known = frame.f_code in (Guarded.at_once.__code__, Life.kept.__code__)
+    return str(frame.f_locals["self"].scheme) if known else ""
 
 
 async def _contained(scheme: str, ask: Callable[[], Awaitable[Any]]) -> Any:

@@ -18,7 +18,7 @@ class Life:
 
     def __init__(self, source: Source, faults: Faults) -> None:
         self._source: Any = source
-        self._scheme, self._faults = source.scheme, faults
+        self.scheme, self._faults = source.scheme, faults
         self._keeper: asyncio.Task[None] | None = None
         self._opened, self._closing = asyncio.Event(), asyncio.Event()
         self.unopened = ""  # why it cannot be asked, once that is known
@@ -26,7 +26,7 @@ class Life:
     def begin(self) -> None:
         """Opening several at once takes as long as the slowest of them."""
         if self._keeper is None and hasattr(type(self._source), "__aenter__"):
-            self._keeper = asyncio.get_running_loop().create_task(self._kept())
+            self._keeper = asyncio.get_running_loop().create_task(self.kept())
 
     async def open(self) -> None:
         self.begin()
@@ -46,11 +46,11 @@ class Life:
             return
         await asyncio.wait((self._keeper,), timeout=CLOSING)
         if not self._keeper.done():
-            self._faults.note(self._scheme, "close", f"it did not close within {CLOSING:g} s")
+            self._faults.note(self.scheme, "close", f"it did not close within {CLOSING:g} s")
             self._keeper.cancel()
 
-    async def _kept(self) -> None:
-        owner.set(self._scheme)
+    async def kept(self) -> None:
+        owner.set(self.scheme)
         try:
             await self._source.__aenter__()
         except BaseException as error:
@@ -65,7 +65,7 @@ class Life:
 
     def _cannot_open(self, words: str) -> None:
         self.unopened = words
-        self._faults.note(self._scheme, "open", words, lasts=True)
+        self._faults.note(self.scheme, "open", words, lasts=True)
 
     async def _close(self) -> None:
         """Also where opening failed half-way."""
@@ -73,4 +73,4 @@ class Life:
             await self._source.__aexit__(None, None, None)
         except BaseException as error:
             if not passed_on(error):
-                self._faults.note(self._scheme, "close", told(error))
+                self._faults.note(self.scheme, "close", told(error))
