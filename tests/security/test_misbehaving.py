@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import os
 import re
+import signal
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.e2e.harness import Said
+from tests.e2e.harness import LIMIT, Said
 from tests.security.misbehaving import FAULTY, HARMLESS, KEYS, UNAVAILABLE, laid_out
 
 pytestmark = pytest.mark.seed("A5")
@@ -79,3 +81,50 @@ def test_a_tool_or_prompt_that_ends_the_program_ends_its_own_call(tmp_path: Path
             assert "result" in ask("resources/read", {"uri": "note://1.md"})
         if server is not None:
             assert server.asking().get("/readyz").status == 200
+
+
+def test_a_loop_that_is_held_up_is_said_with_where_and_by_whom(tmp_path: Path) -> None:
+    place = laid_out(tmp_path, ["blocks"])
+    with place.pipe("--config", "octavo.yaml", "--as", "good", cwd=place.root) as pipe:
+        pipe.ask("resources/list")
+        pipe.log.wait_for(r"held up for more than 1 s by the source blocks://, at root/bad.py:\d+ list")
+        pipe.log.wait_for("went on after")
+
+
+@pytest.mark.parametrize("transport", ["stdio", "http"])
+def test_the_operator_can_still_end_the_server(tmp_path: Path, transport: str) -> None:
+    """Ctrl-C is no fault of the source whose code runs when it comes."""
+    place = laid_out(tmp_path, ["hangs", "interrupts"])
+    if transport == "stdio":
+        with place.pipe("--config", "octavo.yaml", "--as", "good", cwd=place.root) as pipe:
+            assert "error" in pipe.ask("resources/read", {"uri": "interrupts://a"})
+            pipe.tell(pipe.request("resources/read", {"uri": "hangs://a"}))
+            assert "result" in pipe.ask("resources/read", {"uri": "note://1.md"})
+            pipe.process.send_signal(signal.SIGINT)
+            assert pipe.process.wait(LIMIT) == 0
+    else:
+        with place.serve("--config", "octavo.yaml", cwd=place.root) as server:
+            assert "error" in server.asking(KEYS["good"]).ask("resources/read", {"uri": "interrupts://a"}).body
+            server.process.send_signal(signal.SIGINT)
+            assert server.process.wait(LIMIT) == 0
+
+
+def test_without_uvloop_it_says_so_and_goes_on(tmp_path: Path) -> None:
+    place = laid_out(tmp_path, [])
+    (tmp_path / "lack").mkdir()
+    (tmp_path / "lack" / "uvloop.py").write_text("raise ImportError('no uvloop')\n", encoding="utf-8")
+    before = place.environment.get("PYTHONPATH")
+    place.environment["PYTHONPATH"] = os.pathsep.join(filter(None, (str(tmp_path / "lack"), before)))
+    with place.pipe("--config", "octavo.yaml", "--as", "good", cwd=place.root) as pipe:
+        assert "result" in pipe.ask("resources/read", {"uri": "note://1.md"})
+        pipe.log.wait_for("uvloop is not installed")
+
+
+def test_doctor_names_what_is_wrong_with_a_source(tmp_path: Path) -> None:
+    place = laid_out(tmp_path, ["toomany", "strangers", "unopened"])
+    done = place.run("doctor", "--config", "octavo.yaml", cwd=place.root)
+    assert done.returncode == 1
+    assert re.search(f"PROBLEM  source: toomany does not answer: .*{FAULTY['toomany']}", done.stdout)
+    assert re.search(f"PROBLEM  source: unopened does not answer: .*{FAULTY['unopened']}", done.stdout)
+    assert re.search(f"less     source: strangers answers, but: .*{HARMLESS['strangers']}", done.stdout)
+    assert "Traceback" not in done.stderr

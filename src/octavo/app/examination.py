@@ -34,6 +34,7 @@ BEGINNING = 1_735_689_600  # of 2025: no clock that is right shows less
 
 def examine(loaded: Loaded) -> Iterator[Finding]:
     yield _python()
+    yield _loop()
     yield _clock()
     yield _kernel()
     yield _landlock(loaded)
@@ -66,6 +67,12 @@ def _python() -> Finding:
     if sys.platform not in ("linux", "darwin"):
         return Finding("python", "less", found, "this system is served read-only, with fewer guarantees: platforms.md")
     return Finding("python", "ok", found)
+
+
+def _loop() -> Finding:
+    if sys.platform != "win32" and not _installed("uvloop"):
+        return Finding("loop", "less", "uvloop is not installed", "requests take longer; pip install uvloop")
+    return Finding("loop", "ok", "Python's own" if sys.platform == "win32" else "uvloop")
 
 
 def _clock() -> Finding:

@@ -130,6 +130,9 @@ class Octavo:
     def ailing(self) -> Mapping[str, str]:
         return self.works.ailing
 
+    def held_up(self, scheme: str, words: str) -> None:
+        self.works.faults.note(scheme, "loop", words)
+
     def measures(self) -> Iterable[Measure]:
         from octavo.app.measures import measures
 

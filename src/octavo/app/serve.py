@@ -4,19 +4,25 @@ from __future__ import annotations
 
 import asyncio
 import gc
+import logging
 import os
 import sys
-from collections.abc import Awaitable, Callable, Iterator
+import threading
+from collections.abc import Awaitable, Callable, Coroutine, Iterator
 from contextlib import contextmanager
 from urllib.parse import urlsplit
 
 from octavo.app.follow import follow
 from octavo.app.listening import Certificate, Names, forget, listen, room_for
 from octavo.app.octavo import Octavo
+from octavo.app.threads import Threads
 from octavo.app.wall import raise_wall
+from octavo.app.watchdog import Watchdog, leave_no_threads
 from octavo.config.load import Loaded, state_directory
 from octavo.config.units import Bind
 from octavo.stores.state import StateDirectory
+
+logger = logging.getLogger(__name__)
 
 
 def serve_stdio(loaded: Loaded, *, as_who: str | None) -> None:
@@ -118,9 +124,14 @@ def _run(loaded: Loaded, serve: Callable[[Octavo], Awaitable[None]], *, counted:
     sys.setswitchinterval(0.001)
     state = StateDirectory.open(state_directory(loaded))
     wall = raise_wall(loaded, state)  # before the loop, which starts threads
+    threads = {*threading.enumerate()}
+    dog = Watchdog()
 
     async def main() -> None:
+        dog.begin()
+        asyncio.get_running_loop().set_default_executor(Threads())
         async with Octavo(loaded, state=state, wall=wall, counted=counted) as house:
+            dog.told = house.held_up
             following = asyncio.ensure_future(follow(house, loaded))
             # What is alive now stays: the collector need not look at it again and again.
             gc.freeze()
@@ -129,11 +140,22 @@ def _run(loaded: Loaded, serve: Callable[[Octavo], Awaitable[None]], *, counted:
             try:
                 await serve(house)
             finally:
+                dog.ending()
                 following.cancel()
 
-    if sys.platform == "win32":
-        asyncio.run(main())
-    else:
-        import uvloop
+    try:
+        _loop()(main())
+    finally:
+        dog.end()
+    leave_no_threads(threads)
 
-        uvloop.run(main())
+
+def _loop() -> Callable[[Coroutine[None, None, None]], None]:
+    if sys.platform != "win32":
+        try:
+            import uvloop
+        except ImportError:
+            logger.warning("uvloop is not installed: the event loop of Python itself is used, which is slower")
+        else:
+            return uvloop.run
+    return asyncio.run
