@@ -14,6 +14,7 @@ from octavo.core.errors import Conflict, Forbidden, InvalidParams, NotFound, Oct
 from octavo.core.ref import Ref
 from octavo.sources.file import syscalls
 from octavo.sources.file.writable import WritableFileSource as FileSource
+from octavo.sources.file.writing import drafts
 
 pytestmark = [pytest.mark.anyio, pytest.mark.seed("F5", "B4")]
 MB = 1 << 20
@@ -199,13 +200,20 @@ async def test_a_change_behind_our_back_is_a_conflict_and_stays(
     assert tree(root) == {"a.md": b"theirs"}
 
 
-@pytest.mark.parametrize("missing", ["tmpfile", "renameat2", "both"])
+@pytest.mark.parametrize("missing", ["tmpfile", "renameat2", "both", "links"])
 async def test_file_systems_that_can_less_do_as_well(
-    source: FileSource, root: Path, monkeypatch: pytest.MonkeyPatch, missing: str
+    source: FileSource, root: Path, monkeypatch: pytest.MonkeyPatch, missing: str, caplog: pytest.LogCaptureFixture
 ) -> None:
-    if missing != "renameat2":
+    if missing == "links":
+
+        def refused(*_: object, **__: object) -> None:
+            raise PermissionError(errno.EPERM, "Operation not permitted")
+
+        monkeypatch.setattr(os, "link", refused)
+        monkeypatch.setattr(drafts, "_links", {})
+    elif missing != "renameat2":
         monkeypatch.setattr("octavo.sources.file.writing.drafts._TMPFILE", None)
-    if missing != "tmpfile":
+    if missing in ("renameat2", "both"):
 
         def unknown(*_: object) -> None:
             raise OSError(errno.EINVAL, "")
@@ -219,6 +227,7 @@ async def test_file_systems_that_can_less_do_as_well(
     await source.copy(ref("b.md"), ref("c.md"))
     await source.delete(ref("c.md"), if_match=None)
     assert tree(root) == {"b.md": b"2"}
+    assert caplog.text.count("has no hard links") == (1 if missing == "links" else 0)
 
 
 @pytest.mark.parametrize(

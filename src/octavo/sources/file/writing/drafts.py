@@ -7,18 +7,23 @@ To replace a file it needs a name beside it for a moment, the stray, which the j
 from __future__ import annotations
 
 import errno
+import logging
 import os
 from typing import Final, NamedTuple
 
 from octavo.sources.file import syscalls
 from octavo.sources.file.writing.attributes import Attributes
 
+logger = logging.getLogger(__name__)
+
 STRAYS: Final = ".octavo-*"  # hidden from everybody; see `names.Rules`
 
 _NO_SUCH_CALL: Final = frozenset((errno.ENOSYS, errno.EINVAL, errno.EOPNOTSUPP))
 _NO_TMPFILE: Final = frozenset((errno.EOPNOTSUPP, errno.EISDIR, errno.EINVAL, errno.ENOENT))
 _TMPFILE: Final[int | None] = getattr(os, "O_TMPFILE", None) if os.path.isdir("/proc/self/fd") else None
+_NO_LINKS: Final = frozenset((errno.EPERM, errno.EOPNOTSUPP, errno.ENOSYS, errno.EXDEV, errno.EMLINK))
 _CHUNK: Final = 1 << 20
+_links: Final[dict[int, bool]] = {}  # by device, where it is known
 
 
 class Print(NamedTuple):
@@ -40,13 +45,50 @@ def stray_of(number: str) -> bytes:
 
 def has_unnamed_files(here: int) -> bool:
     """Whether a draft in this directory needs no name."""
-    if _TMPFILE is None:
-        return False
     try:
-        os.close(os.open(b".", _TMPFILE | os.O_RDWR | os.O_CLOEXEC, 0o600, dir_fd=here))
+        fd = _unnamed(here, stray_of("0" * 16), 0o600)
+    except OSError:
+        return True  # for another reason: there will be no draft either
+    if fd is not None:
+        os.close(fd)
+    return fd is not None
+
+
+def _unnamed(here: int, stray: bytes, mode: int) -> int | None:
+    """A file without a name; None where the file system has none, or could not give it a name later: some have no hard
+    links, which is found out once, with a file that is called `stray` for a moment."""
+    if _TMPFILE is None:
+        return None
+    device = os.fstat(here).st_dev
+    if _links.get(device) is False:
+        return None
+    try:
+        fd = os.open(b".", _TMPFILE | os.O_RDWR | os.O_CLOEXEC, mode, dir_fd=here)
     except OSError as error:
-        return error.errno not in _NO_TMPFILE  # another reason: there will be no draft either
-    return True
+        if error.errno not in _NO_TMPFILE:
+            raise
+        return None
+    if device in _links:
+        return fd
+    try:
+        _link(fd, here, stray)
+        os.unlink(stray, dir_fd=here)
+        _links[device] = True
+    except OSError as error:
+        os.close(fd)
+        if error.errno not in _NO_LINKS:
+            raise
+        logger.warning(
+            "A file system has no hard links (%s): new content stands under a hidden name until it is whole", error
+        )
+        _links[device] = False
+        return None
+    os.close(fd)  # it has been seen under a name: whoever comes gets one that never was
+    return os.open(b".", _TMPFILE | os.O_RDWR | os.O_CLOEXEC, mode, dir_fd=here)
+
+
+def _link(fd: int, here: int, name: bytes) -> None:
+    os.link(f"/proc/self/fd/{fd}", name, dst_dir_fd=here, follow_symlinks=True)
 
 
 class Draft:
@@ -61,12 +103,9 @@ class Draft:
         self.fd = self._open()
 
     def _open(self) -> int:
-        if _TMPFILE is not None:
-            try:
-                return os.open(b".", _TMPFILE | os.O_RDWR | os.O_CLOEXEC, self._mode, dir_fd=self._here)
-            except OSError as error:
-                if error.errno not in _NO_TMPFILE:
-                    raise
+        unnamed = _unnamed(self._here, self._stray, self._mode)
+        if unnamed is not None:
+            return unnamed
         fd = os.open(
             self._stray,
             os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC,
@@ -110,13 +149,13 @@ class Draft:
             rename_new(self._here, self._stray, self._here, name)
             self._named = False
         else:
-            os.link(f"/proc/self/fd/{self.fd}", name, dst_dir_fd=self._here, follow_symlinks=True)
+            _link(self.fd, self._here, name)
         os.fsync(self._here)
 
     def replace(self, name: bytes, old: Print) -> None:
         """In place of `old`. ESTALE when something else had the name: then that has it again."""
         if not self._named:
-            os.link(f"/proc/self/fd/{self.fd}", self._stray, dst_dir_fd=self._here, follow_symlinks=True)
+            _link(self.fd, self._here, self._stray)
             self._named = True
         try:
             syscalls.renameat2(self._here, self._stray, self._here, name, syscalls.RENAME_EXCHANGE)
