@@ -1,5 +1,6 @@
 """The fault-injecting variant catches sources that trust the system behind them."""
 
+import asyncio
 import logging
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
@@ -156,6 +157,42 @@ class KeepsItsLockInAHang(Shelf):
         return reply
 
 
+class KeepsItsLockAtAnEnd(Shelf):
+    """Gives it back after what it knows of, and not when what it calls ends the program."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.limiter = anyio.Semaphore(1)
+
+    async def _door(self, work: Callable[[], Any]) -> Any:
+        await self.limiter.acquire()
+        try:
+            reply = await super()._door(work)
+        except (Exception, asyncio.CancelledError):
+            self.limiter.release()
+            raise
+        self.limiter.release()
+        return reply
+
+
+class TakesAnEndForAnEmptyList(Shelf):
+    async def list(self, scope: Ref, *, cursor: str | None, limit: int) -> Page[Entry]:
+        try:
+            return await super().list(scope, cursor=cursor, limit=limit)
+        except BaseException as error:
+            if isinstance(error, (OctavoError, asyncio.CancelledError)):
+                raise
+            return Page(())
+
+
+class MakesAnEndAnotherError(Shelf):
+    async def _door(self, work: Callable[[], Any]) -> Any:
+        try:
+            return await super()._door(work)
+        except (SystemExit, KeyboardInterrupt, GeneratorExit) as error:
+            raise RuntimeError("it ended") from error
+
+
 class QuotesTheFailure(Shelf):
     async def _door(self, work: Callable[[], Any]) -> Any:
         try:
@@ -186,6 +223,9 @@ MUTANTS = [
     Mutant(PassesGarbageOn, "test_a_broken_system_is_never_taken_for_an_answer"),
     Mutant(NeverRecovers, "test_the_source_works_again_when_its_system_does"),
     Mutant(KeepsItsLockInAHang, "test_the_source_works_again_when_its_system_does"),
+    Mutant(KeepsItsLockAtAnEnd, "test_the_source_works_again_when_its_system_does"),
+    Mutant(TakesAnEndForAnEmptyList, "test_a_broken_system_is_never_taken_for_an_answer"),
+    Mutant(MakesAnEndAnotherError, "test_only_our_errors_leave_a_source_whose_system_is_broken"),
     Mutant(QuotesTheFailure, "test_no_secret_shows_when_its_system_is_broken"),
     Mutant(LogsTheFailure, "test_no_secret_shows_when_its_system_is_broken"),
 ]

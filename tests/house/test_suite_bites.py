@@ -1,11 +1,13 @@
 """A suite that cannot fail is decoration: each of these sources is broken in one way, and is caught."""
 
 import asyncio
+import itertools
 import logging
 import subprocess
 import sys
+import threading
 import unicodedata
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -26,6 +28,10 @@ class Suite(SourceSuite):
     __test__ = False
     secrets = (SECRET,)
     patience = 0.2
+    make: Callable[[], Any]
+
+    async def fresh(self) -> Any:
+        return self.make()
 
 
 class Sound(MemorySource):
@@ -140,6 +146,25 @@ class NeedsTheEntryOfItsCursor(Sound):
         start = uris.index(cursor) + 1 if cursor else 0
         page = every[start : start + limit]
         return Page(page, str(page[-1].ref) if len(every) > start + limit else None)
+
+
+@caught_by(
+    "test_1_listing_gives_each_entry_exactly_once_whatever_the_page_size",
+    "test_6_the_door_of_the_server_finds_nothing_wrong",
+)
+class GivesEverythingAtOnce(Sound):
+    async def list(self, scope: Ref, *, cursor: str | None, limit: int) -> Page[Entry]:
+        return await super().list(scope, cursor=None, limit=50_000)
+
+
+@caught_by(
+    "test_1_listing_gives_each_entry_exactly_once_whatever_the_page_size",
+    "test_6_the_door_of_the_server_finds_nothing_wrong",
+)
+class GivesItsCursorAgain(Sound):
+    async def list(self, scope: Ref, *, cursor: str | None, limit: int) -> Page[Entry]:
+        page = await super().list(scope, cursor=cursor, limit=limit)
+        return Page(page.items, cursor or page.cursor)
 
 
 # Clause 2
@@ -362,6 +387,123 @@ class OffersForeignTemplates(Sound):
 @caught_by("test_6_the_abilities_of_a_source_are_its_methods")
 class WritesAndCannotDelete(Sound):
     delete = property()  # type: ignore[assignment]
+
+
+DOOR = "test_6_the_door_of_the_server_finds_nothing_wrong"
+
+
+@caught_by(DOOR)
+class GivesNothingForAList(Sound):
+    async def list(self, scope: Ref, *, cursor: str | None, limit: int) -> Any:
+        return None
+
+
+@caught_by(DOOR)
+class ListsWhatIsAnothers(Sound):
+    async def list(self, scope: Ref, *, cursor: str | None, limit: int) -> Page[Entry]:
+        page = await super().list(scope, cursor=cursor, limit=limit)
+        foreign = Entry(ref=Ref("file", ("a",)), name="a")
+        return Page((*page.items[:-1], foreign, *page.items[-1:])[:limit], page.cursor)
+
+
+@caught_by(DOOR)
+class ListsWhatItListedBefore(Sound):
+    async def list(self, scope: Ref, *, cursor: str | None, limit: int) -> Page[Entry]:
+        page = await super().list(scope, cursor=cursor, limit=limit - 1)
+        return Page((*page.items, *page.items[-1:]), page.cursor)
+
+
+@caught_by(DOOR)
+class ListsBackwards(Sound):
+    async def list(self, scope: Ref, *, cursor: str | None, limit: int) -> Page[Entry]:
+        page = await super().list(scope, cursor=cursor, limit=limit)
+        return Page(page.items[::-1], page.cursor)
+
+
+@caught_by(DOOR)
+class NamesNothing(Sound):
+    async def stat(self, ref: Ref) -> Entry:
+        return replace(await super().stat(ref), name=None)  # type: ignore[arg-type]
+
+
+@caught_by(DOOR)
+class SaysWhatJsonCannot(Sound):
+    async def stat(self, ref: Ref) -> Entry:
+        return replace(await super().stat(ref), metadata={"when": {1, 2}})
+
+
+@caught_by(DOOR)
+class GivesMoreThanMayBeRead(Sound):
+    async def read(self, ref: Ref, *, max_bytes: int) -> Content:
+        content = await super().read(ref, max_bytes=max_bytes)
+        return replace(content, body="x" * (max_bytes + 1))
+
+
+@caught_by(DOOR)
+class EndsTheProgram(Sound):
+    async def stat(self, ref: Ref) -> Entry:
+        raise SystemExit
+
+
+@caught_by(DOOR)
+class InterruptsTheProgram(Sound):
+    async def stat(self, ref: Ref) -> Entry:
+        raise KeyboardInterrupt
+
+
+@caught_by(DOOR)
+class EndsAGenerator(Sound):
+    async def stat(self, ref: Ref) -> Entry:
+        raise GeneratorExit
+
+
+@caught_by(DOOR)
+class CancelsWhoAsks(Sound):
+    async def stat(self, ref: Ref) -> Entry:
+        raise asyncio.CancelledError
+
+
+@caught_by(DOOR)
+class CompletesForEver(Sound):
+    async def complete(self, argument: str, prefix: str, given: Mapping[str, str]) -> Any:
+        return itertools.repeat("a")
+
+
+LIFE = "test_9_opening_and_closing_end_and_leave_no_thread"
+
+
+@caught_by(LIFE)
+class OpensForEver(Sound):
+    async def __aenter__(self) -> None:
+        await asyncio.Event().wait()
+
+    async def __aexit__(self, *_: object) -> None:
+        pass
+
+
+@caught_by(LIFE)
+class DoesNotOpen(OpensForEver):
+    async def __aenter__(self) -> None:
+        raise OSError("no such service")
+
+
+@caught_by(LIFE)
+class ClosesForEver(OpensForEver):
+    async def __aenter__(self) -> None:
+        pass
+
+    async def __aexit__(self, *_: object) -> None:
+        await asyncio.Event().wait()
+
+
+@caught_by(LIFE)
+class LeavesAThread(Sound):
+    over = threading.Event()
+
+    async def list(self, scope: Ref, *, cursor: str | None, limit: int) -> Page[Entry]:
+        thread = threading.Thread(target=self.over.wait, args=(5.0,))
+        thread.start()
+        return await super().list(scope, cursor=cursor, limit=limit)
 
 
 # Clause 7

@@ -162,7 +162,8 @@ class Unopened(Good):
 class Hangs(Good):
     async def list(self, scope, *, cursor, limit):
         await asyncio.sleep(1e6)
-    read = stat = list
+    async def read(self, ref, *, max_bytes):
+        await asyncio.sleep(1e6)
 
 class Stubborn(Good):
     async def list(self, scope, *, cursor, limit):
@@ -205,7 +206,8 @@ class Threads(Good):
     async def list(self, scope, *, cursor, limit):
         threading.Thread(target=time.sleep, args=(1e6,)).start()
         await asyncio.to_thread(time.sleep, 1e6)
-    read = stat = list
+    async def read(self, ref, *, max_bytes):
+        await self.list(ref, cursor=None, limit=1)
 
 class Watchflood(Good):
     async def watch(self, scope):

@@ -107,6 +107,10 @@ class Suite:
             pytest.skip("cannot write, and the hook `remove` is not overridden")
         await source.delete(self.ref(source, path), if_match=None)
 
+    async def fresh(self) -> Source:
+        """Another source, not opened yet, for the tests of opening and closing."""
+        pytest.skip("the hook `fresh` is not overridden")
+
     async def settle(self, source: Source) -> None:
         """Called after each `put` and `remove`: a source that polls looks now."""
 

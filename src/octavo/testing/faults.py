@@ -1,4 +1,4 @@
-"""Ways to break the system behind a source: it fails, it hangs, it answers garbage.
+"""Ways to break the system behind a source: it fails, it hangs, it answers garbage, it ends the program.
 
     @contextmanager
     def broken(self, source, fault):
@@ -10,15 +10,23 @@ Patch the narrowest door to the foreign system, not a method of the source itsel
 
 from __future__ import annotations
 
+import asyncio
 import inspect
-from collections.abc import Callable, Generator, Iterable
+from collections.abc import Callable, Generator, Iterable, Mapping
 from contextlib import contextmanager
 from typing import Any, Literal
 
 import anyio
 
-Fault = Literal["fails", "hangs", "garbage"]
-FAULTS: tuple[Fault, ...] = ("fails", "hangs", "garbage")
+Fault = Literal["fails", "hangs", "garbage", "exits", "interrupts", "closes", "cancels"]
+FAULTS: tuple[Fault, ...] = ("fails", "hangs", "garbage", "exits", "interrupts", "closes", "cancels")
+# By these Python ends a program, a generator or a task. A library raises one by mistake; a source need not catch it.
+ENDINGS: Mapping[str, type[BaseException]] = {
+    "exits": SystemExit,
+    "interrupts": KeyboardInterrupt,
+    "closes": GeneratorExit,
+    "cancels": asyncio.CancelledError,
+}
 
 
 class Garbage:
@@ -33,6 +41,8 @@ GARBAGE = Garbage()
 
 async def misbehave(fault: Fault, *, error: Exception | None = None, garbage: object = GARBAGE) -> Any:
     """What a broken system does when it is awaited. A hang ends by cancellation only."""
+    if fault in ENDINGS:
+        raise ENDINGS[fault]
     if fault == "hangs":
         await anyio.sleep_forever()
     if fault == "fails":
@@ -79,6 +89,8 @@ def _replacement(
         return awaited
 
     def called(*_: object, **__: object) -> Any:
+        if fault in ENDINGS:
+            raise ENDINGS[fault]
         if fault == "hangs":
             raise TimeoutError("timed out")
         if fault == "fails":

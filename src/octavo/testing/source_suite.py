@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import threading
 import unicodedata
 from collections.abc import Awaitable, Callable
 from functools import partial
@@ -38,7 +39,9 @@ from octavo.core.ports import (
     Writes,
     abilities,
 )
+from octavo.core.query import NameQuery
 from octavo.core.ref import MAX_SEGMENT_BYTES, Ref
+from octavo.pipeline.guard import Faults, guarded
 from octavo.testing.base import ENOUGH, Suite, closable, outcome, showing, text_of, told
 
 LIMITS = (1, 2, 3, 7, 100)
@@ -320,6 +323,28 @@ class SourceSuite(Suite):
         assert hasattr(source, "write") == hasattr(source, "delete"), "an ability is whole or absent"
         assert hasattr(source, "canonical") == hasattr(source, "spelled"), "an ability is whole or absent"
 
+    async def test_6_the_door_of_the_server_finds_nothing_wrong(self, source: Source) -> None:
+        """What a server checks of each answer: shapes, types, sizes, pages, order, addresses."""
+        faults = Faults()
+        door: Any = guarded(source, faults)
+        able = abilities(source)
+        entries = await self.everything(door, limit=3)
+        assert [entry.ref for entry in entries] == sorted(self.ref(source, path) for path in self.TREE)
+        for entry in entries:
+            await door.stat(entry.ref)
+            await door.read(entry.ref, max_bytes=ENOUGH)
+        if "complete" in able:
+            await outcome(door.complete("path", "", {}))
+        if "folders" in able:
+            await outcome(door.folders(Ref(source.scheme), depth=None, limit=100))
+        if "search" in able:
+            await outcome(door.search(Ref(source.scheme), NameQuery("*"), cursor=None, limit=3))
+        if "template" in able:
+            door.templates()
+        if "write" in able:
+            await outcome(door.write(self.ref(source, self.text_path), "changed\n", if_match=None))
+        assert faults.current() == {}
+
     # Clause 7: writes.
 
     async def test_7_after_a_write_stat_and_read_and_list_see_it(self, source: Source) -> None:
@@ -560,6 +585,21 @@ class SourceSuite(Suite):
             old = f"whole {turns}\n"
             await self.patiently(source.write(ref, old, if_match=None), "write after a cancelled write")
             assert text_of(await source.read(ref, max_bytes=ENOUGH)) == old
+
+    async def test_9_opening_and_closing_end_and_leave_no_thread(self, source: Source) -> None:
+        """A server waits ten seconds for the one and five for the other, and for no thread."""
+        before = {*threading.enumerate()}
+        fresh: Any = await self.fresh()
+        if hasattr(type(fresh), "__aenter__"):
+            await self.patiently(fresh.__aenter__(), "opening")
+        await self.patiently(fresh.list(Ref(source.scheme), cursor=None, limit=1), "the first list")
+        if hasattr(type(fresh), "__aexit__"):
+            await self.patiently(fresh.__aexit__(None, None, None), "closing")
+        left = [one for one in {*threading.enumerate()} - before if not one.daemon and "asyncio" not in one.name]
+        with anyio.move_on_after(self.patience):
+            while any(thread.is_alive() for thread in left):
+                await anyio.lowlevel.checkpoint()
+        assert [thread.name for thread in left if thread.is_alive()] == [], "threads are left behind"
 
     # Clause 10: secrets.
 

@@ -27,9 +27,12 @@ class OnDisk(Suite):
         self.root = tmp_path / "root"
         for path, text in self.TREE.items():
             self.write(path, text)
-        options: dict[str, object] = {"extensions": ["*"], "secret": SECRET.encode(), **self.options}
-        async with FileSource([FileRoot(self.root)], **options) as source:  # type: ignore[arg-type]
+        async with await self.fresh() as source:
             yield source
+
+    async def fresh(self) -> FileSource:
+        options: dict[str, object] = {"extensions": ["*"], "secret": SECRET.encode(), **self.options}
+        return FileSource([FileRoot(self.root)], **options)  # type: ignore[arg-type]
 
     def write(self, path: str, text: str) -> None:
         place = self.root / path
