@@ -71,8 +71,7 @@ class Checked(NamedTuple):
 def page(given: object, scope: Ref, *, cursor: str | None, limit: int, after: Ref | None) -> Checked:
     """`after` is the last entry before the cursor, where that is known. Entries that are of no use here, or were given
     before, are left out; whatever else is wrong is wrong with the whole page."""
-    if type(given) is not Page:
-        raise Breach(f"{kind(given)} instead of a page")
+    given = _of(given, Page, "a page")
     found = cast("Page[Entry]", given)
     if type(found.items) is not tuple:
         raise Breach(f"the entries of a page are {kind(found.items)} and no tuple")
@@ -109,8 +108,7 @@ def page(given: object, scope: Ref, *, cursor: str | None, limit: int, after: Re
 
 
 def entry(given: object, scheme: str) -> Entry:
-    if type(given) is not Entry:
-        raise Breach(f"{kind(given)} instead of an entry")
+    given = _of(given, Entry, "an entry")
     address(given.ref, scheme)
     words = 0
     for name in ("name", "mime_type", "version", "etag"):
@@ -133,8 +131,7 @@ def entry(given: object, scheme: str) -> Entry:
 
 
 def content(given: object, scheme: str, max_bytes: int) -> Content:
-    if type(given) is not Content:
-        raise Breach(f"{kind(given)} instead of a content")
+    given = _of(given, Content, "a content")
     body = given.body
     if type(body) is bytes:
         size = len(body)
@@ -154,16 +151,14 @@ def content(given: object, scheme: str, max_bytes: int) -> Content:
 
 
 def address(given: object, scheme: str) -> Ref:
-    if type(given) is not Ref:
-        raise Breach(f"{kind(given)} instead of an address")
+    given = _of(given, Ref, "an address")
     if given.scheme != scheme or not _is_address(given):
         raise Breach(f"an address that is none of {scheme}://")
     return given
 
 
 def change(given: object, scope: Ref) -> Change:
-    if type(given) is not Change:
-        raise Breach(f"{kind(given)} instead of a change")
+    given = _of(given, Change, "a change")
     if given.kind not in _KINDS:
         raise Breach("a change that is neither created, updated, deleted nor renamed")
     for ref in (given.ref, given.source):
@@ -177,22 +172,19 @@ def change(given: object, scope: Ref) -> Change:
 
 
 def edited(given: object, scheme: str) -> Edited:
-    if type(given) is not Edited:
-        raise Breach(f"{kind(given)} instead of what became of an edit")
+    given = _of(given, Edited, "what became of an edit")
     entry(given.entry, scheme)
     _size(given.report, "report")
     return given
 
 
 def suggestion(given: object, scheme: str) -> Suggestion:
-    if type(given) is not Suggestion:
-        raise Breach(f"{kind(given)} instead of a suggestion")
+    given = _of(given, Suggestion, "a suggestion")
     return Suggestion(text(given.value), entry(given.entry, scheme))
 
 
 def template(given: object, scheme: str) -> Template:
-    if type(given) is not Template:
-        raise Breach(f"{kind(given)} instead of a template")
+    given = _of(given, Template, "a template")
     _size(given.uri_template, "uri_template")
     _size(given.name, "name")
     if not given.uri_template.startswith(f"{scheme}://"):
@@ -206,15 +198,13 @@ def template(given: object, scheme: str) -> Template:
 
 
 def past(given: object, scheme: str) -> Past:
-    if type(given) is not Past:
-        raise Breach(f"{kind(given)} instead of a change that was made")
+    given = _of(given, Past, "a change that was made")
     address(given.ref, scheme)
     return given
 
 
 def undone(given: object, scheme: str) -> Undone:
-    if type(given) is not Undone:
-        raise Breach(f"{kind(given)} instead of a change that was taken back")
+    given = _of(given, Undone, "a change that was taken back")
     address(given.ref, scheme)
     text(given.effect)
     return given
@@ -263,6 +253,13 @@ def _is_address(ref: Ref) -> bool:
         return Ref.parse(str(ref)) == ref
     except Exception:  # whatever was put into it
         return False
+
+
+def _of(given: object, wanted: type[T], words: str) -> T:
+    """No subclass: that could be anything."""
+    if type(given) is not wanted:
+        raise Breach(f"{kind(given)} instead of {words}")
+    return given
 
 
 def _size(given: object, name: str) -> int:
