@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AsyncExitStack
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -192,14 +192,14 @@ async def compose(
     if config.tools.dirs:
         from octavo.tools.folder import load_tools  # here: most servers have no tools of their own
 
-        faults = load_tools(
+        broken = load_tools(
             config.tools.dirs,
             tools.register,
             reaching.outside(),
             max_answer=config.limits.answer,
             changeable=by_clients,
         )
-        for fault in faults:
+        for fault in broken:
             logger.warning("tool left out: %s", fault)
     if config.tools.only:
         tools.keep_only(config.tools.only)
