@@ -5,7 +5,6 @@ Every secret here is put together at run time: nothing in this file looks like o
 
 from __future__ import annotations
 
-import asyncio
 import json
 from typing import Any
 
@@ -16,6 +15,7 @@ from tests.pipeline import secrets_corpus as corpus
 from tests.pipeline.secrets_corpus import DIGITS, Maker, rrn
 
 from octavo.core.errors import InvalidParams
+from octavo.core.fair import in_thread
 from octavo.core.model import Call, Content, Entry, Page, Principal, Trail
 from octavo.core.ref import Ref
 from octavo.pipeline.redact import Redact
@@ -236,13 +236,12 @@ async def test_a_long_text_is_redacted_off_the_loop_with_the_same_result(
     _, secret = SECRETS["github-token"](Maker(3))
     body = ("x " * 20_000) + secret + (" 가" * 20_000)
     hops: list[object] = []
-    real = asyncio.to_thread
 
     async def watched(function: Any, *args: Any) -> Any:
         hops.append(function)
-        return await real(function, *args)
+        return await in_thread(function, *args)
 
-    monkeypatch.setattr(asyncio, "to_thread", watched)
+    monkeypatch.setattr("octavo.pipeline.redact.in_thread", watched)
     reply = await through(redact, text_content(body))
     assert (reply.body, len(hops)) == (redact.text(body), 1)
     await through(redact, text_content(secret))

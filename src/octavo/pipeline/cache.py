@@ -18,6 +18,7 @@ from typing import Any, Protocol, TypeAlias, cast
 
 from octavo.core.clock import Clock
 from octavo.core.errors import OctavoError, SourceUnavailable, Timeout
+from octavo.core.fair import Claim, acting_for, on_behalf_of
 from octavo.core.model import CHANGING, FEED, Call, Change, Content, Entry, Page
 from octavo.core.ports import Next, Reply, settled
 from octavo.core.ref import Ref
@@ -167,7 +168,8 @@ class Cache:
 async def _unshared(call: Call, call_next: Next) -> Reply:
     """In the task of the only one who waits."""
     try:
-        return await settled(call_next(call))
+        with acting_for(call.principal.id):
+            return await settled(call_next(call))
     except asyncio.CancelledError:
         task = asyncio.current_task()
         if task is None or task.cancelling():
@@ -202,6 +204,7 @@ class _Flight:
         """`leave` is called once nobody may join any more. Within `lasts` seconds it ends by itself: whoever has waited
         in vain does not end it sooner, so that the throttle sees that the source did not answer."""
         self._op, self._ref = call.op, call.ref
+        self._claim = Claim(call.principal.id)
         self.stamp = stamp
         self.stale = False  # what is fetched is good for who waits, and for nobody later
         self._leave = leave
@@ -210,7 +213,7 @@ class _Flight:
         self._waiting: set[asyncio.Future[Reply]] = set()
 
     def start(self, work: Coroutine[Any, Any, Reply]) -> _Flight:
-        self._task = self._loop.create_task(work)
+        self._task = self._loop.create_task(work, context=on_behalf_of(self._claim))
         self._task.add_done_callback(self._land)
         return self
 
@@ -222,6 +225,7 @@ class _Flight:
     async def join(self, timeout: float | None, call: Call) -> Reply:
         waiter: asyncio.Future[Reply] = self._loop.create_future()
         self._waiting.add(waiter)
+        self._claim.share(call.principal.id)
         timer = None if timeout is None else self._loop.call_later(timeout, _expire, waiter, call, timeout)
         expired = False
         try:

@@ -5,7 +5,6 @@ Limits can only be lowered by a call, never raised above the operator's ceiling.
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Awaitable, Callable, Collection
 from types import CoroutineType
 from typing import Any, TypeGuard
@@ -13,6 +12,7 @@ from typing import Any, TypeGuard
 from msgspec.structs import replace
 
 from octavo.core.errors import InvalidParams, TooLarge
+from octavo.core.fair import acting_for, in_thread
 from octavo.core.model import Call, Content, Edited, Entry, News, Page, Principal
 from octavo.core.ports import Next, Reply
 from octavo.core.query import TextQuery
@@ -74,7 +74,8 @@ async def _veiled(call: Call, reply: Reply, veil: Veil) -> Reply:
     if isinstance(reply, Content):
         known: Content | None = reply.memo.get(veil)
         if known is None:
-            known = await asyncio.to_thread(veil.content, reply)
+            with acting_for(call.principal.id):
+                known = await in_thread(veil.content, reply)
             reply.memo[veil] = known
         return _bounded(call, known)
     if _is_page(reply):

@@ -8,7 +8,6 @@ version belong to the raw content and stay.
 
 from __future__ import annotations
 
-import asyncio
 import hashlib
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -19,6 +18,7 @@ from msgspec.structs import replace
 
 from octavo import __version__
 from octavo.core.errors import InvalidParams, NotFound, OctavoError
+from octavo.core.fair import in_thread
 from octavo.core.model import Call, Change, Content, Edited, Entry, News, Page, Principal
 from octavo.core.ports import Next, Reply
 from octavo.core.surface import PromptResult, ToolResult
@@ -106,7 +106,7 @@ class Redact:
             raise
         if isinstance(reply, Content):
             if isinstance(reply.body, str) and (len(reply.body) > OFF_LOOP or not veil.ready):
-                return await asyncio.to_thread(veil.content, reply)
+                return await in_thread(veil.content, reply)
             return veil.content(reply)
         return self._other(call, reply, veil)
 

@@ -20,6 +20,7 @@ from typing import NamedTuple, NoReturn
 
 from octavo.core.clock import Clock, SystemClock
 from octavo.core.errors import OctavoError, RateLimited, SourceUnavailable, Timeout
+from octavo.core.fair import FairQueue
 from octavo.core.foreign import passed_on
 from octavo.core.model import CHANGING, FEED, Call
 from octavo.core.ports import Next, Reply
@@ -59,7 +60,8 @@ class _Gate:
 
     def __init__(self, limits: Limits) -> None:
         self.limits = limits
-        self.slots = asyncio.Semaphore(limits.concurrency)
+        self.slots = FairQueue(limits.concurrency, "source")
+        self.pace = FairQueue(1, "source")  # in which one waits for the next moment at which the source may be asked
         self.users = 0
         self.failures = 0
         self.closed_until = 0.0  # while the breaker is open
@@ -133,14 +135,16 @@ class Throttle:
 
     async def _take_turn(self, gate: _Gate, rate: float, call: Call) -> None:
         """Waits for the pace of the source. Raises RateLimited at once where the turn would come too late."""
-        now = self._now()
-        turn = max(gate.next, now)
-        if turn - now > call.timeout:
+        wait = max(gate.next - self._now(), 0.0) + gate.pace.ahead() / rate
+        if wait > call.timeout:
             scheme = call.ref.scheme
-            raise RateLimited(retry_after=turn - now - call.timeout, limit="source", allowed=rate, source=scheme)
-        gate.next = turn + 1.0 / rate
-        if turn > now:
-            await self._sleep(turn - now)
+            raise RateLimited(retry_after=wait - call.timeout, limit="source", allowed=rate, source=scheme)
+        async with gate.pace.turn():
+            now = self._now()
+            turn = max(gate.next, now)
+            gate.next = turn + 1.0 / rate
+            if turn > now:
+                await self._sleep(turn - now)
 
     def _pause(self, limits: Limits, attempt: int, wanted: float | None) -> float | None:
         """Seconds before the next attempt; None when the source asks for longer than we are ready to wait."""
@@ -167,7 +171,7 @@ class Throttle:
         inside = False
         scope = asyncio.timeout(call.timeout)
         try:
-            async with scope, gate.slots:
+            async with scope, gate.slots.turn():
                 inside = True
                 # Nobody walks away from a change that has begun: it would be told as failed, and happen.
                 changing = call.op in CHANGING
@@ -177,7 +181,7 @@ class Throttle:
             if isinstance(error, (SourceUnavailable, Timeout)) and error.telling:
                 if call.op not in CHANGING:  # no space, or no journal: it can still be read
                     self._failed(gate, scheme)
-            else:
+            elif inside:
                 gate.failures = 0  # it answered
             raise
         except BaseException as error:  # the door of a source: nothing foreign passes

@@ -5,7 +5,6 @@ Without prompts nothing else of this room is imported.
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -13,6 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from msgspec import Struct
 
 from octavo.core.errors import Conflict, InternalError, InvalidParams
+from octavo.core.fair import in_thread
 from octavo.core.foundation import Changeable, nothing_changes
 from octavo.core.model import Call
 from octavo.core.ports import Ask, Reply
@@ -95,7 +95,7 @@ class PromptRegistry(Shelf):
     async def refresh(self) -> list[Problem] | None:
         """Loads again what has changed in the directories. None where nothing has. Files are read in a thread: there
         may be very many."""
-        found = await asyncio.to_thread(self._changed) if self._directories else None
+        found = await in_thread(self._changed) if self._directories else None
         return None if found is None else self._take(found)
 
     def _changed(self) -> _Found | None:

@@ -10,13 +10,13 @@ import logging
 import sqlite3
 import threading
 from collections.abc import Callable, Generator, Iterable, Mapping
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
 from octavo.core.clock import Clock, SystemClock
 from octavo.core.errors import InternalError, SourceUnavailable
+from octavo.core.fair import FairThreads
 from octavo.core.ref import Ref
 from octavo.search import schema
 from octavo.search.document import MAX_CHARACTERS, Document, Fields, facets, fields_of, kept_metadata
@@ -33,7 +33,7 @@ class Index:
     def __init__(self, path: Path | None, *, most: int = MOST, clock: Clock | None = None) -> None:
         self._path = path
         self.most = most
-        self.threads = ThreadPoolExecutor(1, "octavo-ranked")  # questions wait for each other, and for nothing else
+        self.threads = FairThreads(1, "ranked")  # questions wait for each other, and for nothing else
         self._clock = clock or SystemClock()
         self._writing = threading.RLock()
         self._reading = threading.RLock() if path is not None else self._writing
@@ -122,7 +122,7 @@ class Index:
 
     def close(self) -> None:
         """What threads still ask that nobody waits for any more is refused from here on."""
-        self.threads.shutdown(cancel_futures=True)
+        self.threads.shutdown()
         with self._writing, self._reading:
             self._closed = True
             try:

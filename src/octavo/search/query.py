@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import asyncio
 import hashlib
 import json
 import sqlite3
 from array import array
 from collections.abc import Hashable, Sequence
-from functools import partial
 from itertools import islice
 from typing import Final
 
@@ -56,8 +54,7 @@ class FullText:
     ) -> Findings:
         """See `core.ports.Finds`. `allowed` is called in a thread."""
         vector = None if self._meaning is None else await self._meaning.of(query.text)
-        asking = partial(self.find_now, query, allowed, viewer, cursor, limit, vector)
-        return await asyncio.get_running_loop().run_in_executor(self._index.threads, asking)
+        return await self._index.threads.run(self.find_now, query, allowed, viewer, cursor, limit, vector)
 
     def find_now(
         self,

@@ -1,26 +1,35 @@
-"""Plain functions of authors, each call in a thread that nothing waits for when the server ends."""
+"""Plain functions of authors, each call in a thread that nothing waits for when the server ends.
+
+A function that hangs keeps its thread, since none can be killed. So one caller never has more than half of them.
+"""
 
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import threading
 from collections.abc import Callable
 from concurrent.futures import Future
 from typing import Final, TypeVar
+from weakref import WeakKeyDictionary
 
-from octavo.core.errors import RateLimited
+from octavo.core.fair import FairQueue
 
 T = TypeVar("T")
 
-MOST: Final = 64  # at once; a function that hangs keeps its thread, since none can be killed
+MOST: Final = 64  # at once
 
-_running: Final = threading.BoundedSemaphore(MOST)
+_places: Final[WeakKeyDictionary[asyncio.AbstractEventLoop, FairQueue]] = WeakKeyDictionary()
 
 
 async def in_thread(work: Callable[[], T]) -> T:
-    """Raises what the work raises, and RateLimited while too many are running. Who stops waiting leaves it alone."""
-    if not _running.acquire(blocking=False):
-        raise RateLimited(f"{MOST} calls of plain functions are running; wait until some have ended", retry_after=1.0)
+    """Raises what the work raises. Waits for the caller's turn while too many are running, and raises RateLimited while
+    too many wait. Who stops waiting leaves the work alone."""
+    loop = asyncio.get_running_loop()
+    places = _places.get(loop)
+    if places is None:
+        places = _places[loop] = FairQueue(MOST, "functions", spare=MOST // 2)
+    who = await places.enter()
     done: Future[T] = Future()
 
     def run() -> None:
@@ -32,12 +41,13 @@ async def in_thread(work: Callable[[], T]) -> T:
         else:
             _settle(done, lambda: done.set_result(outcome))
         finally:
-            _running.release()
+            with contextlib.suppress(RuntimeError):  # the loop has ended before
+                loop.call_soon_threadsafe(places.leave, who)
 
     try:
         threading.Thread(target=run, name="octavo-tool", daemon=True).start()
     except RuntimeError:
-        _running.release()
+        places.leave(who)
         raise
     return await asyncio.wrap_future(done)
 

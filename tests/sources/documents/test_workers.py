@@ -158,8 +158,8 @@ async def test_whoever_no_longer_waits_ends_the_work(converter: Converter) -> No
     assert await converter.convert(RAW, MIME)
 
 
-async def test_two_work_at_once_and_never_more() -> None:
-    async with Converter(workers=2) as converter:
+async def test_two_of_three_work_at_once_for_one_caller_and_never_more() -> None:
+    async with Converter(workers=3) as converter:
         pid = await frozen(converter)
         stuck = await begun(converter)
         results = await asyncio.gather(*(converter.convert(RAW, MIME) for _ in range(8)))

@@ -7,7 +7,6 @@ import logging
 import os
 import threading
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
 from types import TracebackType
@@ -15,6 +14,7 @@ from typing import TYPE_CHECKING, Final, Literal, NamedTuple, TypeVar
 
 from octavo.core.clock import Clock, SystemClock
 from octavo.core.errors import InvalidParams, OctavoError, SourceUnavailable
+from octavo.core.fair import FairThreads
 from octavo.core.foundation import Foundation
 from octavo.core.model import Change, Content, Entry, Page, Template
 from octavo.core.query import ContentQuery, NameQuery
@@ -43,6 +43,7 @@ T = TypeVar("T")
 log = logging.getLogger(__name__)
 
 _THREADS: Final = 8
+_SPARE: Final = 2  # which whoever has some of them leaves to others: a search may last as long as a request may
 _CLOSE_SECONDS: Final = 5.0
 _LOOKS: Final = 20_000  # files whose last look is remembered
 _LOOK_SECONDS: Final = 1.0
@@ -123,7 +124,7 @@ class FileSource:
         general = Template(uri_template=f"{scheme}://{{+path}}", name="path", description="A file by its path")
         self._templates = (*templates, general)
         self._open: Forest | None = None
-        self._pool: ThreadPoolExecutor | None = None
+        self._pool: FairThreads | None = None
         self._watcher: Watcher | None = None
         self._index_bytes = index_bytes
         self._searcher: Searcher | None = None
@@ -152,8 +153,10 @@ class FileSource:
         self._open = Forest(
             trees, self._addresses, self._digests, self._clock.wall, absolute=self._absolute, encodings=self._encodings
         )
-        self._pool = ThreadPoolExecutor(_THREADS, thread_name_prefix=f"octavo-{self.scheme}")
-        self._watcher = Watcher(self._open, self._pool, self._clock, hints([root.path for root in self._roots]))
+        self._pool = FairThreads(_THREADS, self.scheme, spare=_SPARE, further=1)
+        self._watcher = Watcher(
+            self._open, self._pool.executor, self._clock, hints([root.path for root in self._roots])
+        )
         return self
 
     async def __aexit__(
@@ -405,7 +408,7 @@ class FileSource:
         if self._pool is None:
             raise _closed()
         try:
-            return await asyncio.get_running_loop().run_in_executor(self._pool, work)
+            return await self._pool.run(work)
         except OSError as error:
             raise fault(error, ref) from None
         except asyncio.CancelledError:
@@ -415,8 +418,8 @@ class FileSource:
             raise
 
 
-def _shut_down(pool: ThreadPoolExecutor, searcher: Searcher | None) -> None:
-    pool.shutdown(cancel_futures=True)
+def _shut_down(pool: FairThreads, searcher: Searcher | None) -> None:
+    pool.shutdown()
     if searcher is not None:
         searcher.close()
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections.abc import AsyncIterator, Callable, Iterable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
 from types import TracebackType
@@ -13,6 +12,7 @@ from typing import Final, TypeVar
 
 from octavo.core.clock import Clock, SystemClock
 from octavo.core.errors import InvalidParams, OctavoError, SourceUnavailable
+from octavo.core.fair import FairThreads
 from octavo.core.model import Change, Content, Entry, Page
 from octavo.core.ref import Ref
 from octavo.sources.file.faults import not_found
@@ -65,7 +65,7 @@ class GitSource:
         self._clock = clock or SystemClock()
         self._repository: Repository | None = None
         self._files: Files | None = None
-        self._pool: ThreadPoolExecutor | None = None
+        self._pool: FairThreads | None = None
         self._watcher: Watcher | None = None
         self._stamp: tuple[int, Id | None] = (0, None)
         self._moves: dict[Id, tuple[Id, Sequence[Ref]]] = {}
@@ -77,7 +77,7 @@ class GitSource:
         """Raises SourceUnavailable for what is no repository, or has no such branch."""
         try:
             self._repository = Repository(self._path, self._branch, owner=self._owner, clock=self._clock)
-            self._pool = ThreadPoolExecutor(_THREADS, thread_name_prefix=f"octavo-{self.scheme}")
+            self._pool = FairThreads(_THREADS, self.scheme, spare=1)
             self._files = Files(
                 self._repository, self._rules, self.scheme, secret=self._secret, encodings=self._encodings
             )
@@ -96,7 +96,7 @@ class GitSource:
         if watcher is not None:
             watcher.close()
         if pool is not None:
-            await asyncio.to_thread(pool.shutdown, cancel_futures=True)
+            await asyncio.to_thread(pool.shutdown)
         if repository is not None:
             repository.close()
 
@@ -192,7 +192,7 @@ class GitSource:
         if files is None or pool is None:
             raise _closed()
         try:
-            return await asyncio.get_running_loop().run_in_executor(pool, partial(work, files))
+            return await pool.run(work, files)
         except OSError:
             raise SourceUnavailable("The repository did not answer", retry_after=1.0) from None
         except asyncio.CancelledError:

@@ -12,6 +12,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
 from octavo.core.errors import InternalError, InvalidParams, OctavoError, SourceUnavailable, Timeout, TooLarge
+from octavo.core.fair import FairQueue
 
 LENGTH: Final = struct.Struct(">I")
 _WORKER: Final = "octavo.tools.data.worker"
@@ -28,11 +29,11 @@ class Done(NamedTuple):
 
 
 class Work:
-    """Asks the data process. At most `at_once` of them run."""
+    """Asks the data process. At most `at_once` of them run, and one fewer for a single caller."""
 
-    def __init__(self, *, seconds: float, memory: int = 1 << 30, at_once: int = 2) -> None:
+    def __init__(self, *, seconds: float, memory: int = 1 << 30, at_once: int = 3) -> None:
         self._seconds, self._memory = seconds, memory
-        self._room = asyncio.Semaphore(at_once)
+        self._room = FairQueue(at_once, "data tools", spare=min(1, at_once - 1))
 
     async def do(self, what: str, asked: Mapping[str, Any], inputs: Sequence[str | bytes], *, max_bytes: int) -> Done:
         """Raises InvalidParams for data that are not what they should be, TooLarge and Timeout for too much of it,
@@ -40,8 +41,11 @@ class Work:
         bodies = [one.encode("utf-8", "surrogatepass") if isinstance(one, str) else one for one in inputs]
         header = {**asked, "do": what, "sizes": [len(body) for body in bodies], "max_bytes": max_bytes}
         limits = json.dumps([self._memory, self._seconds])
-        async with self._room:
-            raw = await self._answered(limits, [json.dumps(header).encode(), *bodies], max_bytes + (1 << 16))
+        try:
+            async with asyncio.timeout(self._seconds + _START), self._room.turn():  # the wait is a part of it
+                raw = await self._answered(limits, [json.dumps(header).encode(), *bodies], max_bytes + (1 << 16))
+        except TimeoutError:
+            raise self._late() from None
         return _read(raw)
 
     async def _answered(self, limits: str, pieces: list[bytes], most: int) -> bytes:
@@ -59,11 +63,8 @@ class Work:
         except OSError:
             raise InternalError("No process could be started to work on the data") from None
         try:
-            async with asyncio.timeout(self._seconds + _START):
-                _, raw = await asyncio.gather(_feed(process, pieces), _collect(process, most))
-                await process.wait()
-        except TimeoutError:
-            raise self._late() from None
+            _, raw = await asyncio.gather(_feed(process, pieces), _collect(process, most))
+            await process.wait()
         finally:
             if process.returncode is None:
                 try:

@@ -7,11 +7,12 @@ from types import TracebackType
 from typing import Final, Self
 
 from octavo.core.errors import InternalError, InvalidParams, OctavoError, SourceUnavailable, Timeout, TooLarge
+from octavo.core.fair import FairQueue
 from octavo.sources._shared.documents.child import Child, Gone, Reply
 from octavo.sources._shared.documents.convert import format_of
 from octavo.sources._shared.documents.model import Document, Limits
 
-_WORKERS: Final = 2
+_WORKERS: Final = 3  # of which one caller has two
 _IDLE_SECONDS: Final = 60.0
 _SLACK: Final = 64  # of an output, for the last line's end
 _TOLD: Final[dict[str, type[OctavoError]]] = {kind.reason: kind for kind in (InvalidParams, TooLarge)}
@@ -19,7 +20,8 @@ _MAX_MESSAGE: Final = 2_000
 
 
 class Converter:
-    """Up to `workers` processes, started when they are first needed, ended when they idle.
+    """Up to `workers` processes, started when they are first needed, ended when they idle. Callers take turns, and
+    whoever has one leaves the last to others.
 
     Every fault of a document is a typed error: InvalidParams (not readable, protected, or chosen wrongly;
     its reader crashed), TooLarge, Timeout. After a time-out, a crash or a cancellation the process is killed,
@@ -30,7 +32,9 @@ class Converter:
         self, limits: Limits | None = None, *, workers: int = _WORKERS, idle_seconds: float = _IDLE_SECONDS
     ) -> None:
         self._limits = limits or Limits()
-        self._workers, self._slots = workers, asyncio.Semaphore(workers)
+        self._slots = FairQueue(workers, "conversions", spare=min(1, workers - 1))
+        self._inside = 0
+        self._left = asyncio.Event()
         self._idle_seconds = idle_seconds
         self._idle: list[tuple[Child, asyncio.TimerHandle]] = []
         self._children: dict[Child, asyncio.Task[None]] = {}
@@ -52,10 +56,9 @@ class Converter:
         self._idle.clear()
         for child in self._children:
             child.kill()
-        for _ in range(self._workers):  # whoever is inside leaves, with a killed process or none
-            await self._slots.acquire()
-        for _ in range(self._workers):
-            self._slots.release()
+        while self._inside:  # they leave, with a killed process or none
+            self._left.clear()
+            await self._left.wait()
         await asyncio.gather(*self._children.values())
 
     async def convert(
@@ -81,8 +84,13 @@ class Converter:
     async def _ask(self, asked: dict[str, object], raw: bytes, max_bytes: int) -> tuple[Reply, bytes]:
         if len(raw) > self._limits.input_bytes:
             raise TooLarge(f"The document has {len(raw)} bytes; at most {self._limits.input_bytes} are read")
-        async with self._slots:
-            reply, body = await self._answered(asked, raw, max_bytes)
+        async with self._slots.turn():
+            self._inside += 1
+            try:
+                reply, body = await self._answered(asked, raw, max_bytes)
+            finally:
+                self._inside -= 1
+                self._left.set()
         if reply.error is not None:
             raise _TOLD.get(reply.error, InternalError)(reply.message[:_MAX_MESSAGE])
         return reply, body

@@ -14,6 +14,7 @@ import httpcore2
 from msgspec import Struct
 
 from octavo.core.errors import Forbidden, InvalidParams, OctavoError, SourceUnavailable, Timeout, TooLarge
+from octavo.core.fair import FairQueue
 from octavo.core.outside import HttpReply, HttpRequest
 from octavo.sources._shared.http.bodies import Body
 from octavo.sources._shared.http.dial import VettedNetwork
@@ -60,7 +61,7 @@ class GuardedClient:
 
     def __init__(self, rules: Sequence[HostRule], network: VettedNetwork, limits: HttpLimits) -> None:
         self._rules, self._limits = rules, limits
-        self._room = asyncio.Semaphore(limits.connections)
+        self._room = FairQueue(limits.connections, "web", spare=min(1, limits.connections - 1))
         self._pool = httpcore2.AsyncConnectionPool(
             ssl_context=trust(),
             max_connections=limits.connections,
@@ -77,7 +78,7 @@ class GuardedClient:
             raise TooLarge(f"The body has more than {self._limits.body:,} bytes", limit=self._limits.body)
         url, method, body, headers = spelled_url(request.url), request.method, request.body, request.headers
         try:
-            async with self._room, asyncio.timeout(self._limits.seconds):
+            async with asyncio.timeout(self._limits.seconds), self._room.turn():
                 for _ in range(self._limits.redirects + 1):
                     reply, onward = await self._once(url, method, headers, body)
                     if onward is None:

@@ -56,6 +56,7 @@ class Searcher:
         self._readers = ThreadPoolExecutor(_READERS, thread_name_prefix="octavo-search")
         self._making = threading.Lock()
         self._index: Index | None = None
+        self._scans: set[threading.Event] = set()  # those that read now; each has its share of what is read ahead
         self._stopped = threading.Event()
 
     def stop(self) -> None:
@@ -163,6 +164,7 @@ class Searcher:
         files = _after(last, streams)
         waiting: deque[tuple[Keyed, Future[Found]]] = deque()
         ahead = 1
+        self._scans.add(ended)
         try:
             while True:
                 while len(waiting) < ahead and (part := list(islice(files, _FILES_A_PART))):
@@ -171,9 +173,10 @@ class Searcher:
                     return
                 (key, root), part_found = waiting.popleft()
                 found, from_disk = part_found.result()
-                ahead = _PARTS_AHEAD if from_disk else 1
+                ahead = max(1, _PARTS_AHEAD // len(self._scans)) if from_disk else 1
                 yield _Step(found, Place(names_of(key), root))
         finally:
+            self._scans.discard(ended)
             ended.set()
             for _, part_found in waiting:
                 part_found.cancel()

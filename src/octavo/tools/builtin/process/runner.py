@@ -8,6 +8,7 @@ from typing import Final
 
 from octavo.core.clock import Clock
 from octavo.core.errors import Forbidden, InvalidParams
+from octavo.core.fair import FairQueue
 from octavo.core.outside import Finished, Place, Program, RunLimits
 from octavo.tools.builtin.process.running import Printed, Running
 
@@ -21,7 +22,7 @@ class ProgramRunner:
         """`strict`: rather nothing than a program that cannot be confined."""
         self._programs = list(programs)
         self._strict, self._clock = strict, clock
-        self._room = asyncio.Semaphore(at_once)
+        self._room = FairQueue(at_once, "commands", spare=min(1, at_once - 1))
 
     async def run(
         self,
@@ -32,7 +33,7 @@ class ProgramRunner:
         limits: RunLimits = DEFAULTS,
         place: Place | None = None,
     ) -> Finished:
-        async with self._room:
+        async with self._room.turn():
             began = self._clock.monotonic()
             kept = _First(limits.output)
             running = await self.start(program, arguments, limits=limits, place=place, printed=kept.take)
