@@ -17,7 +17,7 @@ from octavo.app.catalogs import Catalogs, LiveAgents
 from octavo.app.composed import Composed
 from octavo.app.essentials import changeable
 from octavo.app.identities import identity_of
-from octavo.app.limits import quota_of, subscriptions_of, throttle_of
+from octavo.app.limits import quota_of, sessions_of, subscriptions_of, throttle_of
 from octavo.app.narrowing import WHOLE, Narrowing
 from octavo.app.open_sources import OpenSources
 from octavo.app.reaching import Reaching
@@ -111,6 +111,12 @@ class Works(Struct, frozen=True):
 
     def subscriptions(self, who: Principal) -> int:
         return subscriptions_of(self.config.limits, who)
+
+    def sessions(self, who: Principal) -> tuple[str, int]:
+        return sessions_of(self.config.limits, who)
+
+    def count(self, who: Principal) -> None:
+        self.quota.count(who)
 
     def redacted(self, change: Change) -> Change:
         return self.redact.change(change)

@@ -13,6 +13,8 @@ from octavo.pipeline.quota import Allowance, Quota
 from octavo.pipeline.throttle import DEFAULT, Throttle
 
 UNLIMITED = 1 << 30
+KEYLESS_SESSIONS = 20  # of all callers without a key together
+TOGETHER = ""  # the name in which theirs are counted
 
 
 def quota_of(limits: Limits, aliases: Mapping[Ref, Ref]) -> Quota:
@@ -47,6 +49,15 @@ def subscriptions_of(limits: Limits, who: Principal) -> int:
     name = _first(limits.principals, who)
     wanted = None if name is None else limits.principals[name].subscriptions
     return limits.subscriptions if wanted is None else wanted
+
+
+def sessions_of(limits: Limits, who: Principal) -> tuple[str, int]:
+    """Among whose they count, and how many of them there may be."""
+    name = _first(limits.principals, who)
+    wanted = None if name is None else limits.principals[name].sessions
+    if wanted is not None:
+        return who.id, wanted
+    return (who.id, limits.sessions) if who.key else (TOGETHER, min(KEYLESS_SESSIONS, limits.sessions))
 
 
 def _tools(limits: Limits, aliases: Mapping[Ref, Ref]) -> dict[Ref, Quota]:

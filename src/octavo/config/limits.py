@@ -16,6 +16,7 @@ class Allowance(Strict):
     bytes: ByteLimit = Field(default=None, description='Content, such as 20MB/s; "off" for no limit.')
     in_flight: Count | None = Field(default=None, description="Requests that may be worked on at once.")
     subscriptions: Count | None = Field(default=None, description="Subscriptions.")
+    sessions: Count | None = Field(default=None, description="Sessions over HTTP.")
 
 
 class ToolLimit(Strict):

@@ -574,6 +574,11 @@ class Limits(Strict):
     )
     in_flight: Count = Field(default=64, description="Requests of one agent that may be worked on at once.")
     subscriptions: Count = Field(default=100, description="Subscriptions of one agent.")
+    sessions: Count = Field(
+        default=100,
+        description="Sessions of one agent over HTTP; callers without a key have 20 together. For one more, the one of "
+        "the same agent that was idle for longest is ended.",
+    )
     bytes_per_principal: ByteLimit = written(
         "off", parse_byte_rate, 'Content that one agent may be given, such as 20MB/s; "off" for no limit.'
     )

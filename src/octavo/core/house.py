@@ -115,6 +115,14 @@ class Works(Protocol):
         """How many this principal may have."""
         ...
 
+    def sessions(self, who: Principal) -> tuple[str, int]:
+        """Among whose sessions those of this principal count, and how many there may be of them."""
+        ...
+
+    def count(self, who: Principal) -> None:
+        """One request of theirs that becomes no call. Raises RateLimited."""
+        ...
+
     def veiled(self, change: Change, who: Principal) -> Change:
         """Without what is hidden from this principal alone."""
         ...

@@ -1,7 +1,8 @@
 """The third fold: how often, how much and how much at once, per principal.
 
 A call is counted before the policy sees it, so a refusal costs the caller as much as a success. What a
-tool or a prompt asks on the caller's behalf is free: the call that started it was counted.
+tool or a prompt asks on the caller's behalf is free: the call that started it was counted. Requests that become no
+call (a ping, a handshake, a notification, what is malformed) are counted beside it, by `count`.
 
 Only work that waits for something takes a place. Under overload the places that are left are shared out: nobody
 may hold more of them than are free, so whoever has most under way is refused first and a newcomer last.
@@ -97,22 +98,32 @@ class Quota:
         if account.in_flight >= account.most or account.in_flight >= self._free:
             self._crowded(account)
         if account.interval and (principal.key or account.keyless):
-            now = self._now()
-            due = account.due
-            if due <= now:
-                account.due = now + account.interval
-            elif due - now <= account.room:
-                account.due = due + account.interval
-            else:
-                raise RateLimited(
-                    retry_after=due - now - account.room, limit="rate", allowed=account.allowed.rate, **self._said
-                )
+            self._spend(account)
         reply = self._meter(account, call, call_next) if self._metered else call_next(call)
         if type(reply) is CoroutineType:
             account.in_flight += 1
             self._free -= 1
             return self._later(account, reply)
         return reply
+
+    def count(self, principal: Principal) -> None:
+        """One request that becomes no call. It takes no place: whoever has none left may still cancel something."""
+        account = self._accounts.get(principal.id)
+        if account is None or (self._allowance is not None and account.roles is not principal.roles):
+            account = self._open(principal, account)
+        if account.interval and (principal.key or account.keyless):
+            self._spend(account)
+
+    def _spend(self, account: _Account) -> None:
+        now = self._now()
+        due = account.due
+        if due <= now:
+            account.due = now + account.interval
+        elif due - now <= account.room:
+            account.due = due + account.interval
+        else:
+            wait = due - now - account.room
+            raise RateLimited(retry_after=wait, limit="rate", allowed=account.allowed.rate, **self._said)
 
     @property
     def in_flight(self) -> int:

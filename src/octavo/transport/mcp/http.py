@@ -8,12 +8,15 @@ passes on untouched.
 from __future__ import annotations
 
 import asyncio
-from typing import Any
+import math
+from collections.abc import Sequence
+from typing import Any, TypeAlias
 
 from mcp.server.auth.middleware.bearer_auth import AuthenticatedUser
 from mcp.server.auth.provider import AccessToken
 from mcp.server.transport_security import TransportSecuritySettings
 from mcp.shared.inbound import ERROR_CODE_HTTP_STATUS, decode_header_value
+from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS
 
 from octavo.core.errors import OctavoError, RateLimited
 from octavo.core.house import Admitted, House
@@ -26,6 +29,7 @@ from octavo.transport.mcp.exchange import App, Message, Receive, Scope, Send, he
 from octavo.transport.mcp.hub import Hub
 from octavo.transport.mcp.lane import Answer, Lane, Taken
 from octavo.transport.mcp.leases import Leases
+from octavo.transport.mcp.sessions import SessionCounts
 from octavo.transport.mcp.signs import Signs
 
 PATH = "/mcp"
@@ -38,10 +42,15 @@ _HOT = frozenset(
 )  # fmt: skip
 _LISTEN = b"subscriptions/listen"
 _MODERN = keys.MODERN.encode()
+Header: TypeAlias = tuple[bytes, bytes]
+
 _NAMED = ("resources/read", "tools/call", "prompts/get")
 _ROUTING = (b"mcp-protocol-version", b"mcp-method", b"mcp-name")
 _ADMITTED = "octavo.admitted"  # in the scope: who asks
 _RECORDED = "octavo.recorded"  # in the scope of an exchange that has its audit record
+_COUNTED = "octavo.counted"  # in the scope of a request that was counted before the SDK saw it
+_SESSION = b"mcp-session-id"
+_HANDSHAKES = (None, *(version.encode() for version in HANDSHAKE_PROTOCOL_VERSIONS))  # those with sessions
 _REFUSED = {"too_large": 413, "timeout": 408}  # HTTP status of a malformed message by its reason; else 400
 
 
@@ -54,6 +63,7 @@ class Front:
         security: TransportSecuritySettings,
         access: Access,
         hub: Hub,
+        sessions: SessionCounts,
         *,
         body_seconds: float = BODY_SECONDS,
         traced: bool = False,
@@ -64,6 +74,7 @@ class Front:
         self._entry = Entry(house, security, access)
         self.signs = Signs(house, self._entry, hub, self.backlog, self._recorded)
         self._leases = Leases(house)
+        self._sessions = sessions
         self._body_seconds = body_seconds
         self._traced = traced
         # Made once: when it is sent there is too much to do already.
@@ -99,7 +110,8 @@ class Front:
         principal = admitted.principal
         scope[_ADMITTED] = admitted
         if scope["method"] != "POST":
-            await self._sdk(scope, receive, send, principal)
+            if await self._counted(scope, send, principal):
+                await self._sdk(scope, receive, send, principal)
             return
         streams = header(scope, b"mcp-method") == _LISTEN  # there are limits of their own for them
         if not streams and self.backlog.full(principal.id):
@@ -115,26 +127,42 @@ class Front:
             if place is not None:
                 self.backlog.leave(place)
 
-    async def _refuse(self, send: Send, who: Principal) -> None:
+    async def _refuse(
+        self, send: Send, who: Principal, why: RateLimited | None = None, further: Sequence[Header] = ()
+    ) -> None:
         self._house.note(who.id, "request", "rate_limited")
-        await respond(send, 429, self._busy, [(b"retry-after", b"1")])
+        body = self._busy if why is None else frames.error_frame(Codes().encode(why, modern=True))
+        wait = 1 if why is None else max(1, math.ceil(why.retry_after or 1))
+        await respond(send, 429, body, [(b"retry-after", b"%d" % wait), *further])
+
+    async def _counted(self, scope: Scope, send: Send, who: Principal, further: Sequence[Header] = ()) -> bool:
+        """Whether a request that becomes no call is within the caller's rate; False after it was refused."""
+        try:
+            self._house.works.count(who)
+        except RateLimited as why:
+            await self._refuse(send, who, why, further)
+            return False
+        scope[_COUNTED] = True
+        return True
 
     async def _received(self, scope: Scope, receive: Receive, send: Send, who: Principal) -> bytes | None:
         """The whole body; None after it was refused, or the client has left."""
         try:
             body = await self._body(scope, receive)
         except frames.Malformed as bad:
-            await self._malformed(bad, send, who)
+            await self._malformed(bad, scope, send, who)
             return None
         if body is None:
             self._house.note(who.id, "malformed", "disconnected")
         return body
 
-    async def _malformed(self, bad: frames.Malformed, send: Send, who: Principal) -> None:
-        self._house.note(who.id, "malformed", f"error {bad.error.code}")
+    async def _malformed(self, bad: frames.Malformed, scope: Scope, send: Send, who: Principal) -> None:
         status = _REFUSED.get(bad.error.data["reason"], 400)
         # What is left of a body that was not read is nobody's: not of the next request either.
-        ends = [(b"connection", b"close")] if status != 400 else None
+        ends = [(b"connection", b"close")] if status != 400 else []
+        if not await self._counted(scope, send, who, ends):
+            return
+        self._house.note(who.id, "malformed", f"error {bad.error.code}")
         await respond(send, status, frames.error_frame(bad.error, bad.id), ends)
 
     async def _ask(
@@ -144,9 +172,12 @@ class Front:
         try:
             if known and await self._in_lane(scope, body, replayed, send, principal):
                 return
-            frames.check(body)
+            message = frames.check(body)
         except frames.Malformed as bad:
-            await self._malformed(bad, send, principal)
+            await self._malformed(bad, scope, send, principal)
+            return
+        silent = "id" not in message or "method" not in message  # a notification, or what answers a question
+        if silent and not await self._counted(scope, send, principal):
             return
         await self._sdk(scope, replayed, send, principal)
         # `_meta` that the SDK accepted is known from now on.
@@ -167,7 +198,8 @@ class Front:
             end()
 
     async def _passed_on(self, scope: Scope, receive: Receive, send: Send, who: Principal) -> None:
-        noted = False
+        noted = limited = False
+        session = header(scope, _SESSION)
         # The SDK binds a session to the user of its first request.
         scope["user"] = AuthenticatedUser(AccessToken(token="", client_id=who.id, scopes=[]))
 
@@ -178,16 +210,42 @@ class Front:
                 self._house.note(who.id, "request" if scope["method"] == "POST" else scope["method"], outcome)
 
         async def watched(message: Message) -> None:
-            # A POST that begins with 200 may still become a call, which then has its own record.
-            if message["type"] == "http.response.start" and (message["status"] != 200 or scope["method"] != "POST"):
-                note(f"status {message['status']}")
-            await send(message)
+            nonlocal noted, limited, session
+            if message["type"] == "http.response.start":
+                status = message["status"]
+                if status >= 400 and _RECORDED not in scope and _COUNTED not in scope:
+                    noted = limited = not await self._counted(scope, send, who)
+                elif status < 400:
+                    session = header(message, _SESSION)
+                # A POST that begins with 200 may still become a call, which then has its own record.
+                if status != 200 or scope["method"] != "POST":
+                    note(f"status {status}")
+            if not limited:
+                await send(message)
 
-        try:
+        async def serve() -> None:
             if scope["method"] == "GET":
                 await self._leases.serve(self._app, scope, receive, watched, scope[_ADMITTED])
             else:
                 await self._app(scope, receive, watched)
+
+        try:
+            if session is not None:
+                with self._sessions.using(who, session.decode("latin-1")):
+                    await serve()
+            elif header(scope, b"mcp-protocol-version") not in _HANDSHAKES:
+                await serve()
+            elif _COUNTED in scope or await self._counted(scope, send, who):
+                whose = await self._sessions.make_room(who)
+                try:
+                    await serve()
+                finally:
+                    self._sessions.opened(whose, None if session is None else session.decode("latin-1"))
+            else:
+                noted = True
+        except RateLimited as why:
+            noted = True
+            await self._refuse(send, who, why)
         finally:
             note("ended")
 
@@ -269,6 +327,11 @@ class Front:
 def admitted_by(request: Any) -> Admitted:
     admitted: Admitted = request.scope[_ADMITTED]
     return admitted
+
+
+def was_counted(ctx: Any) -> bool:
+    """Whether the front has counted this exchange among its caller's requests."""
+    return _COUNTED in ctx.request.scope
 
 
 def mark_recorded(ctx: Any, succeeded: bool) -> None:

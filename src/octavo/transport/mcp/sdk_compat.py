@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Container
 from typing import TYPE_CHECKING, Any
 
 from mcp.server.context import ServerRequestContext
@@ -36,3 +36,14 @@ def events_per_session(manager: StreamableHTTPSessionManager, make: Callable[[],
         return transport
 
     manager._admit_session = admit_with_own_events  # type: ignore[method-assign]  # pyright: ignore[reportPrivateUsage]
+
+
+def live_sessions(manager: StreamableHTTPSessionManager) -> Container[str]:
+    return manager._server_instances  # pyright: ignore[reportPrivateUsage]
+
+
+async def end_session(manager: StreamableHTTPSessionManager, session: str) -> None:
+    """As if its time were over: from now on there is no such session."""
+    transport = manager._server_instances.get(session)  # pyright: ignore[reportPrivateUsage]
+    if transport is not None:
+        await manager._discard_session(session, transport)  # pyright: ignore[reportPrivateUsage]

@@ -8,6 +8,7 @@ import socket
 import ssl
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from functools import partial
 from types import FrameType
 
 import uvicorn
@@ -19,13 +20,14 @@ from octavo.transport.mcp.accepting import AcceptingServer
 from octavo.transport.mcp.calls import Calls
 from octavo.transport.mcp.entry import Access
 from octavo.transport.mcp.events import SessionEvents
-from octavo.transport.mcp.http import BODY_SECONDS, PATH, Front, admitted_by, mark_recorded
+from octavo.transport.mcp.http import BODY_SECONDS, PATH, Front, admitted_by, mark_recorded, was_counted
 from octavo.transport.mcp.hub import Hub
 from octavo.transport.mcp.lane import Lane
 from octavo.transport.mcp.patience import Connection, Deadlines, Patience
 from octavo.transport.mcp.peer import PeerConnection
-from octavo.transport.mcp.sdk_compat import events_per_session
+from octavo.transport.mcp.sdk_compat import end_session, events_per_session, live_sessions
 from octavo.transport.mcp.server import McpServer
+from octavo.transport.mcp.sessions import SessionCounts
 
 SHUTDOWN_SECONDS = 5
 RETRY_MS = 1000  # after which a handshake-era client asks again for a stream that was closed
@@ -54,6 +56,7 @@ def application(
         lambda ctx: admitted_by(ctx.request).principal,
         mark_recorded,
         until=lambda ctx: admitted_by(ctx.request).until,
+        counted=was_counted,
         traced=traced,
     )
     hot = Lane(calls, server_info=server.sdk.server_info_stamp, on=lane and not traced)
@@ -69,8 +72,11 @@ def application(
         session_idle_timeout=DEFAULT_SESSION_IDLE_TIMEOUT,
         max_sessions=DEFAULT_MAX_SESSIONS,
     )
-    events_per_session(server.sdk.session_manager, SessionEvents)
-    return Front(inner, house, hot, security, access, hub, body_seconds=body_seconds, traced=traced), hub
+    manager = server.sdk.session_manager
+    events_per_session(manager, SessionEvents)
+    sessions = SessionCounts(house, partial(live_sessions, manager), partial(end_session, manager))
+    front = Front(inner, house, hot, security, access, hub, sessions, body_seconds=body_seconds, traced=traced)
+    return front, hub
 
 
 async def serve(

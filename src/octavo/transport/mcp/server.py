@@ -22,7 +22,7 @@ from mcp_types.methods import is_input_required
 from pydantic import ValidationError
 
 import octavo
-from octavo.core.errors import ApprovalRequired, InputRequired, InvalidParams, OctavoError, ProtocolError
+from octavo.core.errors import ApprovalRequired, InputRequired, InvalidParams, OctavoError, ProtocolError, RateLimited
 from octavo.core.model import LONGEST_QUESTION, Principal
 from octavo.core.surface import PromptResult, ToolResult, is_unknown_tool, unknown_tool
 from octavo.transport.mcp import eras, keys
@@ -70,6 +70,15 @@ INSTRUCTIONS = (
 _LISTS = CacheHint(ttl_ms=60_000, scope="private")
 _FRESH = CacheHint(ttl_ms=0, scope="private")
 
+# What becomes a call of the pipeline, unless something is wrong with it.
+_CALLING = frozenset(
+    (
+        "resources/list", "resources/templates/list", "resources/read", "resources/subscribe", "tools/list",
+        "tools/call", "prompts/list", "prompts/get", "completion/complete", "skills/list", "skills/get",
+        "resources/directory/read", "tasks/get", "tasks/update", "tasks/cancel",
+    )
+)  # fmt: skip
+
 Who = Callable[[Context], Principal]
 # Told of each request once it has its audit record, and whether it ended with a result.
 Recorded = Callable[[Context, bool], None]
@@ -98,12 +107,14 @@ class McpServer:
         recorded: Recorded,
         *,
         until: Until = lambda _ctx: None,
+        counted: Callable[[Context], bool] = lambda _ctx: False,
         owns_process: bool = False,
         traced: bool = False,
     ) -> None:
-        """`owns_process`: the client is the only one, so that it may narrow what the process serves. `traced`: every
-        request is a span."""
+        """`counted`: whether its transport has counted a request. `owns_process`: the client is the only one, so
+        that it may narrow what the process serves. `traced`: every request is a span."""
         self.calls, self.hub, self._who, self._recorded = calls, hub, who, recorded
+        self._counted = counted
         self._house = calls.house
         self._narrowing = Narrowing(calls.house, who, owns_process=owns_process)
         self._sessions = Sessions(calls, hub, who)
@@ -205,13 +216,16 @@ class McpServer:
         return RequestStateBoundary(security, default_audience="octavo")
 
     async def _account(self, ctx: Context, call_next: CallNext) -> HandlerResult:
-        """Outermost: no internals in an error, and one audit record for every request."""
+        """Outermost: no internals in an error, one audit record for every request, and each counted once: what becomes
+        a call by the pipeline, all else here."""
         if ctx.request_id is None:
-            return await call_next(ctx)
+            return await call_next(ctx) if self._is_within_rate(ctx) else None
         outcome = "cancelled"
         with accounting() as became_a_call:
             try:
-                result = await call_next(ctx)
+                if ctx.method not in _CALLING:
+                    self._count(ctx)
+                result = await self._answered(ctx, call_next, became_a_call)
                 outcome = "ok"
                 return result
             except MCPError as refused:
@@ -227,6 +241,34 @@ class McpServer:
                 self._recorded(ctx, outcome == "ok")
                 if not became_a_call():
                     self._house.note(self._who(ctx).id, ctx.method, outcome)
+
+    async def _answered(self, ctx: Context, call_next: CallNext, became_a_call: Callable[[], bool]) -> HandlerResult:
+        """What was to become a call and did not, as with wrong params, is counted when that is known."""
+        try:
+            result = await call_next(ctx)
+        except Exception:
+            if ctx.method in _CALLING and not became_a_call():
+                self._count(ctx)
+            raise
+        if ctx.method in _CALLING and not became_a_call():
+            self._count(ctx)
+        return result
+
+    def _count(self, ctx: Context) -> None:
+        if not self._counted(ctx):
+            try:
+                self._house.works.count(self._who(ctx))
+            except RateLimited as error:
+                raise _mcp(self.calls.codes.encode(error, modern=_modern(ctx))) from None
+
+    def _is_within_rate(self, ctx: Context) -> bool:
+        """Of a notification, which nobody answers: beyond the rate it is as if it had not come."""
+        try:
+            self._count(ctx)
+        except MCPError:
+            self._house.note(self._who(ctx).id, ctx.method, RateLimited.reason)
+            return False
+        return True
 
     async def _legacy_extensions(self, ctx: Context, call_next: CallNext) -> HandlerResult:
         result = await call_next(ctx)
