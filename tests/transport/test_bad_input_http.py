@@ -47,6 +47,13 @@ def but(name: str, value: str | None) -> list[tuple[str, str]]:
         ("evil.example", "https://console.example", 421),
         ("127.0.0.1.evil.example", None, 421),
         (None, None, 421),
+        *(
+            (f"127.0.0.1:{port}", None, 421)
+            for port in ("", "*", "0", "65536", "+80", "8321.evil.example", "@evil.example")
+        ),
+        *(("127.0.0.1:8321", f"http://127.0.0.1:{port}", 403) for port in ("", "x", "3000.evil.example", "3000/")),
+        ("octavo.example:80", None, 421),
+        ("127.0.0.1:8321", "https://console.example:443", 403),
     ],
 )
 async def test_host_and_origin(folder: Path, host: str | None, origin: str | None, status: int, known: bool) -> None:
@@ -58,6 +65,15 @@ async def test_host_and_origin(folder: Path, host: str | None, origin: str | Non
         reply = await web.ask(RAW, headers)
         assert reply.status == status
         assert ("Guide" in reply.body) is (status == 200)
+
+
+@pytest.mark.parametrize(("name", "value", "status"), [("Host", "evil.example", 421), ("Origin", "null", 403)])
+async def test_host_and_origin_are_there_once(folder: Path, name: str, value: str, status: int) -> None:
+    good = {"Host": "127.0.0.1:8321", "Origin": "http://127.0.0.1:3000"}
+    async with house(configuration(folder)) as octavo, Web(octavo, lane=True) as web:
+        for twice in ([good[name], value], [value, good[name]]):
+            headers = but(name, None) + [(name, one) for one in twice]
+            assert (await web.ask(RAW, headers)).status == status
 
 
 @pytest.mark.parametrize("known", [False, True], ids=["first", "after a good one"])

@@ -9,11 +9,14 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import re
+from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 from mcp.server.streamable_http import check_accept_headers
 from mcp.server.transport_security import TransportSecurityMiddleware, TransportSecuritySettings
 from starlette.requests import Request
+from starlette.responses import Response
 
 from octavo.core.clock import SystemClock
 from octavo.core.errors import Forbidden, OctavoError, SourceUnavailable, Unauthenticated
@@ -24,6 +27,7 @@ MEMO_SIZE = 1024  # header combinations known to be good
 MEMO_SECONDS = 300.0  # after which a token is verified again: its issuer may have taken the key away
 PEER = "octavo.peer"  # in the scope: the user id of whoever connected to a unix socket
 
+_PORT, _LAST_PORT = re.compile("[1-9][0-9]{0,4}"), 65_535
 _IDENTIFYING = (b"host", b"origin", b"content-type", b"accept", b"authorization")
 
 
@@ -33,10 +37,26 @@ class Access(NamedTuple):
     everybody: str | None = None  # agent id with `--no-auth`, "" for the local user; None: keys
 
 
+class Allowed:
+    """Host or Origin headers: each exactly as it stands, and `NAME:*` with any port, which is a number."""
+
+    def __init__(self, allowed: Iterable[str]) -> None:
+        listed = [*allowed]
+        self._exact = frozenset(one for one in listed if not one.endswith(":*"))
+        self._with_any_port = frozenset(one.removesuffix(":*") for one in listed if one.endswith(":*"))
+
+    def __contains__(self, told: str) -> bool:
+        name, _, port = told.rpartition(":")
+        return told in self._exact or (
+            name in self._with_any_port and _PORT.fullmatch(port) is not None and int(port) <= _LAST_PORT
+        )
+
+
 class Entry:
     def __init__(self, house: House, security: TransportSecuritySettings, access: Access) -> None:
         self._house, self._access = house, access
         self._security = TransportSecurityMiddleware(security)
+        self._hosts, self._origins = Allowed(security.allowed_hosts), Allowed(security.allowed_origins)
         self._secret = os.urandom(32)
         self._good: dict[tuple[object, ...], tuple[Admitted, float | None]] = {}
         house.on_swap(self._good.clear)
@@ -106,11 +126,23 @@ class Entry:
     async def turned_away(self, scope: Scope, receive: Receive, send: Send, *, is_post: bool) -> bool:
         """Whether the Host or Origin header was refused."""
         refused = await self._security.validate_request(Request(scope, receive), is_post=is_post)
+        if refused is None:  # to the SDK whatever follows an allowed name and a colon is a port
+            refused = self._inexact(scope)
         if refused is None:
             return False
         self._house.note("unknown", "http", f"status {refused.status_code}", **_origin(scope))
         await refused(scope, receive, send)
         return True
+
+    def _inexact(self, scope: Scope) -> Response | None:
+        told = [(name, value.decode("latin-1")) for name, value in scope["headers"]]
+        hosts = [value for name, value in told if name == b"host"]
+        if len(hosts) != 1 or hosts[0] not in self._hosts:
+            return Response("Invalid Host header", status_code=421)
+        origins = [value for name, value in told if name == b"origin"]
+        if origins and (len(origins) > 1 or origins[0] not in self._origins):
+            return Response("Invalid Origin header", status_code=403)
+        return None
 
     async def _authenticate(self, shown: list[bytes], peer: int | None) -> Admitted:
         identity = self._house.works.identity
