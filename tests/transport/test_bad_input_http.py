@@ -141,6 +141,32 @@ async def test_what_cannot_be_served_has_its_status(folder: Path, headers: Any, 
         assert len([one for one in records(octavo) if "parent" not in one]) == 2
 
 
+@pytest.mark.parametrize("lane", [True, False])
+async def test_ids_and_names_of_megabytes_are_refused_and_not_repeated(folder: Path, lane: bool) -> None:
+    """In answers, in the audit log, and in what is told of progress: by both eras, with the lane and without it."""
+    long = "x" * (1 << 20)
+    read = {"uri": "file://guide.md", "_meta": META}
+    token = {**META, "progressToken": long}
+    async with house(configuration(folder)) as octavo, Web(octavo, lane=lane) as web:
+        session = await opened(web, KEYS["BRAND_KEY"])
+        assert (await web.ask(RAW, GOOD)).status == 200
+        for body, headers in (
+            (frame("resources/read", read, long), GOOD),
+            (frame("resources/read", {"uri": "file://guide.md"}, long), session),
+            (frame(long, {"_meta": META}), but("Mcp-Method", "x")),
+            (frame(long), session),
+            (frame("resources/read", {**read, "_meta": token}), GOOD),
+            (frame("resources/read", {"uri": "file://guide.md", "_meta": {"progressToken": long}}), session),
+            (f'{{"jsonrpc":"2.0","method":"{long}"}}'.encode(), session),
+            (f'{{"jsonrpc":"2.0","id":"{long}","result":{{}}}}'.encode(), session),
+        ):
+            reply = await web.ask(body, headers)
+            assert (reply.status, reply.json["error"]["data"]["reason"]) == (400, "name_too_long")
+            assert len(reply.raw) < 300
+        assert (await web.ask(frame("resources/read", read, "x" * 256), GOOD)).status == 200
+        assert all(len(str(record)) < 1000 for record in records(octavo))
+
+
 async def test_an_unknown_path_is_no_door(folder: Path) -> None:
     async with house(configuration(folder)) as octavo, Web(octavo, lane=True) as web:
         for path in ("/", "/mcp/", "/mcp/x", "/MCP", "//mcp", "/sse"):

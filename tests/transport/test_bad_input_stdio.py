@@ -43,6 +43,12 @@ BAD = {
     ),
     "a member twice": (b'{"jsonrpc":"2.0","id":3,"id":4,"method":"ping"}', -32600, None),
     "five megabytes": (b'{"jsonrpc":"2.0","id":3,"method":"' + b"x" * (5 << 20) + b'"}', -32600, None),
+    "an id of a megabyte": (frame("ping", {"_meta": META}, "x" * (1 << 20)), -32600, None),
+    "an id of a megabyte where the lane answers": (
+        frame("resources/read", {"uri": "file://guide.md", "_meta": META}, "x" * (1 << 20)), -32600, None,
+    ),
+    "a method of a megabyte": (frame("x" * (1 << 20), {"_meta": META}, 5), -32600, 5),
+    "a progress token of a megabyte": (frame("ping", {"_meta": {**META, "progressToken": "x" * 999999}}, 5), -32600, 5),
     "an unknown method": (frame("no/such", {"_meta": META}, 5), -32601, 5),
     "a method of the other era": (frame("resources/subscribe", {"uri": "mem://one", "_meta": META}, 5), -32601, 5),
     "no envelope": (frame("tools/list", {}, 6), -32602, 6),

@@ -17,6 +17,7 @@ from octavo.transport.mcp.codes import WireError
 
 MAX_DEPTH = 64
 MAX_INTEGER = 1 << 64  # integers lie strictly between minus this and this
+MAX_NAME = 256  # characters of an id, a progress token or the name of a method: answers and records repeat them
 
 _PARSE_ERROR = -32700
 _INVALID_REQUEST = -32600
@@ -44,7 +45,19 @@ def check(frame: bytes) -> dict[str, Any]:
     message = check_value(frame)
     if not isinstance(message, dict):
         raise invalid("A message is one JSON-RPC object")
+    if len(frame) > MAX_NAME:
+        _check_names(message)
     return message
+
+
+def _check_names(message: dict[str, Any]) -> None:
+    params = message.get("params")
+    meta = params.get("_meta") if isinstance(params, dict) else None
+    token = meta.get("progressToken") if isinstance(meta, dict) else None
+    for what, name in (("id", message.get("id")), ("method", message.get("method")), ("progress token", token)):
+        if isinstance(name, str) and len(name) > MAX_NAME:
+            known = None if what == "id" else message.get("id")
+            raise invalid(f"The {what} has more than {MAX_NAME} characters", "name_too_long", known)
 
 
 def check_value(raw: bytes, *, around: int = 0) -> Any:

@@ -397,6 +397,8 @@ def _within_bounds(frame: bytes, request: _Frame, params: _Params, meta: bytes) 
     request_id = request.id
     colons = 4  # jsonrpc, id, method, params
     if isinstance(request_id, str):
+        if len(request_id) > frames.MAX_NAME:
+            return False
         colons += request_id.count(":")
     elif not _LEAST < request_id < _MOST:
         return False
