@@ -16,6 +16,7 @@ from typing import Any
 from octavo.core.approval import Approval, Approvals, Question, Wanted, exact, shown_arguments
 from octavo.core.clock import Clock, SystemClock, iso
 from octavo.core.errors import ApprovalRequired, Conflict, Forbidden, NotFound
+from octavo.core.fair import FairThreads, acting_for
 from octavo.core.model import CHANGING, Call, Principal
 from octavo.core.ports import Channel, Next
 from octavo.core.ref import Ref
@@ -47,6 +48,7 @@ class Approving:
         self._versions = Versions(canonical, address)
         self._seconds, self._clients, self._known = seconds, clients, known
         self._retired = False
+        self._keeping = FairThreads(1, "approvals")  # what keeps them waits for its turn among processes
         self._wall = (clock or SystemClock()).wall
 
     def retire(self) -> None:
@@ -55,14 +57,17 @@ class Approving:
 
     async def obtain(self, call: Call, demand: Demand, look: Next, answers: bool = True) -> None:
         """See `Consent`."""
-        if self._covered(call, demand):
-            return
+        if not self._covered(call, demand):
+            with acting_for(call.principal.id):
+                await self._obtained(call, demand, look, answers)
+
+    async def _obtained(self, call: Call, demand: Demand, look: Next, answers: bool) -> None:
         if call.op == "invoke":
             self._tools.check(call)  # nobody is asked about what could not be done
         root = _root(call)
         while True:
             wanted = self._wanted(call, root, demand, self._digest(await self._versions(call, look)))
-            approval = self._approvals.ask(wanted, seconds=self._seconds)
+            approval = await self._keeping.run(self._approvals.ask, wanted, seconds=self._seconds)
             if approval.state == "pending":
                 if answers and self._clients:
                     approval = await self._asked(approval, root)
@@ -80,7 +85,7 @@ class Approving:
                     resource=call.uri,
                     approval=approval.id,
                 )
-            if self._approvals.use(approval.id):
+            if await self._keeping.run(self._approvals.use, approval.id):
                 call.trail.approved = len(approval.allowed)
                 return
 
@@ -118,14 +123,14 @@ class Approving:
         if verdict is None:
             return approval
         if verdict == "cancel":
-            self._approvals.cancel(approval.id)
+            await self._keeping.run(self._approvals.cancel, approval.id)
             raise Forbidden(
                 "No human has allowed this: the question was put away", resource=root.uri, approval=approval.id
             )
         try:
-            return self._approvals.answer(approval.id, person, allow=verdict == "allow")
+            return await self._keeping.run(self._approvals.answer, approval.id, person, allow=verdict == "allow")
         except (Conflict, NotFound):  # somebody else was faster, or it is too late: it stands as it stands
-            return self._approvals.ask(approval.wanted, seconds=self._seconds)
+            return await self._keeping.run(self._approvals.ask, approval.wanted, seconds=self._seconds)
 
     def _wanted(self, call: Call, root: Call, demand: Demand, versions: str) -> Wanted:
         part = call is not root

@@ -17,11 +17,13 @@ cannot be used is replaced by memory with a warning. Nothing here is fatal to a 
 from __future__ import annotations
 
 import contextlib
+import errno
 import hashlib
 import logging
 import os
 import stat
 import sys
+import time
 from collections.abc import Callable, Generator, Mapping
 from pathlib import Path
 from types import MappingProxyType
@@ -37,6 +39,7 @@ logger = logging.getLogger(__name__)
 
 VERSION = 1
 SECRET_BYTES = 32
+LOOK = 0.01  # seconds between two looks whether a lock is free
 Purpose = Literal["cursor", "etag", "mark", "audit", "checkpoint", "request-state", "approval"]
 
 NOT_THROUGH_LINKS = 0 if sys.platform == "win32" else os.O_NOFOLLOW | os.O_NONBLOCK
@@ -98,15 +101,30 @@ class _Newer(Exception):
 
 
 @contextlib.contextmanager
-def turn(lock: Path) -> Generator[None]:
-    """One process at a time. The kernel ends the turn of a process that dies."""
+def turn(lock: Path, *, seconds: float | None = None) -> Generator[None]:
+    """One process at a time. The kernel ends the turn of a process that dies. Raises TimeoutError when another has its
+    turn for longer than `seconds`, as one that was stopped has."""
     descriptor = os.open(lock, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | NOT_THROUGH_LINKS, 0o600)
     try:
         if sys.platform != "win32":
-            fcntl.flock(descriptor, fcntl.LOCK_EX)
+            if seconds is None:
+                fcntl.flock(descriptor, fcntl.LOCK_EX)
+            else:
+                _take(descriptor, SystemClock.monotonic() + seconds)
         yield
     finally:
         os.close(descriptor)
+
+
+def _take(descriptor: int, until: float) -> None:
+    while True:
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            return
+        except BlockingIOError:
+            if SystemClock.monotonic() >= until:
+                raise TimeoutError(errno.ETIMEDOUT, "another process holds the lock") from None
+        time.sleep(LOOK)
 
 
 def _prepare_layout(path: Path, stamp: str) -> None:

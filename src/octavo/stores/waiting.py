@@ -7,6 +7,7 @@ overwrites it. Without a state directory all is kept in memory.
 from __future__ import annotations
 
 import contextlib
+from collections.abc import Generator
 from pathlib import Path
 from typing import Final, Generic, TypeVar
 
@@ -18,6 +19,7 @@ from octavo.stores.state import read_whole, turn, write_whole
 MOST_OF_ONE: Final = 32  # that one principal may have at a time
 MOST: Final = 1000
 MAX_BYTES: Final = 64 << 20
+PATIENCE: Final = 10.0  # seconds for which the turn of another process is waited for
 
 One = TypeVar("One", bound=msgspec.Struct)
 
@@ -29,9 +31,21 @@ class WaitingFile(Generic[One]):
         self._kind = kind
         self._memory: list[One] = []
 
-    def turn(self) -> contextlib.AbstractContextManager[None]:
-        """While it is held nobody else can change the file."""
-        return contextlib.nullcontext() if self._state is None else turn(self._state / "lock")
+    @contextlib.contextmanager
+    def turn(self) -> Generator[None]:
+        """While it is held nobody else can change the file. Raises SourceUnavailable when somebody else holds it for
+        too long."""
+        if self._state is None:
+            yield
+            return
+        with contextlib.ExitStack() as stack:
+            try:
+                stack.enter_context(turn(self._state / "lock", seconds=PATIENCE))
+            except TimeoutError:
+                raise SourceUnavailable(
+                    f"The {self._what} cannot be changed: another process holds them", retry_after=PATIENCE
+                ) from None
+            yield
 
     def read(self) -> list[One]:
         """Raises SourceUnavailable for a file that cannot be read, or is damaged."""

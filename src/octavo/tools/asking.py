@@ -6,10 +6,12 @@ import asyncio
 import json
 from collections.abc import Callable, Mapping
 from typing import Any, Final
+from weakref import WeakKeyDictionary
 
 from octavo.core.asking import Answer, Form, Questions, form
 from octavo.core.clock import iso
 from octavo.core.errors import InputRequired
+from octavo.core.fair import FairThreads
 from octavo.core.model import Call
 from octavo.core.ports import Channel
 from octavo.core.seal import Seal
@@ -19,6 +21,8 @@ _LOOK: Final = 1.0  # seconds between two looks whether somebody has answered
 _NO_FIELDS: Final[Mapping[str, Any]] = {"type": "object", "properties": {}}
 
 Where = Callable[[], Questions] | None
+
+_threads: Final[WeakKeyDictionary[asyncio.AbstractEventLoop, FairThreads]] = WeakKeyDictionary()
 
 
 async def ask(call: Call, question: str, schema: Mapping[str, Any], where: Where, seal: Seal) -> Answer:
@@ -33,7 +37,7 @@ async def notify(call: Call, message: str, where: Where, seal: Seal) -> Answer |
     channel = _channel(call)
     answer = None if channel is None else await channel.ask(notice)
     if answer is None and where is not None:
-        await asyncio.to_thread(where().ask, call.principal.id, *_facts(call, notice, seal), seconds=SECONDS)
+        await _keeping().run(where().ask, call.principal.id, *_facts(call, notice, seal), seconds=SECONDS)
     return answer
 
 
@@ -42,10 +46,10 @@ async def _elsewhere(call: Call, wanted: Form, where: Where, seal: Seal, channel
         raise InputRequired("Nobody can be asked here: the client shows no forms")
     questions, facts = where(), _facts(call, wanted, seal)
     while True:
-        answer = await asyncio.to_thread(questions.take, facts[2])
+        answer = await _keeping().run(questions.take, facts[2])
         if answer is not None:
             return answer
-        asked = await asyncio.to_thread(questions.ask, call.principal.id, *facts, seconds=SECONDS)
+        asked = await _keeping().run(questions.ask, call.principal.id, *facts, seconds=SECONDS)
         if channel is None or not channel.waits:
             raise InputRequired(
                 f"Question {asked.id} waits for somebody who answers it by `octavo questions answer {asked.id}`. Wait "
@@ -54,6 +58,15 @@ async def _elsewhere(call: Call, wanted: Form, where: Where, seal: Seal, channel
                 expires=iso(asked.expires),
             )
         await asyncio.sleep(_LOOK)
+
+
+def _keeping() -> FairThreads:
+    """One thread: what keeps questions waits for its turn among processes, and nobody else shall wait with it."""
+    loop = asyncio.get_running_loop()
+    threads = _threads.get(loop)
+    if threads is None:
+        threads = _threads[loop] = FairThreads(1, "questions")
+    return threads
 
 
 def _facts(call: Call, wanted: Form, seal: Seal) -> tuple[str, Form, str]:

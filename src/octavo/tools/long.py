@@ -18,6 +18,7 @@ from msgspec.structs import replace
 
 from octavo.core.clock import Clock, SystemClock
 from octavo.core.errors import Conflict, InternalError, OctavoError, RateLimited, TooLarge
+from octavo.core.fair import FairThreads
 from octavo.core.model import Call, Principal, Trail
 from octavo.core.ports import Ask, Reply
 from octavo.core.ref import Ref
@@ -56,6 +57,7 @@ class LongWork:
     def __init__(self, store: TaskStore, works: Callable[[], Works], *, clock: Clock | None = None) -> None:
         """`works` are those of the configuration that holds now."""
         self._store, self._works = store, works
+        self._keeping = FairThreads(1, "tasks")  # what keeps them waits for its turn among processes
         self._clock = clock or SystemClock()
         self.speaks: Speaks = _unspoken
         self._running: dict[str, Running] = {}
@@ -82,7 +84,7 @@ class LongWork:
                 return work.result()
             arguments = dict(call.arguments) if info.resumes else None
             kept = Kept(task=running.task, principal=call.principal, arguments=arguments)
-            await asyncio.to_thread(self._store.add, kept, most=bounds.kept)
+            await self._keeping.run(self._store.add, kept, most=bounds.kept)
         except BaseException:  # nobody could ever ask for it
             await _ended(work)
             raise
@@ -120,7 +122,7 @@ class LongWork:
         running = self._running.get(task_id)
         if running is not None and running.task.who == who:
             return running.task
-        return await asyncio.to_thread(self._store.find, who, task_id)
+        return await self._keeping.run(self._store.find, who, task_id)
 
     def on_change(self, listener: Heard) -> Callable[[], None]:
         self._listeners.append(listener)
@@ -140,7 +142,7 @@ class LongWork:
                 running.work.cancel()
         if self._watching:
             await asyncio.wait(set(self._watching))
-        await asyncio.to_thread(self._store.close)
+        await self._keeping.run(self._store.close)
 
     # -- the work
 
@@ -198,7 +200,7 @@ class LongWork:
                 if info is not None and info.resumes:
                     return  # as a kill would leave it
                 ended = self.speaks(task.tool, Lost(STOPPED))
-            kept = await asyncio.to_thread(self._store.end, task.id, ended)
+            kept = await self._keeping.run(self._store.end, task.id, ended)
             running.end(kept or replace(running.task, status=ended.status, outcome=ended.outcome, questions={}))
         except OctavoError as fault:
             logger.error("The end of a task of %s could not be kept: %s", task.tool, fault)
@@ -218,7 +220,7 @@ class LongWork:
 
     async def _take_over(self) -> None:
         try:
-            left = await asyncio.to_thread(self._store.take_over)
+            left = await self._keeping.run(self._store.take_over)
         except OctavoError as fault:
             logger.error("What became of earlier tasks is not known: %s", fault)
             return
@@ -227,7 +229,7 @@ class LongWork:
                 self._resume(kept)
             except OctavoError as fault:
                 lost = fault if isinstance(fault, Lost) else Lost(f"{STOPPED} ({fault.message})")
-                await asyncio.to_thread(self._store.end, kept.task.id, self.speaks(kept.task.tool, lost))
+                await self._keeping.run(self._store.end, kept.task.id, self.speaks(kept.task.tool, lost))
 
     def _resume(self, kept: Kept) -> None:
         """Raises where it cannot be done again."""
