@@ -2,6 +2,7 @@
 
 Each is asked for again and again while eight other reads are in flight on the same connection. The table says
 how long the refusal took, whether it is a typed error, and what the other reads noticed. See README.md beside it.
+With --starve: what one agent notices while another takes all it can of each pool that they share.
 """
 
 import argparse
@@ -21,6 +22,7 @@ from typing import Any
 
 import corpus as data
 import report
+import starve
 from candidates import NAMES, OCTAVO, Candidate, Json, candidate
 
 import wire
@@ -168,13 +170,25 @@ HEAD = [
 ]
 
 
+def starve_all(seconds: float, only: str) -> int:
+    rows = list[list[str]]()
+    for cells in starve.run(seconds, only):
+        print(f"{cells[0]}: {cells[1]} ms, {cells[2]} ms", flush=True)
+        rows.append(cells)
+    print(f"\n{starve.title()}, load {os.getloadavg()[0]:.2f}\n{report.grid(starve.HEAD, rows)}")
+    return 0 if all(row[-1] == "ok" for row in rows) else 1
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description="Figures for hostile files, through a real server on stdio.")
     parser.add_argument("--candidates", default="octavo,octavo-modern", help=f"comma-separated, of {', '.join(NAMES)}")
     parser.add_argument("--cases", default=",".join(c.name for c in CASES), help="comma-separated")
     parser.add_argument("--octavo", default=OCTAVO, help="Octavo's command, as in run.py")
+    parser.add_argument("--starve", nargs="?", const="", metavar="POOL", help="one agent takes all it can of each pool")
     parser.add_argument("--seconds", type=float, default=2.0, help="before, and again while asking")
     args = parser.parse_args()
+    if args.starve is not None:
+        return starve_all(args.seconds, args.starve)
     chosen = [case for case in CASES if case.name in args.cases.split(",")]
     rows: list[list[str]] = []
     good = True
