@@ -10,6 +10,8 @@ import asyncio
 import os
 import signal
 from contextvars import ContextVar
+from opcode import opname
+from types import TracebackType
 from typing import Final
 
 MAX_TEXT: Final = 300  # characters of a foreign text in a log line
@@ -46,13 +48,15 @@ def _task() -> asyncio.Task[object] | None:
 
 
 def _by_signal(error: KeyboardInterrupt) -> bool:
-    """While a loop serves, Ctrl-C ends the serving and raises nothing, but for the second one."""
-    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
-        return True
-    at = error.__traceback__
-    while at is not None and at.tb_next is not None:
-        at = at.tb_next
-    return at is not None and at.tb_frame.f_code.co_name == "_on_sigint"  # of asyncio.Runner
+    """A signal interrupts code anywhere, but not in a statement that raises. While a loop serves, Ctrl-C ends the
+    serving and raises nothing, but for the second one."""
+    at = _innermost(error)
+    if at is None:
+        return False
+    code = at.tb_frame.f_code
+    if opname[code.co_code[at.tb_lasti]] == "RAISE_VARARGS":
+        return code.co_name == "_on_sigint"  # of asyncio.Runner
+    return signal.getsignal(signal.SIGINT) is signal.default_int_handler
 
 
 def described(error: BaseException) -> str:
@@ -67,7 +71,12 @@ def described(error: BaseException) -> str:
 
 def place(error: BaseException) -> str:
     """Where it was raised, as `file.py line 7`; "" where that is not known."""
+    at = _innermost(error)
+    return "" if at is None else f"{os.path.basename(at.tb_frame.f_code.co_filename)} line {at.tb_lineno}"
+
+
+def _innermost(error: BaseException) -> TracebackType | None:
     at = error.__traceback__
     while at is not None and at.tb_next is not None:
         at = at.tb_next
-    return "" if at is None else f"{os.path.basename(at.tb_frame.f_code.co_filename)} line {at.tb_lineno}"
+    return at
