@@ -13,6 +13,11 @@ import pytest
 from octavo.app.threads import MOST, Threads
 from octavo.core.errors import SourceUnavailable
 from octavo.core.foreign import owner
+from octavo.core.model import Call, Content, Entry, Principal, Trail
+from octavo.core.ref import Ref
+from octavo.core.surface import Hints, ToolInfo
+from octavo.tools.context import ToolContext
+from octavo.tools.registry import Tool, ToolRegistry
 
 pytestmark = pytest.mark.anyio
 
@@ -38,6 +43,32 @@ async def test_a_source_whose_threads_hang_takes_none_from_the_house(over: threa
         assert await asyncio.to_thread(len, "house") == 5
         over.set()
         assert await asyncio.gather(*hanging) == [True] * MOST
+
+
+async def test_a_tool_whose_threads_hang_takes_none_from_the_house(over: threading.Event) -> None:
+    async def handler(ctx: ToolContext, arguments: object) -> str:
+        await ctx.read("note://a")
+        await asyncio.to_thread(over.wait)
+        return "done"
+
+    async def ask(call: Call) -> Content:
+        assert await asyncio.to_thread(owner.get) == "", "what is read is read by the house"
+        return Content(entry=Entry(ref=call.ref, name="a"), body="")
+
+    asyncio.get_running_loop().set_default_executor(Threads())
+    hints = Hints(read_only=True, destructive=False, idempotent=True, open_world=False)
+    info = ToolInfo(name="slow", description="Slow.", input_schema={"type": "object"}, hints=hints)
+    tools = ToolRegistry()
+    tools.register(Tool(info, handler, max_answer=1000))
+    tools.bind(ask)
+    call = Call("invoke", Ref("tool", ("slow",)), Principal("a"), Trail())
+    calls = [asyncio.ensure_future(tools.invoke(call)) for _ in range(MOST + 4)]
+    with anyio.fail_after(30):
+        done, hanging = await asyncio.wait(calls, return_when=asyncio.FIRST_EXCEPTION)
+        assert [type(one.exception()) for one in done][:1] == [SourceUnavailable]
+        assert await asyncio.to_thread(len, "house") == 5
+        over.set()
+        await asyncio.wait(hanging)
 
 
 @pytest.mark.parametrize("error", [SystemExit, StopIteration, ValueError])

@@ -5,13 +5,13 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, TypeAlias, cast
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar, cast
 
 import msgspec
 from msgspec import Struct
 
 from octavo.core.errors import Conflict, InternalError, InvalidParams, Timeout, TooLarge
-from octavo.core.foreign import own_fault
+from octavo.core.foreign import own_fault, owner
 from octavo.core.model import Call
 from octavo.core.ports import Ask, Reply
 from octavo.core.ref import Ref
@@ -26,6 +26,8 @@ from octavo.tools.schema import Check, compile_schema, mentions
 if TYPE_CHECKING:
     from octavo.core.asking import Questions
 
+T = TypeVar("T")
+
 # A str becomes one text block, a mapping structured content with its JSON as text. Anything else but
 # a ToolResult goes to the wire as it is, which only makes sense for a plugin with `protocol: true`.
 Outcome: TypeAlias = ToolResult | str | Mapping[str, Any] | Any
@@ -39,6 +41,11 @@ class Tool(Struct, frozen=True):
     handler: Handler
     protocol: bool = False  # whether the handler may use `ctx.wire`
     max_answer: int = 0  # bytes of an answer; 0: it keeps a budget of its own
+
+    @property
+    def foreign(self) -> bool:
+        """Those of the house keep budgets of their own, and speak no raw protocol."""
+        return self.protocol or self.max_answer > 0
 
 
 class _Registered(Struct, frozen=True):
@@ -152,6 +159,8 @@ class ToolRegistry(Shelf):
         self, registered: _Registered, call: Call, arguments: Mapping[str, Any], ask: Ask
     ) -> ToolResult | Any:
         tool = registered.tool
+        if tool.foreign:
+            ask = _of_the_house(ask)
         deadline = Deadline(tool.info.timeout)
         context = ToolContext(
             call,
@@ -166,6 +175,8 @@ class ToolRegistry(Shelf):
         )
         try:
             work = tool.handler(context, arguments)
+            if tool.foreign:
+                work = _owned(f"tool {tool.info.name}", work)
             outcome = await (work if tool.info.lane_safe else _within(tool.info, deadline, work))
         except Exception:
             raise
@@ -211,6 +222,25 @@ def _registered(tool: Tool) -> _Registered:
         info.input_schema if mentions(info.input_schema, "x-mcp-header") else None,
         demands(info.permissions) if info.permissions else (),
     )
+
+
+async def _owned(name: str, work: Awaitable[T]) -> T:
+    """Threads that it asks for meanwhile are counted as its own."""
+    before = owner.get()
+    owner.set(name)
+    try:
+        return await work
+    finally:
+        owner.set(before)
+
+
+def _of_the_house(ask: Ask) -> Ask:
+    """What it asks the house for is no work of its own."""
+
+    def asked(call: Call) -> Awaitable[Reply]:
+        return _owned("", ask(call))
+
+    return asked
 
 
 async def _within(info: ToolInfo, deadline: Deadline, work: Awaitable[Outcome]) -> Outcome:
