@@ -218,3 +218,37 @@ class TestCost:
         assert not Glob(f"x://{pattern}").matches(Ref("x", (Counted("a" * 255 + "bc"),)))
         assert not Glob(f"x://{pattern}").matches(Ref("x", (Counted("a" * 100 + "b"),)))
         assert Counted.searches <= 2 * pattern.count("*")
+
+
+NAMES = st.lists(st.sampled_from(["a", "ab", "b"]), max_size=4)
+PATTERNS = st.lists(st.sampled_from(["a", "a*", "*b", "**", "*"]), max_size=4)
+
+
+@given(PATTERNS, NAMES, NAMES)
+def test_a_pattern_reaches_a_folder_if_it_matches_anything_in_it(
+    parts: list[str], folder: list[str], below: list[str]
+) -> None:
+    pattern = Glob("file://" + "/".join(parts))
+    if pattern.matches(Ref("file", (*folder, *below))):
+        assert pattern.reaches(Ref("file", tuple(folder)))
+
+
+@pytest.mark.parametrize(
+    ("pattern", "folder", "expected"),
+    [
+        ("file://hr/*", "file://", True),
+        ("file://hr/*", "file://hr/deep", True),
+        ("file://hr/*", "file://pub", False),
+        ("file://hr/pay.txt", "file://hr", True),
+        ("file://hr/pay.txt", "file://hr/deep", False),
+        ("file://*/private/*", "file://a/b", False),
+        ("file://*/private/*", "file://a", True),
+        ("file://**/private/*", "file://a/b", True),
+        ("file:///srv/hr/*", "file://srv", False),
+        ("file:///srv/hr/*", "file:///srv", True),
+        ("work://hr/*", "file://", False),
+        ("**", "file://x", True),
+    ],
+)
+def test_a_pattern_reaches_what_it_could_match_below_an_address(pattern: str, folder: str, expected: bool) -> None:
+    assert Glob(pattern).reaches(Ref.parse(folder)) is expected

@@ -18,7 +18,7 @@ the path times the number of pattern segments; no regular expression is built fr
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import TypeAlias
 
 from octavo.core.errors import InvalidParams
@@ -109,6 +109,24 @@ class Glob:
         shared = min(len(mine), len(theirs))
         return mine[:shared] == theirs[:shared]
 
+    def reaches(self, ref: Ref) -> bool:
+        """Whether it matches that address, or could match one below it."""
+        if self.scheme not in ("*", ref.scheme) or (
+            self._absolute is not ref.absolute and (self._segments or self._absolute)
+        ):
+            return False
+        parts = self._segments
+        at = {0}  # how much of the pattern may be used up so far
+        for name in ref.segments:
+            at = {further for i in at for further in _without_any_depth(parts, i)}
+            if self._subtree and len(parts) in at:
+                return True
+            left = [i for i in at if i < len(parts)]
+            at = {i for i in left if parts[i] == _ANY_DEPTH} | {
+                i + 1 for i in left if parts[i] != _ANY_DEPTH and fits(parts[i], name)
+            }
+        return bool(at)
+
     def __repr__(self) -> str:
         return f"Glob({self.text!r})"
 
@@ -154,6 +172,14 @@ def _match(pattern: Sequence[_Part], path: Sequence[str], subtree: bool) -> bool
         else:
             return False
     return all(part == _ANY_DEPTH for part in pattern[i:])
+
+
+def _without_any_depth(pattern: Sequence[_Part], i: int) -> Iterator[int]:
+    """Where one stands in a pattern, since `**` may stand for nothing."""
+    yield i
+    while i < len(pattern) and pattern[i] == _ANY_DEPTH:
+        i += 1
+        yield i
 
 
 def fits(pieces: Sequence[str], name: str) -> bool:
