@@ -12,6 +12,7 @@ from octavo.core.errors import InternalError, InvalidParams, OctavoError, Source
 from octavo.core.model import Call, Principal, Trail
 from octavo.core.ref import Ref
 from octavo.core.surface import Text, ToolResult
+from octavo.tools.context import ToolContext
 from octavo.tools.declared import Outside, declared
 from octavo.tools.registry import ToolRegistry
 
@@ -71,7 +72,7 @@ class There:
         self.sent: list[tuple[str, str, dict[str, str], bytes]] = []
         self.outside = Outside(self.run, frozenset({"grep"}), self.fetch)
 
-    async def run(self, program: str, words: Sequence[str], stdin: bytes) -> Ran:
+    async def run(self, ctx: ToolContext, program: str, words: Sequence[str], stdin: bytes) -> Ran:
         self.started.append((program, [*words], stdin))
         return self.ran
 

@@ -20,6 +20,7 @@ from octavo.config.problems import ConfigError
 from octavo.core.errors import InternalError, InvalidParams
 from octavo.core.model import Call, Trail
 from octavo.core.ref import Ref
+from octavo.tools.context import ToolContext
 from octavo.tools.declared import Outside
 from octavo.tools.folder import load_tools
 from octavo.tools.registry import Tool, ToolRegistry
@@ -161,7 +162,7 @@ def test_a_tool_that_cannot_be_served_is_told_with_its_file(folder: Path) -> Non
         encoding="utf-8",
     )
 
-    async def run(program: str, words: Sequence[str], stdin: bytes) -> Any: ...
+    async def run(ctx: ToolContext, program: str, words: Sequence[str], stdin: bytes) -> Any: ...
 
     outside = Outside(run=run, programs=frozenset(("grep",)))
     [problem] = load_tools([folder / "tools"], ToolRegistry().register, outside)

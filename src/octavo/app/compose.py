@@ -189,7 +189,7 @@ async def compose(
     built_in = built_in_tools(config, narrowing, conversations)
     for tool in built_in:
         tools.register(tool)
-    reaching = Reaching(loaded, clock, stack)
+    reaching = Reaching(loaded, clock, stack, {scheme: source for scheme, (source, _) in sources.items()})
     for tool in reaching.tools():
         tools.register(tool)
     names, make = unlisted_tools(config)
@@ -293,7 +293,8 @@ async def compose(
         desk,
     )
     ask = awaitable(begin)
-    tools.bind(now or ask, desk.canonical, Seal(state.key("cursor")), policy.allows, questions_in(state, audit))
+    seal, questions = Seal(state.key("cursor")), questions_in(state, audit)
+    tools.bind(now or ask, desk.canonical, seal, policy.allows, questions, policy.rights)
     prompts.bind(ask)
     changes.bind(ask)
     composed.bind(ask, desk.canonical)

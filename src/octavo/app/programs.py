@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from contextlib import AsyncExitStack
 
 from octavo.config.commands import Commands, ProgramOptions
-from octavo.config.model import Config, FileOptions
+from octavo.config.model import Config, FileOptions, GitOptions
 from octavo.config.reference import interpreters
 from octavo.core.clock import Clock
 from octavo.core.foundation import Foundation
-from octavo.core.outside import Program, RunLimits
+from octavo.core.outside import Program, RunLimits, Surveys
+from octavo.core.ports import Source
 from octavo.tools.builtin.process.commands import Argument, Command
 from octavo.tools.builtin.process.places import Places, Root
 from octavo.tools.builtin.process.processes import Processes, process_tools
@@ -29,21 +31,31 @@ def runner_of(options: Commands, clock: Clock) -> ProgramRunner:
     )
 
 
-def program_tools(config: Config, foundation: Foundation, runner: ProgramRunner, stack: AsyncExitStack) -> list[Tool]:
+def program_tools(config: Config, runner: ProgramRunner, places: Places, stack: AsyncExitStack) -> list[Tool]:
     """What they start ends with `stack`."""
     options = config.commands
     commands = [_command(name, one) for name, one in options.programs.items()]
-    roots = [
-        Root(source.scheme, str(root.path), source.write)
-        for source in config.sources.values()
-        if isinstance(source, FileOptions) and source.expose
-        for root in source.roots
-    ]
     budget = Budget(config.limits.answer, config.limits.answer_tokens)
-    shop = Shop(commands, Places(roots, foundation), limits_of(options), input=options.input, budget=budget)
+    shop = Shop(commands, places, limits_of(options), input=options.input, budget=budget)
     processes = Processes(shop, runner, most=options.started, idle=options.idle, lifetime=options.lifetime)
     stack.push_async_callback(processes.aclose)
     return [run_command_tool(shop, runner), *process_tools(processes, shop)]
+
+
+def places_of(config: Config, sources: Mapping[str, Source], foundation: Foundation) -> Places:
+    """Folders of file sources with addresses of their own; those of others are only kept from programs."""
+    roots, stores = list[Root](), list[str]()
+    for options in config.sources.values():
+        if isinstance(options, GitOptions):
+            stores.append(str(options.path))
+        elif isinstance(options, FileOptions):
+            source = sources.get(options.scheme) if options.expose else None
+            if isinstance(source, Surveys):
+                folders = enumerate(options.roots)
+                roots += [Root(options.scheme, str(one.path), options.write, source, k) for k, one in folders]
+            else:
+                stores += [str(root.path) for root in options.roots]
+    return Places(roots, foundation, stores)
 
 
 def program_of(options: ProgramOptions) -> Program:

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from contextlib import AsyncExitStack
 from functools import cached_property
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from octavo.app.built_in import toolsets
@@ -17,16 +18,22 @@ from octavo.core.clock import Clock
 
 if TYPE_CHECKING:
     from octavo.core.outside import Fetcher, Finished, HttpReply
+    from octavo.core.ports import Source
     from octavo.sources._shared.http.client import GuardedClient
+    from octavo.tools.builtin.process.places import Places
     from octavo.tools.builtin.process.runner import ProgramRunner
+    from octavo.tools.context import ToolContext
     from octavo.tools.declared import Outside
     from octavo.tools.registry import Tool
 
 
 class Reaching:
-    def __init__(self, loaded: Loaded, clock: Clock, stack: AsyncExitStack) -> None:
-        """What is started or connected ends with `stack`."""
+    def __init__(
+        self, loaded: Loaded, clock: Clock, stack: AsyncExitStack, sources: Mapping[str, Source] = MappingProxyType({})
+    ) -> None:
+        """What is started or connected ends with `stack`. `sources` are those in whose folders programs may work."""
         self._loaded, self._config, self._clock, self._stack = loaded, loaded.config, clock, stack
+        self._sources = sources
 
     def tools(self) -> list[Tool]:
         """The toolsets `process` and `web`, as far as they are asked for."""
@@ -35,7 +42,7 @@ class Reaching:
         if "process" in wanted:
             from octavo.app.programs import program_tools
 
-            tools += program_tools(self._config, foundation_of(self._loaded), self._runner, self._stack)
+            tools += program_tools(self._config, self._runner, self._places, self._stack)
         if "web" in wanted:
             from octavo.app.web import web_tools
 
@@ -56,19 +63,26 @@ class Reaching:
         return runner_of(self._config.commands, self._clock)
 
     @cached_property
+    def _places(self) -> Places:
+        from octavo.app.programs import places_of
+
+        return places_of(self._config, self._sources, foundation_of(self._loaded))
+
+    @cached_property
     def _client(self) -> GuardedClient:
         from octavo.app.web import client_of
 
         return client_of(self._config.web, self._stack)
 
-    async def _run(self, name: str, words: Sequence[str], stdin: bytes) -> Finished:
+    async def _run(self, ctx: ToolContext, name: str, words: Sequence[str], stdin: bytes) -> Finished:
+        """Without a working folder: of what is served it sees nothing."""
         from octavo.app.programs import limits_of, program_of
 
         commands = self._config.commands
         listed = commands.programs[name]
-        return await self._runner.run(
-            program_of(listed), (*listed.run[1:], *words), stdin=stdin, limits=limits_of(commands)
-        )
+        program = program_of(listed)
+        await self._places.refuse_beside(ctx, program)
+        return await self._runner.run(program, (*listed.run[1:], *words), stdin=stdin, limits=limits_of(commands))
 
     async def _fetch(self, method: str, url: str, headers: Mapping[str, str], body: bytes) -> HttpReply:
         from octavo.core.outside import HttpRequest

@@ -66,8 +66,11 @@ def version() -> int:
         return 0
 
 
-def restrict(grants: Iterable[Grant], *, alone: bool = False, tcp: bool = True) -> None:
-    """Raises OSError, and restricts nothing, where the kernel cannot. What does not exist is left out. `alone` refuses
+def restrict(
+    grants: Iterable[Grant], opened: Iterable[tuple[int, int]] = (), *, alone: bool = False, tcp: bool = True
+) -> None:
+    """Raises OSError, and restricts nothing, where the kernel cannot. What does not exist is left out. `opened` are
+    descriptors with the rights on what they stand for, each used before the next is asked for. `alone` refuses
     signals to all others, and without `tcp` TCP too, as far as the kernel's version knows how."""
     known = version()
     if not known:
@@ -79,6 +82,8 @@ def restrict(grants: Iterable[Grant], *, alone: bool = False, tcp: bool = True) 
     try:
         for grant in dict.fromkeys(grants):
             _add(ruleset, grant, handled)
+        for fd, rights in opened:
+            _add_opened(ruleset, fd, rights, handled)
         if _libc().prctl(_NO_NEW_PRIVS, 1, 0, 0, 0) < 0:
             raise _last_error()
         _call(_RESTRICT_SELF, ruleset, 0)
@@ -98,10 +103,14 @@ def _add(ruleset: int, grant: Grant, handled: int) -> None:
     except OSError:
         return
     try:
-        rights = grant.rights & handled & (-1 if stat.S_ISDIR(os.fstat(fd).st_mode) else _OF_FILES)
-        _call(_ADD_RULE, ruleset, _PATH_BENEATH, ctypes.byref(_Beneath(rights, fd)), 0)
+        _add_opened(ruleset, fd, grant.rights, handled)
     finally:
         os.close(fd)
+
+
+def _add_opened(ruleset: int, fd: int, rights: int, handled: int) -> None:
+    rights &= handled & (-1 if stat.S_ISDIR(os.fstat(fd).st_mode) else _OF_FILES)
+    _call(_ADD_RULE, ruleset, _PATH_BENEATH, ctypes.byref(_Beneath(rights, fd)), 0)
 
 
 def _call(number: int, *arguments: object) -> int:

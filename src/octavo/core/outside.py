@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Literal, Protocol
+from collections.abc import Collection, Mapping, Sequence
+from typing import Literal, NamedTuple, Protocol, runtime_checkable
 
 from msgspec import Struct
+
+from octavo.core.model import Verb
+from octavo.core.ref import Ref
 
 
 class Program(Struct, frozen=True, kw_only=True):
@@ -18,12 +21,70 @@ class Program(Struct, frozen=True, kw_only=True):
     network: bool = False
 
 
+class Opening(Struct, frozen=True):
+    """What a program may open at or below its working folder: names on disk, none of them a link; rights of Landlock;
+    and which file or folder it was when somebody looked: another one in its place is not opened."""
+
+    names: tuple[str, ...]
+    rights: int
+    device: int
+    inode: int
+
+
 class Place(Struct, frozen=True):
     """A working folder: a root that is served, and the names below it, none of which may be a link."""
 
     root: str
     names: tuple[str, ...] = ()
     write: bool = False
+    openings: tuple[Opening, ...] = ()
+    open: bool = False  # without Landlock too: nothing that it could reach is kept from the caller
+
+
+class Rights(Protocol):
+    """What a caller may do, asked about very many addresses, each with all its spellings. Any thread may ask."""
+
+    rules: dict[str, str]  # those that kept something back so far, as far as the caller may know of them
+
+    @property
+    def unlimited(self) -> bool:
+        """Whether there are no rules at all."""
+        ...
+
+    def all_below(self, verb: Verb, spellings: Collection[Ref]) -> bool:
+        """Whether everything at and below an address is allowed, without anybody being asked first: also what is not
+        there yet. May be False although it is so."""
+        ...
+
+    def allows(self, verb: Verb, spellings: Collection[Ref]) -> bool:
+        """Raises Forbidden where that depends on what the resource says of itself."""
+        ...
+
+
+class Folder(NamedTuple):
+    ref: Ref
+    spellings: Sequence[Ref]
+
+
+class Extent(Struct, frozen=True):
+    """What a caller may open of a folder that is served, by rules and by names."""
+
+    folder: Folder
+    openings: tuple[Opening, ...]
+    whole: bool  # nothing at or below it is kept from the caller
+    steady: bool  # of what is below it nothing has another name elsewhere, and nothing is what the server stands on
+    unlisted: tuple[Ref, ...] = ()  # folders in which there is, or may come to be, a name that it may not know
+    free: tuple[Folder, ...] = ()  # the uppermost folders below it of which nothing is kept from the caller
+
+
+@runtime_checkable
+class Surveys(Protocol):
+    """A source of folders of this machine."""
+
+    async def survey(self, root: int, names: Sequence[str], rights: Rights) -> Extent:
+        """Of the folder with these names below one of its roots. Raises NotFound, TooLarge for one that holds more
+        than can be looked at, and what `rights` raises."""
+        ...
 
 
 class RunLimits(Struct, frozen=True, kw_only=True):

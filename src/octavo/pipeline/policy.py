@@ -43,6 +43,7 @@ from octavo.pipeline.hidden import as_if_absent, look_beside
 from octavo.pipeline.listing import Listing
 from octavo.pipeline.older import is_older, is_version, no_version, version
 from octavo.pipeline.refusals import Refused, forbidden, told
+from octavo.pipeline.rights import CallerRights
 from octavo.pipeline.rulebook import CLOSED, Decision, Depends, Rule
 from octavo.pipeline.seeing import LIST_VERB, Seeing
 from octavo.pipeline.ticks import NO, Ticks
@@ -115,6 +116,10 @@ class Policy(Seeing):
             return False
         verdict = self.verdict(principal, "invoke", ref)
         return bool(verdict.people) if type(verdict) is Decision else verdict.asks
+
+    def rights(self, principal: Principal) -> CallerRights:
+        """What somebody may do now, for whoever asks about all that stands below a folder."""
+        return CallerRights(self, principal, self._wall())
 
     def hides(self, principal: Principal, verb: Verb, ref: Ref) -> bool:
         """Whether a rule makes it look absent, or may do so by facts."""

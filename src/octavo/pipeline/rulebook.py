@@ -185,6 +185,19 @@ class Rulebook:
             for allow in self._allows
         )
 
+    def kept_back(self, spellings: Collection[Ref], facts: Facts, *, asking: bool) -> Decision | None:
+        """Why not everything at and below an address is allowed, whether or not it is there yet; None where it is.
+        `asking`: what people have to be asked about first is not allowed."""
+        for pattern in (*self._denies, *(one for one in self._allows if asking and one.decision.people)):
+            sure_not = pattern.condition is not None and pattern.condition.holds(facts) is False
+            if not sure_not and any(map(pattern.glob.reaches, spellings)):
+                return pattern.decision
+        for allow in self._allows:
+            sure = allow.condition is None or allow.condition.holds(facts)
+            if sure and allow.glob.subtree and allow.covers(spellings):
+                return None
+        return CLOSED
+
     def may_reach(self, glob: Glob, canonical: Callable[[Ref], Ref]) -> bool:
         """False only if no address that `glob` covers, in any of its spellings, is allowed.
 

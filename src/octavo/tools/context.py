@@ -22,6 +22,7 @@ from octavo.tools.permissions import May
 
 if TYPE_CHECKING:
     from octavo.core.asking import Answer, Questions
+    from octavo.core.outside import Rights
 
 _BEAT: Final = 1.0  # seconds between two words of progress
 _NOWHERE = Ref("invalid")  # stands for an address that could not be parsed; the call carries the fault
@@ -81,7 +82,18 @@ class ToolContext:
     """What a tool or a prompt of a plugin asks with. Every question is a child call of its caller's
     call and walks the whole pipeline, so it can reach no more than the caller."""
 
-    __slots__ = ("_ask", "_deadline", "_may", "_protocol", "_questions", "_read_only", "_seal", "call", "canonical")
+    __slots__ = (
+        "_ask",
+        "_deadline",
+        "_may",
+        "_protocol",
+        "_questions",
+        "_read_only",
+        "_rights",
+        "_seal",
+        "call",
+        "canonical",
+    )
 
     def __init__(
         self,
@@ -94,6 +106,7 @@ class ToolContext:
         deadline: Deadline | None = None,
         questions: Callable[[], Questions] | None = None,
         may: May = _nobody_may,
+        rights: Callable[[Principal], Rights] | None = None,
         read_only: bool = False,
     ) -> None:
         """`canonical` gives the one spelling of an address that has several; it looks at nothing but the text.
@@ -106,6 +119,7 @@ class ToolContext:
         self._deadline = deadline or Deadline(0)
         self._questions = questions
         self._may = may
+        self._rights = rights
         self._read_only = read_only
 
     @property
@@ -115,6 +129,12 @@ class ToolContext:
     def may(self, verb: Verb, uri: str) -> bool:
         """Whether the rules let the caller do that there, whatever is there; where they depend on more, they do not."""
         return self._may(self.principal, verb, self.canonical(Ref.parse(uri)))
+
+    def rights(self) -> Rights:
+        """What the caller may do now, for whoever opens files for it by other ways than by calls."""
+        if self._rights is None:
+            raise Forbidden("What the caller may open is not known here")
+        return self._rights(self.principal)
 
     async def read(self, uri: str) -> Content:
         """Raises what a read by the caller itself would: NotFound, Forbidden, TooLarge and so on."""

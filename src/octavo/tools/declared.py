@@ -45,7 +45,8 @@ class Replied(Protocol):
     def body(self) -> bytes: ...
 
 
-Run: TypeAlias = Callable[[str, Sequence[str], bytes], Awaitable[Ran]]  # a program's name, its words, its input
+# For whom, a program's name, its words, its input.
+Run: TypeAlias = Callable[[ToolContext, str, Sequence[str], bytes], Awaitable[Ran]]
 Fetch: TypeAlias = Callable[[str, str, Mapping[str, str], bytes], Awaitable[Replied]]  # method, URL, headers, body
 
 
@@ -168,7 +169,7 @@ def _runs(one: Declared, outside: Outside) -> Handler:
 
     async def handler(ctx: ToolContext, asked: Mapping[str, Any]) -> ToolResult:
         given = _filled_in(one, asked)
-        ran = await run(program, words(one.command[1:], given), filled(one.stdin, given).encode())
+        ran = await run(ctx, program, words(one.command[1:], given), filled(one.stdin, given).encode())
         if ran.because == "time":
             raise Timeout(f"{program} did not end in time", toolName=one.name, telling=False)
         if ran.because == "output":

@@ -12,7 +12,7 @@ from msgspec import Struct
 
 from octavo.core.errors import Conflict, InternalError, InvalidParams, Timeout, TooLarge
 from octavo.core.foreign import own_fault, owner
-from octavo.core.model import Call
+from octavo.core.model import Call, Principal
 from octavo.core.ports import Ask, Reply
 from octavo.core.ref import Ref
 from octavo.core.seal import Seal
@@ -25,6 +25,7 @@ from octavo.tools.schema import Check, compile_schema, mentions
 
 if TYPE_CHECKING:
     from octavo.core.asking import Questions
+    from octavo.core.outside import Rights
 
 T = TypeVar("T")
 
@@ -69,6 +70,7 @@ class ToolRegistry(Shelf):
         self._seal = OF_THIS_PROCESS
         self._may: May = lambda who, verb, ref: True
         self._questions: Callable[[], Questions] | None = None
+        self._rights: Callable[[Principal], Rights] | None = None
         self._results = Results()
 
     def bind(
@@ -78,10 +80,12 @@ class ToolRegistry(Shelf):
         seal: Seal = OF_THIS_PROCESS,
         may: May | None = None,
         questions: Callable[[], Questions] | None = None,
+        rights: Callable[[Principal], Rights] | None = None,
     ) -> None:
         """`ask` is the folded pipeline: what tools ask on behalf of their callers goes there. `seal` is for their
-        cursors, `may` says whether a caller holds what a tool demands, `questions` is for what they ask people."""
-        self._ask, self._seal, self._questions = ask, seal, questions
+        cursors, `may` says whether a caller holds what a tool demands, `questions` is for what they ask people,
+        `rights` is what a caller may open by other ways than by calls."""
+        self._ask, self._seal, self._questions, self._rights = ask, seal, questions, rights
         self._canonical = canonical or self._canonical
         self._may = may or self._may
 
@@ -171,6 +175,7 @@ class ToolRegistry(Shelf):
             deadline=deadline,
             questions=self._questions,
             may=self._may,
+            rights=self._rights,
             read_only=tool.info.hints.read_only,
         )
         try:

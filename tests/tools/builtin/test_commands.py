@@ -184,7 +184,9 @@ async def test_a_command_that_writes_reads_nothing_that_is_hidden_from_its_calle
           - {who: ann, may: "*", what: ["tool://*", "file://*"], approve: never}
           - {who: ann, may: "*", what: "file://secret/*", effect: deny}
     """
-    files: dict[str, str | bytes] = {"a.txt": "a", ".env": "TOKEN=x", "secret/s.txt": "s", ".git/config": "c"}
+    files: dict[str, str | bytes] = {
+        "a.txt": "a", ".env": "TOKEN=x", "secret/s.txt": "s", ".git/config": "c", "own/a.txt": "a"
+    }  # fmt: skip
     tools = await serve(configuration(COPY, write=True, more=more), files)
     (tools.root / "link").symlink_to(tools.root / "secret" / "s.txt")
     (tools.root / "folder").symlink_to(tools.root / "secret")
@@ -202,10 +204,9 @@ async def test_a_command_that_writes_reads_nothing_that_is_hidden_from_its_calle
         with pytest.raises((NotFound, Forbidden)):
             await tools("run_command", who="ann", program="copy", args={"source": source, "to": to})
     assert not (tools.root / "out").exists() and (tools.root / "secret" / "s.txt").read_text(encoding="utf-8") == "s"
-    assert (
-        ended(await tools("run_command", who="ann", program="copy", args={"source": "a.txt", "to": "new"})) == "exit 0"
-    )
-    assert (tools.root / "new").read_text(encoding="utf-8") == "a"
+    args = {"source": "a.txt", "to": "new"}
+    assert ended(await tools("run_command", who="ann", program="copy", folder="own", args=args)) == "exit 0"
+    assert (tools.root / "own" / "new").read_text(encoding="utf-8") == "a"
 
 
 async def test_a_command_writes_only_where_its_caller_may(serve: Serve) -> None:
@@ -215,12 +216,12 @@ async def test_a_command_writes_only_where_its_caller_may(serve: Serve) -> None:
           - {who: ann, may: [invoke], what: "tool://*", approve: never}
           - {who: ann, may: [list, read], what: "file://*"}
           - {who: ann, may: [write], what: "file://drafts/*"}
-          - {who: ann, may: [write], what: "file://drafts/final.txt", effect: deny}
+          - {who: ann, may: [write], what: "file://drafts/final/*", effect: deny}
     """
     touch = "touch: {run: touch, write: true, args: [{name: file, type: path}]}, change: " + python(
         'open("final.txt", "w").write("x")', ", write: true"
     )
-    files: dict[str, str | bytes] = {"a.txt": "a", "final.txt": "a", "drafts/b.txt": "b", "drafts/final.txt": "c"}
+    files: dict[str, str | bytes] = {"a.txt": "a", "final.txt": "a", "drafts/a/b.txt": "b", "drafts/final/c.txt": "c"}
     tools = await serve(configuration(touch, write=True, more=more), files)
 
     async def run(program: str, **asked: Any) -> ToolResult:
@@ -228,9 +229,9 @@ async def test_a_command_writes_only_where_its_caller_may(serve: Serve) -> None:
 
     assert "Permission" in printed(await run("change"))
     assert (tools.root / "final.txt").read_text(encoding="utf-8") == "a"
-    assert ended(await run("touch", folder="drafts", args={"file": "new.txt"})) == "exit 0"
-    with pytest.raises(Forbidden, match="may not write"):
-        await run("touch", folder="drafts", args={"file": "final.txt"})
+    assert ended(await run("touch", folder="drafts/a", args={"file": "new.txt"})) == "exit 0"
+    with pytest.raises(Forbidden, match=r"may not write.* file://drafts/a"):
+        await run("touch", folder="drafts", args={"file": "a/new.txt"})
     with pytest.raises(NotFound):
         await run("touch", args={"file": "new.txt"})
 

@@ -41,10 +41,10 @@ LANDLOCK = "launch.landlock.version = lambda: 0"
 @pytest.fixture
 def without(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """No namespaces, as in many containers."""
-    _change(monkeypatch, tmp_path, NAMESPACES)
+    change_launcher(monkeypatch, tmp_path, NAMESPACES)
 
 
-def _change(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, change: str) -> None:
+def change_launcher(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, change: str) -> None:
     file = tmp_path / "launch.py"
     file.write_text(WITHOUT.format(launch=running._LAUNCH, change=change), encoding="utf-8")
     monkeypatch.setattr(running, "_LAUNCH", str(file))
@@ -90,7 +90,7 @@ async def test_without_namespaces_landlock_still_refuses_tcp_and_files(
 async def test_what_is_required_and_lacking_keeps_programs_from_running(
     serve: Serve, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, change: str
 ) -> None:
-    _change(monkeypatch, tmp_path, change)
+    change_launcher(monkeypatch, tmp_path, change)
     tools = await serve(configuration("say: {run: echo}", commands="confine: require"))
     with pytest.raises(SourceUnavailable, match=r"commands\.confine requires"):
         await tools("run_command", program="say")

@@ -37,6 +37,7 @@ from octavo.sources.file.tree import HardLinks, Symlinks, Tree
 from octavo.sources.file.watch import Watcher
 
 if TYPE_CHECKING:
+    from octavo.core.outside import Extent, Rights
     from octavo.sources.file.search.searcher import Searcher
 
 T = TypeVar("T")
@@ -213,6 +214,16 @@ class FileSource:
         work = partial(folders, forest.trees, where, depth=depth, limit=max(1, limit), stop=stop.is_set)
         try:
             return [forest.folder(place) for place in await self._in_thread(work, scope)]
+        finally:
+            stop.set()
+
+    async def survey(self, root: int, names: Sequence[str], rights: Rights) -> Extent:
+        from octavo.sources.file.extent import Survey  # here: most servers start no programs
+
+        stop = threading.Event()
+        survey = Survey(self._forest.trees[root], root, self._addresses, rights, stop.is_set)
+        try:
+            return await self._in_thread(partial(survey.of, names), self._addresses.of(tuple(names), root))
         finally:
             stop.set()
 

@@ -2,7 +2,8 @@
 
 Run by path, never imported by the server, since what is done here cannot be undone in a process. Arguments, with `--`
 between them: numbers; grants for Landlock as `rights:path`; the root and the names of the working folder, each after a
-slash; the environment; the program and its arguments. Says on a descriptor of its own how it went, a word a line.
+slash; what may be opened there, as `rights:device:inode:names`; the environment; the program and its arguments. Says on
+a descriptor of its own how it went, a word a line.
 
 With namespaces there are three processes: this one, which the server knows; the first of the namespace, with whose end
 the kernel kills all others in it; and the program. If the server dies, so do all of them.
@@ -15,6 +16,7 @@ import os
 import resource
 import signal
 import sys
+from collections.abc import Iterator
 from typing import Final, NamedTuple, NoReturn
 
 from octavo.core import landlock
@@ -33,7 +35,7 @@ _FAILED: Final = 127
 class Order(NamedTuple):
     status: int  # the descriptor
     network: bool
-    write: bool
+    open: bool  # whether it may run where Landlock cannot hold it
     strict: bool  # rather fail than lack a wall
     cpu: int
     memory: int
@@ -42,6 +44,7 @@ class Order(NamedTuple):
     processes: int
     grants: list[landlock.Grant]
     place: list[str]
+    openings: list[str]
     env: dict[str, str]
     argv: list[str]
 
@@ -76,18 +79,19 @@ def _ordered(words: list[str]) -> Order:
     for index, word in enumerate(words):
         if word == "--":
             parts.append([])
-            if len(parts) == 5:
+            if len(parts) == 6:
                 parts[-1] = words[index + 1 :]
                 break
         else:
             parts[-1].append(word)
-    numbers, grants, place, env, argv = parts
-    status, network, write, strict, cpu, memory, file, files, processes = map(int, numbers)
+    numbers, grants, place, openings, env, argv = parts
+    status, network, unwalled, strict, cpu, memory, file, files, processes = map(int, numbers)
     split = [grant.partition(":") for grant in grants]
     return Order(
-        status, bool(network), bool(write), bool(strict), cpu, memory, file, files, processes,
+        status, bool(network), bool(unwalled), bool(strict), cpu, memory, file, files, processes,
         [landlock.Grant(path, int(rights)) for rights, _, path in split],
         place,
+        openings,
         {name: value for name, _, value in (pair.partition("=") for pair in env)},
         argv,
     )  # fmt: skip
@@ -132,9 +136,12 @@ def _become(order: Order, walls: list[str]) -> NoReturn:
         _limit(order, counted="user" in walls)
         step = "landlock"
         if landlock.version():
-            own = [] if folder is None else [_granted(folder, write=order.write)]
-            landlock.restrict([*order.grants, *own], alone=True, tcp=order.network)
+            opened = () if folder is None else _opened(folder, order.openings)
+            landlock.restrict(order.grants, opened, alone=True, tcp=order.network)
             walls.append("landlock")
+        elif not order.open and not order.strict:
+            step = "open"
+            raise OSError(0, "")
         step = "walls"
         needed = {"landlock", "processes", *(() if order.network else ("network",))}
         if order.strict and not needed.issubset(walls):
@@ -162,8 +169,22 @@ def _entered(place: list[str]) -> int | None:
     return folder
 
 
-def _granted(folder: int, *, write: bool) -> landlock.Grant:
-    return landlock.Grant(f"/proc/self/fd/{folder}", landlock.WRITE if write else landlock.READ)
+def _opened(folder: int, openings: list[str]) -> Iterator[tuple[int, int]]:
+    """What is not any more what it was is left out."""
+    for opening in openings:
+        rights, device, inode, path = opening.split(":", 3)
+        fd = os.dup(folder)
+        try:
+            for name in path.split("/") if path else ():
+                above, fd = fd, os.open(name, os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=fd)
+                os.close(above)
+            found = os.fstat(fd)
+            if (found.st_dev, found.st_ino) == (int(device), int(inode)):
+                yield fd, int(rights)
+        except (FileNotFoundError, NotADirectoryError):
+            continue
+        finally:
+            os.close(fd)
 
 
 def _limit(order: Order, *, counted: bool) -> None:

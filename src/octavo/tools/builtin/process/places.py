@@ -1,18 +1,28 @@
-"""Where a command works: a folder that is served and that its caller may see."""
+"""Where a command works: a folder that is served and that its caller may see, as far as the caller may see it."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Sequence
+from pathlib import Path
+from typing import Final
 
 from msgspec import Struct
+from msgspec.structs import replace
 
-from octavo.core.errors import Forbidden, InvalidParams, NotFound
+from octavo.core import landlock
+from octavo.core.errors import Conflict, Forbidden, InvalidParams, NotFound
 from octavo.core.foundation import Foundation
-from octavo.core.outside import Place
+from octavo.core.landlock import READ_DIR, REMOVE_DIR, REMOVE_FILE, WRITE
+from octavo.core.outside import Extent, Folder, Opening, Place, Program, Rights, Surveys
 from octavo.core.ref import Ref
 from octavo.tools.builtin.addresses import address, with_parameter
+from octavo.tools.builtin.process.running import opening_word, readable
 from octavo.tools.context import ToolContext
+
+_OPENINGS: Final = 1000  # rules of Landlock for one program
+_WORDS: Final = 256 << 10  # bytes in which they are told to the launcher
+_FOLDERS: Final = 5  # that are named to whoever is refused
 
 
 class Root(Struct, frozen=True):
@@ -21,15 +31,24 @@ class Root(Struct, frozen=True):
     scheme: str
     path: str
     write: bool
+    source: Surveys
+    number: int = 0  # among the roots of its source
+
+
+class Workplace(Struct, frozen=True):
+    place: Place
+    root: Root
+    unlisted: tuple[Ref, ...] = ()  # folders whose names the program cannot list
 
 
 class Places:
-    def __init__(self, roots: Sequence[Root], foundation: Foundation) -> None:
-        """In the order in which they are looked into."""
-        self._roots, self._foundation = roots, foundation
+    def __init__(self, roots: Sequence[Root], foundation: Foundation, stores: Sequence[str] = ()) -> None:
+        """In the order in which they are looked into. `stores` are folders that are served by addresses of others."""
+        self._roots, self._foundation, self._stores = roots, foundation, stores
 
-    async def place(self, ctx: ToolContext, target: str | None, *, write: bool) -> Place:
-        """Raises NotFound or Forbidden, as a listing by the caller would, InvalidParams for what is no folder."""
+    async def place(self, ctx: ToolContext, program: Program, target: str | None, *, write: bool) -> Workplace:
+        """Raises NotFound or Forbidden, as a listing by the caller would, InvalidParams for what is no folder, and
+        Forbidden where the program could not be kept from what the caller may not have."""
         if not self._roots:
             raise InvalidParams("No folder is served in which a command could work")
         uri = address(target) if target is not None else f"{self._roots[0].scheme}://"
@@ -37,18 +56,57 @@ class Places:
         if not seen:
             raise NotFound(f"Resource not found: {uri}", uri=uri)
         ref = ctx.canonical(Ref.parse(uri))
-        found = (_found(root, ref.segments) for root in self._roots if root.scheme == ref.scheme)
-        write = write and ctx.may("write", uri)
-        place = next((Place(place, ref.segments, write and may) for place, may in found if place), None)
-        if place is None:
+        found = ((root, _found(root, ref)) for root in self._roots if root.scheme == ref.scheme)
+        root, real = next(((root, real) for root, real in found if real), (None, ""))
+        if root is None:
             raise InvalidParams(f"{uri} is no folder in which a command can work; a link to one is none", uri=uri)
-        if place.write and self._foundation.below(os.stat(place.root)).within(place.names) is not None:
+        await self.refuse_beside(ctx, program)
+        rights = ctx.rights()
+        extent = await root.source.survey(root.number, ref.segments, rights)
+        place = Place(real, ref.segments, write and root.write and ctx.may("write", uri), open=not landlock.version())
+        if place.write:
+            self._refuse_essentials(uri, place)
+            return Workplace(_writing(place, extent, rights, ctx), root)
+        words = sum(len(os.fsencode(opening_word(one))) for one in extent.openings)
+        if len(extent.openings) > _OPENINGS or words > _WORDS:
+            much = f"more than {_OPENINGS:,} entries would have to be opened one by one"
+            raise _refused(f"A program cannot be kept to what you may read of {uri}: {much}", ctx, rights, extent.free)
+        return Workplace(replace(place, openings=extent.openings), root, extent.unlisted)
+
+    def _refuse_essentials(self, uri: str, place: Place) -> None:
+        if self._foundation.below(os.stat(place.root)).within(place.names) is not None:
             raise Forbidden(
                 f"{uri} holds, or could, what this server stands on, such as its configuration, and a program that "
                 "writes could replace it; let it work in a folder below",
                 uri=uri,
             )
-        return place
+
+    async def refuse_beside(self, ctx: ToolContext, program: Program) -> None:
+        """What a program can open wherever it works must hold nothing that is kept from its caller: raises Forbidden.
+        Without Landlock that is everything."""
+        walled, given = landlock.version() > 0, [Path(path) for path in readable(program)]
+        why = "its reads cover a folder of which you may not read all" if walled else "this machine has no Landlock"
+        message = f"The program cannot be kept from what you may not read: {why}"
+
+        def covered(path: str) -> bool:
+            return not walled or any(Path(os.path.realpath(path)).is_relative_to(one) for one in given)
+
+        for root in self._roots:
+            if covered(root.path):
+                rights = ctx.rights()
+                if not (await root.source.survey(root.number, (), rights)).whole:
+                    raise _refused(message, ctx, rights)
+        if any(map(covered, self._stores)) and not ctx.rights().unlimited:
+            raise _refused(message, ctx, ctx.rights())
+
+    async def refuse_changed(self, ctx: ToolContext, work: Workplace) -> None:
+        """What was put there while a program ran may be nothing for its caller, and the program may have read it:
+        raises Conflict, or what a look raises. What a program wrote itself is no such thing."""
+        if work.place.write:
+            return
+        extent = await work.root.source.survey(work.root.number, work.place.names, ctx.rights())
+        if any(_is_there(work.place, one) for one in _listed(work.place.openings) - _listed(extent.openings)):
+            raise Conflict("What is in the folder has changed while the program ran, and some of it may be hidden")
 
     async def refuse_unseen(self, ctx: ToolContext, place: Place, paths: Sequence[str], target: str | None) -> None:
         """Whatever a command is pointed at, its caller may read, and write where the command may: raises what a read of
@@ -70,13 +128,49 @@ class Places:
                     raise NotFound(f"Resource not found: {ref}", uri=str(ref)) from None
 
 
+def _writing(place: Place, extent: Extent, rights: Rights, ctx: ToolContext) -> Place:
+    """Who may write in a folder may make anything below it, so nothing there may be kept from the caller."""
+    ref, spellings = extent.folder
+    why = ""
+    if not rights.all_below("write", spellings):
+        why = "you may not write everything below it, or a human would be asked first"
+    elif not (extent.whole and extent.steady):
+        why = "below it is what you may not read, what is not served, or what may not be changed"
+    if why:
+        told = dict(rights.rules)
+        free = [folder for folder in extent.free if rights.all_below("write", folder.spellings)]
+        rights.rules = told
+        raise _refused(f"A program may not write in {ref}: {why}", ctx, rights, free)
+    removes = 0 if rights.all_below("delete", spellings) else REMOVE_DIR | REMOVE_FILE
+    return replace(place, openings=tuple(replace(one, rights=WRITE & ~removes) for one in extent.openings))
+
+
+def _refused(message: str, ctx: ToolContext, rights: Rights, free: Sequence[Folder] = ()) -> Forbidden:
+    by = [f"by {', '.join(rights.rules.values())}"] if rights.rules else []
+    folders = [str(folder.ref) for folder in free[:_FOLDERS]]
+    instead = [f"a folder that would do: {', '.join(folders)}"] if folders else []
+    return Forbidden(
+        "; ".join([message, *by, *instead]), agent=ctx.principal.id, rules=[*rights.rules], folders=folders
+    )
+
+
+def _listed(openings: Sequence[Opening]) -> set[Opening]:
+    return {one for one in openings if one.rights & READ_DIR}
+
+
+def _is_there(place: Place, opening: Opening) -> bool:
+    return os.path.isdir(os.path.join(place.root, *place.names, *opening.names))
+
+
 def _is_free(place: Place, names: tuple[str, ...]) -> bool:
     folder = os.path.join(place.root, *place.names, *names[:-1])
     return os.path.realpath(folder) == folder and not os.path.lexists(os.path.join(folder, names[-1]))
 
 
-def _found(root: Root, names: tuple[str, ...]) -> tuple[str, bool]:
+def _found(root: Root, ref: Ref) -> str:
     """The root, if it has that folder and no link is on the way: behind one is another folder, with other rules."""
     real = os.path.realpath(root.path)
-    inside = os.path.join(real, *names)
-    return (real if os.path.isdir(inside) and os.path.realpath(inside) == inside else ""), root.write
+    inside = os.path.join(real, *ref.segments)
+    if ref.param("root") not in (None, str(root.number + 1)):
+        return ""
+    return real if os.path.isdir(inside) and os.path.realpath(inside) == inside else ""

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
-from octavo.core.errors import Conflict, InvalidParams
+from octavo.core.errors import Conflict, InvalidParams, OctavoError
 from octavo.core.outside import Finished
 from octavo.core.surface import Hints, ToolResult
 from octavo.tools.builtin import defining as d
 from octavo.tools.builtin.handles import Handles
-from octavo.tools.builtin.process.run_command import ACTS, ASKS, Shop, said
+from octavo.tools.builtin.process.run_command import ACTS, ASKS, Shop, note, said, unlisted
 from octavo.tools.builtin.process.runner import ProgramRunner
 from octavo.tools.builtin.process.started import Started
 from octavo.tools.context import ToolContext
@@ -34,16 +34,17 @@ class Processes:
         await self._held.aclose()
 
     async def start(self, ctx: ToolContext, asked: Mapping[str, Any]) -> ToolResult:
-        command, words, place = await self._shop.order(ctx, asked)
+        command, words, work = await self._shop.order(ctx, asked)
         owner = ctx.principal.id
         await self._make_room(owner)
         name, started = await self._held.open(
             owner,
-            lambda: Started.start(self._runner, command, words, place, self._shop.limits, self._lifetime),
+            lambda: Started.start(self._runner, command, words, work, self._shop.limits, self._lifetime),
         )
         if not command.input:
             started.running.type(b"", end=True)
-        return d.result(f"Started {command.name}: process {name}", {"process": name, "state": "running"})
+        told = "\n".join(filter(None, (f"Started {command.name}: process {name}", note(unlisted(work)))))
+        return d.result(told, {"process": name, "state": "running"})
 
     async def read(self, ctx: ToolContext, asked: Mapping[str, Any]) -> ToolResult:
         name, after = asked["process"], asked.get("after", 0)
@@ -51,6 +52,11 @@ class Processes:
         if after > started.tail.end:
             raise InvalidParams(f"after is {after}, and only {started.tail.end} bytes were printed so far")
         await started.news(after, asked.get("seconds", 0))
+        try:
+            await self._shop.places.refuse_changed(ctx, started.work)
+        except OctavoError:  # nor is anything told that it prints later
+            await self._held.close(ctx.principal.id, name)
+            raise
         most = self._shop.budget.told_twice.any_text
         part = started.tail.part(after, most, whole=not started.running.alive)
         lost = f"[{part.dropped:,} bytes are no longer kept]\n" if part.dropped else ""

@@ -9,12 +9,12 @@ from typing import Any, Final
 from msgspec.structs import replace
 
 from octavo.core.errors import InvalidParams, TooLarge
-from octavo.core.outside import Finished, Place, RunLimits, Runner
+from octavo.core.outside import Finished, RunLimits, Runner
 from octavo.core.surface import Hints, Text, ToolInfo, ToolResult
 from octavo.text.budget import fit
 from octavo.tools.builtin import defining as d
 from octavo.tools.builtin.process.commands import Command
-from octavo.tools.builtin.process.places import Places
+from octavo.tools.builtin.process.places import Places, Workplace
 from octavo.tools.builtin.process.telling import telling
 from octavo.tools.builtin.room import Budget
 from octavo.tools.context import ToolContext
@@ -22,6 +22,7 @@ from octavo.tools.registry import Tool
 
 ACTS: Final = Hints(read_only=False, destructive=True, idempotent=False, open_world=True)
 ASKS: Final = "it runs a program"
+_TOLD: Final = 5  # folders that are named
 _QUEUE: Final = 300.0  # seconds that a command may wait for its turn, beside its own time
 
 
@@ -35,14 +36,14 @@ class Shop:
         self.places, self.limits, self.budget = places, limits, budget
         self.input = input
 
-    async def order(self, ctx: ToolContext, asked: Mapping[str, Any]) -> tuple[Command, list[str], Place]:
+    async def order(self, ctx: ToolContext, asked: Mapping[str, Any]) -> tuple[Command, list[str], Workplace]:
         """The words of the command and where it works, checked. Raises what is wrong with them."""
         command = self.commands[asked["program"]]
         given = asked.get("args", {})
         words = command.arguments(given)
-        place = await self.places.place(ctx, asked.get("folder"), write=command.write)
-        await self.places.refuse_unseen(ctx, place, [*command.paths(given)], asked.get("folder"))
-        return command, words, place
+        work = await self.places.place(ctx, command.program, asked.get("folder"), write=command.write)
+        await self.places.refuse_unseen(ctx, work.place, [*command.paths(given)], asked.get("folder"))
+        return command, words, work
 
     def typed(self, command: Command, text: str | None) -> bytes:
         if text is None:
@@ -70,13 +71,14 @@ class Shop:
 
 def run_command_tool(shop: Shop, runner: Runner) -> Tool:
     async def run_command(ctx: ToolContext, asked: Mapping[str, Any]) -> ToolResult:
-        command, words, place = await shop.order(ctx, asked)
+        command, words, work = await shop.order(ctx, asked)
         stdin = shop.typed(command, asked.get("input"))
         seconds = min(asked.get("seconds", shop.limits.seconds), shop.limits.seconds)
         limits = replace(shop.limits, seconds=float(seconds))
         async with telling(ctx, command.name, limits.seconds):
-            finished = await runner.run(command.program, words, stdin=stdin, limits=limits, place=place)
-        return _answer(finished, limits, shop.budget)
+            finished = await runner.run(command.program, words, stdin=stdin, limits=limits, place=work.place)
+        await shop.places.refuse_changed(ctx, work)
+        return _answer(finished, limits, shop.budget, unlisted(work))
 
     info = ToolInfo(
         name="run_command",
@@ -100,6 +102,7 @@ def run_command_tool(shop: Shop, runner: Runner) -> Tool:
                 "ended": d.TEXT,
                 "seconds": {"type": "number"},
                 "confined": d.a_list(d.TEXT),
+                "unlisted": d.a_list(d.TEXT),
             },
             ["exit", "ended", "confined"],
         ),
@@ -136,15 +139,28 @@ def signal_name(number: int) -> str:
         return f"signal {number}"
 
 
-def _answer(finished: Finished, limits: RunLimits, budget: Budget) -> ToolResult:
-    ended = said(finished, limits)
+def unlisted(work: Workplace) -> list[str]:
+    """Folders that the program could not list, as far as they are told."""
+    return [str(ref) for ref in work.unlisted[:_TOLD]]
+
+
+def note(folders: Sequence[str]) -> str:
+    if not folders:
+        return ""
+    return f"[the program could not list {', '.join(folders)}: not every name there is for you]"
+
+
+def _answer(finished: Finished, limits: RunLimits, budget: Budget, folders: list[str]) -> ToolResult:
+    ended, beside = said(finished, limits), note(folders)
     blocks = [Text(ended)]
-    left = budget.beside(ended)
+    left = budget.beside(ended, beside)
     for title, data in (("", finished.output), ("errors:\n", finished.errors)):
         if data:
             fitted = fit(data.decode("utf-8", "replace"), left.max_bytes // 2, left.max_tokens // 2)
             cut = "" if fitted.cut_at_line is None else f"\n[cut: {len(fitted.rest):,} more characters]"
             blocks.append(Text(f"{title}{fitted.text}{cut}"))
+    if beside:
+        blocks.append(Text(beside))
     return ToolResult(
         content=tuple(blocks),
         structured={
@@ -153,6 +169,7 @@ def _answer(finished: Finished, limits: RunLimits, budget: Budget) -> ToolResult
             "ended": ended,
             "seconds": round(finished.seconds, 3),
             "confined": list(finished.walls),
+            "unlisted": folders,
         },
         is_error=bool(finished.because),
     )

@@ -14,7 +14,7 @@ from typing import Final, Protocol, cast
 import octavo
 from octavo.core.errors import InvalidParams, SourceUnavailable
 from octavo.core.landlock import EXECUTE, READ, READ_FILE, WRITE_FILE
-from octavo.core.outside import Ended, Place, Program, RunLimits
+from octavo.core.outside import Ended, Opening, Place, Program, RunLimits
 
 _LAUNCH: Final = os.path.join(os.path.dirname(__file__), "launch.py")
 _MODULES: Final = os.path.dirname(os.path.dirname(octavo.__file__))
@@ -194,6 +194,7 @@ _FAULTS: Final = {
     "folder": "The working folder is not there any more; list what is there and try again",
     "limits": "The limits of the program cannot be set on this machine; the operator can change commands.limits",
     "landlock": "The program cannot be confined on this machine; octavo doctor tells the operator why",
+    "open": "The program cannot be confined to what you may read: this machine has no Landlock",
     "walls": "The program cannot be confined as commands.confine requires; octavo doctor tells the operator why",
     "program": "The program could not be started; octavo doctor tells the operator why",
 }
@@ -201,20 +202,35 @@ _FAULTS: Final = {
 
 def _order(status: int, program: Program, limits: RunLimits, place: Place | None, *, strict: bool) -> list[str]:
     """What `launch` is told, as its arguments."""
-    write = place is not None and place.write
+    unwalled = place is None or place.open
     numbers = (
-        status, program.network, write, strict, limits.cpu, limits.memory, limits.file, limits.files, limits.processes
+        status, program.network, unwalled, strict, limits.cpu, limits.memory, limits.file, limits.files,
+        limits.processes,
     )  # fmt: skip
     grants = [f"{READ}:{path}" for path in (*_SYSTEM, *program.reads)]
-    grants += [f"{READ | EXECUTE}:{path}" for path in map(os.path.realpath, (program.path, *program.runs))]
+    grants += [f"{READ | EXECUTE}:{path}" for path in executed(program)]
     grants += [f"{READ_FILE | EXECUTE}:{path}" for path in loaders()]
     grants.append(f"{READ_FILE | WRITE_FILE}:/dev/null")
     where = [] if place is None else [place.root, *(f"/{name}" for name in place.names)]
+    openings = [] if place is None else map(opening_word, place.openings)
     env = {"LANG": "C.UTF-8", **program.env}
     return [
-        *(str(int(number)) for number in numbers), "--", *grants, "--", *where, "--",
+        *(str(int(number)) for number in numbers), "--", *grants, "--", *where, "--", *openings, "--",
         *(f"{name}={value}" for name, value in env.items()), "--",
     ]  # fmt: skip
+
+
+def executed(program: Program) -> list[str]:
+    return [os.path.realpath(path) for path in (program.path, *program.runs)]
+
+
+def readable(program: Program) -> list[str]:
+    """All that it may read wherever it works, by the names that these have in truth."""
+    return [*map(os.path.realpath, (*_SYSTEM, *program.reads)), *executed(program)]
+
+
+def opening_word(opening: Opening) -> str:
+    return f"{opening.rights}:{opening.device}:{opening.inode}:{'/'.join(opening.names)}"
 
 
 @cache

@@ -5,8 +5,9 @@ from __future__ import annotations
 import asyncio
 from typing import NamedTuple
 
-from octavo.core.outside import Place, RunLimits
+from octavo.core.outside import RunLimits
 from octavo.tools.builtin.process.commands import Command
+from octavo.tools.builtin.process.places import Workplace
 from octavo.tools.builtin.process.runner import ProgramRunner
 from octavo.tools.builtin.process.running import Running
 
@@ -58,8 +59,8 @@ def _unfinished(data: bytes) -> int:
 class Started:
     """One of them. Whoever opens one closes it, and then nothing of it is left."""
 
-    def __init__(self, command: Command, tail: Tail) -> None:
-        self.command, self.tail = command, tail
+    def __init__(self, command: Command, work: Workplace, tail: Tail) -> None:
+        self.command, self.work, self.tail = command, work, tail
         self._news = asyncio.Event()
         self._end: asyncio.TimerHandle | None = None
         self.running: Running
@@ -70,13 +71,13 @@ class Started:
         runner: ProgramRunner,
         command: Command,
         words: list[str],
-        place: Place,
+        work: Workplace,
         limits: RunLimits,
         lifetime: float,
     ) -> Started:
-        started = cls(command, Tail(limits.output))
+        started = cls(command, work, Tail(limits.output))
         started.running = await runner.start(
-            command.program, words, limits=limits, place=place, printed=started._printed
+            command.program, words, limits=limits, place=work.place, printed=started._printed
         )
         loop = asyncio.get_running_loop()
         started._end = loop.call_later(lifetime, started.running.kill, "time")

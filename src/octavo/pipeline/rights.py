@@ -1,0 +1,66 @@
+"""What somebody may do with all that stands below a folder, for whoever opens it by other ways than by calls."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+from octavo.core.errors import Forbidden
+from octavo.core.model import Principal, Verb
+from octavo.core.ref import Ref
+from octavo.pipeline.rulebook import CLOSED, Decision, Depends, Facts
+from octavo.pipeline.seeing import Seeing
+
+_ACTS: frozenset[Verb] = frozenset(("write", "delete"))
+
+
+class CallerRights:
+    """The `Rights` of one principal at one moment. It keeps no decision, and may be asked in another thread."""
+
+    def __init__(self, seeing: Seeing, who: Principal, at: float) -> None:
+        verbs: tuple[Verb, ...] = ("list", "read", "write", "delete")
+        self._seeing, self._who = seeing, who
+        self._books = {verb: seeing.rulebook(who, verb) for verb in verbs} if seeing.rules else {}
+        self._facts = Facts(at=at)
+        self.rules: dict[str, str] = {}
+
+    @property
+    def unlimited(self) -> bool:
+        return not self._books
+
+    def all_below(self, verb: Verb, spellings: Collection[Ref]) -> bool:
+        if not self._books:
+            return True
+        kept = self._books[verb].kept_back(spellings, self._facts, asking=verb in _ACTS)
+        if kept is None:
+            return True
+        self._note(kept)
+        return False
+
+    def allows(self, verb: Verb, spellings: Collection[Ref]) -> bool:
+        if not self._books:
+            return True
+        verdict = self._books[verb].decide(spellings)
+        decision = verdict.decide(self._facts) if isinstance(verdict, Depends) else verdict
+        if not decision.allowed:
+            if isinstance(verdict, Depends) and verdict.at_best(self._facts).allowed:
+                raise self._unsettled(verdict)
+            self._note(decision)
+        return decision.allowed
+
+    def _unsettled(self, verdict: Depends) -> Forbidden:
+        clauses = (*verdict.denies, *verdict.allows)
+        decision = next(one.decision for one in clauses if one.condition.holds(self._facts) is None)
+        self._note(decision)
+        told = self.rules.get(decision.rule)
+        return Forbidden(
+            f"What a program may read here depends on what each document says of itself, by the rule "
+            f"{told or decision.rule}; a program works only in a folder that no such rule is about",
+            agent=self._who.id,
+            rules=[decision.rule],
+        )
+
+    def _note(self, decision: Decision) -> None:
+        """What is concealed is not spoken of, and a pattern only to who may know it."""
+        if decision is not CLOSED and not decision.hidden and decision.rule not in self.rules:
+            known = self._seeing.tells(self._who, decision.pattern)
+            self.rules[decision.rule] = f"{decision.rule} on {decision.pattern}" if known else decision.rule
