@@ -18,7 +18,7 @@ class CallerRights:
 
     def __init__(self, seeing: Seeing, who: Principal, at: float) -> None:
         verbs: tuple[Verb, ...] = ("list", "read", "write", "delete")
-        self._seeing, self._who = seeing, who
+        self._who = who
         self._books = {verb: seeing.rulebook(who, verb) for verb in verbs} if seeing.rules else {}
         self._facts = Facts(at=at)
         self.rules: dict[str, str] = {}
@@ -51,16 +51,15 @@ class CallerRights:
         clauses = (*verdict.denies, *verdict.allows)
         decision = next(one.decision for one in clauses if one.condition.holds(self._facts) is None)
         self._note(decision)
-        told = self.rules.get(decision.rule)
+        by = f", by {self.rules[decision.rule]}" if decision.rule in self.rules else ""
         return Forbidden(
-            f"What a program may read here depends on what each document says of itself, by the rule "
-            f"{told or decision.rule}; a program works only in a folder that no such rule is about",
+            f"What a program may read here depends on what each document says of itself{by}; a program works only in "
+            "a folder that no such rule is about",
             agent=self._who.id,
-            rules=[decision.rule],
+            rules=[*self.rules],
         )
 
     def _note(self, decision: Decision) -> None:
-        """What is concealed is not spoken of, and a pattern only to who may know it."""
-        if decision is not CLOSED and not decision.hidden and decision.rule not in self.rules:
-            known = self._seeing.tells(self._who, decision.pattern)
-            self.rules[decision.rule] = f"{decision.rule} on {decision.pattern}" if known else decision.rule
+        """What is concealed is not spoken of, nor is a pattern: it may hold names that nobody is shown."""
+        if decision is not CLOSED and not decision.hidden:
+            self.rules[decision.rule] = f"{decision.rule} ({decision.why})" if decision.why else decision.rule

@@ -91,15 +91,14 @@ class Survey:
         try:
             if child.kind == "directory":
                 return self._folder(own, where, listed=listed, read=read)
-            if child.kind == "link":  # where it leads is decided there; its text tells of it
-                target = self._tree.target(own)
-                told = target is not None and self._rights.allows("list", self._spellings(target))
-                return _Part([], named=told, read=told)
-            found = self._tree.look(own).stat
+            names, found = self._tree.look(own)
         except OSError as error:
             if error.errno not in _NOT_OURS:
                 raise
             return _Part([], named=False, read=False)
+        if child.kind == "link":  # what it leads to is opened there; its text tells of it
+            told = self._rights.allows("list", self._spellings(names))
+            return _Part([], named=told, read=told)
         self._steady = self._steady and found.st_nlink == 1
         if not read and not self._rights.allows("read", self._spellings(own)):
             return _Part([], read=False)

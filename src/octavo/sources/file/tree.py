@@ -147,22 +147,18 @@ class Tree:
 
     def leads_inside(self, names: Names) -> bool:
         """Whether a link with these names leads to something in this root that is not hidden."""
-        return self.target(names) is not None
-
-    def target(self, names: Names) -> Names | None:
-        """What a link with these names leads to, if that is in this root and not hidden."""
         if not self._follow:
-            return None
+            return False
         try:
             disk = resolve(self.root, names, follow=True)
             left_out = self._excluded and any(self._is_excluded(self.root.stat(disk[:i])) for i in range(len(disk) + 1))
         except OSError as error:
             if error.errno in ABSENT:
-                return None
+                return False
             raise
         own = tuple(unicodedata.normalize("NFC", name) for name in disk)
         hidden = any(self.rules.hides(own[: i + 1]) for i in range(len(own)))
-        return None if left_out or hidden or not self.rules.covers(own) else own
+        return not left_out and not hidden and self.rules.covers(own)
 
     def excludes_below(self, disk: Names) -> bool:
         """Whether something at or below a directory is never to be changed, whether or not it is there."""
