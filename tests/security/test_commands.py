@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 import subprocess
@@ -10,6 +11,7 @@ import time
 from pathlib import Path
 
 import pytest
+from tests.security import command_sight
 from tests.security.commands import Wire
 from tests.security.injections import strings
 
@@ -93,3 +95,11 @@ def below(pid: int) -> set[int]:
         new = {int(child) for text in told for child in text.split()} - found
         found |= new
     return found
+
+
+@linux
+@pytest.mark.seed("T7")
+def test_no_program_tells_or_changes_what_its_caller_may_not() -> None:
+    """A few random policies; `python -m tests.security.command_sight` has hundreds."""
+    figures = asyncio.run(command_sight.run(2, seed=4))
+    assert figures.faults == [] and figures.shown and figures.withheld, str(figures)
