@@ -1,13 +1,19 @@
 """How much of a corpus redaction finds, how much it finds that is nothing, and how fast it is.
 
     python bench/redaction.py
+    python bench/redaction.py --corpus DIR [--show]
 
-The corpus is made anew each time: `tests/pipeline/secrets_corpus.py`. The speed is that of one thread, in processor
-time, over texts as handbooks and repositories have them, one secret in every eighth, in Korean and English.
+The corpus of the first is made anew each time: `tests/pipeline/secrets_corpus.py`. The speed is that of one thread, in
+processor time, over texts as handbooks and repositories have them, one secret in every eighth, in Korean and English.
+
+`--corpus` takes a folder that others made: a checkout of gitleaks, trufflehog, detect-secrets, CredSweeper, Presidio,
+presidio-research or libphonenumber; any other folder is taken for ordinary documents and code, in which nothing is to
+be found. `--show` prints what was missed or wrong, of the two thirds that are not held out.
 """
 
 from __future__ import annotations
 
+import argparse
 import random
 import sys
 import time
@@ -17,6 +23,8 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
+from bench import foreign
+from bench.foreign.score import print_corpus, print_ordinary
 from tests.pipeline import secrets_corpus as corpus
 
 from octavo.pipeline.rules.personal import GROUPS
@@ -97,6 +105,20 @@ def speed(documents: list[str], personal: list[str]) -> float:
 
 
 def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--corpus", type=Path, metavar="DIR", help="what others made, instead of our own")
+    parser.add_argument("--show", action="store_true", help="what was missed, and what was hidden wrongly")
+    parser.add_argument("--show-held-out", action="store_true", help="also of the third that is held out")
+    wanted = parser.parse_args()
+    if wanted.corpus is None:
+        print_our_own()
+    elif (read := foreign.read(wanted.corpus)) is None:
+        print_ordinary(wanted.corpus, show=wanted.show)
+    else:
+        print_corpus(*read, show=wanted.show, show_held_out=wanted.show_held_out)
+
+
+def print_our_own() -> None:
     table, faults = scores()
     print(f"{'group':<26}{'positive':>9}{'recall':>8}{'negative':>10}{'precision':>11}")
     for group, score in table.items():

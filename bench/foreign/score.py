@@ -1,0 +1,137 @@
+"""What redaction makes of a corpus, by class: two thirds that one may look at, and a third that is held out."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from bench.foreign.case import Case
+
+from octavo.pipeline.rules.book import BY_LOOK
+from octavo.pipeline.rules.personal import GROUPS
+from octavo.pipeline.veil import Veil
+
+_LOOKS = {rule.name for rule in BY_LOOK}
+_LARGEST = 4 << 20  # bytes; what is larger is data
+_NO_TEXT = frozenset(
+    [
+        ".png",
+        ".jpg",
+        ".jpeg",
+        ".gif",
+        ".webp",
+        ".ico",
+        ".woff",
+        ".woff2",
+        ".ttf",
+        ".eot",
+        ".pdf",
+        ".zip",
+        ".gz",
+        ".mo",
+        ".mp4",
+        ".webm",
+        ".jks",
+        ".p12",
+        ".pfx",
+        ".der",
+        ".bin",
+    ]
+)
+
+
+@dataclass
+class Tally:
+    """Of one class on one side."""
+
+    cases: int = 0
+    found: int = 0
+    near: int = 0
+    taken: int = 0  # near misses that a rule for a form took
+    named: int = 0  # near misses that were hidden for the name beside them
+    missed: list[str] = field(default_factory=list[str])
+    wrong: list[str] = field(default_factory=list[str])
+
+
+def tallies(cases: list[Case], veil: Veil) -> dict[tuple[str, bool], Tally]:
+    table: dict[tuple[str, bool], Tally] = defaultdict(Tally)
+    for case in cases:
+        tally, shown = table[case.kind, case.held_out], veil.text(case.text)
+        if case.hidden:
+            hidden = _is_hidden(case, shown)
+            tally.cases += 1
+            tally.found += hidden
+            if not hidden:
+                tally.missed.append(f"{case.family}: {shown}")
+            continue
+        tally.near += 1
+        rules = {rule for _, rule in veil.sightings(case.text)}
+        tally.taken += bool(rules & _LOOKS)
+        tally.named += bool(rules - _LOOKS)
+        if rules:
+            tally.wrong.append(f"{case.family}: {shown}")
+    return table
+
+
+def _is_hidden(case: Case, shown: str) -> bool:
+    """Gone, and not only its beginning: the second half of a secret is one as well."""
+    if case.whole:
+        return shown != case.text
+    for one in case.hidden:
+        end = one[-max(6, len(one) // 2) :]
+        if one in shown or (case.text.count(end) == 1 and end in shown):
+            return False
+    return True
+
+
+def print_corpus(name: str, cases: list[Case], *, show: bool, show_held_out: bool) -> None:
+    table = tallies(cases, Veil(bytes(32), personal=[*GROUPS]))
+    print(f"{name}\n{'':<26}{'two thirds':>30}{'held-out third':>38}")
+    print(f"{'class':<26}" + f"{'found':>12}{'recall':>8}{'near misses hidden':>20}" * 2)
+    for kind in dict.fromkeys(kind for kind, _ in table):
+        sides = [table.get((kind, held), Tally()) for held in (False, True)]
+        print(f"{kind:<26}" + "".join(map(_columns, sides)))
+    for (kind, held), tally in table.items():
+        if show and (show_held_out or not held):
+            for what, lines in (("missed", tally.missed), ("wrong", tally.wrong)):
+                for line in lines:
+                    print(f"  {what} {kind}: {line[:300]!r}")
+
+
+def _columns(tally: Tally) -> str:
+    recall = f"{tally.found / tally.cases:.3f}" if tally.cases else "-"
+    near = f"{tally.taken}+{tally.named} of {tally.near}" if tally.near else "-"
+    return f"{f'{tally.found} of {tally.cases}':>12}{recall:>8}{near:>20}"
+
+
+def print_ordinary(folder: Path, *, show: bool) -> None:
+    """Documents and code: everything that is found is taken for wrong."""
+    secrets, personal = Veil(bytes(32), personal=["identity"]), Veil(bytes(32), secrets=False, personal=[*GROUPS])
+    size = files = 0
+    hits, others = Counter[str](), Counter[str]()
+    for path, text in _texts(folder):
+        files += 1
+        size += len(text.encode())
+        for line, rule in secrets.sightings(text):
+            if rule != "invisible":
+                hits[rule] += 1
+                if show:
+                    shown = text.split("\n")[line - 1].strip()
+                    print(f"  {rule} {path.relative_to(folder)}:{line} {shown[:200]}")
+        others.update(rule for _, rule in personal.sightings(text) if rule != "invisible")
+    megabytes = max(size, 1) / 1e6
+    print(f"{folder.name}: {files} texts, {megabytes:.1f} MB, {hits.total()} hits, {hits.total() / megabytes:.2f} a MB")
+    print(f"  secrets, identity: {dict(hits.most_common())}")
+    print(f"  all personal data: {dict(others.most_common())}")
+
+
+def _texts(folder: Path) -> Iterator[tuple[Path, str]]:
+    for path in sorted(folder.rglob("*")):
+        if not path.is_file() or path.suffix.lower() in _NO_TEXT or path.stat().st_size > _LARGEST:
+            continue
+        try:
+            yield path, path.read_text(encoding="utf-8")
+        except UnicodeDecodeError:
+            continue
