@@ -64,9 +64,13 @@ def business(m: Maker) -> str:
 
 def card(m: Maker) -> str:
     body = m.one("4", "51", "55", "2221", "6011", "65", "3530", "9")
-    body += m(15 - len(body), DIGITS)
-    total = sum(d - 9 if d > 9 else d for d in (int(c) * (1 if i % 2 else 2) for i, c in enumerate(body)))
-    return body + str(-total % 10)
+    return luhn(body + m(15 - len(body), DIGITS))
+
+
+def luhn(body: str) -> str:
+    """With its check digit."""
+    doubled = (int(c) * (1 if i % 2 else 2) for i, c in enumerate(reversed(body)))
+    return body + str(-sum(d - 9 if d > 9 else d for d in doubled) % 10)
 
 
 def iban(m: Maker, country: str, body: str) -> str:
@@ -88,6 +92,16 @@ def word(m: Maker) -> str:
     return m(m.number(8, 14), LETTERS) + m(1, DIGITS) + m.one("!", "#", "9", "@x", "")
 
 
+def salad(m: Maker, length: int, alphabet: str = WORD) -> str:
+    """With digits among the letters for certain, as a long random word has them."""
+    return m(length - 6, alphabet) + ("A1b2C3" if "A" in alphabet else "a1b2c3")
+
+
+def jwt_header(m: Maker) -> str:
+    told = '{"alg":"' + m.one("HS256", "RS256", "ES512") + '","typ":"JWT","kid":"' + m(8) + '"}'
+    return base64.urlsafe_b64encode(told.encode()).decode().rstrip("=")
+
+
 def _bare(make: Callable[[Maker], str]) -> Callable[[Maker], Made]:
     return lambda m: ("{}", make(m))
 
@@ -100,7 +114,7 @@ BY_LOOK: dict[str, Callable[[Maker], Made]] = {
         m(47, BASE64) + "=",
     ),
     "age-key": _bare(lambda m: "AGE-SECRET-" + "KEY-1" + m(58, "QPZRY9X8GF2TVDW0S3JN54KHCE6MUA7L")),
-    "jwt": _bare(lambda m: ".".join(["ey" + "J" + m(30, URL_SAFE), "ey" + "J" + m(60, URL_SAFE), m(43, URL_SAFE)])),
+    "jwt": _bare(lambda m: ".".join([jwt_header(m), "ey" + "J" + m(60, URL_SAFE), m(43, URL_SAFE)])),
     "jwt-encrypted": _bare(lambda m: "ey" + "J" + ".".join(m(n, URL_SAFE) for n in (30, 42, 16, 60, 22))),
     "password-hash": _bare(
         lambda m: m.one("$2" + "b$12$" + m(53), "$ar" + "gon2id$v=19$m=65536,t=3,p=4$" + m(22) + "$" + m(43))
@@ -143,11 +157,12 @@ BY_LOOK: dict[str, Callable[[Maker], Made]] = {
     "dynatrace-token": _bare(lambda m: "dt0" + "c01." + m(24, UPPER + DIGITS) + "." + m(64, UPPER + DIGITS)),
     "grafana-token": _bare(lambda m: "gl" + "sa_" + m(32) + "_" + m(8, HEX)),
     "new-relic-key": _bare(lambda m: "NR" + "AK-" + m(27, UPPER + DIGITS)),
-    "sentry-token": _bare(lambda m: "sn" + "tryu_" + m(64, HEX)),
+    "sentry-token": _bare(lambda m: "sn" + "trys_ey" + "J" + m(90)),
+    "sentry-user-token": _bare(lambda m: "sn" + "tryu_" + m(64, HEX)),
     "sentry-dsn": lambda m: ("https://{}@o1.ingest.sentry.io/42", m(32, HEX)),
     "github-token": _bare(lambda m: "gh" + m.one("p", "o", "u", "s", "r") + "_" + m(36)),
     "github-fine-grained-token": _bare(lambda m: "github" + "_pat_" + m(22) + "_" + m(59)),
-    "gitlab-token": _bare(lambda m: "gl" + m.one("pat", "dt", "rt", "ptt") + "-" + m(20, URL_SAFE)),
+    "gitlab-token": _bare(lambda m: "gl" + m.one("pat", "dt", "rt") + "-" + m(20, URL_SAFE)),
     "bitbucket-token": _bare(lambda m: "AT" + "BB" + m(32)),
     "atlassian-token": _bare(lambda m: "ATA" + "TT3" + m(180, URL_SAFE)),
     "npm-token": lambda m: ("//registry.npmjs.org/ {}", "np" + "m_" + m(36)),
@@ -235,6 +250,91 @@ BY_LOOK: dict[str, Callable[[Maker], Made]] = {
     "nvidia-key": _bare(lambda m: "nv" + "api-" + m(64, URL_SAFE)),
     "tavily-key": _bare(lambda m: "tv" + "ly-dev-" + m(32)),
     "firecrawl-key": _bare(lambda m: "f" + "c-" + m(32, HEX)),
+    "azure-identifiable-key": _bare(
+        lambda m: m.one(m(76) + "AC" + "Db" + m(6) + "==", m(42) + "+AC" + "R" + m(6), m(33) + "AI" + "oT" + m(6) + "=")
+    ),
+    "azure-repository-key": lambda m: ("git&" + m(12, DIGITS) + "&{}", m(86, BASE64) + "=="),
+    "entra-refresh-token": _bare(lambda m: "0." + "A" + m(44, URL_SAFE) + ".Ag" + "AB" + m(300, URL_SAFE)),
+    "cloudflare-token": _bare(lambda m: "cf" + m.one("ut", "at", "k") + "_" + m(40) + m(8, HEX)),
+    "clickhouse-key": _bare(lambda m: "4b" + "1d" + salad(m, 38)),
+    "yandex-key": _bare(lambda m: "AQ" + "VN" + salad(m, 36, URL_SAFE)),
+    "yandex-token": _bare(lambda m: "t" + "1." + m(60, URL_SAFE) + "." + m(86, URL_SAFE)),
+    "scalingo-token": _bare(lambda m: "tk" + "-us-" + m(48, URL_SAFE)),
+    "aiven-password": _bare(lambda m: "AV" + "NS_" + m(19, URL_SAFE)),
+    "cockroachdb-key": _bare(lambda m: "CC" + "DB1_" + m(22) + "_" + m(40)),
+    "confluent-key": _bare(lambda m: "cf" + "lt" + salad(m, 60)),
+    "xata-key": _bare(lambda m: "xa" + "u_" + m(42)),
+    "render-key": _bare(lambda m: "rn" + "d_" + m(32)),
+    "akamai-token": _bare(lambda m: "ak" + "ab-" + m(16, LOWER + DIGITS) + "-" + m(16, LOWER + DIGITS)),
+    "defined-networking-key": _bare(lambda m: "dn" + "key-" + m(26, UPPER + DIGITS) + "-" + m(52, UPPER + DIGITS)),
+    "docker-swarm-token": _bare(lambda m: "SWM" + "TKN-1-" + m(50, LOWER + DIGITS) + "-" + m(25, LOWER + DIGITS)),
+    "portainer-token": _bare(lambda m: "pt" + "r_" + m(43)),
+    "maxmind-key": _bare(lambda m: m(6) + "_" + m(29) + "_m" + "mk"),
+    "onepassword-secret-key": _bare(lambda m: "A" + "3-" + "-".join(m(n, UPPER + DIGITS) for n in (6, 11, 5, 5, 5))),
+    "grafana-key": _bare(lambda m: "ey" + "JrIjoi" + m(80)),
+    "new-relic-insights-key": _bare(lambda m: "NR" + "II-" + m(32, URL_SAFE)),
+    "new-relic-licence": _bare(lambda m: m(36, HEX) + "NR" + "AL"),
+    "gitlab-session": lambda m: ("_gitlab_" + "session={}", m(32, LOWER + DIGITS)),
+    "gitlab-trigger-token": _bare(lambda m: "gl" + "ptt-" + m(40, HEX)),
+    "gitlab-oauth-secret": _bare(lambda m: "gl" + "oas-" + m(64, HEX)),
+    "sonarcloud-token": _bare(lambda m: "sq" + "co_" + m(59)),
+    "segment-token": _bare(lambda m: "sg" + "p_" + salad(m, 64)),
+    "postman-collection-key": _bare(lambda m: "PM" + "AT-" + m(26, UPPER + DIGITS)),
+    "harness-key": _bare(lambda m: m.one("pa", "sa") + "t." + m(22) + "." + m(24) + "." + m(20)),
+    "infracost-key": _bare(lambda m: "ic" + "o-" + salad(m, 32)),
+    "octopus-key": _bare(lambda m: "AP" + "I-" + m(22, UPPER) + "1A2B3C4"),
+    "spectral-key": _bare(lambda m: "sp" + "u-" + m(32, HEX)),
+    "endor-key": _bare(lambda m: "en" + "dr+" + m(18)),
+    "cosmo-key": _bare(lambda m: "cos" + "mo_" + m(32, HEX)),
+    "settlemint-token": _bare(lambda m: "sm" + "_pat_" + m(16)),
+    "rootly-key": _bare(lambda m: "root" + "ly_" + m(64, HEX)),
+    "salesblink-key": _bare(lambda m: "ke" + "y-" + salad(m, 64)),
+    "tines-webhook": lambda m: ("https://acme.tines.com/webhook/{} x", m(32) + "/" + m(32)),
+    "mailgun-signing-key": _bare(lambda m: m(32, HEX) + "-" + m(8, HEX) + "-" + m(8, HEX)),
+    "intercom-token": _bare(lambda m: "dG" + "9rOj" + m(56)),
+    "klaviyo-key": _bare(lambda m: "pk" + "_" + m(34, HEX)),
+    "onesignal-key": _bare(lambda m: "os" + "_v2_app_" + m(60, LOWER + "234567")),
+    "courier-key": _bare(lambda m: "pk" + "_prod_" + m(28, UPPER + DIGITS)),
+    "pubnub-secret": _bare(lambda m: "se" + "c-c-" + m(48)),
+    "smooch-key": _bare(lambda m: "ac" + "t_" + salad(m, 24, LOWER + DIGITS)),
+    "instagram-token": _bare(lambda m: "IG" + "QVJ" + m(120, URL_SAFE)),
+    "ably-key": _bare(lambda m: m(6) + "." + m(6) + ":" + salad(m, 43)),
+    "mode-key": _bare(lambda m: m.one("live", "test") + "_" + salad(m, m.random.choice((27, 30, 35)))),
+    "gocardless-token": _bare(lambda m: "li" + "ve_" + salad(m, 40)),
+    "recharge-token": _bare(lambda m: "sk" + "_2x2_" + m(64, HEX)),
+    "checkout-key": _bare(lambda m: "sk" + "_test_" + m.uuid()),
+    "square-access-token": _bare(lambda m: "EA" + "AA" + salad(m, 60)),
+    "gemini-key": _bare(lambda m: "master" + "-K" + salad(m, 19)),
+    "ramp-secret": _bare(lambda m: "ramp" + "_sec_" + m(48)),
+    "airtable-oauth-token": _bare(lambda m: "oa" + "a" + m(14) + ".v1." + m(120) + "." + m(64, HEX)),
+    "airtable-refresh-token": _bare(lambda m: m(34) + ".v" + "1." + m(90, URL_SAFE) + "." + m(64, HEX)),
+    "salesforce-token": _bare(lambda m: "00" + "D" + m(12) + "!" + m(96)),
+    "salesforce-consumer-key": _bare(lambda m: "3M" + "VG9" + m(80)),
+    "zoho-token": _bare(lambda m: "10" + "00." + m(32, HEX) + "." + m(32, HEX)),
+    "close-key": _bare(lambda m: "ap" + "i_" + m(22) + "." + salad(m, 22)),
+    "baremetrics-key": _bare(lambda m: "lk" + "_" + salad(m, 20)),
+    "telnyx-key": _bare(lambda m: "KE" + "Y" + salad(m, 55)),
+    "tableau-token": _bare(lambda m: m(22) + "==" + ":" + salad(m, 32)),
+    "photoroom-key": lambda m: ("sk_" + "pr_acme_{}", m(40, HEX)),
+    "intra-secret": _bare(lambda m: "s-s4" + "t2ud-" + m(64, HEX)),
+    "bannerbear-key": _bare(lambda m: "bb" + "_pr_" + m(30, HEX)),
+    "besttime-key": _bare(lambda m: "pr" + "i_" + m(32, HEX)),
+    "tickettailor-key": _bare(lambda m: "sk" + "_6551_225099_" + m(32, HEX)),
+    "trufflehog-key": _bare(lambda m: "th" + "og-key-" + m(16, HEX)),
+    "shutterstock-token": _bare(lambda m: "v2" + "/" + m(388)),
+    "iex-key": _bare(lambda m: "sk" + "_" + m(32, HEX)),
+    "authress-key": _bare(lambda m: "sc" + "_" + m(8, LOWER) + "." + m(4, LOWER) + ".acc_" + m(12) + "." + m(60)),
+    "nylas-key": _bare(lambda m: "ny" + "k_v0_" + m(64)),
+    "stytch-secret": _bare(lambda m: "secret" + "-live-" + m(36)),
+    "statsig-secret": _bare(lambda m: "secret" + "-" + salad(m, 43)),
+    "calcom-key": _bare(lambda m: "cal" + "_live_" + m(32, HEX)),
+    "ory-token": _bare(lambda m: "ory" + "_pat_" + m(32)),
+    "llamaindex-key": _bare(lambda m: "ll" + "x-" + salad(m, 48)),
+    "jina-key": _bare(lambda m: "ji" + "na_" + m(32, HEX) + m(28)),
+    "cerebras-key": _bare(lambda m: "cs" + "k-" + m(48, LOWER + DIGITS)),
+    "voyage-key": _bare(lambda m: "p" + "a-" + salad(m, 44)),
+    "sandbox-key": _bare(lambda m: "e2" + "b_" + m(40, HEX)),
+    "model-key": _bare(lambda m: "s" + "k-" + salad(m, 48)),
 }  # fmt: skip
 
 BY_SURROUNDINGS: dict[str, Callable[[Maker], Made]] = {
@@ -270,6 +370,10 @@ BY_SURROUNDINGS: dict[str, Callable[[Maker], Made]] = {
             "amqp://u:{}@mq/v",
         ),
         m(14) + "!9",
+    ),
+    "argument": lambda m: (
+        m.one('System.setProperty("ACME_TOKEN", "{}")', "client.set('api_key', '{}')", '("password", "{}")'),
+        salad(m, 24),
     ),
     "password": lambda m: (
         m.one(
@@ -310,6 +414,10 @@ PERSONAL: dict[str, dict[str, Callable[[Maker], Made]]] = {
                 *(lambda c: (c[:4], c[4:8], c[8:12], c[12:]))(card(m))
             ),
         ),
+        "card-number-labelled": lambda m: (
+            m.one("my card number is {}", "카드번호: {}", "Visa {}"),
+            luhn(m.one("30" + m(11, DIGITS), "5038" + m(7, DIGITS), "4" + m(17, DIGITS), "213" + m(11, DIGITS))),
+        ),
         "iban": lambda m: (
             m.one("IBAN {}", "계좌 {}", "to {}."),
             m.one(
@@ -332,6 +440,16 @@ PERSONAL: dict[str, dict[str, Callable[[Maker], Made]]] = {
             m.one("010-{}-{}", "010 {} {}", "02-{}-{}", "031-{}-{}", "+82-10-{}-{}", "010{}{}", "02) {}-{}").format(
                 m(1, "2345679") + m(3, DIGITS), m(4, DIGITS)
             ),
+        ),
+        "phone-home": lambda m: (
+            m.one("she answers at {}", "{} (office)", "- {}"),
+            m.one("0688 {0}{1} {2} {3}", "01.{2}.{3}.{4}.{5}", "078 80{2} 1{0}{3}").format(
+                m(1, "2346789"), m(2, DIGITS), m(2, DIGITS), m(2, DIGITS), m(2, DIGITS), m(2, DIGITS)
+            ),
+        ),
+        "phone-labelled": lambda m: (
+            m.one("Phone: {}", "mobile number is {}", "Tel. {}", "전화번호 {}"),
+            m.one("9{} {}", "7{}{}").format(m(3, DIGITS), m(4, DIGITS)),
         ),
         "phone": lambda m: (
             m.one("call {}", "{}.", "fax {}"),

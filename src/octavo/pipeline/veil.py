@@ -24,7 +24,7 @@ MAX_DEPTH = 16
 _NUMBER = 10**8  # an integer below it is neither a card nor anybody's number
 
 # Whatever a rule describes has one of these: letters of an assignment or of a login, a long word, parts of a number.
-_WORTH_A_LOOK = re.compile(r"[@=;&%?<\"'\s]|:.*:|[A-Za-z0-9_-]{20,}|\d-\d{4}|[^\x00-\x7f]")
+_WORTH_A_LOOK = re.compile(r"[@=;&%?<\"'\s]|:.*:|[A-Za-z0-9_+-]{20,}|\d-\d{4}|[^\x00-\x7f]")
 
 
 class Veil:

@@ -15,10 +15,11 @@ _TEMPLATE = re.compile(r"\$\{|\$[A-Za-z_(]|\{\{|<[^>]*>|%\(|%[A-Z_]{2,}%|#\{|\[r
 _REFERENCE = re.compile(r"(?:process\.env|os\.environ|os\.getenv|env|file|vault|ref|secret|arn)[.:\[(]", re.IGNORECASE)
 _DOTTED_NAME = re.compile(r"[A-Za-z_]\w*(?:(?:\.|::|->)[A-Za-z_]\w*)+\Z")
 _MIXED = re.compile(r"[^\W\d_].*[\d]|[\d].*[^\W\d_]|[^\W\d_].*[^\w./:-]|[^\w./:-].*[^\W\d_]")
+_BASE64 = re.compile(r"[A-Za-z0-9+/]+={0,2}")
 _PLACE = re.compile(r"(?:https?:/|/|\./|\.\./|~/|[A-Za-z]:\\)")
 _STAND_IN = re.compile(
-    r"changeme|change[_-]me|placeholder|example|dummy|sample|your[_-]?|my[_-]?(?:password|secret|token|key)|insert|replace"
-    r"|redacted|removed|hidden|masked|todo|fixme|x{4,}|\*{3,}|\.{3,}|-{4,}|_{4,}|0{6,}|1234567|abcdefg",
+    r"changeme|change[_-]me|placeholder|example|dummy|sample|your[_-]?|my[_-]?(?:password|secret|token|key)(?![a-z])|insert|replace"
+    r"|redacted|removed|hidden|masked|todo|fixme|fake|qwerty|hello_?world|deadbeef|foobar|x{4,}|\*{3,}|\.{3,}|-{4,}|_{4,}|0{6,}|12345[67]|012345|654321|abcdef|([^aA])\1{5,}",
     re.IGNORECASE,
 )
 _WORDS = frozenset(
@@ -47,14 +48,41 @@ def _says_so(text: str) -> bool:
 def is_placeholder(text: str) -> bool:
     """Whether the text stands where a secret would: a variable, a blank to fill in, an example."""
     plain = text.strip("\"'`")
-    if plain.lower() in _WORDS or len(set(plain)) <= 2:
+    if plain.lower().rstrip("0123456789!") in _WORDS or len(set(plain)) <= 2:
         return True
     return bool(_TEMPLATE.search(plain) or _says_so(plain) or _REFERENCE.match(plain))
 
 
 def is_real(text: str) -> bool:
     """For tokens whose shape alone says what they are: anything but a documented example."""
-    return len(set(text)) > 6 and not _says_so(text)
+    return len(set(text)) > 6 and not _says_so(text) and (len(text) < 20 or entropy(text) >= 3.0)
+
+
+def is_mixed(text: str) -> bool:
+    """For tokens of one word behind a short prefix: several digits among the letters, as names hardly have them."""
+    digits = sum(c.isdigit() for c in text)
+    return is_real(text) and digits >= 3 and len(text) - digits >= 3 and entropy(text) >= 3.0
+
+
+def is_cased(text: str) -> bool:
+    """As `is_mixed`, where capitals and small letters are both used."""
+    return is_mixed(text) and text.lower() != text and text.upper() != text
+
+
+def ends_mixed(text: str) -> bool:
+    """For tokens of several parts: the last is the secret, the others are numbers of who has it."""
+    last = text.rpartition("-")[2]
+    return is_real(text) and any(map(str.isalpha, last)) and (len(last) >= 16 or any(map(str.isdigit, last)))
+
+
+def is_jwt(text: str) -> bool:
+    """With a header that can be read, and no signature that says it is none."""
+    header, _, signature = text.partition(".")[0], *text.rpartition(".")[1:]
+    try:
+        told = base64.urlsafe_b64decode(header + "=" * (-len(header) % 4))
+    except binascii.Error:
+        return False
+    return told.rstrip().endswith(b"}") and told.isascii() and not (signature and _says_so(signature))
 
 
 def is_varied(text: str) -> bool:
@@ -66,7 +94,34 @@ def is_password(text: str) -> bool:
     """For `password: value`. Rather misses a weak password than hides a word, a number or a line of code."""
     if not MIN_LENGTH <= len(text) <= 512 or _PLACE.match(text) or not _MIXED.search(text):
         return False
-    return not (_DOTTED_NAME.match(text) or is_placeholder(text)) and entropy(text) >= 2.5
+    return not (_DOTTED_NAME.match(text) or is_placeholder(text) or _spells_words(text)) and entropy(text) >= 2.5
+
+
+def is_random(text: str) -> bool:
+    """For a value in a list or a call, where its name says less: long, with digits among letters."""
+    return is_mixed(text) and not is_placeholder(text) and not _PLACE.match(text)
+
+
+def _spells_words(text: str) -> bool:
+    """Whether it is base64 of what is no password itself, as books about secrets have it."""
+    plain = _decoded(text).strip()
+    if not plain.isprintable() or not plain:
+        return False
+    return plain.count(" ") > 1 or not _MIXED.search(plain.replace(" ", "")) or is_placeholder(plain)
+
+
+def _decoded(text: str) -> str:
+    if len(text) % 4 or not _BASE64.fullmatch(text):
+        return ""
+    try:
+        return base64.b64decode(text, validate=True).decode("utf-8")
+    except (binascii.Error, ValueError):
+        return ""
+
+
+def is_registry_auth(text: str) -> bool:
+    """`user:password` in base64, or a token."""
+    return is_varied(text) and not is_placeholder(_decoded(text).rpartition(":")[2] or text)
 
 
 def is_url_password(text: str) -> bool:
@@ -80,13 +135,12 @@ def is_command_password(text: str) -> bool:
 
 def is_private_key(text: str) -> bool:
     """Not a document that only shows how such a block looks."""
-    body = re.sub(r"-----[A-Z0-9 ]+-----|\\n|\\r", "", text)
+    body = re.sub(r"-----[A-Z0-9 ]+-----|\\+[nr]", "", text)
     return sum(c.isalnum() or c in "+/=" for c in body) >= 40 and len(set(body)) > 16
 
 
 def is_encoded_private_key(text: str) -> bool:
-    beginning = text[:80]
     try:
-        return b"PRIVATE KEY" in base64.b64decode(beginning[: len(beginning) // 4 * 4])
+        return b"PRIVATE KEY" in base64.b64decode(text[: len(text) // 4 * 4])
     except (binascii.Error, ValueError):
         return False

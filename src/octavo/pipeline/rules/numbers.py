@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 import ipaddress
+import re
 
 # First digits of the networks, by the count of digits.
 _CARDS = {
@@ -17,7 +18,8 @@ _IBAN = {
     "IS": 26, "IT": 27, "JO": 30, "KW": 30, "KZ": 20, "LB": 28, "LI": 21, "LT": 20, "LU": 20, "LV": 21, "MC": 27,
     "MD": 24, "ME": 22, "MK": 19, "MT": 31, "MU": 30, "NL": 18, "NO": 15, "PK": 24, "PL": 28, "PS": 29, "PT": 25,
     "QA": 29, "RO": 24, "RS": 22, "SA": 24, "SE": 24, "SI": 19, "SK": 24, "SM": 27, "TN": 24, "TR": 26, "UA": 29,
-    "VA": 22, "VG": 24, "XK": 20,
+    "VA": 22, "VG": 24, "XK": 20, "BI": 27, "BY": 28, "DJ": 27, "FK": 18, "HN": 28, "IQ": 23, "LC": 32, "LY": 25,
+    "MN": 20, "NI": 28, "OM": 23, "RU": 33, "SC": 31, "SD": 18, "SO": 23, "ST": 25, "SV": 28, "TL": 23, "YE": 30,
 }  # fmt: skip
 _CENTURY = {9: 1800, 0: 1800, 1: 1900, 2: 1900, 5: 1900, 6: 1900, 3: 2000, 4: 2000, 7: 2000, 8: 2000}
 _EXAMPLES = ("@example.", ".example.com", "@test.", "@localhost", "@sha256", "@domain.", "@email.")
@@ -63,7 +65,17 @@ def is_card_number(text: str) -> bool:
     digits = _digits(text)
     number = "".join(map(str, digits))
     known = any(first <= int(number[: len(str(first))]) <= last for first, last in _CARDS.get(len(digits), ()))
-    if not known or len(set(digits)) <= 2:
+    return known and _has_check_digit(digits)
+
+
+def is_said_to_be_card(text: str) -> bool:
+    """Where a word in front of it says so the check digit is enough: networks have more ranges than a list."""
+    return _has_check_digit(_digits(text))
+
+
+def _has_check_digit(digits: list[int]) -> bool:
+    """Luhn's, of a number that is no example."""
+    if len(set(digits)) <= 2:
         return False
     doubled = [digit * 2 if place % 2 else digit for place, digit in enumerate(reversed(digits))]
     return sum(digit - 9 if digit > 9 else digit for digit in doubled) % 10 == 0
@@ -71,7 +83,7 @@ def is_card_number(text: str) -> bool:
 
 def is_iban(text: str) -> bool:
     """The length that its country has, and the remainder of 97."""
-    plain = text.replace(" ", "")
+    plain = text.replace(" ", "").replace("-", "").upper()
     if _IBAN.get(plain[:2]) != len(plain):
         return False
     return int("".join(str(int(c, 36)) for c in plain[4:] + plain[:4])) % 97 == 1
@@ -94,8 +106,30 @@ def is_korean_phone(text: str) -> bool:
 
 
 def is_phone(text: str) -> bool:
+    """With the code of its country: enough digits, in groups as numbers have them."""
     digits = _digits(text)
-    return 9 <= len(digits) <= 15 and len(set(digits)) > 3 and digits[-7:-4] != [5, 5, 5]
+    groups = re.findall(r"\d+", text)
+    if sum(len(group) == 1 for group in groups) > 2 or (len(groups) == 1 and len(digits) < 9):
+        return False
+    return 7 <= len(digits) <= 15 and _is_somebodys(digits)
+
+
+def is_home_phone(text: str) -> bool:
+    """Without the code of a country: by its groups alone, so they must be of one kind; by fours go accounts."""
+    digits, groups = _digits(text), re.findall(r"\d+", text)
+    if len(groups[0]) == len(groups[1]) == 4 or digits[-8:] == [1, 2, 3, 4, 5, 6, 7, 8]:
+        return False
+    return 9 <= len(digits) <= 11 and len(set(re.sub(r"\d", "", text))) == 1 and _is_somebodys(digits)
+
+
+def is_said_to_be_phone(text: str) -> bool:
+    digits = _digits(text)
+    return 6 <= len(digits) <= 15 and _is_somebodys(digits)
+
+
+def _is_somebodys(digits: list[int]) -> bool:
+    """No plain sequence, and none of the numbers that are kept for films and books: 555-0100 to 555-0199."""
+    return len(set(digits)) > 3 and digits[-7:-2] != [5, 5, 5, 0, 1]
 
 
 def is_public_address(text: str) -> bool:

@@ -11,7 +11,13 @@ from typing import Final
 from octavo.pipeline.rules import numbers
 from octavo.pipeline.rules.rule import Rule
 
-_LABEL = "(?:주민등록번호|주민번호|외국인등록번호|resident registration number|rrn)"
+_LABEL = "(?:주민등록번호|주민번호|외국인등록번호|resident registration number|rrn|frn)(?:[ ]is)?"
+_PHONE = (
+    r"(?:\b(?:tel|telephone|phone|mobile|mob|cellphone|fax|whatsapp|hotline|call (?:me|us|him|her)|t[eé]l[eé]phone"
+    r"|t[eé]l|telefon|tel[eé]fono|handy|gsm)\b|전화|연락처|휴대폰|핸드폰|팩스|電話|电话|手机|携帯)"
+    r"(?: number| no| nr| 번호|번호)?\.?(?: is| at| on)?[:=]?\s{0,2}"
+)
+_CARD = r"(?:\bcards?\b|카드|\bcc\b|visa|master|maestro|amex|diners|jcb|unionpay)"
 _REGION = (
     "(?:서울특별시|서울시|서울|부산광역시|부산시|부산|대구광역시|대구시|대구|인천광역시|인천시|인천|광주광역시|광주시|광주"
     "|대전광역시|대전시|대전|울산광역시|울산시|울산|세종특별자치시|세종시|세종|경기도|경기|강원특별자치도|강원도|강원"
@@ -36,7 +42,7 @@ GROUPS: Final[dict[str, tuple[Rule, ...]]] = {
             # name is JSON's, which a mark would break where nobody knows that it is JSON.
             "kr-registration-number-bare",
             rf"""(?i){_LABEL}(?:["']?[ \t]*[:=][ \t]*["'](\d{{13}})["']|[ \t]*[:=]?[ \t]*(\d{{13}})\b)""",
-            ("주민", "외국인등록번호", "registration number", "rrn"),
+            ("주민", "외국인등록번호", "registration number", "rrn", "frn"),
             accept=numbers.is_registration_number,
         ),
     ),
@@ -57,14 +63,22 @@ GROUPS: Final[dict[str, tuple[Rule, ...]]] = {
     "payment": (
         Rule(
             "card-number",
-            r"\b(?:\d{4}[ -]\d{4}[ -]\d{4}[ -]\d{4}|3[47]\d{2}[ -]\d{6}[ -]\d{5}|\d{15,16})\b",
+            # Not behind a point: the digits of a fraction.
+            r"(?:^|[^\w.+-])(\d{4}[ -]\d{4}[ -]\d{4}[ -]\d{4}|3[47]\d{2}[ -]\d{6}[ -]\d{5}|\d{15,16})\b",
             clue=r"\d{4}[ -]?\d{4,6}[ -]?\d{4,5}",
             accept=numbers.is_card_number,
         ),
         Rule(
+            "card-number-labelled",
+            rf"(?i){_CARD}[^\r\n\d]{{0,40}}(\d(?:[ -]?\d){{11,18}})\b",
+            clue=r"\d{4}[ -]?\d{4}[ -]?\d{4}",
+            accept=numbers.is_said_to_be_card,
+        ),
+        Rule(
             "iban",
-            r"\b[A-Z]{2}\d{2}(?:[ ]?[A-Z0-9]{4}){2,7}(?:[ ]?[A-Z0-9]{1,4})?\b",
-            clue=r"[A-Z]{2}\d{2}[ ]?[A-Z0-9]{4}[ ]?[A-Z0-9]{4}",
+            r"\b[A-Z]{2}\d{2}[A-Z0-9]{11,30}\b|\b[A-Z]{2}\d{2}(?:[ -][A-Z0-9]{4}){2,7}(?:[ -][A-Z0-9]{1,3})?\b"
+            r"|(?i:\biban\b[^\r\n\d]{0,20}\b([a-z]{2}\d{2}[a-z0-9]{11,30})\b)",
+            clue=r"[A-Z]{2}\d{2}[ -]?[A-Z0-9]{4}[ -]?[A-Z0-9]{4}|(?i:\biban\b)",
             accept=numbers.is_iban,
         ),
     ),
@@ -87,10 +101,21 @@ GROUPS: Final[dict[str, tuple[Rule, ...]]] = {
         ),
         Rule(
             "phone",
-            r"\+[1-9]\d{0,2}[ .-]?(?:\(\d{1,4}\)[ .-]?)?\d{2,4}(?:[ .-]?\d{2,4}){1,4}\b"
-            r"|\(\d{3}\)[ ]?\d{3}-\d{4}\b|\b[2-9]\d{2}-[2-9]\d{2}-\d{4}\b",
+            r"\+[1-9](?:[ .()/-]{0,2}\d){6,14}\b|\(\d{3}\)[ ]?\d{3}-\d{4}\b|\b[2-9]\d{2}-[2-9]\d{2}-\d{4}\b",
             clue=r"\+[1-9]\d{0,2}[ .(-]?\d|\(\d{3}\)[ ]?\d{3}-\d{4}|\d{3}-\d{3}-\d{4}",
             accept=numbers.is_phone,
+        ),
+        Rule(
+            "phone-home",
+            r"(?:^|[^\w.,+-])(0\d{1,4}(?:(?: \d{2,4}){2,4}|(?:-\d{2,4}){2,4}|(?:\.\d{2,4}){2,4}))\b",
+            clue=r"(?:^|[^\w.,+-])0\d{1,4}(?: \d{2,4} |-\d{2,4}-|\.\d{2,4}\.)\d{2}",
+            accept=numbers.is_home_phone,
+        ),
+        Rule(
+            "phone-labelled",
+            rf"(?i){_PHONE}(\(?\+?\d(?:[ .()/-]{{0,2}}\d){{5,14}})\b",
+            clue=rf"(?i){_PHONE}\(?\+?\d",
+            accept=numbers.is_said_to_be_phone,
         ),
     ),
     "network": (

@@ -30,4 +30,6 @@ class Rule(Struct, frozen=True):
 
 def token(name: str, prefix: str, body: str, *, accept: Callable[[str], bool] = checks.is_real) -> Rule:
     """A credential that begins with something no other text begins with: `prefix`, then `body`, both RE2."""
-    return Rule(name, rf"\b(?:{prefix}){body}", clue=rf"(?:{prefix})[A-Za-z0-9+/_%-]{{3}}", accept=accept)
+    # In a terminal's log it may stand right behind the code of a colour, which ends in a letter.
+    pattern = rf"(?:\b|\x1b\[[0-9;]*m)((?:{prefix}){body})"
+    return Rule(name, pattern, clue=rf"(?:{prefix})[A-Za-z0-9+/_%-]{{3}}", accept=accept)

@@ -12,8 +12,14 @@ from octavo.pipeline.rules import checks
 from octavo.pipeline.rules.rule import Rule, token
 
 _BLOCK = r"[A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----"
+_ENCODED = "(?:UFJJVkFURSBLRVkt|QUklWQVRFIEtFWS|BSSVZBVEUgS0VZL)"
 # Quotes are escaped where a text stands inside a string of another.
-_ASSIGNED = r"""(?:\\?["'])?[ \t]{0,8}(?::=|=>|=|:)[ \t]{0,8}"""
+_ASSIGNED = r"""(?:\\?["'`])?(?:[ \t]string)?[ \t]{0,8}(?::{1,3}=|=>|[?.|]?={1,3}|!==?|:)[ \t]{0,8}"""
+# Keys that are made to be shown, and tokens that only find the next page or guard a form.
+_HARMLESS = (
+    r"(?:public|publishable|csrf|csrf[_-]?middleware|xsrf|page|next|next[_-]?page|sync|cursor|continuation|search|jsonweb|ss)"
+    r"[_-]?(?:api[_-]?)?(?:token|key)"
+)
 _SENSITIVE = (
     "password|passwd|passphrase|pwd|secret|secret[_-]?key|client[_-]?secret|api[_-]?key|apikey|access[_-]?key|auth[_-]?key"
     "|private[_-]?key|encryption[_-]?key|signing[_-]?key|access[_-]?token|auth[_-]?token|refresh[_-]?token|token"
@@ -22,20 +28,24 @@ _SENSITIVE = (
 _SENSITIVE_NAME = re.compile(rf"(?i)(?:^|[^a-z])(?:{_SENSITIVE})$")
 _NAMED = r"[a-z0-9_.-]{0,30}"  # the rest of a name that begins with a service's
 
+_IN_PATH = r"https?://[A-Za-z0-9.:-]+/[A-Za-z0-9/_-]*()eyJ[A-Za-z0-9_-]+\.[A-Za-z0-9_.-]*"
 _JWT = r"eyJ[A-Za-z0-9_-]{10}"
 _HEADER = r"x-(?:api|auth|access|goog-api|functions|amz-security|ncp-apigw)-?(?:key|token)"
 
 KEYS: tuple[Rule, ...] = (
     Rule(
         "private-key",
-        rf"""-----BEGIN {_BLOCK}(?:[A-Za-z0-9+/=\s\\:,.()"'_-]*?-----END {_BLOCK}|[A-Za-z0-9+/=\s\\]{{64,}})""",
+        # With what stands in front of its lines in a comment, a log or code.
+        rf"""-----BEGIN {_BLOCK}(?:[A-Za-z0-9+/=\s\\:,.()"'_*#|>;&-]*?-----END {_BLOCK}"""
+        r"""|[A-Za-z0-9+/=\s\\"'#*|>;,]{64,})""",
         ("private key",),
         accept=checks.is_private_key,
     ),
     Rule(
         "private-key-base64",
-        r"\bLS0tLS1CRUdJTi[A-Za-z0-9+/]{60,}={0,2}",
-        clue="LS0tLS1CRUdJTi",
+        # As the beginning of a text, and wherever "PRIVATE KEY" stands in one, which base64 writes in three ways.
+        rf"\bLS0tLS1CRUdJTi[A-Za-z0-9+/]{{60,}}={{0,2}}|\b[A-Za-z0-9+/]{{20,}}{_ENCODED}[A-Za-z0-9+/]{{60,}}={{0,2}}",
+        clue=rf"LS0tLS1CRUdJTi|{_ENCODED}",
         accept=checks.is_encoded_private_key,
     ),
     Rule(
@@ -44,8 +54,19 @@ KEYS: tuple[Rule, ...] = (
         clue="Private-Lines: ",
     ),
     token("age-key", "AGE-SECRET-KEY-1", r"[QPZRY9X8GF2TVDW0S3JN54KHCE6MUA7L]{50,}"),
-    Rule("jwt", r"\beyJ[A-Za-z0-9_-]{10,}\.eyJ[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]*", clue=_JWT),
-    Rule("jwt-encrypted", r"\beyJ[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]*(?:\.[A-Za-z0-9_-]{10,}){3}", clue=_JWT),
+    Rule(
+        "jwt",
+        # Trackers of mails and short links have one in their path, which is no login: an empty group takes part.
+        rf"{_IN_PATH}|(?:\b|_)(eyJ[A-Za-z0-9_-]{{10,}}\.eyJ[A-Za-z0-9_-]{{10,}}(?:\.[A-Za-z0-9_-]*)?)"
+        r"|\beyJ(?:hbGciOi|0eXAiOi|raWQiOi)[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]{40,}\.[A-Za-z0-9_-]{20,}",
+        clue=_JWT,
+        accept=checks.is_jwt,
+    ),
+    Rule(
+        "jwt-encrypted",
+        rf"{_IN_PATH}|\beyJ[A-Za-z0-9_-]{{10,}}\.[A-Za-z0-9_-]*(?:\.[A-Za-z0-9_-]{{10,}}){{3}}",
+        clue=_JWT,
+    ),
     Rule(
         "password-hash",
         r"\$(?:2[abxy]\$\d\d\$[./A-Za-z0-9]{53}|argon2(?:id|i|d)\$[A-Za-z0-9$=,+/]{40,}"
@@ -102,9 +123,9 @@ BY_SURROUNDINGS: tuple[Rule, ...] = (
     ),
     Rule(
         "registry-auth",
-        r"""(?m)(?:"auth"[ \t]*:[ \t]*"|(?:^|:)_auth(?:Token)?[ \t]*=[ \t]*"?)([A-Za-z0-9+/_-]{16,}={0,2})""",
-        clue=r"""["_]auth(?:Token)?"?[ \t]*[:=]""",
-        accept=checks.is_varied,
+        r"""(?m)(?:"auth\\?"[ \t]*:[ \t]*\\?"|(?:^|:)_auth(?:Token)?[ \t]*=[ \t]*"?)([A-Za-z0-9+/_-]{16,}={0,2})""",
+        clue=r"""["_]auth(?:Token)?\\?"?[ \t]*[:=]""",
+        accept=checks.is_registry_auth,
     ),
     Rule(
         "netrc-password",
@@ -146,12 +167,19 @@ BY_SURROUNDINGS: tuple[Rule, ...] = (
         accept=checks.is_url_password,
     ),
     Rule(
+        "argument",
+        rf"""(?i)(?:{_SENSITIVE})\\?["'][ \t]*,[ \t]*\\?["']([A-Za-z0-9_.~+/=-]{{16,}})\\?["']""",
+        clue=rf"""(?i)(?:{_SENSITIVE})\\?["'][ \t]*,[ \t]*\\?["'][A-Za-z0-9]{{4}}""",
+        accept=checks.is_random,
+    ),
+    Rule(
         "password",
-        rf"(?im)(?:{_SENSITIVE}){_ASSIGNED}"
-        r"""(?:\\?"([^"\s\\\[\]]{8,})\\?"|'([^'\s\\\[\]]{8,})'|"""
+        # What is harmless takes part with an empty group. So does the code of a meeting room in a link.
+        rf"(?im)(?:{_HARMLESS}{_ASSIGNED}|[?&]pwd=)()[^\s&\"'<>]*|(?:{_SENSITIVE}){_ASSIGNED}"
+        r"""(?:\\?"([^"\s\\\[\]]{8,})\\?"|'([^'\s\\\[\]]{8,})'|`([^`\s\\\[\]]{8,})`|"""
         r"""([^\s"'`,;&<>(){}\[\]\\=:][^\s"'`,;&<>(){}\[\]\\]{7,})(?:[\s"'`,;&<)}\\]|$))"""
-        rf"|<(?:{_SENSITIVE})>([^<>\s\[\]]{{8,}})</",
-        clue=rf"(?i)(?:{_SENSITIVE})(?:{_ASSIGNED}|>)[^\s]",
+        rf"|<[a-z0-9_.-]*(?:{_SENSITIVE})>\s*([^<>\s\[\]]{{8,}})\s*</",
+        clue=rf"(?i)(?:{_SENSITIVE})(?:{_ASSIGNED}|>\s*)[^\s]",
         accept=checks.is_password,
     ),
 )  # fmt: skip
