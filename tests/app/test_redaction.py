@@ -238,10 +238,51 @@ async def test_marks_and_markers_are_not_written_back(tmp_path: Path) -> None:
                 await ask(octavo, "write", "file://note.md", body=text)
 
 
+PUBLIC = """
+    version: 1
+    sources:
+      work: {kind: file, roots: [./work]}
+      crm: {kind: file, roots: [./crm], scheme: crm}
+    agents: {insider: {}, guest: {roles: [guest]}}
+    redact:
+      personal: [identity, email]
+      principals: {"role:guest": [phone]}
+      sources: {crm: off}
+"""
+
+
+@pytest.mark.seed("A6")
+async def test_a_source_of_public_content_can_be_left_as_it_is(tmp_path: Path) -> None:
+    async with house(tmp_path, PUBLIC) as octavo:
+        for _ in range(2):  # from the source, and from the cache
+            assert hidden((await ask(octavo, "read", "file://note.md")).body) == {"token", "id", "mail"}
+            assert hidden((await ask(octavo, "read", "crm://note.md")).body) == set()
+            assert hidden((await ask(octavo, "read", "crm://note.md", "guest")).body) == {"phone"}
+
+
+async def test_what_was_kept_while_a_source_was_public_is_not_served_afterwards(tmp_path: Path) -> None:
+    async with house(tmp_path, PUBLIC) as octavo:
+        public = octavo.works.redact.version
+        assert hidden((await ask(octavo, "read", "crm://note.md")).body) == set()
+    async with house(tmp_path, PUBLIC.replace("sources: {crm: off}", "sources: {crm: []}")) as octavo:
+        assert octavo.works.redact.version != public
+        assert hidden((await ask(octavo, "read", "crm://note.md")).body) == {"token", "id", "mail"}
+
+
+async def test_a_source_that_hides_nothing_is_said_by_check(tmp_path: Path) -> None:
+    house(tmp_path, PUBLIC)
+    loaded = load(tmp_path / "octavo.yaml", environ={})
+    assert [(one.key, one.message) for one in loaded.warnings] == [
+        ("redact.sources.crm", "neither secrets nor personal data are hidden in what this source gives")
+    ]
+
+
 @pytest.mark.parametrize(
     ("setting", "where"),
     [
         ("sources: {nowhere: [email]}", "redact.sources.nowhere"),
+        ("sources: {nowhere: off}", "redact.sources.nowhere"),
+        ("sources: {work: on}", "redact.sources.work"),
         ("skip: [no-such-rule]", "redact.skip[0]"),
         ("personal: [emails]", "redact.personal[0]"),
     ],

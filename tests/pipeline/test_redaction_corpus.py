@@ -37,6 +37,61 @@ def test_recall_and_precision_are_what_is_promised() -> None:
         assert found[group] / (found[group] + wrong[group]) >= 0.9, group
 
 
+def _ordinary(m: corpus.Maker) -> dict[str, str]:
+    """What stands in handbooks and repositories and looks like a secret to a rule that is too wide."""
+    header, payload = corpus.jwt_header(m), "ey" + "J" + m(80, corpus.URL_SAFE)
+    return {
+        "an appointment": f"https://calendar.google.com/calendar/u/0/selfsched?sstoken={m(40)}",
+        "a meeting room": f"https://acme.zoom.us/j/9{m(10, corpus.DIGITS)}?pwd={m(32)}",
+        "a link of a mail": f"[portal](https://lnks.gd/l/{header}.{payload}.{m(43, corpus.URL_SAFE)}/s/{m(10)}/br/1)",
+        "the next page": f"?pageToken={m(30)}&x=1, nextPageToken: {m(30)}",
+        "a form": f'<input name="csrf_token">, csrf_token = "{m(32)}"',
+        "an image": "data:image/jpeg;base64,/9j/4AAQSkZJRgABAQ/EAABAA" + m(200) + "+" + m(60) + "/EAAA" + m(60),
+        "a lock file": f'"integrity": "sha512-{m(86, corpus.BASE64)}==", resolved: {m(40, corpus.HEX)}',
+        "a uuid": f"secret-id {m.uuid()}, commit {m(40, corpus.HEX)}",
+        "a function": "def test_a_secret_is_replaced_and_what_stands_around_it_stays(): live_edit_of_the_page()",
+        "a book": 'secret: "c2VjcmV0IGlzIHNlY3VyZQ==", password: pass1234, password=password1',
+        "AWS's example": "AK" + "IAIOSFODNN7" + "EXAMPLE",
+        "a row of letters": "gh" + "p_" + "x" * 36 + ", A3-XXXXXX-XXXXXXXXXXX-XXXXX-XXXXX-XXXXX",
+        "a sequence": "sq" + "p_abcdef1234567890abcdef1234567890abcdef12",
+        "a blank": 'api_key = "your-api-key", token: <token>, secret: ${SECRET}, password: changeme123',
+        "a fraction": f"POINT (5.{corpus.card(m)} 4.{corpus.card(m)})",
+        "a film's number": "(415) 555-0132 and +1 415 555 0132",
+    }
+
+
+@pytest.mark.parametrize("what", _ordinary(corpus.Maker(0)))
+def test_ordinary_links_and_examples_that_say_so_stay(what: str) -> None:
+    for seed in range(8):
+        text = _ordinary(corpus.Maker(seed))[what]
+        assert VEIL.text(text) is text
+
+
+@pytest.mark.parametrize(
+    "around",
+    [
+        "{} ?= {}", "{} ::= '{}'", "var {} string = \"{}\"", "{} := `{}`", "${} .= \"{}\"", "<x{}>\n  {}\n</x>",
+        "if ({} === \"{}\")", "https://x.io/?{}={}&b=1",
+    ],
+)  # fmt: skip
+def test_a_secret_is_found_however_a_language_assigns_it(around: str) -> None:
+    for seed in range(8):
+        secret = corpus.salad(corpus.Maker(seed), 24)
+        assert secret not in VEIL.text(around.format("access_token", secret))
+
+
+@pytest.mark.parametrize("prefix", [" *  ", "#5 0.228 ", "// ", "> ", '"'])
+def test_a_private_key_is_found_behind_what_begins_each_of_its_lines(prefix: str) -> None:
+    key = corpus.pem(corpus.Maker(4))
+    shown = VEIL.text("\n".join(prefix + line for line in key.split("\n")))
+    assert not [line for line in key.split("\n")[1:-1] if line in shown]
+
+
+def test_a_token_is_found_behind_the_code_of_a_colour() -> None:
+    token = "gh" + "p_" + corpus.Maker(1)(36)
+    assert VEIL.text(f"\x1b[93m{token}\x1b[0m").startswith("\x1b[93m[redacted:github-token:")
+
+
 @pytest.mark.parametrize("size", [24, 1])
 def test_a_secret_that_a_border_cuts_does_not_pass_in_halves(size: int) -> None:
     for one in list(corpus.positives(1))[:: 1 if size > 1 else 8]:

@@ -31,6 +31,9 @@ def smells(loaded: Loaded) -> Iterator[Finding]:
     yield from _http(loaded.config)
     if loaded.config.redact.rules == "off":
         yield Finding("redaction", "less", "secrets in what is served are not hidden", "take redact.rules: off away")
+    if shown := [name for name, groups in loaded.config.redact.sources.items() if groups is None]:
+        advice = "take off away under redact.sources, unless what they give is public"
+        yield Finding("redaction", "less", f"nothing is hidden in what {', '.join(shown)} give", advice)
     if not loaded.config.audit.fail_closed:
         advice = "take audit.fail_closed: false away, unless answers matter more than records"
         yield Finding("audit", "less", "requests are answered while nothing can be recorded", advice)

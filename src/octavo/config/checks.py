@@ -208,6 +208,9 @@ def _redaction_names_known_things(site: Site) -> Iterator[Finding]:
             yield Finding(
                 ("redact", "sources", name), "there is no such source", "use a name that stands under sources"
             )
+        elif wanted.sources[name] is None:
+            said = "neither secrets nor personal data are hidden in what this source gives"
+            yield Finding(("redact", "sources", name), said, "right for public content alone", fatal=False)
     if wanted.skip:
         from octavo.pipeline.rules.book import rules_for
         from octavo.pipeline.rules.personal import GROUPS

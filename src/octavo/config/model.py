@@ -613,6 +613,13 @@ class RedactionRule(Strict):
 
 
 PersonalData: TypeAlias = Literal["identity", "business", "payment", "email", "phone", "network", "address"]
+# None: nothing at all, not even secrets.
+HiddenIn: TypeAlias = Annotated[
+    tuple[PersonalData, ...] | None,
+    BeforeValidator(
+        lambda value: None if value == "off" else value, json_schema_input_type=list[PersonalData] | Literal["off"]
+    ),
+]
 
 
 class Redact(Strict):
@@ -625,8 +632,10 @@ class Redact(Strict):
         "numbers), business (Korean business numbers), payment (cards, IBAN), email, phone, network (public IP "
         "addresses), address (Korean postal addresses).",
     )
-    sources: dict[Name, tuple[PersonalData, ...]] = Field(
-        default={}, description="Further groups for what these sources give, by the name of the source."
+    sources: dict[Name, HiddenIn] = Field(
+        default={},
+        description="Further groups for what these sources give, by the name of the source; off for public content in "
+        "which neither secrets nor personal data are hidden.",
     )
     principals: dict[Who, tuple[PersonalData, ...]] = Field(
         default={}, description="Further groups for these callers: an agent, role:NAME, or * for all."

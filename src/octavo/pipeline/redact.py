@@ -36,10 +36,11 @@ class Redact:
     """Replaces secrets and personal data by `[redacted:rule:hmac8]`.
 
     `key` makes marks that say nothing about a secret but whether two are equal. `rules="off"` leaves out the rules
-    for secrets. `personal` are groups of personal data; `sources` has further ones by scheme, `principals` by agent
-    or `role:…`. `extra` are `{"name", "pattern"}` in RE2 syntax, the first group or the whole match is replaced;
-    `skip` names rules to leave out; what one of the `allow` patterns is found in stays. `invisible="keep"` leaves
-    characters that nobody sees. `composed` names the tools that only pass on what child calls gave them.
+    for secrets. `personal` are groups of personal data; `sources` has further ones by scheme, or None where nothing is
+    hidden, `principals` by agent or `role:…`. `extra` are `{"name", "pattern"}` in RE2 syntax, the first group or the
+    whole match is replaced; `skip` names rules to leave out; what one of the `allow` patterns is found in stays.
+    `invisible="keep"` leaves characters that nobody sees. `composed` names the tools that only pass on what child
+    calls gave them.
 
     `version` changes with rules and settings and belongs into every cache key.
     """
@@ -50,7 +51,7 @@ class Redact:
         *,
         rules: Literal["default", "off"] = "default",
         personal: Collection[str] = ("identity",),
-        sources: Mapping[str, Collection[str]] | None = None,
+        sources: Mapping[str, Collection[str] | None] | None = None,
         principals: Mapping[str, Collection[str]] | None = None,
         extra: Sequence[Mapping[str, str]] = (),
         skip: Iterable[str] = (),
@@ -62,8 +63,10 @@ class Redact:
         skip, allow, groups = frozenset(skip), tuple(allow), frozenset(personal)
         self._composed = frozenset(composed)
         self._principals = {who: frozenset(further) - groups for who, further in (principals or {}).items()}
-        by_source = {scheme: groups | set(further) for scheme, further in (sources or {}).items()}
-        veils = {
+        by_source = {
+            scheme: None if further is None else groups | set(further) for scheme, further in (sources or {}).items()
+        }
+        veils: dict[frozenset[str] | None, Veil] = {
             these: Veil(
                 key,
                 secrets=rules == "default",
@@ -74,7 +77,9 @@ class Redact:
                 invisible=invisible == "mark",
             )
             for these in {groups, *by_source.values()}
+            if these is not None
         }
+        veils[None] = Veil(key, secrets=False, invisible=invisible == "mark")
         self._veil = veils[groups]
         self._veils = {scheme: veils[these] for scheme, these in by_source.items()}
         self._further: dict[frozenset[str], Veil] = {}
@@ -82,7 +87,7 @@ class Redact:
         facts = (
             rules,
             sorted(groups),
-            sorted((scheme, sorted(these)) for scheme, these in by_source.items()),
+            sorted((scheme, these and sorted(these)) for scheme, these in by_source.items()),
             [(rule["name"], rule["pattern"]) for rule in extra],
             sorted(skip),
             allow,
