@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from msgspec.structs import replace
 from tests.pipeline import secrets_corpus as corpus
 from tests.pipeline.secrets_corpus import DIGITS, Maker, rrn
 
@@ -224,9 +225,21 @@ async def test_a_clean_content_passes_as_it_is(redact: Redact) -> None:
 
 
 @pytest.mark.anyio
-async def test_bytes_are_not_looked_at(redact: Redact) -> None:
-    content = text_content(SECRETS["github-token"](Maker(3))[1].encode())
-    assert await through(redact, content) is content
+async def test_bytes_are_looked_at_as_text_unless_their_type_and_they_say_that_they_are_none(redact: Redact) -> None:
+    secret = SECRETS["github-token"](Maker(3))[1].encode()
+    for mime_type, body, hidden in (
+        ("text/plain", secret + b"\xff", True),
+        ("application/octet-stream", b"\0" + secret, True),
+        ("image/png", secret, True),
+        ("image/png", b"\x89PNG\r\n" + secret, False),
+        ("text/plain", b"\x00\xff nothing", False),
+    ):
+        content = text_content(body)
+        content = replace(content, entry=replace(content.entry, mime_type=mime_type))
+        given = await through(redact, content)
+        assert (given is not content) is hidden
+        if hidden:
+            assert secret.decode() not in given.body
 
 
 @pytest.mark.anyio

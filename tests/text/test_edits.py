@@ -124,10 +124,10 @@ def test_lines_of_the_text_enter_a_message_only_as_far_as_the_caller_may_see_the
         apply(
             "key = hunter2\n",
             [Edit("key = [redacted]\n", "key = x\n")],
-            visible=lambda text: text.replace("hunter2", "***"),
+            visible=lambda text: text.replace("hunter2", "[hidden]"),
         )
     assert "hunter2" not in str(caught.value)
-    assert "***" in str(caught.value)
+    assert "[hidden]" in str(caught.value)
 
 
 def test_more_places_than_expected_are_listed_with_their_lines() -> None:

@@ -238,7 +238,12 @@ async def compose(
     names = [*(tool.info.name for tool in built_in), *unlisted]
     named_aliases = aliases(names)
     identity = identity_of(config, state, clock)
-    redact = redaction(config, state.key("mark"), composed=composed_tools(built_in, unlisted))
+    redact = redaction(
+        config,
+        state.key("mark"),
+        composed=composed_tools(built_in, unlisted),
+        chosen=("tool", "prompt", *writable_schemes(config, plugins)),
+    )
     audit = Audit(ledger, scrub=redact.address)
 
     def asking() -> Approving:
@@ -370,7 +375,7 @@ def prompt_folders(loaded: Loaded, narrowing: Narrowing = WHOLE) -> tuple[Path, 
     return (*folders, STARTER)
 
 
-def redaction(config: Config, key: bytes, *, composed: Iterable[str] = ()) -> Redact:
+def redaction(config: Config, key: bytes, *, composed: Iterable[str] = (), chosen: Iterable[str] = ()) -> Redact:
     """The seventh fold as the configuration wants it. Raises InvalidParams for an expression that RE2 refuses."""
     wanted = config.redact
     return Redact(
@@ -384,4 +389,5 @@ def redaction(config: Config, key: bytes, *, composed: Iterable[str] = ()) -> Re
         allow=wanted.allow,
         invisible=wanted.invisible,
         composed=composed,
+        chosen=chosen,
     )

@@ -54,9 +54,8 @@ async def _sightings(works: Works, ref: Ref) -> list[Sighting]:
         content: Content = await works.desk(_call(works, "read", ref))
     except OctavoError as fault:
         return [Sighting(ref, None, fault.message)]
-    if not isinstance(content.body, str):
-        return []
-    return [Sighting(ref, line, rule) for line, rule in works.redact.veil(ref.scheme).sightings(content.body)]
+    sightings = works.redact.veil(ref.scheme).sightings(content.body, content.entry.mime_type)
+    return [Sighting(ref, line, rule) for line, rule in sightings]
 
 
 def _call(works: Works, op: str, ref: Ref) -> Call:

@@ -4,12 +4,25 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
+from itertools import count
 from typing import Any, Final
 
 from octavo.core.model import Entry
 
 HIDDEN: Final = r"\[redacted:[a-z0-9_-]+:[0-9a-f]{8}\]"
 _HIDDEN: Final = re.compile(HIDDEN)
+_DIGITS: Final = 8
+
+
+def numbered(text: str) -> str:
+    """With numbers in the place of digests. A digest says which values are equal: whoever can have a value of his
+    choice hidden would learn from it whether he has guessed another."""
+    numbers = count(1)
+    return _HIDDEN.sub(lambda mark: numbered_mark(mark.group(), next(numbers)), text)
+
+
+def numbered_mark(mark: str, number: int) -> str:
+    return f"{mark[: -_DIGITS - 1]}{number % 10**_DIGITS:0{_DIGITS}}]"
 
 
 def hides(entry: Entry, keys: Iterable[str]) -> bool:

@@ -2,8 +2,9 @@
 there and each version of a content is looked at once.
 
 Text bodies, the titles, descriptions and metadata of entries, what tools and prompts made up themselves,
-completions and the messages of errors are covered. Bytes are not looked at: a binary body passes as it is. Etag and
-version belong to the raw content and stay.
+completions and the messages of errors are covered. Bytes are looked at as the text that they may be; images, archives
+and the like pass as they are. Etag and version belong to the raw content and stay. A change is held against what is
+hidden: see `unseen`.
 """
 
 from __future__ import annotations
@@ -19,10 +20,12 @@ from msgspec.structs import replace
 from octavo import __version__
 from octavo.core.errors import InvalidParams, NotFound, OctavoError
 from octavo.core.fair import in_thread
-from octavo.core.model import Call, Change, Content, Edited, Entry, News, Page, Principal
-from octavo.core.ports import Next, Reply
+from octavo.core.guard import guarded
+from octavo.core.model import CHANGING, Call, Change, Content, Edited, Entry, News, Page, Principal
+from octavo.core.ports import Next, Reply, settled
 from octavo.core.surface import PromptResult, ToolResult
 from octavo.pipeline.marks import HIDDEN
+from octavo.pipeline.unseen import Unseen
 from octavo.pipeline.veil import Veil
 
 # RE2 frees the interpreter lock while it searches (two threads on two cores: 1.9 times one), so a long text
@@ -40,7 +43,8 @@ class Redact:
     hidden, `principals` by agent or `role:…`. `extra` are `{"name", "pattern"}` in RE2 syntax, the first group or the
     whole match is replaced; `skip` names rules to leave out; what one of the `allow` patterns is found in stays.
     `invisible="keep"` leaves characters that nobody sees. `composed` names the tools that only pass on what child
-    calls gave them.
+    calls gave them. `chosen` are the schemes in which a caller may have chosen what is told: their marks have numbers,
+    not digests.
 
     `version` changes with rules and settings and belongs into every cache key.
     """
@@ -58,9 +62,10 @@ class Redact:
         allow: Iterable[str] = (),
         invisible: Literal["mark", "keep"] = "mark",
         composed: Iterable[str] = (),
+        chosen: Iterable[str] = (),
     ) -> None:
         """Raises InvalidParams for a pattern that RE2 does not take."""
-        skip, allow, groups = frozenset(skip), tuple(allow), frozenset(personal)
+        skip, allow, groups, chosen = frozenset(skip), tuple(allow), frozenset(personal), frozenset(chosen)
         self._composed = frozenset(composed)
         self._principals = {who: frozenset(further) - groups for who, further in (principals or {}).items()}
         by_source = {
@@ -82,6 +87,7 @@ class Redact:
         veils[None] = Veil(key, secrets=False, invisible=invisible == "mark")
         self._veil = veils[groups]
         self._veils = {scheme: veils[these] for scheme, these in by_source.items()}
+        self._veils |= {scheme: self.veil(scheme).numbered for scheme in chosen}
         self._further: dict[frozenset[str], Veil] = {}
         self._make = partial(Veil, key, secrets=False, skip=skip, allow=allow, invisible=False)
         facts = (
@@ -92,28 +98,48 @@ class Redact:
             sorted(skip),
             allow,
             invisible,
+            sorted(chosen),
         )
         digest = hashlib.blake2b(repr((__version__, facts)).encode(), digest_size=8).hexdigest()
-        self.version = "off" if self._veil.idle and not self._veils else digest
+        self.version = "off" if self._veil.idle and not by_source else digest
 
     async def __call__(self, call: Call, call_next: Next) -> Reply:
         veil = self.veil(call.ref.scheme)
+        if call.op in CHANGING:
+            call_next = self._guarding(call, call_next, veil)
         if veil.idle:
-            return await call_next(call)
+            return await settled(call_next(call))
         if call.op == "write":
             _refuse_marks(call.arguments["body"])
         try:
-            reply = await call_next(call)
+            reply = await settled(call_next(call))
         except NotFound:
             raise  # says nothing but the caller's own address
         except OctavoError as raised:
-            _clean(raised, veil)
+            _clean(raised, veil.numbered)  # it may quote what was asked
             raise
         if isinstance(reply, Content):
-            if isinstance(reply.body, str) and (len(reply.body) > OFF_LOOP or not veil.ready):
+            if len(reply.body) > OFF_LOOP or not veil.ready:
                 return await in_thread(veil.content, reply)
             return veil.content(reply)
         return self._other(call, reply, veil)
+
+    def _guarding(self, call: Call, call_next: Next, veil: Veil) -> Next:
+        """The rest of the chain, where nothing shows after a change that was hidden from its caller before."""
+        further = self.further(call.principal)
+        veils = [one for one in (veil, further) if one is not None and one.hides]
+        if not veils:
+            return call_next
+        unseen = Unseen(veils)
+
+        async def guarding(call: Call) -> Reply:
+            if call.op == "edit":
+                change = unseen.over(call.arguments["change"])
+                call = call._replace(arguments={**call.arguments, "change": change})
+            with guarded(unseen.check):
+                return await settled(call_next(call))
+
+        return guarding
 
     def _other(self, call: Call, reply: Reply, veil: Veil) -> Reply:
         if _is_page(reply):
@@ -155,7 +181,7 @@ class Redact:
             return None
         veil = self._further.get(groups)
         if veil is None:
-            veil = self._further[groups] = self._make(personal=groups)
+            veil = self._further[groups] = self._make(personal=groups).numbered
         return veil
 
 

@@ -8,6 +8,8 @@ from __future__ import annotations
 import re
 import threading
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from copy import copy
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, TypeGuard
 
 from msgspec.structs import replace
@@ -15,6 +17,9 @@ from msgspec.structs import replace
 from octavo.core.errors import InvalidParams
 from octavo.core.model import Change, Content, Entry, Memo, News, Page, Suggestion
 from octavo.core.surface import Block, Embedded, Link, PromptMessage, PromptResult, Text, ToolResult
+from octavo.pipeline.marks import numbered
+from octavo.pipeline.readings import Cut, others, reading
+from octavo.pipeline.spans import Span, carried, merged, occurrences, without
 
 if TYPE_CHECKING:
     from octavo.pipeline.rules.engine import Engine
@@ -48,6 +53,8 @@ class Veil:
         self._extra = [(rule["name"], rule["pattern"]) for rule in extra]
         self._invisible = invisible
         self._hides = secrets or bool(self._personal or self._extra)
+        self._numbered = False
+        self._origin: Veil | None = None
         self._engine: Engine | None = None
         self._building = threading.Lock()
         if self._extra or self._allow:
@@ -58,12 +65,26 @@ class Veil:
         return not (self._hides or self._invisible)
 
     @property
+    def hides(self) -> bool:
+        """Whether there is anything for which it puts marks."""
+        return self._hides
+
+    @property
     def ready(self) -> bool:
         """Whether the rules are compiled, so that a look costs only itself."""
-        return self._engine is not None or not self._hides
+        return (self._origin or self)._engine is not None or not self._hides
+
+    @cached_property
+    def numbered(self) -> Veil:
+        """The same with numbers in marks, not digests: for texts that a caller may have chosen."""
+        twin = copy(self)
+        twin._numbered, twin._origin = True, self
+        return twin
 
     @property
     def engine(self) -> Engine:
+        if self._origin is not None:
+            return self._origin.engine
         if self._engine is None:
             with self._building:
                 if self._engine is None:
@@ -72,26 +93,44 @@ class Veil:
 
     def text(self, text: str, mime_type: str = "text/plain") -> str:
         """In JSON and YAML marks are put so that they stay such."""
-        if self._invisible and not text.isascii():
-            text = self._visible(text)
         if not self._hides or not text:
-            return text
-        if mime_type == "text/plain":
-            return self.engine.redact(text)
-        from octavo.pipeline.rules.shapes import shape_of
+            return self._shown(text)
+        shape = None
+        if mime_type != "text/plain":
+            from octavo.pipeline.rules.shapes import shape_of
 
-        return self.engine.redact(text, shape_of(mime_type))
+            shape = shape_of(mime_type)
+        bare = self._bare(text)
+        if bare is not text:
+            found = self._found(text, bare)
+            text = self._shown(self.engine.put(text, found, shape))
+            if found and self._numbered:
+                text = numbered(text)
+        redacted = self.engine.redact(text, shape)
+        return numbered(redacted) if self._numbered and redacted is not text else redacted
+
+    def hidden(self, text: str) -> list[Span]:
+        """What `text` puts marks for, in order and apart from each other."""
+        return self._found(text, self._bare(text)) if self._hides and text else []
+
+    def reading(self, body: str | bytes, mime_type: str) -> tuple[str, list[Span]]:
+        """The text as which a body is looked at, and what is hidden in it."""
+        if isinstance(body, str):
+            return body, self.hidden(body)
+        (_, text, _), hidden = self._read(b"", body, b"", mime_type)
+        return text, hidden
 
     def address(self, text: str) -> str:
         """Of an address, most of which can be told to be harmless without any rule."""
         return self.text(text) if _WORTH_A_LOOK.search(text) else text
 
-    def sightings(self, text: str) -> list[tuple[int, str]]:
+    def sightings(self, body: str | bytes, mime_type: str) -> list[tuple[int, str]]:
         """What would be hidden or shown in another way: the line, from 1, and the rule."""
         from octavo.pipeline.rules.invisible import places
 
-        found = [*self.engine.find(text)] if self._hides else []
-        if self._invisible:
+        text, hidden = self.reading(body, mime_type)
+        found = [(span.start, span.rule) for span in hidden]
+        if self._invisible and isinstance(body, str):
             found += [(place, "invisible") for place in places(text)]
         return [(text.count("\n", 0, place) + 1, rule) for place, rule in sorted(found)]
 
@@ -99,17 +138,16 @@ class Veil:
         entry = self.entry(content.entry)
         if "otherwise" in content.memo:
             # Read in another encoding a secret is other letters, which whoever chose it can turn back.
-            otherwise: str = content.memo["otherwise"]
-            if self._hides and self.engine.redact(otherwise) is not otherwise:
+            if self.reading(content.memo["otherwise"], content.entry.mime_type)[1]:
                 raise InvalidParams("The file has something in it that is not shown: leave the encoding out")
             content = replace(content, memo=Memo())
-        if not isinstance(content.body, str):
-            body: str | bytes = content.body
-        elif "around" in content.memo:
-            body = self._part(content.body, *content.memo["around"])
+        mime_type = content.entry.mime_type
+        if "around" in content.memo:
+            before, after = content.memo["around"]
+            body = self.part(before, content.body, after, mime_type)
             return replace(content, entry=entry, body=body, memo=Memo())
-        else:
-            body = self.text(content.body, content.entry.mime_type)
+        body = content.body
+        body = self.text(body, mime_type) if isinstance(body, str) else self.part(b"", body, b"", mime_type)
         if entry is content.entry and body is content.body:
             return content
         return replace(content, entry=entry, body=body, memo=Memo())
@@ -187,7 +225,8 @@ class Veil:
             from octavo.pipeline.rules.secrets import is_sensitive
 
             if is_sensitive(name) and is_password(value):
-                return self.engine.mark("password", value)
+                mark = self.engine.mark("password", value)
+                return numbered(mark) if self._numbered else mark
         return shown
 
     def _block(self, block: Block) -> Block:
@@ -208,23 +247,56 @@ class Veil:
             return True
         return self._hides and self.engine.suspects(text)
 
-    def _visible(self, text: str) -> str:
+    def _shown(self, text: str) -> str:
         from octavo.pipeline.rules.invisible import shown
 
-        marked = shown(text)
-        if marked is text or not self._hides:
-            return marked
-        # A secret with something invisible inside is none to a rule, and one to whoever reads it.
-        removed = shown(text, removed=True)
-        return removed if len(self.engine.find(removed)) > len(self.engine.find(marked)) else marked
+        return shown(text) if self._invisible else text
 
-    def _part(self, part: str, before: str, after: str) -> str:
-        """A part of a text: a secret that its border cuts in two must not pass in halves."""
+    def _bare(self, text: str) -> str:
+        """Without what nobody sees, and what is no character: a secret with one of those inside is none to a rule, and
+        one to whoever reads it."""
+        if text.isascii() and "\0" not in text:
+            return text
         from octavo.pipeline.rules.invisible import shown
 
-        if self._hides:
-            part = self.engine.redact_part(before, part, after)
-        return shown(part, before=before, after=after) if self._invisible else part
+        bare = shown(text, removed=True) if self._invisible else text
+        bare = bare.replace("\0", "").replace("\ufffd", "")
+        return text if bare == text else bare
+
+    def _found(self, text: str, bare: str) -> list[Span]:
+        found = self.engine.spans(text)
+        return found if bare is text else merged([*found, *carried(self.engine.spans(bare), bare, text)])
+
+    def part(self, before: str | bytes, part: str | bytes, after: str | bytes, mime_type: str) -> str | bytes:
+        """A part of a longer text: a secret that its border cuts in two must not pass in halves, so what is to be
+        hidden is found in the whole, and a mark that reaches over a border belongs to the part. Bytes in which
+        something is hidden are shown as text."""
+        from octavo.pipeline.rules.invisible import shown
+
+        if isinstance(part, bytes):
+            if not self._hides:
+                return part
+            (before, text, after), hidden = self._read(_raw(before), part, _raw(after), mime_type)
+            if not any(span.start < len(before) + len(text) and span.end > len(before) for span in hidden):
+                return part
+        else:
+            before, text, after = _text(before), part, _text(after)
+            hidden = self.hidden(before + text + after)
+        text = without(before + text + after, hidden, len(before), len(before) + len(text))
+        text = numbered(text) if self._numbered and hidden else text
+        return shown(text, before=before, after=after) if self._invisible else text
+
+    def _read(self, before: bytes, part: bytes, after: bytes, mime_type: str) -> tuple[Cut, list[Span]]:
+        """What is a secret in one reading is one in the reading that is shown."""
+        cut = reading(before, part, after, mime_type) if self._hides else None
+        if cut is None:
+            return ("", "", ""), []
+        whole = "".join(cut)
+        hidden = self.hidden(whole)
+        for text in others(b"".join((before, part, after))):
+            for start, end, mark in self.hidden(text):
+                hidden += occurrences(whole, text[start:end], mark)
+        return cut, merged(hidden)
 
     def _made(self) -> Engine:
         from octavo.pipeline.rules.engine import Engine
@@ -245,6 +317,14 @@ class Veil:
         for name, pattern in self._extra:
             compiled(name, pattern)
         Engine([Rule(*extra) for extra in self._extra], self._key, allow=self._allow)
+
+
+def _raw(piece: str | bytes) -> bytes:
+    return piece.encode("utf-8", "surrogatepass") if isinstance(piece, str) else piece
+
+
+def _text(piece: str | bytes) -> str:
+    return piece if isinstance(piece, str) else piece.decode("utf-8", "replace")
 
 
 def _collect(value: Any, words: list[str], name: str = "", depth: int = 0) -> None:

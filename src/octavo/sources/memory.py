@@ -16,6 +16,7 @@ import secrets
 import unicodedata
 from bisect import bisect_left, bisect_right, insort
 from collections.abc import AsyncIterator, Mapping, Sequence
+from functools import partial
 from itertools import islice
 from typing import Any
 
@@ -24,6 +25,7 @@ from msgspec.structs import replace
 
 from octavo.core.clock import Clock, SystemClock
 from octavo.core.errors import Conflict, Forbidden, InvalidParams, NotFound, TooLarge
+from octavo.core.guard import Shown, check
 from octavo.core.model import NOTHING, Change, ChangeKind, Content, Entry, Page, Template
 from octavo.core.ports import Mode
 from octavo.core.ref import Ref
@@ -152,7 +154,8 @@ class MemorySource:
         if held is not None and mode == "create":
             raise Conflict(f"There is something at {ref} already", uri=str(ref))
         if held is not None and mode == "append":
-            body = _joined(ref, held.declared.body, body)
+            mime, body = held.entry.mime_type, _joined(ref, held.declared.body, body)
+            check(partial(Shown, held.declared.body, mime), partial(Shown, body, mime))
         self._serial += 1
         declared = MemoryEntry(body=body) if held is None else replace(held.declared, body=body)
         entry = self._hold(ref, declared, self._clock.wall())

@@ -81,8 +81,8 @@ def apply(
 ) -> Edited:
     """The text with all edits; InvalidParams, which names the edit and the place, if one of them does not apply.
 
-    Lines of the text enter a message only through `visible`: the caller may not be allowed to see all that it may
-    edit.
+    `visible` gives the text as the caller sees it, who may not be allowed to see all of what it edits: messages speak
+    of that one.
     """
     work = _Work(Page(text), edits, visible, words)
     for number, edit in enumerate(edits, 1):
@@ -193,7 +193,7 @@ class _Work:
         self, number: int, edit: Edit, found: Sequence[tuple[int, int]], free: Sequence[tuple[int, int]]
     ) -> None:
         if not found:
-            close = nearest(self._page, with_lf(edit.old), self._visible)
+            close = nearest(Page(self._visible(self._page.text)), with_lf(edit.old))
             raise InvalidParams(f"Edit {number}: {self._words.old} is not in the text. {close}", edit=number)
         if not free:
             raise _overlap(number, self._taker(*found[0]) or 0)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from difflib import SequenceMatcher
 from itertools import islice
 from typing import Final
@@ -20,7 +20,7 @@ _WIDTH: Final = 160  # characters of a line shown
 _LIKE: Final = 0.5  # below this, a place is no help
 
 
-def nearest(page: Page, old: str, visible: Callable[[str], str]) -> str:
+def nearest(page: Page, old: str) -> str:
     """A sentence with the line number of the most similar place and the difference, or that there is none."""
     wanted = [line.strip(" \t") for line in old.removesuffix("\n").split("\n")]
     begin = _by_lines(page, wanted)
@@ -28,7 +28,7 @@ def nearest(page: Page, old: str, visible: Callable[[str], str]) -> str:
         begin = _by_words(page, wanted)
     if begin is None:
         return "Nothing in it is similar: read the file again"
-    there = visible("".join(page.lines[begin : begin + len(wanted)]))
+    there = "".join(page.lines[begin : begin + len(wanted)])
     difference = _difference(there.removesuffix("\n").split("\n"), old.removesuffix("\n").split("\n"))
     return f"The nearest place is line {begin + 1} (- there, + in `old`):\n{difference}"
 

@@ -12,7 +12,7 @@ import anyio
 import pytest
 
 from octavo.app import Octavo
-from octavo.config.load import load_text
+from octavo.config.load import load, load_text
 from octavo.core.errors import Forbidden, InvalidParams, NotFound
 from octavo.stores.places import Place
 
@@ -225,7 +225,7 @@ async def test_the_index_outlives_the_process_and_only_what_changed_is_read_agai
         return await read(self, ref, entry)
 
     monkeypatch.setattr(Documents, "read", counted)
-    async with Octavo(configured(tmp_path, "")) as again:
+    async with Octavo(load(tmp_path / "octavo.yaml", environ={})) as again:
         assert await again.searching.complete() == 2
     assert reads == ["file://b.md"]
 

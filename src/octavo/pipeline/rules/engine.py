@@ -16,6 +16,7 @@ import re2 as _untyped_re2  # type: ignore[import-untyped]  # it has no annotati
 
 from octavo.core.errors import InvalidParams
 from octavo.pipeline.rules.rule import Rule
+from octavo.pipeline.spans import Span
 
 re2 = cast("Any", _untyped_re2)
 
@@ -79,11 +80,6 @@ class Engine:
         """False only when `redact` would change nothing. Costs one pass."""
         return bool(self._due(_bytes(text)))
 
-    def find(self, text: str) -> list[tuple[int, str]]:
-        """Where in the text (in characters) which rule found something, in order."""
-        raw = _bytes(text)
-        return [(len(raw[: found.start].decode("utf-8", "surrogatepass")), found.rule) for found in self._find(raw)]
-
     def redact(self, text: str, shape: Shape | None = None) -> str:
         """The same object where there is nothing to hide."""
         first = raw = _bytes(text)
@@ -94,19 +90,30 @@ class Engine:
             raw = _patched(raw, patches if shape is None else shape(raw, patches))
         return text if raw is first else raw.decode("utf-8", "surrogatepass")
 
-    def redact_part(self, before: str, part: str, after: str) -> str:
-        """A part of a longer text: what is to be hidden is found in the whole, and a mark that reaches over a
-        border belongs to the part."""
-        raw = _bytes(before) + _bytes(part) + _bytes(after)
-        left = len(_bytes(before))
-        right = left + len(_bytes(part))
+    def spans(self, text: str) -> list[Span]:
+        """All that `redact` would replace, in order and apart from each other."""
+        raw = _bytes(text)
+        hidden: list[Patch] = []  # in bytes of the text as it was
         for _ in range(MAX_PASSES):
             patches = self._patches(raw)
             if not patches:
                 break
-            left, right = _moved(left, patches, behind=False), _moved(right, patches, behind=True)
+            before = [(_before(start, hidden), _before(end, hidden), new) for start, end, new in patches]
+            hidden = sorted([*hidden, *(Patch(*one) for one in before)])
             raw = _patched(raw, patches)
-        return raw[left:right].decode("utf-8", "surrogatepass")
+        return _in_characters(text, hidden)
+
+    def put(self, text: str, spans: Sequence[Span], shape: Shape | None = None) -> str:
+        """The text with marks in the place of these spans; the same object where there are none."""
+        if not spans:
+            return text
+        raw, patches = _bytes(text), list[Patch]()
+        at = size = 0
+        for start, end, mark in spans:
+            first = size + len(_bytes(text[at:start]))
+            size, at = first + len(_bytes(text[start:end])), end
+            patches.append(Patch(first, size, mark.encode("ascii")))
+        return _patched(raw, patches if shape is None else shape(raw, patches)).decode("utf-8", "surrogatepass")
 
     def mark(self, rule: str, secret: str) -> str:
         return self._mark(rule, _bytes(secret)).decode("ascii")
@@ -193,15 +200,26 @@ def _patched(raw: bytes, patches: Sequence[Patch]) -> bytes:
     return b"".join(pieces)
 
 
-def _moved(border: int, patches: Sequence[Patch], *, behind: bool) -> int:
-    """Where a border is once the spans are replaced; one inside a span is before its mark, or behind it."""
-    grown = 0
+def _before(place: int, patches: Sequence[Patch]) -> int:
+    """Where a place outside of every mark was before the spans were replaced."""
     for start, end, new in patches:
-        if start < border < end:
-            return start + grown + (len(new) if behind else 0)
-        if end <= border:
-            grown += len(new) - (end - start)
-    return border + grown
+        if start + len(new) > place:
+            break
+        place += end - start - len(new)
+    return place
+
+
+def _in_characters(text: str, patches: Sequence[Patch]) -> list[Span]:
+    if text.isascii():
+        return [Span(start, end, new.decode("ascii")) for start, end, new in patches]
+    raw, spans = _bytes(text), list[Span]()
+    at = count = 0
+    for start, end, new in patches:
+        first = count + len(raw[at:start].decode("utf-8", "surrogatepass"))
+        count = first + len(raw[start:end].decode("utf-8", "surrogatepass"))
+        at = end
+        spans.append(Span(first, count, new.decode("ascii")))
+    return spans
 
 
 def _bytes(text: str) -> bytes:

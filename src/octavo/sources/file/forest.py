@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Final, NamedTuple
 
 from octavo.core.errors import OctavoError, SourceUnavailable, TooLarge
+from octavo.core.guard import Shown
 from octavo.core.model import Content, Entry, Memo
 from octavo.core.ref import Ref
 from octavo.sources.file.addresses import Addresses, Where
@@ -19,7 +20,7 @@ from octavo.sources.file.entries import Digests, Facts, contents
 from octavo.sources.file.faults import ABSENT, DENIED, fault, not_found
 from octavo.sources.file.mime import mime_type
 from octavo.sources.file.stats import identity, is_settled
-from octavo.sources.file.text import ORDER, cut_at_characters, decode, decode_as
+from octavo.sources.file.text import ORDER, cut_at_characters, decode, decode_as, decoded
 from octavo.sources.file.tree import Names, Seen, Tree
 from octavo.sources.file.walk import Walk
 
@@ -73,7 +74,8 @@ class Forest:
             body, encoding = (bytes(raw), "") if found is None else (found.text, found.encoding)
             return Content(entry=entry, body=body, etag=etag, encoding="" if encoding == "utf-8" else encoding)
         wanted = decode_as(raw, chosen)
-        otherwise = Memo() if found is None or found.text == wanted.text else Memo(otherwise=found.text)
+        usual = bytes(raw) if found is None else found.text
+        otherwise = Memo() if usual == wanted.text else Memo(otherwise=usual)
         return Content(entry=entry, body=wanted.text, etag=etag, encoding=wanted.encoding, memo=otherwise)
 
     def part(self, ref: Ref, where: Where, begin: int, length: int) -> Content:
@@ -82,16 +84,22 @@ class Forest:
         Text is cut at the borders of characters, so that ranges that follow each other meet.
         """
         k, fd, seen = self._open(ref, where, wait=True)
-        start = max(0, begin - _AROUND)
+        start = max(0, begin - _AROUND) // 4 * 4
         try:
+            head = os.pread(fd, 4, 0)
             raw = os.pread(fd, begin - start + length + _AROUND, start)
         except OSError as error:
             raise fault(error, ref) from None
         finally:
             os.close(fd)
         entry = self._asked(where, k, self._digests.facts(seen))
-        before, body, after = cut_at_characters(raw, begin - start, length, entry.mime_type, self.encodings)
+        before, body, after = cut_at_characters(raw, begin - start, length, entry.mime_type, self.encodings, head=head)
         return Content(entry=entry, body=body, memo=Memo(around=(before, after)))
+
+    def shown(self, raw: bytes | bytearray, name: str) -> Shown:
+        """What reading a file of this name and content gives."""
+        mime = mime_type(name)
+        return Shown(decoded(raw, mime, self.encodings), mime)
 
     def etag(self, raw: bytes | bytearray) -> str:
         return self._digests.etag(raw)

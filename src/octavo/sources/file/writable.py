@@ -15,6 +15,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, TypeVar
 
+from octavo.core import guard
 from octavo.core.effort import current
 from octavo.core.errors import SourceUnavailable
 from octavo.core.model import Edited, Entry, Past, Undone
@@ -171,13 +172,13 @@ class WritableFileSource(FileSource):
         return Transfer(engine, ref, where, to, to_where, overwrite=overwrite, by=by)
 
     async def _change(self, work: Callable[[], T], ref: Ref) -> T:
-        effort, trees = current(), self._forest.trees
+        effort, holding, trees = current(), guard.current(), self._forest.trees
 
         def changing() -> T:
             try:
                 for tree in trees:
                     tree.confirm()
-                with effort.made():
+                with effort.made(), guard.guarded(holding):
                     return work()
             except JournalMissing:
                 raise SourceUnavailable(

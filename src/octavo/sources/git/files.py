@@ -142,9 +142,16 @@ class Files:
 
     def _part(self, ref: Ref, entry: Entry, id: Id, begin: int, length: int) -> Content:
         _refuse_larger(ref, self._repository.objects.size(id), DOCUMENT_BYTES)
-        start = max(0, begin - _AROUND)
-        raw = self._repository.objects.read(id, "blob")[start : begin + length + _AROUND]
-        before, body, after = cut_at_characters(raw, begin - start, length, entry.mime_type, self._encodings)
+        start = max(0, begin - _AROUND) // 4 * 4
+        whole = self._repository.objects.read(id, "blob")
+        before, body, after = cut_at_characters(
+            whole[start : begin + length + _AROUND],
+            begin - start,
+            length,
+            entry.mime_type,
+            self._encodings,
+            head=whole[:4],
+        )
         return Content(entry=entry, body=body, memo=Memo(around=(before, after)))
 
     def _entry(self, ref: Ref, id: Id, modified: float | None = None) -> Entry:

@@ -9,6 +9,7 @@ from typing import Any, Final
 
 from octavo.core.errors import Forbidden, InvalidParams, NotFound
 from octavo.core.model import Edited
+from octavo.core.signs import as_marks
 from octavo.core.surface import ToolResult
 from octavo.text import edits, patch
 from octavo.text.diff import unified
@@ -24,8 +25,9 @@ _MARK: Final = re.compile(r"\[redacted:[a-z0-9_-]{1,64}:[0-9a-f]{8}\]")
 
 
 class Change:
-    """What the edits make of a text; afterwards, where they applied. Called with the text as it is on disk, so it
-    keeps nothing of it but numbers: what is reported goes the way that hides secrets."""
+    """What the edits make of a text; afterwards, where they applied. Called with the text as it is on disk but for what
+    is hidden from the caller, for which signs stand. It keeps nothing of it but numbers: what is reported goes the way
+    that hides secrets."""
 
     def __init__(
         self,
@@ -48,7 +50,7 @@ class Change:
     def _edited(self, text: str, wanted: Sequence[edits.Edit]) -> str:
         for edit in wanted:
             _refuse_marks(edit.new, there=text)
-        done = edits.apply(text, wanted, words=self._words)
+        done = edits.apply(text, wanted, visible=as_marks, words=self._words)
         self.places = [place._asdict() for place in done.places]
         return done.text
 

@@ -100,26 +100,46 @@ def preferring(names: Sequence[str]) -> tuple[str, ...]:
 
 
 def cut_at_characters(
-    raw: bytes, begin: int, length: int, mime: str, order: Sequence[str] = ORDER
-) -> tuple[str, str | bytes, str]:
-    """A piece of a file as text, and what stands before and behind it. Bytes where it is no text.
+    raw: bytes, begin: int, length: int, mime: str, order: Sequence[str] = ORDER, *, head: bytes = b""
+) -> tuple[str | bytes, str | bytes, str | bytes]:
+    """A piece of a file as text, and what stands before and behind it. Bytes, all three, where it is no text. `raw`
+    begins at a multiple of 4 bytes, `head` is how the file begins.
 
     A character that the end of the piece cuts in two belongs to it, one at its beginning to the piece before.
     """
     begin, end = min(begin, len(raw)), min(begin + length, len(raw))
-    if known_binary(mime) or 0 in raw:
-        return "", raw[begin:end], ""
+    cut = raw[:begin], raw[begin:end], raw[end:]
+    if known_binary(mime):
+        return cut
+    if (name := _wide_name(raw, head or raw)) is not None:
+        unit = 4 if "32" in name else 2
+        begin, end = (min(-(-place // unit) * unit, len(raw)) for place in (begin, end))
+        return _pieces(raw, begin, end, name)
+    if 0 in raw:
+        return cut
     while begin < end and raw[begin] & 0xC0 == 0x80:
         begin += 1
     while end < len(raw) and raw[end] & 0xC0 == 0x80:
         end += 1
-    pieces = raw[:begin], raw[begin:end], raw[end:]
-    before, _, after = (piece.decode("utf-8", "replace") for piece in pieces)
     try:
-        return before, pieces[1].decode("utf-8"), after
+        raw[begin:end].decode("utf-8")
     except UnicodeDecodeError:
         found = decode(raw, mime, order=order)
-    if found is not None:
-        return before, pieces[1].decode(found.encoding, "replace"), after
-    # Under a name that promises text bytes would pass the redaction unseen.
-    return before, pieces[1].decode("utf-8", "replace") if known_text(mime) else pieces[1], after
+        return cut if found is None else _pieces(raw, begin, end, found.encoding)
+    return _pieces(raw, begin, end, "utf-8")
+
+
+def _wide_name(raw: bytes, head: bytes) -> str | None:
+    for name, mark in MARKS.items():
+        if head.startswith(mark):
+            return None if name == "utf-8" else name
+    if 0 not in raw:
+        return None
+    from octavo.sources.file.text.wide import wide
+
+    return wide(raw[: len(raw) // 4 * 4])
+
+
+def _pieces(raw: bytes, begin: int, end: int, name: str) -> tuple[str, str, str]:
+    before, part, after = (piece.decode(name, "replace") for piece in (raw[:begin], raw[begin:end], raw[end:]))
+    return before, part, after

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Final
 
 from octavo.core.errors import Conflict, InvalidParams
+from octavo.core.guard import Shown, check
 from octavo.core.model import Edited, Entry
 from octavo.core.ref import Ref
 from octavo.sources.file.addresses import Where
@@ -34,9 +36,13 @@ def edited(
     while True:
         entry, etag, found = _text(forest, ref, where, if_match)
         text, report = change(found.text)
-        if dry_run or text == found.text:
+        if text == found.text:
             return Edited(entry, report)
         body = encode(text, found.encoding, bom=found.bom)
+        # What was written may be read in another encoding, or as no text at all.
+        check(partial(Shown, text, entry.mime_type), partial(forest.shown, body, entry.name))
+        if dry_run:
+            return Edited(entry, report)
         try:
             written = engine.write(ref, where, body, if_match=etag, mode="overwrite", encoding=None, by=by)
         except Conflict:

@@ -11,17 +11,20 @@ import stat
 import unicodedata
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import cache, partial
 from typing import Final, Literal
 
 from msgspec.structs import replace
 
 from octavo.core.errors import Conflict, Forbidden, TooLarge
+from octavo.core.guard import check
 from octavo.core.model import Entry
 from octavo.core.ref import Ref
 from octavo.sources.file.addresses import Addresses, Where
 from octavo.sources.file.entries import Digests, contents
 from octavo.sources.file.faults import ABSENT, forbidden, not_found, outside
 from octavo.sources.file.forest import Forest
+from octavo.sources.file.mime import known_binary, mime_type
 from octavo.sources.file.names import Rules
 from octavo.sources.file.stats import identity
 from octavo.sources.file.tree import Seen
@@ -106,6 +109,9 @@ class Engine:
                 like = mode == "append" or (isinstance(body, str) and encoding is None)  # what stands there matters
                 known = _read(ref, old) if like and old is not None else None
                 raw = self._new_body(body, known, mode, encoding)
+                if known is not None and mode == "append":
+                    name = spot.place.names[-1]
+                    check(partial(self._forest.shown, known, name), partial(self._forest.shown, raw, name))
                 number = new_number()
                 with Draft(spot.here, stray_of(number), _NEW_FILE if old is None else _PRIVATE) as draft:
                     draft.fill(raw)
@@ -194,6 +200,13 @@ class Engine:
                 draft.appear(spot.name)
             else:
                 draft.replace(spot.name, old.print)
+
+    def check_name(self, ref: Ref, old: Old, name: str, to: str) -> None:
+        """Raises InvalidParams where a file must not have this other name, by which its type is told."""
+        large = old.stat.st_size > _IN_MEMORY and known_binary(mime_type(name))  # no text has that name and size
+        if mime_type(name) != mime_type(to) and not large:
+            raw = cache(partial(_read, ref, old))
+            check(lambda: self._forest.shown(raw(), name), lambda: self._forest.shown(raw(), to))
 
     @contextmanager
     def acting(

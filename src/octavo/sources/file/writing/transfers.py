@@ -126,6 +126,7 @@ class Transfer:
             if not self._overwrite:
                 raise self._exists()
             self._engine.refuse_replaced(self._to, over)
+        self._engine.check_name(self._ref, old, source.place.names[-1], target.place.names[-1])
         return old, over
 
     def _rename_file(self, source: Spot, target: Spot, new: Version, over: Old | None) -> None:

@@ -1,0 +1,47 @@
+"""What must hold for a change, between the fold that knows it and the source that makes the change.
+
+A source that keeps a part of what was there (it adds to it, gives it another name) asks `check` right before the
+change, while nobody else can make one. Whoever replaces all of a text need not ask: nothing of it is left.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import NamedTuple, TypeAlias
+
+
+class Shown(NamedTuple):
+    """What reading a resource gives, or would give."""
+
+    body: str | bytes
+    mime_type: str
+
+
+# Raises InvalidParams where the second must not come after the first.
+Guard: TypeAlias = Callable[[Shown, Shown], None]
+
+_current: ContextVar[Guard | None] = ContextVar("guard", default=None)
+
+
+def current() -> Guard | None:
+    """That of the call which is being made; for whoever goes on in another thread."""
+    return _current.get()
+
+
+@contextmanager
+def guarded(guard: Guard | None) -> Iterator[None]:
+    """What is changed within it, in this task or thread, is held against this guard."""
+    token = _current.set(guard)
+    try:
+        yield
+    finally:
+        _current.reset(token)
+
+
+def check(before: Callable[[], Shown], after: Callable[[], Shown]) -> None:
+    """Raises InvalidParams where the change must not be made. Nothing is read where nobody minds."""
+    guard = _current.get()
+    if guard is not None:
+        guard(before(), after())

@@ -1,0 +1,59 @@
+"""Where in a text something is hidden, in characters."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import NamedTuple
+
+
+class Span(NamedTuple):
+    """Characters `start` to `end` of a text are hidden; `mark` stands in their place."""
+
+    start: int
+    end: int
+    mark: str
+
+    @property
+    def rule(self) -> str:
+        return self.mark.split(":")[1]
+
+
+def merged(spans: Iterable[Span]) -> list[Span]:
+    """In order; what two of them cover in part is one."""
+    result: list[Span] = []
+    for span in sorted(spans):
+        if result and span.start < result[-1].end:
+            result[-1] = result[-1]._replace(end=max(span.end, result[-1].end))
+        else:
+            result.append(span)
+    return result
+
+
+def without(text: str, hidden: Iterable[Span], left: int, right: int) -> str:
+    """The characters `left` to `right`, and marks for what is hidden in them, also where a border cuts it."""
+    pieces: list[str] = []
+    for start, end, mark in hidden:
+        if start < right and left < end:
+            pieces += (text[left : max(start, left)], mark)
+            left = max(left, end)
+    return "".join((*pieces, text[left:right]))
+
+
+def occurrences(text: str, value: str, mark: str) -> Iterator[Span]:
+    at = text.find(value)
+    while at >= 0:
+        yield Span(at, at + len(value), mark)
+        at = text.find(value, at + len(value))
+
+
+def carried(spans: Sequence[Span], bare: str, text: str) -> Iterator[Span]:
+    """Spans of a bare text in the text of which it was made by leaving characters out."""
+    at = place = 0
+    for start, end, mark in spans:
+        borders: list[int] = []
+        for last in (start, end - 1):  # the characters with which the span begins and ends
+            while at < last:
+                place = text.index(bare[at], place) + 1
+                at += 1
+            borders.append(text.index(bare[last], place))
+        yield Span(borders[0], borders[1] + 1, mark)
