@@ -16,7 +16,7 @@ from typing import Any, cast
 from octavo.app import Octavo
 from octavo.config.load import Loaded, load_text
 from octavo.core.clock import FrozenClock, SystemClock
-from octavo.core.errors import InternalError
+from octavo.core.errors import Unrecorded
 from octavo.core.model import Principal
 from octavo.stores.ledger import MemoryLedger
 from octavo.stores.state import StateDirectory
@@ -188,7 +188,7 @@ class Journal(MemoryLedger):
 
     def flush(self) -> None:
         if self.refuses:
-            raise InternalError("The audit log cannot be written")
+            raise Unrecorded
         super().flush()
 
     def since(self, seen: int) -> list[dict[str, Any]]:

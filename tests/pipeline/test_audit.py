@@ -19,6 +19,7 @@ from octavo.core.errors import (
     ProtocolError,
     RateLimited,
     SourceUnavailable,
+    Unrecorded,
 )
 from octavo.core.model import Call, Op, Principal, Trail
 from octavo.core.ports import Reply
@@ -33,12 +34,22 @@ class Shelf:
 
     def __init__(self) -> None:
         self.lines: list[bytes] = []
+        self.full = False
 
     def append(self, record: bytes) -> None:
         self.lines.append(record)
 
     def flush(self) -> None:
         raise AssertionError("no fold flushes")
+
+    def intend(self, record: bytes) -> None:
+        if self.full:
+            raise Unrecorded
+        self.lines.append(record)
+
+    def settle(self, record: bytes, *, now: bool) -> bool:
+        self.lines.append(record)
+        return now and not self.full
 
     @property
     def records(self) -> list[dict[str, Any]]:
@@ -284,3 +295,59 @@ def test_two_processes_never_share_an_id(shelf: Shelf) -> None:
         audit.note("local", "ping", "ok")
     first, second = shelf.records
     assert first["id"] != second["id"]
+
+
+@pytest.mark.seed("A7")
+def test_what_changes_something_is_recorded_before_it_begins_and_its_outcome_names_that(
+    audit: Audit, shelf: Shelf
+) -> None:
+    async def write(call: Call) -> str:
+        audit.intend(call)
+        assert [one["outcome"] for one in shelf.records] == ["intent"], "nothing is done before"
+        return "written"
+
+    async def tool(call: Call) -> Any:
+        return await audit(call.child("write", Ref.parse("file://a.md")), write)
+
+    call = a_call("tool://note", "invoke")
+    assert run_without_a_task(audit(call, tool)) == "written"
+    intent, done, root = shelf.records
+    assert (intent["op"], intent["uri"], intent["parent"]) == ("write", "file://a.md", done["id"])
+    assert (done["outcome"], done["intent"], done["parent"]) == ("ok", intent["id"], root["id"])
+    assert "intent" not in root and "parent" not in root
+    assert call.trail.kept, "nothing holds the answer back"
+
+
+def test_nothing_begins_that_cannot_be_recorded(audit: Audit, shelf: Shelf) -> None:
+    shelf.full = True
+
+    async def write(call: Call) -> str:
+        audit.intend(call)
+        raise AssertionError("it was begun")
+
+    with pytest.raises(Unrecorded) as refused:
+        run_without_a_task(audit(a_call("file://a.md", "write"), write))
+    assert refused.value.data == {"begun": False}
+    (record,) = shelf.records
+    assert record["outcome"] == "unrecorded" and "intent" not in record
+    with pytest.raises(Unrecorded):
+        audit.begin("local", "keys new")
+    assert len(shelf.lines) == 1, "and what was announced is forgotten"
+
+
+def test_an_outcome_that_is_not_stored_is_told_as_such(audit: Audit, shelf: Shelf) -> None:
+    async def write(call: Call) -> str:
+        audit.intend(call)
+        shelf.full = True
+        return "written"
+
+    call = a_call("file://a.md", "write")
+    assert run_without_a_task(audit(call, write)) == "written"
+    assert call.trail.changed and not call.trail.kept
+    shelf.full = False
+    begun = audit.begin("local", "keys new", agent="brand")
+    shelf.full = True
+    with pytest.raises(Unrecorded, match="begun"):
+        audit.note("local", "keys new", "ok", begun=begun)
+    announced, noted = shelf.records[-2:]
+    assert (announced["outcome"], announced["parent"], noted["intent"]) == ("intent", noted["id"], announced["id"])

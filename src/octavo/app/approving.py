@@ -7,7 +7,6 @@ from pathlib import Path
 
 from octavo.config.model import Approval as Options
 from octavo.core.approval import Approval, Step, Told
-from octavo.core.ports import Ledger
 from octavo.core.surface import Tools
 from octavo.pipeline.approval import Approving
 from octavo.pipeline.audit import Audit
@@ -36,24 +35,19 @@ def approving(
 
 
 def noting(audit: Audit) -> Told:
-    """Each step of an approval is a record of its own, beside those of the calls."""
+    """Each step of an approval is a record of its own, beside those of the calls: one that cannot be recorded does not
+    count."""
 
     def told(step: Step, approval: Approval, person: str) -> None:
         wanted = approval.wanted
         if step == "asked":
             logger.warning("approval %s waits for a human: octavo approvals show %s", approval.id, approval.id)
         by = {"by": person} if person else {}
-        audit.note(wanted.who, "approval", step, approval=approval.id, act=wanted.act, rule=wanted.rule, **by)
+        audit.note_now(wanted.who, "approval", step, approval=approval.id, act=wanted.act, rule=wanted.rule, **by)
 
     return told
 
 
-def answering(state: Path, audit: Audit, ledger: Ledger) -> ApprovalFile:
-    """For whoever answers: an answer that cannot be recorded does not count."""
-    note = noting(audit)
-
-    def recorded(step: Step, approval: Approval, person: str) -> None:
-        note(step, approval, person)
-        ledger.flush()
-
-    return ApprovalFile(state, recorded)
+def answering(state: Path, audit: Audit) -> ApprovalFile:
+    """For whoever answers."""
+    return ApprovalFile(state, noting(audit))

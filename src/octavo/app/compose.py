@@ -233,6 +233,7 @@ async def compose(
         composed=composed.answers if tasks is None else {**composed.answers, **_about(tasks)},
         begins=None if lasting is None else lasting.begin,
         labels=labels_of(loaded),
+        composing=composed_tools(built_in, unlisted),
     )
     rules = rules_of(loaded)
     names = [*(tool.info.name for tool in built_in), *unlisted]
@@ -245,6 +246,7 @@ async def compose(
         chosen=("tool", "prompt", *writable_schemes(config, plugins)),
     )
     audit = Audit(ledger, scrub=redact.address)
+    desk.intends = audit.intend
 
     def asking() -> Approving:
         from octavo.app.approving import approving

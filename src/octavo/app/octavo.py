@@ -24,6 +24,7 @@ from octavo.core.model import Call, Principal
 from octavo.core.ports import Ledger, Reply
 from octavo.core.ref import Ref
 from octavo.feed import ChangeFeed
+from octavo.pipeline.audit import Begun
 from octavo.stores.keys import KeyFile
 from octavo.stores.state import StateDirectory
 
@@ -113,10 +114,14 @@ class Octavo:
             raise SourceUnavailable("Approvals need a state folder that can be written; name one in state.path")
         from octavo.app.approving import answering
 
-        return answering(self._state.path, self.works.audit, self.ledger)
+        return answering(self._state.path, self.works.audit)
 
     def note(self, who: str, what: str, outcome: str, **fields: Any) -> None:
         self.works.audit.note(who, what, outcome, **fields)
+
+    def begin(self, who: str, what: str, **fields: Any) -> Begun:
+        """Before something is changed beside the calls. Raises Unrecorded, and then it must not be."""
+        return self.works.audit.begin(who, what, **fields)
 
     def ready(self) -> bool:
         if self._open is None:
@@ -186,7 +191,14 @@ class Octavo:
         self.works.identity.use_keys(stored_keys(self._state))
         self._tell()
 
-    async def narrow(self, who: Principal, asked: Mapping[str, Any], *, owns_process: bool) -> dict[str, Any]:
+    async def narrow(
+        self,
+        who: Principal,
+        asked: Mapping[str, Any],
+        *,
+        owns_process: bool,
+        announced: Callable[[object], None] = lambda begun: None,
+    ) -> dict[str, Any]:
         if not owns_process and not self.works.administers(who, CONFIGURATION):
             raise Forbidden(
                 "Only an agent whom the policy grants admin may narrow this server for everybody",
@@ -195,7 +207,9 @@ class Octavo:
                 resource=str(CONFIGURATION),
             )
         async with self._swapping:
-            await self._narrow(asked_for(asked, self._loaded))
+            narrowing = asked_for(asked, self._loaded)
+            announced(self.begin(who.id, "server/config"))
+            await self._narrow(narrowing)
             self._narrowed_by = "client" if owns_process else "admin"
             return effective(self._loaded, self._narrowing)
 

@@ -7,7 +7,7 @@ import json
 import sys
 import time
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
-from contextlib import redirect_stdout
+from contextlib import contextmanager, redirect_stdout
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -223,9 +223,10 @@ def issued(loaded: Loaded, agent: str, *, seconds: float, overlap: float) -> tup
     """A new key, which is told now and never again."""
 
     async def ask(house: Octavo) -> tuple[str, StoredKey]:
-        now = SystemClock.wall()
-        text, made = house.key_file.issue(agent, now=now, expires=now + seconds, overlap=overlap)
-        _noted(house, "keys new", made)
+        now, keys = SystemClock.wall(), house.key_file
+        with _changing(house, "keys new", agent=agent) as learnt:
+            text, made = keys.issue(agent, now=now, expires=now + seconds, overlap=overlap)
+            learnt["key"] = made.id
         return text, made
 
     return _inside(loaded, ask)
@@ -233,16 +234,28 @@ def issued(loaded: Loaded, agent: str, *, seconds: float, overlap: float) -> tup
 
 def revoked(loaded: Loaded, name: str) -> StoredKey:
     async def ask(house: Octavo) -> StoredKey:
-        gone = house.key_file.revoke(name)
-        _noted(house, "keys revoke", gone)
+        keys = house.key_file
+        with _changing(house, "keys revoke", key=name) as learnt:
+            gone = keys.revoke(name)
+            learnt["agent"] = gone.agent
         return gone
 
     return _inside(loaded, ask)
 
 
-def _noted(house: Octavo, what: str, key: StoredKey) -> None:
-    house.note(LOCAL, what, "ok", key=key.id, agent=key.agent)
-    house.ledger.flush()
+@contextmanager
+def _changing(house: Octavo, what: str, **facts: str) -> Iterator[dict[str, str]]:
+    """Around what an operator changes: on record before and after, the latter with what is learnt meanwhile."""
+    begun, outcome = house.begin(LOCAL, what, **facts), "crash"
+    learnt: dict[str, str] = {}
+    try:
+        yield learnt
+        outcome = "ok"
+    except OctavoError as error:
+        outcome = error.reason
+        raise
+    finally:
+        house.note(LOCAL, what, outcome, begun=begun, **learnt, **facts)
 
 
 def known_keys(loaded: Loaded) -> list[dict[str, str | None]]:
@@ -289,15 +302,8 @@ def answered_question(loaded: Loaded, name: str, action: Action, content: Mappin
     from octavo.core.asking import Answer
 
     async def ask(house: Octavo) -> Asked:
-        outcome = "ok"
-        try:
+        with _changing(house, f"questions {action}", question=name):
             return _questions(loaded).answer(name, LOCAL, Answer(action, content))
-        except OctavoError as error:
-            outcome = error.reason
-            raise
-        finally:
-            house.note(LOCAL, f"questions {action}", outcome, question=name)
-            house.ledger.flush()
 
     return _inside(loaded, ask)
 
@@ -322,16 +328,9 @@ def answered_approval(loaded: Loaded, name: str, *, by: str, user: str, allow: b
     """Raises NotFound or Conflict for one that cannot be answered any more; that is recorded as well."""
 
     async def ask(house: Octavo) -> Approval:
-        outcome = "ok"
-        try:
-            return house.approvals.answer(name, by, allow=allow)
-        except OctavoError as error:
-            outcome = error.reason
-            raise
-        finally:
-            what = f"approvals {'allow' if allow else 'deny'}"
-            house.note(LOCAL, what, outcome, approval=name, by=by, user=user)
-            house.ledger.flush()
+        approvals = house.approvals
+        with _changing(house, f"approvals {'allow' if allow else 'deny'}", approval=name, by=by, user=user):
+            return approvals.answer(name, by, allow=allow)
 
     return _inside(loaded, ask)
 

@@ -71,6 +71,10 @@ class Group(click.Group):
         except BrokenPipeError:  # the reader, such as `head`, has seen enough
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
             code = FAILED
+        except OSError as error:  # no room, no right, gone: what the machine says is what there is to say
+            place = f"{error.filename}: " if error.filename else ""
+            say("error", f"{place}{error.strerror or error}")
+            code = FAILED
         sys.exit(code if isinstance(code, int) else 0)
 
 

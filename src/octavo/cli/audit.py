@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -14,9 +14,11 @@ from octavo.cli._shared import FAILED, config_option, json_option, loaded, print
 
 if TYPE_CHECKING:
     from octavo.stores.records import Question, Record
-    from octavo.stores.verify import Break
+    from octavo.stores.verify import Break, ChainReport
 
 Command = TypeVar("Command", bound=Callable[..., Any])
+
+MOST_SHOWN = 20  # changes without an outcome, of one chain
 
 
 @click.group()
@@ -59,6 +61,8 @@ def verify(
                 click.echo(f"ok      {chain.chain}: records {chain.records}{witnessed}{kept}, {chain.end}")
             else:
                 click.echo(f"BROKEN  {chain.chain}: {_told(chain.broken)}")
+            for line in _gaps(chain):
+                click.echo(line)
             for warning in chain.warnings:
                 say("warning", warning)
         if gone := report.forgotten:
@@ -70,6 +74,21 @@ def verify(
         click.echo(f"{place}: chains {len(report.chains)}, records {report.records}")
     if not report.ok:
         ctx.exit(FAILED)
+
+
+def _gaps(chain: ChainReport) -> Iterator[str]:
+    """What the log itself says is not in it."""
+    if chain.lost:
+        yield f"lost    {chain.chain}: {chain.lost} record(s) could not be stored, and are in no file"
+    for one in chain.unfinished[:MOST_SHOWN]:
+        what = _printable(f"{one.who} {one.op} {one.uri}".strip())
+        yield f"begun   {one.file}:{one.line}: {one.time} {what}: no outcome is on record; it may have been done"
+    if len(chain.unfinished) > MOST_SHOWN:
+        yield f"begun   {chain.chain}: and {len(chain.unfinished) - MOST_SHOWN} more without an outcome"
+
+
+def _printable(text: str) -> str:
+    return "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in text)
 
 
 def _told(broken: Break) -> str:
@@ -150,9 +169,7 @@ def query(
 
 def _line(depth: int, record: Record) -> str:
     facts = [str(record.get(key, "")) for key in ("time", "who", "outcome", "op", "uri", "rule")]
-    time, who, outcome, *what = [
-        "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in f) for f in facts
-    ]
+    time, who, outcome, *what = map(_printable, facts)
     took = f"{record['us']}us" if "us" in record else ""
     return f"{time}  {who:<16}  {outcome:<12}  {'  ' * depth}{'  '.join(filter(None, (*what, took)))}"
 

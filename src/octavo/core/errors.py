@@ -14,6 +14,7 @@
   x SourceUnavailable   the system behind the source did not answer
   x ProtocolError       a plugin that may speak the raw protocol refuses in the protocol's own words
   x InternalError       a fault of ours; the cause is in the log under `incident`
+    x Unrecorded        the audit log cannot be written; `begun` says whether anything was done
 
 `str(error)` is always safe to show to a client: no server path, no secret, no foreign text
 beyond what the caller itself sent. `reason` is the stable discriminator on the wire.
@@ -140,6 +141,16 @@ class InternalError(OctavoError):
     reason = "internal"
 
 
+class Unrecorded(InternalError):
+    """`begun`: a change had begun when the log failed, so that it may have been made. Else nothing was done."""
+
+    reason = "unrecorded"
+
+    def __init__(self, message: str = "The audit log cannot be written", *, begun: bool = False) -> None:
+        further = ": the change was begun, and its outcome is not on record; look before it is tried again"
+        super().__init__(f"{message}{further if begun else ''}", begun=begun)
+
+
 ALL: tuple[type[OctavoError], ...] = (
     InvalidParams,
     Unauthenticated,
@@ -154,4 +165,5 @@ ALL: tuple[type[OctavoError], ...] = (
     SourceUnavailable,
     ProtocolError,
     InternalError,
+    Unrecorded,
 )

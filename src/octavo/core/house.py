@@ -143,7 +143,8 @@ class House(Protocol):
         ...
 
     def note(self, who: str, what: str, outcome: str, **fields: Any) -> None:
-        """An audit record for a request that never becomes a call: ping, malformed, 401."""
+        """An audit record for a request that never becomes a call: ping, malformed, 401. `begun` is what `narrow`
+        announced."""
         ...
 
     def ready(self) -> bool:
@@ -170,9 +171,12 @@ class House(Protocol):
         """Calls `listener` with `prompts` when their files have changed between two reloads."""
         ...
 
-    async def narrow(self, who: Principal, asked: Mapping[str, Any], *, owns_process: bool) -> dict[str, Any]:
+    async def narrow(
+        self, who: Principal, asked: Mapping[str, Any], *, owns_process: bool, announced: Callable[[object], None]
+    ) -> dict[str, Any]:
         """Serves less, as `server/config` asks, and gives what is left. Raises, and changes nothing, for what lies
-        outside the operator's configuration, or when `who` may not. `owns_process`: nobody else is served."""
+        outside the operator's configuration, or when `who` may not. `owns_process`: nobody else is served.
+        `announced` is given what the note of the outcome has to carry as `begun`."""
         ...
 
     async def narrow_to_roots(self, who: Principal, uris: Sequence[str]) -> None:

@@ -47,8 +47,9 @@ VERB_OF: Mapping[Op, Verb] = MappingProxyType(
 # What changes something. The policy looks at the other end of a move or copy as well: it is written.
 CHANGING: frozenset[Op] = frozenset(("write", "edit", "delete", "move", "copy", "make", "undo"))
 
-# What is asked about a task, at the address of its tool.
+# What is asked about a task, at the address of its tool; and of that what changes the course of the task.
 TASKS: frozenset[Op] = frozenset(("poll", "answer", "cancel"))
+STEERING: frozenset[Op] = frozenset(("answer", "cancel"))
 
 NOTHING: Mapping[str, Any] = MappingProxyType({})
 
@@ -81,6 +82,9 @@ class Trail(Struct, eq=False, gc=False):
     size: int = 0  # bytes of content that were given out
     approved: int = 0  # how many people have allowed the call
     missed: bool = False  # it, or a part of it, found nothing where something may be hidden
+    intent: int = 0  # the record that was stored before the call changed something; 0: it changes nothing itself
+    changed: bool = False  # it, or a part of it, has begun to change something
+    kept: bool = False  # the outcome of such a call is stored: nothing holds its answer back
 
 
 class Memo(dict[Any, Any]):

@@ -363,7 +363,19 @@ class Ledger(Protocol):
         ...
 
     def flush(self) -> None:
-        """Raises InternalError when the records could not be stored."""
+        """Raises Unrecorded when the records could not be stored."""
+        ...
+
+    def intend(self, record: bytes) -> None:
+        """Stores at once that something is about to be changed, which must not begin before this returns.
+
+        Raises Unrecorded, and forgets the record, where it cannot be stored."""
+        ...
+
+    def settle(self, record: bytes, *, now: bool) -> bool:
+        """The outcome of what was intended: it goes before other records, into room that is held for it.
+
+        `now`: at once. Whether everything that was settled so far is stored."""
         ...
 
     def close(self) -> None: ...

@@ -10,12 +10,12 @@ from typing import Final
 _OWNER: Final = 0o700
 
 
-def make_private(folder: Path) -> None:
-    """Makes a folder, and those above it that are missing, with 0700 whatever the umask is. One that is there stays as
-    it is. Raises OSError where it cannot be, or something else is there."""
+def make_private(folder: Path, *, parents: bool = True) -> None:
+    """Makes a folder, and with `parents` those above it that are missing, with 0700 whatever the umask is. One that is
+    there stays as it is. Raises OSError where it cannot be, or something else is there."""
     missing: list[Path] = []
     above = folder
-    while not above.exists():
+    while not above.exists() and (parents or not missing):
         missing.append(above)
         above = above.parent
     for one in reversed(missing):

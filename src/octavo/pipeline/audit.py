@@ -7,6 +7,12 @@ Records hold no content and no arguments. `time` is when the call began, `us` ho
 `rule` and `cache` are left out where there is nothing to say. `outcome` is "ok", the `reason` of an
 OctavoError, "crash" for anything else, or "cancelled". `incident` names the entry in the server's log
 that tells a cause; for a crash it is the record's own id.
+
+What changes something has a record before it begins as well, stored before anything is done, as a child of the call:
+
+    {"time":…,"id":"5f3a9c1e-19","parent":"5f3a9c1e-18","who":…,"op":"write","uri":…,"outcome":"intent"}
+
+The record of the outcome names it: `"intent":"5f3a9c1e-19"`.
 """
 
 from __future__ import annotations
@@ -15,12 +21,13 @@ import itertools
 import json
 import logging
 import os
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from functools import lru_cache
 from types import CoroutineType
+from typing import NamedTuple
 
 from octavo.core.clock import Clock, SystemClock, iso
-from octavo.core.errors import InternalError, OctavoError
+from octavo.core.errors import InternalError, OctavoError, Unrecorded
 from octavo.core.model import Call
 from octavo.core.ports import Ledger, Next, Reply
 from octavo.core.ref import Ref
@@ -29,10 +36,18 @@ logger = logging.getLogger(__name__)
 
 MAX_TEXT = 512  # characters of an address or any other text in a record
 MAX_MEMO = 4096
+INTENT = "intent"  # the outcome of what has not begun yet
+
+
+class Begun(NamedTuple):
+    """What was announced beside calls, and the record that its outcome will have."""
+
+    intent: int
+    number: int
 
 
 class Audit:
-    """Appends to the ledger and never flushes it.
+    """Appends to the ledger, and flushes it for what changes something alone.
 
     The transport must call `ledger.flush()` before the bytes of any answer leave the process: that is what
     makes a record certain, and what lets a batch of answers share one write. The fold itself never waits
@@ -46,7 +61,7 @@ class Audit:
         self, ledger: Ledger, *, clock: Clock | None = None, scrub: Callable[[str], str] | None = None
     ) -> None:
         clock = clock or SystemClock()
-        self._append = ledger.append
+        self._append, self._store, self._settle = ledger.append, ledger.intend, ledger.settle
         self._wall, self._monotonic = clock.wall, clock.monotonic
         self._scrub = scrub
         self.nonce = os.urandom(4).hex()  # makes ids unique among the processes that share a directory
@@ -99,28 +114,67 @@ class Audit:
         middle = self._middles.get(key)
         if middle is None:
             middle = self._middle(key)
-        if call.fault is not None or call.parent is not None or incident:
+        if call.fault is not None or call.parent is not None or incident or trail.changed:
             middle = self._rare(call, middle, outcome, incident)
         if not self._since <= wall < self._until:
             self._tick(wall)
         microseconds = int((self._monotonic() - trail.begun) * 1e6)
-        self._append(b'%b%d"%b,"size":%d,"us":%d}' % (self._opening, trail.id, middle, trail.size, microseconds))
+        record = b'%b%d"%b,"size":%d,"us":%d}' % (self._opening, trail.id, middle, trail.size, microseconds)
+        if trail.changed:
+            trail.kept = self._settle(record, now=call.parent is None)
+        else:
+            self._append(record)
+
+    def intend(self, call: Call) -> None:
+        """To be called before anything is changed. Raises Unrecorded, and then nothing may be changed."""
+        trail = call.trail
+        number = next(self._ids)
+        facts = _facts(call.principal.id, call.op, self._address(str(trail.ref or call.ref)), INTENT, trail.rule, "")
+        self._tick(self._wall())
+        self._store(b'%b%d","parent":"%b-%d"%b}' % (self._opening, number, self.nonce.encode(), trail.id, facts))
+        trail.intent = number
+        above: Call | None = call
+        while above is not None:
+            above.trail.changed = True
+            above = above.parent
+
+    def begin(self, who: str, what: str, **fields: str | int) -> Begun:
+        """The same for what is no call. Its outcome is noted with what this gives."""
+        begun = Begun(next(self._ids), next(self._ids))
+        self._store(self._noted(begun.intent, who, what, INTENT, {"parent": self._name(begun.number), **fields}))
+        return begun
 
     def go_on_from(self, before: Audit) -> None:
         """Calls that began under `before` have children here: so both count together."""
         self.nonce, self._ids = before.nonce, before._ids
         self._since = self._until = 0.0  # so that the next record names it
 
-    def note(self, who: str, what: str, outcome: str, **fields: str | int) -> str:
+    def note(self, who: str, what: str, outcome: str, *, begun: Begun | None = None, **fields: str | int) -> str:
         """A record for what never becomes a call: ping, initialize, a malformed or unauthenticated request.
 
-        Returns its id. Fields are facts about the request (uri, method, reason, era), never its content.
+        Returns its id. Fields are facts about the request (uri, method, reason, era), never its content. Raises
+        Unrecorded for the outcome of what has `begun`, where it cannot be stored.
         """
-        number = next(self._ids)
+        if begun is None:
+            number = next(self._ids)
+            self._append(self._noted(number, who, what, outcome, fields))
+            return self._name(number)
+        record = self._noted(begun.number, who, what, outcome, {**fields, "intent": self._name(begun.intent)})
+        if not self._settle(record, now=True):
+            raise Unrecorded(begun=True)
+        return self._name(begun.number)
+
+    def note_now(self, who: str, what: str, outcome: str, **fields: str | int) -> None:
+        """A record that is stored when this returns. Raises Unrecorded, and then there is none."""
+        self._store(self._noted(next(self._ids), who, what, outcome, fields))
+
+    def _noted(self, number: int, who: str, what: str, outcome: str, fields: Mapping[str, str | int]) -> bytes:
         more = "".join(f",{_word(k)}:{v if isinstance(v, int) else self._address(v)}" for k, v in fields.items())
         self._tick(self._wall())
         text = f',"who":{_word(who)},"op":{self._method(what)},"outcome":{_word(outcome)}{more}'
-        self._append(b'%b%d"%b}' % (self._opening, number, text.encode()))
+        return b'%b%d"%b}' % (self._opening, number, text.encode())
+
+    def _name(self, number: int) -> str:
         return f"{self.nonce}-{number}"
 
     def _tick(self, wall: float) -> None:
@@ -143,7 +197,8 @@ class Audit:
         above = 0 if call.parent is None else call.parent.trail.id
         up = f',"parent":"{self.nonce}-{above}"' if above else ""
         cause = f',"incident":{_word(incident)}' if incident else ""
-        return b"%b%b%b" % (up.encode(), middle, cause.encode())
+        intent = f',"intent":"{self._name(call.trail.intent)}"' if call.trail.intent else ""
+        return b"%b%b%b%b" % (up.encode(), middle, cause.encode(), intent.encode())
 
     def _spelled(self, call: Call) -> str:
         return self._address(str(call.ref) if call.fault is None else call.uri)

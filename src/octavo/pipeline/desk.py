@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from octavo.core.errors import Forbidden, InvalidParams, OctavoError
 from octavo.core.findings import Findings
-from octavo.core.model import CHANGING, EVERYTHING, FEED, Call, Content, Entry, Memo, Op, Page, Template
+from octavo.core.model import CHANGING, EVERYTHING, FEED, STEERING, Call, Content, Entry, Memo, Op, Page, Template
 from octavo.core.ports import (
     Arms,
     Arranges,
@@ -59,10 +59,12 @@ class Desk:
         composed: Mapping[Op, Callable[[Call], Awaitable[Reply]]] = MappingProxyType({}),
         begins: Callable[[Call], Awaitable[Reply]] | None = None,
         labels: Labels | None = None,
+        composing: Iterable[str] = (),
     ) -> None:
         """`writable` are the schemes that may be changed: what a source can do is not what the operator wants.
         `finds` is the search over all of them. `composed` answers operations that are made of child calls.
-        `begins` is where calls of tools go that may become tasks."""
+        `begins` is where calls of tools go that may become tasks. `composing` names the tools that change nothing but
+        by child calls."""
         self._finds = finds
         self._changes = changes
         self._composed, self._begins = composed, begins
@@ -78,12 +80,16 @@ class Desk:
         self._has_words = bool(self._described or labels)
         self._templates = tuple(templates)
         self._writable = frozenset(writable)
+        self._composing = frozenset(composing)
+        self.intends: Callable[[Call], None] = lambda call: None  # hears of every change before it begins
 
     async def __call__(self, call: Call) -> Reply:
         op, ref = call.op, call.ref
         if op == "invoke":
             if self._begins is not None and call.channel is not None and call.channel.lasts:
                 return await self._begins(call)
+            if self._acts(ref.path):
+                self.intends(call)
             return await self._tools.invoke(call)
         if op == "render":
             return await self._prompts.render(call)
@@ -98,6 +104,8 @@ class Desk:
         if op == "search" and ref == EVERYTHING:
             return await self._ranked(call)
         if op in self._composed:
+            if op in STEERING:
+                self.intends(call)
             return await self._composed[op](call)
         if ref.scheme == FEED and op == "read" and self._changes is not None:
             return await self._changes.read(call)
@@ -130,6 +138,11 @@ class Desk:
             return await source.complete(asked["argument"], asked["prefix"], asked["given"])
         return await self._altered(call, source) if op in CHANGING else await self._found(call, source)
 
+    def _acts(self, tool: str) -> bool:
+        """Whether a tool may change something that no child call of its tells of."""
+        info = self._tools.tool(tool)
+        return info is not None and not info.hints.read_only and tool not in self._composing
+
     async def _armed(self, scope: Ref) -> None:
         """From here on nothing below the scope is missed."""
         for scheme in self.exposed if scope.scheme == "*" else (scope.scheme,):
@@ -154,6 +167,8 @@ class Desk:
         op, ref, asked, by = call.op, call.ref, call.arguments, call.principal.id
         if ref.scheme not in self._writable:
             raise Forbidden("This source is read-only: serve with --write, or set write: true on it", uri=call.uri)
+        if not ((op == "edit" and asked.get("dry_run")) or (op == "undo" and asked.get("look"))):
+            self.intends(call)
         if isinstance(source, Writes):
             if op == "write":
                 return await source.write(

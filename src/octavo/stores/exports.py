@@ -66,7 +66,7 @@ def _log_record(record: Record) -> dict[str, Any]:
 
 
 def _severity(outcome: str) -> tuple[int, str]:
-    if outcome in ("ok", "end", "cancelled") or outcome.startswith("status 2"):
+    if outcome in ("ok", "end", "cancelled", "intent") or outcome.startswith("status 2"):
         return _INFO
     return _ERROR if outcome in ("crash", "internal") else _WARN
 

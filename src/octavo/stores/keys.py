@@ -87,7 +87,10 @@ class KeyFile:
         return self._state / "lock"
 
     def _write(self, keys: list[StoredKey]) -> None:
-        write_whole(self.path, msgspec.json.format(msgspec.json.encode(_Document(1, keys))) + b"\n")
+        try:
+            write_whole(self.path, msgspec.json.format(msgspec.json.encode(_Document(1, keys))) + b"\n")
+        except OSError as error:
+            raise SourceUnavailable(f"The key file cannot be written: {error.strerror}") from None
 
 
 def _ending(key: StoredKey, at: float) -> StoredKey:

@@ -38,8 +38,9 @@ from pathlib import Path
 from typing import Literal, NamedTuple, TypeAlias
 
 from octavo.core.clock import Clock, SystemClock
-from octavo.core.errors import InternalError
+from octavo.core.errors import Unrecorded
 from octavo.core.private import make_private
+from octavo.stores.reserve import Reserve
 from octavo.stores.retention import forget_chains
 from octavo.stores.state import write_all
 from octavo.stores.verify import Report, fingerprint, seal, verify
@@ -50,6 +51,7 @@ logger = logging.getLogger(__name__)
 
 CANNOT = "The audit log cannot be written"
 MAX_PENDING = 65_536  # records that wait for a disk that refuses them
+LOOK = 1.0  # seconds after which it is looked whether the file still stands where it was made
 
 
 class Head(NamedTuple):
@@ -78,6 +80,16 @@ class MemoryLedger:
             self._records.extend(self._pending)
             self._pending.clear()
 
+    def intend(self, record: bytes) -> None:
+        self.append(record)
+        self.flush()
+
+    def settle(self, record: bytes, *, now: bool) -> bool:
+        self.append(record)
+        if now:
+            self.flush()
+        return now
+
     def close(self) -> None:
         self.flush()
 
@@ -97,6 +109,9 @@ class FileLedger:
     When a write fails the records stay and go out with the next flush that succeeds, so none is lost or
     doubled; `fail_closed=False` gives them up instead, warns once, and the next batch line says how many
     are `lost`. No file is made before there is a record.
+
+    What is changed has two records: `intend` stores the first, or nothing begins; `settle` takes the second, for
+    which room is held, so that a disk that fills up in between can still take it.
 
     Parts beyond `keep`, or whose last record is older than `max_age` seconds, are deleted; with `kept=True`
     only when `prune` says so, and older chains are then somebody else's business too.
@@ -118,13 +133,18 @@ class FileLedger:
     ) -> None:
         if keep < 2:
             raise ValueError("keep must be at least 2: the part that is written and the one before")
-        self._wall = (clock or SystemClock()).wall
+        clock = clock or SystemClock()
+        self._wall, self._monotonic = clock.wall, clock.monotonic
         moment = datetime.fromtimestamp(self._wall(), UTC)
         self.chain = f"{moment:%Y%m%dT%H%M%SZ}-{os.getpid()}-{os.urandom(4).hex()}"
         self._directory, self._key = directory, key
         self._always, self._max_bytes, self._keep, self._fail_closed = sync == "always", max_bytes, keep, fail_closed
         self._max_age, self._kept = max_age, kept
         self._pending: list[bytes] = []
+        self._owed: list[bytes] = []  # outcomes of what was intended
+        self._reserve = Reserve(directory)
+        self._looks_at = 0.0
+        self._told = told
         self._turn = threading.Lock()
         self._file: int | None = None
         self._part = self._first = self._oldest = self._number = self._size = self._lost = 0
@@ -136,11 +156,45 @@ class FileLedger:
         self.append = _intake(self._pending, told)
 
     def flush(self) -> None:
-        """Writes what is pending and its chain line with one system call. Raises InternalError: see the class."""
-        if not self._pending:
+        """Writes what is pending and its chain line with one system call. Raises Unrecorded: see the class."""
+        if not (self._pending or self._owed):
             return
         with self._turn:
             self._flush()
+
+    def intend(self, record: bytes) -> None:
+        with self._turn:
+            try:
+                if self._fail_closed:
+                    self._reserve.hold()
+                self._looks_at = 0.0  # whatever the hour: a change is worth a look
+                self._store(record)
+            except OSError as error:
+                self._refused(error, further=1)
+        if self._told is not None:
+            self._told(record)
+
+    def settle(self, record: bytes, *, now: bool) -> bool:
+        self._owed.append(record)
+        if self._told is not None:
+            self._told(record)
+        if not now:
+            return False
+        with self._turn, contextlib.suppress(Unrecorded):
+            self._flush()
+        return record not in self._owed
+
+    def check(self) -> None:
+        """Raises Unrecorded where what is recorded next could not be stored, as far as that can be told."""
+        with self._turn:
+            self._flush()
+            try:
+                if self._file is not None:
+                    self._look()
+                if not os.access(self._directory if self._directory.exists() else self._directory.parent, os.W_OK):
+                    raise PermissionError("its folder cannot be written")
+            except OSError as error:
+                self._refused(error)
 
     def close(self) -> None:
         """Flushes, seals the chain and notes its head. What is appended afterwards makes `flush` fail."""
@@ -182,38 +236,71 @@ class FileLedger:
             logger.warning("The audit log was not closed in good order: %s", error.strerror or error)
         os.close(self._file)
         self._file = None
+        self._reserve.release()
 
     def _flush(self) -> None:
-        # Records leave the list only after they are stored: another thread's flush must not see an empty
-        # list while they are still on their way.
-        pending = self._pending
-        count = len(pending)
-        if not count:
+        if not (self._pending or self._owed):
             return
         try:
-            records = pending[:count]
-            body = b"\n".join(records)
-            if b"\n" in b"".join(records) or body.startswith(b'{"chain"') or b'\n{"chain"' in body:
-                body = b"\n".join(map(_one_line, records))
-            lost = b',"lost":%d' % self._lost if self._lost else b""
-            self._write(b'%b\n{"chain":"batch","number":%d,"records":%d%b' % (body, self._number + 1, count, lost))
+            if self._reserve.spent:
+                self._reserve.hold()  # what room there is belongs to outcomes first
+            self._store()
         except OSError as error:
-            self._refused(count, error)
-            return
-        del pending[:count]
-        self._lost = 0
+            if self._owed and self._fail_closed:
+                self._settle()
+            self._refused(error)
+
+    def _settle(self) -> None:
+        """Outcomes alone, into the room that was held for them. What still does not fit waits."""
+        self._reserve.release()
+        with contextlib.suppress(OSError):
+            count = len(self._owed)
+            self._batch(self._owed[:count])
+            del self._owed[:count]
+
+    def _store(self, *last: bytes) -> None:
+        """All that waits, and then `last`. Raises OSError, and then everything waits as before."""
+        # Records leave the lists only after they are stored: another thread's flush must not see empty lists while
+        # they are still on their way.
+        owed, pending = len(self._owed), len(self._pending)
+        self._batch([*self._owed[:owed], *self._pending[:pending], *last])
+        del self._owed[:owed], self._pending[:pending]
         if self._size >= self._max_bytes:
             self._rotate()
 
-    def _refused(self, count: int, error: OSError) -> None:
+    def _batch(self, records: list[bytes]) -> None:
+        body = b"\n".join(records)
+        if b"\n" in b"".join(records) or body.startswith(b'{"chain"') or b'\n{"chain"' in body:
+            body = b"\n".join(map(_one_line, records))
+        lost = b',"lost":%d' % self._lost if self._lost else b""
+        self._write(b'%b\n{"chain":"batch","number":%d,"records":%d%b' % (body, self._number + 1, len(records), lost))
+        self._lost = 0
+
+    def _refused(self, error: OSError, *, further: int = 0) -> None:
+        """`further` records are given up as well, where records are given up."""
         if not self._warned:
             logger.error("%s: %s", CANNOT, error.strerror or error)
             self._warned = True
+        count, owed = len(self._pending), len(self._owed)
         given_up = max(0, count - MAX_PENDING) if self._fail_closed else count
         del self._pending[:given_up]
         self._lost += given_up
         if self._fail_closed:
-            raise InternalError(CANNOT) from None
+            raise Unrecorded from None
+        del self._owed[:owed]
+        self._lost += owed + further
+
+    def _look(self) -> None:
+        """Raises OSError where the file that is written is no longer the one of its name: what is written to it then
+        is written to nowhere."""
+        assert self._file is not None
+        self._looks_at = self._monotonic() + LOOK
+        try:
+            there = os.stat(self._directory / self.file_name(self._part), follow_symlinks=False)
+        except FileNotFoundError:
+            raise FileNotFoundError("its file is gone") from None
+        if not os.path.samestat(there, os.fstat(self._file)):
+            raise FileNotFoundError("its file was replaced")
 
     def _write(self, text: bytes) -> None:
         """Appends `text`, ended by its mac, or leaves the file as it was and raises OSError."""
@@ -221,6 +308,8 @@ class FileLedger:
             raise OSError("it is closed")
         if self._file is None:
             self._file = self._create(self._part)
+        elif self._monotonic() >= self._looks_at:
+            self._look()
         if self._torn:
             os.ftruncate(self._file, self._size)
             self._torn = False
@@ -262,7 +351,7 @@ class FileLedger:
         return f"{self.chain}.{part:05d}.jsonl" if part else f"{self.chain}.jsonl"
 
     def _create(self, part: int) -> int:
-        make_private(self._directory)
+        make_private(self._directory, parents=False)  # what is above it stays gone: it was a state folder
         flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | getattr(os, "O_NOFOLLOW", 0)
         file = os.open(self._directory / self.file_name(part), flags, 0o600)
         self._begun = self._wall()

@@ -207,11 +207,16 @@ def write_whole(file: Path, body: bytes) -> None:
     fresh = file.with_name(f"{file.name}.new-{os.getpid()}-{os.urandom(4).hex()}")
     descriptor = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
     try:
-        write_all(descriptor, body)
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
-    os.replace(fresh, file)
+        try:
+            write_all(descriptor, body)
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
+        os.replace(fresh, file)
+    except OSError:
+        with contextlib.suppress(OSError):  # the next process that prepares the directory will try again
+            os.unlink(fresh)
+        raise
 
 
 def write_all(descriptor: int, body: bytes) -> None:

@@ -85,6 +85,8 @@ class Tally:
     def _count(self) -> None:
         fresh, self._fresh = self._fresh, []
         for record in map(self._decode, fresh):
+            if record.outcome == "intent":  # its outcome is counted
+                continue
             if record.op == "approval":  # beside the record of the request that it belongs to
                 self._approvals[record.outcome if record.outcome in _STEPS else OTHER] += 1
                 continue

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 _FILE = re.compile(r"(?P<chain>[^.]+)(?:\.(?P<part>[0-9]{5}))?\.jsonl\Z")
 _CHAIN_LINE = b'{"chain"'
+_INTENT = b'"intent"'  # in no text of a client's: there a quote is escaped
 _MAC = re.compile(rb',"mac":"(?P<mac>[0-9a-f]{64})"\}\n\Z')
 _MAC_LENGTH = len(b',"mac":""}\n') + 64
 
@@ -40,6 +41,18 @@ class Break(Struct, frozen=True):
     reason: str
 
 
+class Unfinished(Struct, frozen=True):
+    """A change that was announced and has no outcome: a kill came in between, or it still goes on."""
+
+    file: str
+    line: int
+    id: str
+    time: str
+    who: str
+    op: str
+    uri: str = ""
+
+
 class ChainReport(Struct, frozen=True):
     chain: str
     files: int = 0
@@ -48,6 +61,7 @@ class ChainReport(Struct, frozen=True):
     first: int = 0  # the oldest part that retention kept
     batches: int = 0
     lost: int = 0  # records that the writer itself says it could not store
+    unfinished: tuple[Unfinished, ...] = ()
     end: Literal["closed", "open"] = "open"  # open: it still runs, or it was killed
     broken: Break | None = None
     warnings: tuple[str, ...] = ()
@@ -135,6 +149,7 @@ class _Walk:
         self._following: str | None = None  # the file that the chain says it goes on in
         self._closed = False
         self._warnings: list[str] = []
+        self._intents: dict[str, Unfinished] = {}  # without an outcome so far, by their ids
 
     def report(self) -> ChainReport:
         broken = None
@@ -146,7 +161,7 @@ class _Walk:
             broken = stop.found
         return ChainReport(
             self._name, self._files, self._records, self._witnessed, self._first, self._batches, self._lost,
-            "closed" if self._closed else "open", broken, tuple(self._warnings),
+            tuple(self._intents.values()), "closed" if self._closed else "open", broken, tuple(self._warnings),
         )  # fmt: skip
 
     def _walk(self) -> None:
@@ -185,6 +200,7 @@ class _Walk:
         with file.open("rb") as lines:
             self._open(part, lines.readline(), starts, broken)
             begun, unsealed, torn = 2, 0, False
+            telling: list[tuple[int, bytes]] = []  # what the batch says of changes
             running = hmac.new(self._key, self._mac, "sha256")
             for number, line in enumerate(lines, start=2):
                 if self._closed or self._following is not None:
@@ -194,16 +210,29 @@ class _Walk:
                 elif not line.startswith(_CHAIN_LINE):
                     running.update(line)
                     unsealed += 1
+                    if _INTENT in line:
+                        telling.append((number, line))
                 else:
                     running.update(line[:-_MAC_LENGTH])
                     self._mac = running.digest()
                     self._chain_line(line, unsealed, begun, broken)
+                    for place, told in telling:
+                        self._changed(file.name, place, told)
+                    telling.clear()
                     running = hmac.new(self._key, self._mac, "sha256")
                     begun, unsealed = number + 1, 0
         if not last and self._following is None:
             broken(begun, "truncated: the chain goes on in another file")
         if unsealed or torn:
             self._warnings.append(f"{file.name}: incomplete tail, nothing vouches for what begins at line {begun}")
+
+    def _changed(self, file: str, number: int, line: bytes) -> None:
+        record = _parse(line)
+        if record.get("outcome") == "intent":
+            facts = {key: str(record.get(key, "")) for key in ("id", "time", "who", "op", "uri")}
+            self._intents[facts["id"]] = Unfinished(file, number, **facts)
+        else:
+            self._intents.pop(str(record.get("intent")), None)
 
     def _open(self, part: int, line: bytes, starts: bool, broken: _Stop) -> None:
         stated = _parse(line)

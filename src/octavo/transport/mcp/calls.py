@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import logging
 import secrets
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import lru_cache
@@ -38,19 +38,40 @@ _EVERYWHERE = str(EVERYTHING)
 # What the calls for the whole lists carry: made once, and plain, since every step of a listing looks into it.
 _NAMED: Mapping[str, Mapping[str, Any]] = {named: {"named": named} for named in (_ALL_RESOURCES, "tools", "prompts")}
 
-# Whether the request at hand made a call, and so has its audit record.
-_called: ContextVar[list[bool]] = ContextVar("called")
+
+class Account:
+    """What became of one request on its way to its audit record."""
+
+    __slots__ = ("begun", "trail")
+
+    def __init__(self) -> None:
+        self.trail: Trail | None = None  # of the call that was made of it
+        self.begun: object = None  # what was announced for one that never becomes a call
+
+    @property
+    def kept(self) -> bool | None:
+        """Of a request that changed something: whether its outcome is stored. None: it changed nothing."""
+        return None if self.trail is None or not self.trail.changed else self.trail.kept
+
+
+# The account of the request at hand.
+_account: ContextVar[Account] = ContextVar("account")
 
 
 @contextmanager
-def accounting() -> Iterator[Callable[[], bool]]:
-    """Around one request: afterwards the yielded function tells whether it became a call."""
-    called: list[bool] = []
-    token = _called.set(called)
+def accounting() -> Iterator[Account]:
+    """Around one request."""
+    account = Account()
+    token = _account.set(account)
     try:
-        yield lambda: bool(called)
+        yield account
     finally:
-        _called.reset(token)
+        _account.reset(token)
+
+
+def announced(begun: object) -> None:
+    """The request at hand is about to change something, and that is on record."""
+    _account.get(Account()).begun = begun
 
 
 def incident(fault: BaseException) -> InternalError:
@@ -93,7 +114,7 @@ class Calls:
 
     async def ask(self, call: Call) -> Reply:
         """Into the pipeline. From here on the request has its audit record."""
-        _called.get([]).append(True)
+        _account.get(Account()).trail = call.trail
         return await self.house.works.ask(call)
 
     # -- resources

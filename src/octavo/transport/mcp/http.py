@@ -29,6 +29,7 @@ from octavo.transport.mcp.exchange import App, Message, Receive, Scope, Send, he
 from octavo.transport.mcp.hub import Hub
 from octavo.transport.mcp.lane import Answer, Lane, Taken
 from octavo.transport.mcp.leases import Leases
+from octavo.transport.mcp.recorded import BODY, KEPT, RecordedSend, refuse
 from octavo.transport.mcp.sessions import SessionCounts
 from octavo.transport.mcp.signs import Signs
 
@@ -94,7 +95,7 @@ class Front:
         elif scope["path"] == PATH:
             # The HTTP parser keeps white space around values, which is not part of them.
             scope["headers"] = [(name, value.strip(b" \t")) for name, value in scope["headers"]]
-            await self._mcp(scope, receive, self._recorded(send))
+            await self._mcp(scope, receive, self._recorded(scope, send))
         elif not (await self.signs.serve(scope, receive, send) or await self._entry.describe(scope, receive, send)):
             await respond(send, 404, b'{"error": "not found"}')
 
@@ -169,6 +170,13 @@ class Front:
         self, scope: Scope, body: bytes, receive: Receive, send: Send, principal: Principal, *, known: bool
     ) -> None:
         replayed = _replay(body, receive)
+        scope[BODY] = body
+        try:
+            self._house.ledger.flush()
+        except OctavoError as fault:  # refused here, before anything is done: what is passed on goes its own way
+            self._house.note(principal.id, "request", fault.reason)
+            await refuse(scope, send, fault)
+            return
         try:
             if known and await self._in_lane(scope, body, replayed, send, principal):
                 return
@@ -301,27 +309,8 @@ class Front:
             await respond(send, status, b"".join(answers[0].pieces))
         return True
 
-    def _recorded(self, send: Send) -> Send:
-        """Lets nothing out before its record is stored; where it cannot be, only the news of that."""
-        started = refused = False
-
-        async def after_the_record(message: Message) -> None:
-            nonlocal started, refused
-            if refused:
-                return
-            try:
-                self._house.ledger.flush()
-            except OctavoError as fault:
-                refused = True
-                if started:
-                    raise  # in the middle of a stream: it breaks off
-                wire = Codes().encode(fault, modern=True)
-                await respond(send, 503, frames.error_frame(wire))
-                return
-            started = True
-            await send(message)
-
-        return after_the_record
+    def _recorded(self, scope: Scope, send: Send) -> Send:
+        return RecordedSend(self._house.ledger, scope, send)
 
 
 def admitted_by(request: Any) -> Admitted:
@@ -334,9 +323,12 @@ def was_counted(ctx: Any) -> bool:
     return _COUNTED in ctx.request.scope
 
 
-def mark_recorded(ctx: Any, succeeded: bool) -> None:
-    """Tells the front that this exchange has its audit record."""
-    ctx.request.scope[_RECORDED] = "ok" if succeeded else "error"
+def mark_recorded(ctx: Any, succeeded: bool, kept: bool | None) -> None:
+    """Tells the front that this exchange has its audit record, and whether that is stored already."""
+    scope = ctx.request.scope
+    scope[_RECORDED] = "ok" if succeeded else "error"
+    if kept is not None:
+        scope[KEPT] = kept
 
 
 def _says_the_same(routing: tuple[bytes | None, ...], taken: Taken) -> bool:

@@ -111,6 +111,9 @@ class Answer(msgspec.Struct, frozen=True, gc=False):
     pieces: tuple[bytes, ...]  # of the frame: what is large and encoded already is not copied once more
     id: bytes | None  # of the request, as JSON; None for what answers none
     code: int | None = None  # of an error; None for a result
+    # Of a request that changed something (and so none of the lane's): whether its outcome is stored, so that nothing
+    # holds the answer back. None: it changed nothing.
+    kept: bool | None = None
 
 
 Answered = Callable[[Answer], None]

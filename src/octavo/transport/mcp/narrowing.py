@@ -17,6 +17,7 @@ from octavo.core.errors import OctavoError
 from octavo.core.house import House
 from octavo.core.model import Principal
 from octavo.transport.mcp import keys
+from octavo.transport.mcp.calls import announced
 
 logger = logging.getLogger(__name__)
 
@@ -39,7 +40,7 @@ class Narrowing:
 
     async def configure(self, ctx: Context, params: ConfigParams) -> dict[str, Any]:
         asked = dict(params.model_extra or {})
-        left = await self._house.narrow(self._who(ctx), asked, owns_process=self._owns_process)
+        left = await self._house.narrow(self._who(ctx), asked, owns_process=self._owns_process, announced=announced)
         return {**left, "resultType": "complete"} if ctx.protocol_version == keys.MODERN else left
 
     async def ask_roots(self, ctx: Context, _params: types.NotificationParams | None) -> None:

@@ -8,6 +8,7 @@ from contextlib import suppress
 from types import TracebackType
 from typing import Any
 
+import mcp_types as types
 from mcp.server.context import ServerRequestContext
 from mcp.shared.message import SessionMessage
 
@@ -16,9 +17,10 @@ from octavo.core.house import House
 from octavo.core.model import Principal
 from octavo.transport.mcp import stdio
 from octavo.transport.mcp.calls import Calls
+from octavo.transport.mcp.codes import Codes
 from octavo.transport.mcp.hub import Hub
 from octavo.transport.mcp.lane import Lane
-from octavo.transport.mcp.server import McpServer
+from octavo.transport.mcp.server import McpServer, Recorded
 
 Context = ServerRequestContext[Any, Any]
 
@@ -44,12 +46,8 @@ class StdioConnection:
         recorded = stdio.Recorded()
         self.hub = Hub(house)
 
-        def has_its_record(ctx: Context, _succeeded: bool) -> None:
-            if ctx.request_id is not None:
-                recorded.add(ctx.request_id)
-
         self._server = McpServer(
-            calls, self.hub, lambda _ctx: caller(), has_its_record, owns_process=True, traced=traced
+            calls, self.hub, lambda _ctx: caller(), _adding_to(recorded), owns_process=True, traced=traced
         )
         self.lane = Lane(calls, server_info=self._server.sdk.server_info_stamp, on=lane, end=b"\n")
         self.pipes = stdio.Pipes(house, self.lane, caller, recorded)
@@ -76,6 +74,14 @@ class StdioConnection:
         self.pipes.end()
 
 
+def _adding_to(recorded: stdio.Recorded) -> Recorded:
+    def has_its_record(ctx: Context, _succeeded: bool, kept: bool | None) -> None:
+        if ctx.request_id is not None:
+            recorded.add(ctx.request_id, kept)
+
+    return has_its_record
+
+
 class _Caller:
     """Whoever started the process, with the roles that the current configuration gives."""
 
@@ -98,10 +104,11 @@ async def _serve_stock_stdio(house: House, who: Principal, *, strict_codes: bool
     calls = Calls(house, strict_codes=strict_codes)
     hub = Hub(house)
     caller = _Caller(house, who)
-    server = McpServer(calls, hub, lambda _ctx: caller(), lambda _ctx, _ok: None, owns_process=True, traced=traced)
+    recorded = stdio.Recorded()
+    server = McpServer(calls, hub, lambda _ctx: caller(), _adding_to(recorded), owns_process=True, traced=traced)
     async with stdio_server() as (read, write):
         try:
-            await server.sdk.run(read, _Recorded(house, write), server.sdk.create_initialization_options())
+            await server.sdk.run(read, _Recorded(house, recorded, write), server.sdk.create_initialization_options())
         finally:
             hub.close()
 
@@ -109,12 +116,24 @@ async def _serve_stock_stdio(house: House, who: Principal, *, strict_codes: bool
 class _Recorded:
     """A write stream through which nothing passes before its audit record is stored."""
 
-    def __init__(self, house: House, inner: Any) -> None:
-        self._house, self._inner = house, inner
+    def __init__(self, house: House, recorded: stdio.Recorded, inner: Any) -> None:
+        self._house, self._recorded, self._inner = house, recorded, inner
         self.aclose = inner.aclose
 
     async def send(self, item: SessionMessage, /) -> None:
-        self._house.ledger.flush()
+        request_id = getattr(item.message, "id", None) if not hasattr(item.message, "method") else None
+        kept = None if request_id is None else self._recorded.kept(request_id)
+        try:
+            self._house.ledger.flush()
+        except OctavoError as fault:
+            if request_id is None:
+                return
+            if not kept:
+                wire = Codes().encode(fault if kept is None else stdio.BEGUN, modern=True)
+                error = types.ErrorData(code=wire.code, message=wire.message, data=wire.data)
+                item = SessionMessage(types.JSONRPCError(jsonrpc="2.0", id=request_id, error=error))
+        if request_id is not None:
+            self._recorded.forget(request_id)
         await self._inner.send(item)
 
     async def __aenter__(self) -> _Recorded:

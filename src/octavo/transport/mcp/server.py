@@ -26,7 +26,7 @@ from octavo.core.errors import ApprovalRequired, InputRequired, InvalidParams, O
 from octavo.core.model import LONGEST_QUESTION, Principal
 from octavo.core.surface import PromptResult, ToolResult, is_unknown_tool, unknown_tool
 from octavo.transport.mcp import eras, keys
-from octavo.transport.mcp.calls import Calls, accounting, incident
+from octavo.transport.mcp.calls import Account, Calls, accounting, incident
 from octavo.transport.mcp.channel import McpChannel
 from octavo.transport.mcp.codes import WireError
 from octavo.transport.mcp.extension import DirectoryParams, SkillParams, SkillsExtension
@@ -80,8 +80,9 @@ _CALLING = frozenset(
 )  # fmt: skip
 
 Who = Callable[[Context], Principal]
-# Told of each request once it has its audit record, and whether it ended with a result.
-Recorded = Callable[[Context, bool], None]
+# Told of each request once it has its audit record, whether it ended with a result, and of one that changed something
+# whether its outcome is stored already (None: it changed nothing).
+Recorded = Callable[[Context, bool, bool | None], None]
 
 
 class _Sdk(Server[dict[str, Any]]):
@@ -221,11 +222,11 @@ class McpServer:
         if ctx.request_id is None:
             return await call_next(ctx) if self._is_within_rate(ctx) else None
         outcome = "cancelled"
-        with accounting() as became_a_call:
+        with accounting() as account:
             try:
                 if ctx.method not in _CALLING:
                     self._count(ctx)
-                result = await self._answered(ctx, call_next, became_a_call)
+                result = await self._answered(ctx, call_next, account)
                 outcome = "ok"
                 return result
             except MCPError as refused:
@@ -238,19 +239,19 @@ class McpServer:
                 outcome = "crash"
                 raise _mcp(self._incident(fault)) from None
             finally:
-                self._recorded(ctx, outcome == "ok")
-                if not became_a_call():
-                    self._house.note(self._who(ctx).id, ctx.method, outcome)
+                self._recorded(ctx, outcome == "ok", account.kept)
+                if account.trail is None:
+                    self._house.note(self._who(ctx).id, ctx.method, outcome, begun=account.begun)
 
-    async def _answered(self, ctx: Context, call_next: CallNext, became_a_call: Callable[[], bool]) -> HandlerResult:
+    async def _answered(self, ctx: Context, call_next: CallNext, account: Account) -> HandlerResult:
         """What was to become a call and did not, as with wrong params, is counted when that is known."""
         try:
             result = await call_next(ctx)
         except Exception:
-            if ctx.method in _CALLING and not became_a_call():
+            if ctx.method in _CALLING and account.trail is None:
                 self._count(ctx)
             raise
-        if ctx.method in _CALLING and not became_a_call():
+        if ctx.method in _CALLING and account.trail is None:
             self._count(ctx)
         return result
 

@@ -26,7 +26,7 @@ _ONLY_GET = [(b"allow", b"GET, HEAD")]
 
 class Signs:
     def __init__(
-        self, house: House, entry: Entry, hub: Hub, backlog: Backlog, recorded: Callable[[Send], Send]
+        self, house: House, entry: Entry, hub: Hub, backlog: Backlog, recorded: Callable[[Scope, Send], Send]
     ) -> None:
         """`recorded` lets nothing out before its record is stored."""
         self._house, self._entry, self._hub, self._backlog = house, entry, hub, backlog
@@ -58,7 +58,7 @@ class Signs:
             told["degraded"] = len(ailing)
             shown = any(name == b"authorization" for name, _ in scope["headers"])
             if shown or self._house.works.metrics == "open":
-                send = self._recorded(send)
+                send = self._recorded(scope, send)
                 allowed = await self._allowed(scope, receive, send)
                 if allowed is None:
                     return
@@ -67,7 +67,7 @@ class Signs:
 
     async def _metrics(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Recorded and refused like any other request, unless they are open to all."""
-        send = self._recorded(send)
+        send = self._recorded(scope, send)
         allowed = await self._allowed(scope, receive, send)
         if allowed:
             await respond(send, 200, exposition(self._measures()), media_type=MEDIA_TYPE)

@@ -23,7 +23,7 @@ from mcp.shared.dispatcher import as_request_id, coerce_request_id
 from mcp.shared.message import SessionMessage
 from pydantic import ValidationError
 
-from octavo.core.errors import OctavoError
+from octavo.core.errors import OctavoError, Unrecorded
 from octavo.core.house import House
 from octavo.core.model import Principal, moments
 from octavo.transport.mcp import frames, keys
@@ -38,6 +38,7 @@ LEARNING = 256  # envelopes that the SDK is being asked about
 RECORDED = 4096  # requests that have their record and wait for their answer
 CLOSE_SECONDS = 2.0  # for the last answers to leave
 
+BEGUN = Unrecorded(begun=True)
 _CLOSED = WireError(types.CONNECTION_CLOSED, "Connection closed", None)
 _OLDEST_LANE_VERSION = "2025-06-18"  # older clients need other result shapes: the SDK's business
 
@@ -46,14 +47,18 @@ class Recorded:
     """Requests that have their audit record and whose answer has not left yet."""
 
     def __init__(self) -> None:
-        self._ids: dict[types.RequestId, None] = {}
+        self._ids: dict[types.RequestId, bool | None] = {}
         self.done: Callable[[types.RequestId], None] = lambda _: None
 
-    def add(self, request_id: types.RequestId) -> None:
+    def add(self, request_id: types.RequestId, kept: bool | None) -> None:
+        """`kept`: see `Answer`."""
         if len(self._ids) >= RECORDED:  # those of cancelled requests, which are never answered
             del self._ids[next(iter(self._ids))]
-        self._ids[request_id] = None
+        self._ids[request_id] = kept
         self.done(request_id)
+
+    def kept(self, request_id: types.RequestId) -> bool | None:
+        return self._ids.get(request_id)
 
     def forget(self, request_id: types.RequestId) -> bool:
         """Whether it was there."""
@@ -265,13 +270,13 @@ class Pipes:
             self._loop.call_soon(self._write_out)
 
     async def send(self, message: types.JSONRPCMessage) -> None:
-        request_id = None
+        request_id = kept = None
         if isinstance(message, types.JSONRPCResponse | types.JSONRPCError) and message.id is not None:
-            request_id = message.id
+            request_id, kept = message.id, self._recorded.kept(message.id)
             self._settled(request_id, message)
         async with self._turn:  # one after the other, or all who waited would encode at once
             await self._writable.wait()
-            self._answered(Answer((_encoded(message, request_id), b"\n"), _spelled(request_id)))
+            self._answered(Answer((_encoded(message, request_id), b"\n"), _spelled(request_id), kept=kept))
 
     def _settled(self, request_id: types.RequestId, answer: types.JSONRPCResponse | types.JSONRPCError) -> None:
         succeeded = isinstance(answer, types.JSONRPCResponse)
@@ -299,9 +304,11 @@ class Pipes:
         try:
             self._house.ledger.flush()
         except OctavoError as fault:  # without its record nothing leaves but the news of it
-            refusal = Codes().encode(fault, modern=True)
-            owed = [msgspec.Raw(answer.id) for answer in batch if answer.id is not None]
-            batch = [Answer((frames.error_frame(refusal, request_id), b"\n"), None) for request_id in owed]
+            batch = [
+                answer if answer.kept else _unrecorded(answer.id, fault if answer.kept is None else BEGUN)
+                for answer in batch
+                if answer.id is not None
+            ]
         self._writer.writelines([piece for answer in batch for piece in answer.pieces])
 
     def writable(self, yes: bool) -> None:
@@ -359,6 +366,11 @@ def _message(line: bytes) -> types.JSONRPCMessage:
     if isinstance(message, types.JSONRPCNotification) and "id" in decoded:
         raise frames.invalid("The id of a request is text or an integer")
     return message
+
+
+def _unrecorded(request_id: bytes, fault: OctavoError) -> Answer:
+    frame = frames.error_frame(Codes().encode(fault, modern=True), msgspec.Raw(request_id))
+    return Answer((frame, b"\n"), None)
 
 
 def _spelled(request_id: types.RequestId | None) -> bytes | None:
