@@ -39,8 +39,14 @@ class Shelf:
     def append(self, record: bytes) -> None:
         self.lines.append(record)
 
+    def crowd(self, record: bytes, who: str, op: str, outcome: str) -> None:
+        self.lines.append(record)
+
     def flush(self) -> None:
         raise AssertionError("no fold flushes")
+
+    def check(self) -> None:
+        raise AssertionError("no fold asks")
 
     def intend(self, record: bytes) -> None:
         if self.full:

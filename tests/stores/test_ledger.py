@@ -284,7 +284,7 @@ def test_chains_that_ended_are_forgotten_oldest_first_when_all_take_too_much_roo
 
     def chain(*, close: bool) -> str:
         clock.advance(60)
-        ledger = FileLedger(audit, KEY, max_bytes=1000, keep=2, clock=clock)
+        ledger = FileLedger(audit, KEY, max_bytes=1200, keep=2, clock=clock)
         ledger.append(b'{"n":%b}' % (b"1" * 500))
         ledger.flush()
         if close:

@@ -5,11 +5,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from octavo.config.model import Audit
+from octavo.core.clock import SystemClock
+from octavo.stores.growth import Growth, growth
 from octavo.stores.ledger import FileLedger, MemoryLedger, Told
 from octavo.stores.state import StateDirectory
 
 if TYPE_CHECKING:
     from octavo.stores.keeper import Keeper
+
+LOOK = 60.0  # seconds between two looks at how large the log is
 
 
 class Books:
@@ -17,6 +21,9 @@ class Books:
 
     def __init__(self, options: Audit, state: StateDirectory, told: Told | None = None) -> None:
         self._keeper: Keeper | None = None
+        self._place, self._planned = state.audit, options.keep * options.rotate
+        self._held: Growth | None = None
+        self._looks_at = 0.0
         if state.audit is None:
             self.ledger: FileLedger | MemoryLedger = MemoryLedger(told=told)
             return
@@ -29,6 +36,7 @@ class Books:
             keep=options.keep,
             fail_closed=options.fail_closed,
             max_age=options.max_age,
+            min_age=options.least_age,
             kept=second is not None,
             told=told,
         )
@@ -44,8 +52,21 @@ class Books:
             every=HOUR if second is None else second.every,
             max_bytes=options.keep * options.rotate,
             max_age=options.max_age,
+            min_age=options.least_age,
             checkpoints=signed,
         )
+
+    def held(self) -> Growth | None:
+        """Where the log is larger than `keep` files because they are too young to be deleted. Looked at rarely."""
+        now = SystemClock.wall()
+        if self._place is not None and now >= self._looks_at:
+            self._looks_at = now + LOOK
+            try:
+                found = growth(self._place, now)
+                self._held = found if found.size > self._planned else None
+            except OSError:  # what is wrong with it is said elsewhere
+                self._held = None
+        return self._held
 
     def open(self) -> None:
         if self._keeper is not None:

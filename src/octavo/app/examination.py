@@ -18,6 +18,7 @@ from octavo.config.model import FileOptions, GitOptions
 from octavo.core import landlock
 from octavo.core.clock import SystemClock, iso
 from octavo.sources.file.examine import confinement, has_tmpfile, inotify_limit
+from octavo.stores.growth import growth
 
 LEAST_PYTHON = (3, 11)
 MANY_FOLDERS = 100_000  # where counting ends
@@ -50,6 +51,7 @@ def examine(loaded: Loaded) -> Iterator[Finding]:
     if roots and sys.platform == "linux":
         yield from _inotify([path for path, _ in roots])
     yield _state(state_directory(loaded))
+    yield from _audit(loaded)
     if loaded.config.audit.checkpoints is not None:
         yield _checkpoints(loaded.config.audit.checkpoints.path, state_directory(loaded))
     if loaded.config.commands.programs:
@@ -156,6 +158,21 @@ def _state(path: Path) -> Finding:
     if mode & 0o077:
         return Finding("state", "less", f"{path} has mode {mode:04o}", "octavo serve will make it private (0700)")
     return Finding("state", "ok", f"{path} has mode {mode:04o}")
+
+
+def _audit(loaded: Loaded) -> Iterator[Finding]:
+    """How large the log is and how fast it grows, once there is one."""
+    place, options = state_directory(loaded) / "audit", loaded.config.audit
+    try:
+        found = growth(place, SystemClock().wall())
+    except OSError:  # none yet, or none that can be read, which is said of the state
+        return
+    days = options.least_age / 86_400
+    if found.per_day * days > found.free:
+        advice = f"nothing is deleted before it is {days:g} days old (audit.min_age): give it more room, or less time"
+        yield Finding("audit log", "less", str(found), advice)
+    else:
+        yield Finding("audit log", "ok", str(found))
 
 
 def _checkpoints(file: Path, state: Path) -> Finding:

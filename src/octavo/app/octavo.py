@@ -127,7 +127,7 @@ class Octavo:
         if self._open is None:
             return False
         try:
-            self.ledger.flush()
+            self.ledger.check()
         except OctavoError:
             return False
         return True
@@ -137,6 +137,10 @@ class Octavo:
 
     def held_up(self, scheme: str, words: str) -> None:
         self.works.faults.note(scheme, "loop", words)
+
+    def remarks(self) -> Mapping[str, Any]:
+        held = self._books.held()
+        return {} if held is None else {"audit": {"bytes": held.size, "bytesPerDay": held.per_day}}
 
     def measures(self) -> Iterable[Measure]:
         from octavo.app.measures import measures

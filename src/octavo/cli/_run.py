@@ -203,13 +203,14 @@ def verified(loaded: Loaded, checkpoints: Path | None) -> tuple[Path, Report]:
     from octavo.stores.verify import verify
 
     directory, state = audit_directory(loaded), StateDirectory.open(state_directory(loaded))
-    configured = loaded.config.audit.checkpoints
+    configured, min_age = loaded.config.audit.checkpoints, loaded.config.audit.least_age
     file = checkpoints or (None if configured is None else configured.path)
     if file is None:
-        return directory, verify(directory, state.key("audit"))
+        return directory, verify(directory, state.key("audit"), min_age=min_age)
 
     def look() -> Report:
-        return verify(directory, state.key("audit"), read_checkpoints(file, state.key("checkpoint")))
+        points = read_checkpoints(file, state.key("checkpoint"))
+        return verify(directory, state.key("audit"), points, min_age=min_age)
 
     try:
         report = look()

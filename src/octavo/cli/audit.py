@@ -78,6 +78,10 @@ def verify(
 
 def _gaps(chain: ChainReport) -> Iterator[str]:
     """What the log itself says is not in it."""
+    if chain.counted:
+        yield f"counted {chain.chain}: {chain.counted} request(s) of floods, in summaries"
+    for gone in chain.early[:MOST_SHOWN]:
+        yield f"early   deleted by retention: {gone}"
     if chain.lost:
         yield f"lost    {chain.chain}: {chain.lost} record(s) could not be stored, and are in no file"
     for one in chain.unfinished[:MOST_SHOWN]:
@@ -170,7 +174,7 @@ def query(
 def _line(depth: int, record: Record) -> str:
     facts = [str(record.get(key, "")) for key in ("time", "who", "outcome", "op", "uri", "rule")]
     time, who, outcome, *what = map(_printable, facts)
-    took = f"{record['us']}us" if "us" in record else ""
+    took = f"{record['us']}us" if "us" in record else f"{record['count']} times" if "count" in record else ""
     return f"{time}  {who:<16}  {outcome:<12}  {'  ' * depth}{'  '.join(filter(None, (*what, took)))}"
 
 

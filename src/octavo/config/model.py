@@ -658,19 +658,40 @@ class Checkpoints(Strict):
     every: Timeout = written("10s", parse_timeout, "How often, while there are new records.")
 
 
+MIN_AGE = 30 * 86_400.0
+
+
 class Audit(Strict):
     sync: Literal["batch", "always"] = Field(
         default="batch", description="always: records are on the disk before an answer leaves; batch: in the file."
     )
     fail_closed: Flag = Field(default=True, description="Refuse requests while records cannot be written.")
     rotate: Size = written("64MiB", parse_size, "Begin a new file above this size.")
-    keep: Annotated[Count, Field(ge=2)] = Field(default=16, description="How many files of one process are kept.")
+    keep: Annotated[Count, Field(ge=2)] = Field(
+        default=16, description="How many files of one process are kept of those that are older than `min_age`."
+    )
+    min_age: Age | None = Field(
+        default=None,
+        description="Delete nothing whose last record is younger, whatever `keep` says. Default: 30d, or `max_age` "
+        "where that is shorter.",
+    )
     max_age: Age | None = Field(
         default=None, description="Delete files whose last record is older, such as 90d; looked at once a day."
     )
     checkpoints: Checkpoints | None = Field(
         default=None, description="Signed checkpoints of the chains, kept at a second place."
     )
+
+    @property
+    def least_age(self) -> float:
+        """Seconds."""
+        return min(MIN_AGE, self.max_age or MIN_AGE) if self.min_age is None else self.min_age
+
+    @model_validator(mode="after")
+    def _ages_in_order(self) -> Audit:
+        if self.min_age is not None and self.max_age is not None and self.max_age < self.min_age:
+            raise ValueError("max_age is shorter than min_age: nothing could be deleted by it")
+        return self
 
 
 def _expires(seconds: float) -> float:

@@ -155,6 +155,10 @@ class House(Protocol):
         """What is wrong with which source, in words for an operator."""
         ...
 
+    def remarks(self) -> Mapping[str, Any]:
+        """What an operator should know though they can be: how fast the audit log grows, where it is too large."""
+        ...
+
     def measures(self) -> Iterable[Measure]:
         """What there is to count, about sources, requests and the process."""
         ...

@@ -362,8 +362,16 @@ class Ledger(Protocol):
         """One JSON object without its closing line end."""
         ...
 
+    def crowd(self, record: bytes, who: str, op: str, outcome: str) -> None:
+        """The same for one of which there may be very many: beyond a number they are only counted, by the rest."""
+        ...
+
     def flush(self) -> None:
         """Raises Unrecorded when the records could not be stored."""
+        ...
+
+    def check(self) -> None:
+        """Raises Unrecorded where what is recorded next could not be stored, as far as that can be told."""
         ...
 
     def intend(self, record: bytes) -> None:

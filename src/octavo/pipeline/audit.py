@@ -27,7 +27,7 @@ from types import CoroutineType
 from typing import NamedTuple
 
 from octavo.core.clock import Clock, SystemClock, iso
-from octavo.core.errors import InternalError, OctavoError, Unrecorded
+from octavo.core.errors import InternalError, OctavoError, RateLimited, Unrecorded
 from octavo.core.model import Call
 from octavo.core.ports import Ledger, Next, Reply
 from octavo.core.ref import Ref
@@ -36,6 +36,9 @@ logger = logging.getLogger(__name__)
 
 MAX_TEXT = 512  # characters of an address or any other text in a record
 MAX_MEMO = 4096
+UNKNOWN = "unknown"  # who asks, where nobody could be told apart
+MALFORMED = "malformed"  # what was asked, where it could not be told
+_RATE_LIMITED = RateLimited.reason
 INTENT = "intent"  # the outcome of what has not begun yet
 
 
@@ -61,7 +64,8 @@ class Audit:
         self, ledger: Ledger, *, clock: Clock | None = None, scrub: Callable[[str], str] | None = None
     ) -> None:
         clock = clock or SystemClock()
-        self._append, self._store, self._settle = ledger.append, ledger.intend, ledger.settle
+        self._append, self._crowd = ledger.append, ledger.crowd
+        self._store, self._settle = ledger.intend, ledger.settle
         self._wall, self._monotonic = clock.wall, clock.monotonic
         self._scrub = scrub
         self.nonce = os.urandom(4).hex()  # makes ids unique among the processes that share a directory
@@ -122,6 +126,8 @@ class Audit:
         record = b'%b%d"%b,"size":%d,"us":%d}' % (self._opening, trail.id, middle, trail.size, microseconds)
         if trail.changed:
             trail.kept = self._settle(record, now=call.parent is None)
+        elif outcome == _RATE_LIMITED:
+            self._crowd(record, call.principal.id, call.op, outcome)
         else:
             self._append(record)
 
@@ -157,7 +163,11 @@ class Audit:
         """
         if begun is None:
             number = next(self._ids)
-            self._append(self._noted(number, who, what, outcome, fields))
+            record = self._noted(number, who, what, outcome, fields)
+            if who == UNKNOWN or what == MALFORMED or outcome == _RATE_LIMITED:
+                self._crowd(record, who, what, outcome)
+            else:
+                self._append(record)
             return self._name(number)
         record = self._noted(begun.number, who, what, outcome, {**fields, "intent": self._name(begun.intent)})
         if not self._settle(record, now=True):

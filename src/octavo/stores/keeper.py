@@ -16,7 +16,7 @@ from pathlib import Path
 from octavo.core.clock import Clock, SystemClock
 from octavo.stores.checkpoints import CheckpointFile
 from octavo.stores.ledger import FileLedger, Head
-from octavo.stores.retention import forget_chains
+from octavo.stores.retention import forget_chains, settled_before
 
 logger = logging.getLogger(__name__)
 
@@ -35,11 +35,12 @@ class Keeper:
         every: float,
         max_bytes: int,
         max_age: float | None = None,
+        min_age: float = 0.0,
         checkpoints: CheckpointFile | None = None,
         clock: Clock | None = None,
     ) -> None:
         self._ledger, self._directory, self._checkpoints = ledger, directory, checkpoints
-        self._every, self._max_bytes, self._max_age = every, max_bytes, max_age
+        self._every, self._max_bytes, self._max_age, self._min_age = every, max_bytes, max_age, min_age
         self._clock = clock or SystemClock()
         self._forgets_at = self._clock.monotonic()
         self._signed: Head | None = None
@@ -94,7 +95,13 @@ class Keeper:
     def _forget(self) -> None:
         if self._clock.monotonic() < self._forgets_at:
             return
-        before = None if self._max_age is None else self._clock.wall() - self._max_age
-        tell = (lambda chain: None) if self._checkpoints is None else self._checkpoints.forgot
-        forget_chains(self._directory, max_bytes=self._max_bytes, before=before, tell=tell)
+        now = self._clock.wall()
+        before = None if self._max_age is None else now - self._max_age
+        settled = settled_before(now, self._min_age)
+        forget_chains(self._directory, max_bytes=self._max_bytes, settled=settled, before=before, tell=self._forgot)
         self._forgets_at = self._clock.monotonic() + HOUR
+
+    def _forgot(self, chain: str, written: float) -> None:
+        if self._checkpoints is not None:
+            self._checkpoints.forgot(chain)
+        self._ledger.forgot(chain, written)

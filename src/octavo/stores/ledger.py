@@ -28,6 +28,8 @@ tail"): no answer left for them, and nothing vouches for them.
 from __future__ import annotations
 
 import contextlib
+import errno
+import json
 import logging
 import os
 import threading
@@ -37,12 +39,14 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Literal, NamedTuple, TypeAlias
 
-from octavo.core.clock import Clock, SystemClock
+from octavo.core.clock import Clock, SystemClock, iso
 from octavo.core.errors import Unrecorded
 from octavo.core.private import make_private
+from octavo.stores.growth import growth
 from octavo.stores.reserve import Reserve
-from octavo.stores.retention import forget_chains
+from octavo.stores.retention import forget_chains, settled_before
 from octavo.stores.state import write_all
+from octavo.stores.summaries import Kind, Summaries
 from octavo.stores.verify import Report, fingerprint, seal, verify
 
 __all__ = ["FileLedger", "MemoryLedger", "Report", "verify"]
@@ -51,6 +55,7 @@ logger = logging.getLogger(__name__)
 
 CANNOT = "The audit log cannot be written"
 MAX_PENDING = 65_536  # records that wait for a disk that refuses them
+DAY = 86_400.0
 LOOK = 1.0  # seconds after which it is looked whether the file still stands where it was made
 
 
@@ -90,6 +95,12 @@ class MemoryLedger:
             self.flush()
         return now
 
+    def crowd(self, record: bytes, who: str, op: str, outcome: str) -> None:
+        self.append(record)
+
+    def check(self) -> None:
+        self.flush()
+
     def close(self) -> None:
         self.flush()
 
@@ -113,8 +124,9 @@ class FileLedger:
     What is changed has two records: `intend` stores the first, or nothing begins; `settle` takes the second, for
     which room is held, so that a disk that fills up in between can still take it.
 
-    Parts beyond `keep`, or whose last record is older than `max_age` seconds, are deleted; with `kept=True`
-    only when `prune` says so, and older chains are then somebody else's business too.
+    Of the parts whose last record is older than `min_age` seconds those beyond `keep` are deleted, and those that are
+    older than `max_age`; with `kept=True` only when `prune` says so, and older chains are then somebody else's business
+    too.
     """
 
     def __init__(
@@ -128,6 +140,7 @@ class FileLedger:
         clock: Clock | None = None,
         fail_closed: bool = True,
         max_age: float | None = None,
+        min_age: float = 0.0,
         kept: bool = False,
         told: Told | None = None,
     ) -> None:
@@ -139,7 +152,10 @@ class FileLedger:
         self.chain = f"{moment:%Y%m%dT%H%M%SZ}-{os.getpid()}-{os.urandom(4).hex()}"
         self._directory, self._key = directory, key
         self._always, self._max_bytes, self._keep, self._fail_closed = sync == "always", max_bytes, keep, fail_closed
-        self._max_age, self._kept = max_age, kept
+        self._max_age, self._min_age, self._kept = max_age, min_age, kept
+        self._summaries = Summaries(self.chain.rpartition("-")[2])
+        self._counts: int | None = None  # the file in which they stand until they are in the chain
+        self._counted = 0  # bytes that it has
         self._pending: list[bytes] = []
         self._owed: list[bytes] = []  # outcomes of what was intended
         self._reserve = Reserve(directory)
@@ -150,17 +166,34 @@ class FileLedger:
         self._part = self._first = self._oldest = self._number = self._size = self._lost = 0
         self._begun = 0.0  # when the part at hand was made
         self._ends: list[float] = []  # when each part before it was left
+        self._warns_at = 0.0  # when it may be said again that nothing is old enough to be deleted
         self._declared = 0  # what the last opening line that is stored says of `first`
         self._mac: bytes = bytes(32)
-        self._closed = self._warned = self._torn = False
+        self._closed = self._closing = self._warned = self._torn = False
         self.append = _intake(self._pending, told)
 
     def flush(self) -> None:
         """Writes what is pending and its chain line with one system call. Raises Unrecorded: see the class."""
-        if not (self._pending or self._owed):
+        if not (self._pending or self._owed or self._summaries.fresh):
             return
         with self._turn:
             self._flush()
+
+    def crowd(self, record: bytes, who: str, op: str, outcome: str) -> None:
+        now = self._wall()
+        if self._summaries.over(now):
+            self._sum_up()
+        if not self._summaries.counts(Kind(who, op, outcome), now):
+            self.append(record)
+        elif self._told is not None:
+            self._told(record)
+
+    def forgot(self, chain: str, written: float) -> None:
+        """An older chain is deleted, whose last record was written then. That is on record as well."""
+        now = self._wall()
+        facts = {"chain": chain, "last": iso(written), "age": round(now - written)}
+        said = {"time": iso(now), "id": f"{chain.rpartition('-')[2]}-gone", "who": "octavo", "op": "retention"}
+        self._pending.append(json.dumps({**said, "outcome": "ok", **facts}, separators=(",", ":")).encode())
 
     def intend(self, record: bytes) -> None:
         with self._turn:
@@ -185,7 +218,6 @@ class FileLedger:
         return record not in self._owed
 
     def check(self) -> None:
-        """Raises Unrecorded where what is recorded next could not be stored, as far as that can be told."""
         with self._turn:
             self._flush()
             try:
@@ -201,6 +233,7 @@ class FileLedger:
         with self._turn:
             if self._closed:
                 return
+            self._closing = True
             try:
                 self._flush()
             finally:
@@ -237,9 +270,12 @@ class FileLedger:
         os.close(self._file)
         self._file = None
         self._reserve.release()
+        if self._counts is not None:
+            os.close(self._counts)
+            self._counts = None
 
     def _flush(self) -> None:
-        if not (self._pending or self._owed):
+        if not (self._pending or self._owed or self._summaries.fresh or self._closing):
             return
         try:
             if self._reserve.spent:
@@ -262,9 +298,15 @@ class FileLedger:
         """All that waits, and then `last`. Raises OSError, and then everything waits as before."""
         # Records leave the lists only after they are stored: another thread's flush must not see empty lists while
         # they are still on their way.
+        if self._closing or self._summaries.over(self._wall()):
+            self._sum_up()
         owed, pending = len(self._owed), len(self._pending)
-        self._batch([*self._owed[:owed], *self._pending[:pending], *last])
-        del self._owed[:owed], self._pending[:pending]
+        records = [*self._owed[:owed], *self._pending[:pending], *last]
+        if records:
+            self._batch(records)
+            del self._owed[:owed], self._pending[:pending]
+        if self._summaries.fresh:
+            self._write_counts()
         if self._size >= self._max_bytes:
             self._rotate()
 
@@ -275,6 +317,26 @@ class FileLedger:
         lost = b',"lost":%d' % self._lost if self._lost else b""
         self._write(b'%b\n{"chain":"batch","number":%d,"records":%d%b' % (body, self._number + 1, len(records), lost))
         self._lost = 0
+
+    def _sum_up(self) -> None:
+        self._pending.extend(self._summaries.records())
+        self._summaries.begin_anew()
+
+    def _write_counts(self) -> None:
+        """In the place of what was counted before: what is counted grows in number, not in room."""
+        if self._counts is None:
+            self._directory.mkdir(mode=0o700, exist_ok=True)
+            flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | getattr(os, "O_NOFOLLOW", 0)
+            self._counts = os.open(self._directory / f"{self.chain}.counts", flags, 0o600)
+        text = b"\n".join((*self._summaries.records(), b'{"chain":"counts","id":"%b"' % self.chain.encode("ascii")))
+        line = b'%b,"mac":"%b"}\n' % (text, seal(self._key, bytes(32), text).hex().encode("ascii"))
+        if len(line) < self._counted:
+            os.ftruncate(self._counts, 0)
+        if os.pwrite(self._counts, line, 0) < len(line):
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        if self._always:
+            os.fdatasync(self._counts)
+        self._counted, self._summaries.fresh = len(line), False
 
     def _refused(self, error: OSError, *, further: int = 0) -> None:
         """`further` records are given up as well, where records are given up."""
@@ -344,6 +406,8 @@ class FileLedger:
             self._first,
             self._mac.hex().encode("ascii"),
         )
+        if self._first:  # how old the youngest was of what is deleted
+            text += b',"age":%d' % (self._begun - self._ends[self._first - 1])
         mac = seal(self._key, self._mac, text)
         return b'%b,"mac":"%b"}\n' % (text, mac.hex().encode("ascii")), mac
 
@@ -359,7 +423,13 @@ class FileLedger:
             self._sync_directory()
         if not part and not self._kept:
             with contextlib.suppress(OSError):  # the next process will try again
-                forget_chains(self._directory, max_bytes=self._keep * self._max_bytes, before=self._horizon())
+                forget_chains(
+                    self._directory,
+                    max_bytes=self._keep * self._max_bytes,
+                    settled=settled_before(self._wall(), self._min_age),
+                    before=self._horizon(),
+                    tell=self.forgot,
+                )
         return file
 
     def _horizon(self) -> float | None:
@@ -388,10 +458,21 @@ class FileLedger:
         os.close(self._file)
         self._file, self._part, self._size = fresh, part, 0
         self._ends.append(self._wall())
-        self._first = max(self._first, part - self._keep + 1)
+        old = self._first  # from here on they are too young to be deleted
+        while old < part and self._ends[old] <= self._ends[-1] - self._min_age:
+            old += 1
+        self._first = max(self._first, old + (old == part) - self._keep)
+        if part - old >= self._keep:
+            self._say_that_it_grows()
         horizon = self._horizon()
         while horizon is not None and self._first < part and self._ends[self._first] < horizon:
             self._first += 1
+
+    def _say_that_it_grows(self) -> None:
+        now = self._wall()
+        if now >= self._warns_at:
+            self._warns_at = now + DAY
+            logger.warning("audit: nothing is old enough to be deleted (min_age); %s", growth(self._directory, now))
 
     def _prune(self, first: int) -> None:
         """Deletes parts that the opening line, now stored, declares to be gone."""

@@ -131,7 +131,9 @@ def _chains(directory: Path) -> dict[tuple[str, str], list[Path]]:
 
 
 def _of_chain(files: list[Path], since: float | None) -> Iterator[Record]:
-    for file in files:
+    counts = files[0].with_name(f"{files[0].name.partition('.')[0]}.counts")
+    summary = 0  # the last one that is in the chain; the file of counts may have a later one
+    for file in [*files, *([counts] if counts.exists() else [])]:
         if since is not None and file.stat().st_mtime < since:
             continue
         with file.open("rb") as lines:
@@ -139,6 +141,11 @@ def _of_chain(files: list[Path], since: float | None) -> Iterator[Record]:
                 if line.startswith(b'{"chain"'):
                     continue
                 try:
-                    yield _decode(line)
+                    record = _decode(line)
                 except msgspec.DecodeError:  # the end of a file whose writer was killed
                     continue
+                if b'"summary":' in line:
+                    if file == counts and record["summary"] <= summary:
+                        continue
+                    summary = record["summary"] if file != counts else summary
+                yield record

@@ -7,6 +7,7 @@ for ever. Only chains that have ended are touched: closed in good order, or left
 from __future__ import annotations
 
 import logging
+import math
 import os
 from collections.abc import Callable
 from pathlib import Path
@@ -15,12 +16,18 @@ logger = logging.getLogger(__name__)
 
 
 def forget_chains(
-    directory: Path, *, max_bytes: int, before: float | None = None, tell: Callable[[str], None] = lambda chain: None
+    directory: Path,
+    *,
+    max_bytes: int,
+    settled: float = math.inf,
+    before: float | None = None,
+    tell: Callable[[str, float], None] = lambda chain, written: None,
 ) -> list[str]:
     """Gives the names of the chains that were forgotten. A chain's name begins with its time.
 
-    `before` is a time: what was last written earlier is too old. `tell` hears of each chain before it goes,
-    and keeps it by raising.
+    `settled` and `before` are times: what was last written after the first is neither counted nor deleted, what was
+    last written before the second is too old. `tell` hears of each chain, and when it was last written, before it
+    goes, and keeps it by raising.
     """
     sizes: dict[str, int] = {}
     written: dict[str, float] = {}
@@ -30,12 +37,13 @@ def forget_chains(
             status = file.stat()
             sizes[chain] = sizes.get(chain, 0) + status.st_size
             written[chain] = max(written.get(chain, 0.0), status.st_mtime)
+    sizes = {chain: size for chain, size in sizes.items() if written[chain] <= settled}
     surplus = sum(sizes.values()) - max_bytes
     forgotten = []
     for chain in sorted(sizes):
         too_old = before is not None and written[chain] < before
         if (surplus > 0 or too_old) and _has_ended(directory, chain):
-            tell(chain)
+            tell(chain, written[chain])
             # The head first: without it what is left after a kill looks like a chain that never closed.
             for file in sorted(directory.glob(f"{chain}.*"), key=lambda one: one.suffix != ".head"):
                 file.unlink(missing_ok=True)
@@ -44,6 +52,11 @@ def forget_chains(
     if forgotten:
         logger.warning("audit: %d old chain(s) forgotten, the oldest from %s", len(forgotten), forgotten[0][:16])
     return forgotten
+
+
+def settled_before(now: float, min_age: float) -> float:
+    """What `forget_chains` takes for `settled`."""
+    return now - min_age if min_age else math.inf
 
 
 def _has_ended(directory: Path, chain: str) -> bool:

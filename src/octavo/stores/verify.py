@@ -18,7 +18,8 @@ if TYPE_CHECKING:
 
 _FILE = re.compile(r"(?P<chain>[^.]+)(?:\.(?P<part>[0-9]{5}))?\.jsonl\Z")
 _CHAIN_LINE = b'{"chain"'
-_INTENT = b'"intent"'  # in no text of a client's: there a quote is escaped
+# What is looked at beside its seal. None of these is in a text of a client's: there a quote is escaped.
+_INTENT, _SUMMARY, _RETENTION = b'"intent"', b'"summary":', b'"op":"retention"'
 _MAC = re.compile(rb',"mac":"(?P<mac>[0-9a-f]{64})"\}\n\Z')
 _MAC_LENGTH = len(b',"mac":""}\n') + 64
 
@@ -62,6 +63,8 @@ class ChainReport(Struct, frozen=True):
     batches: int = 0
     lost: int = 0  # records that the writer itself says it could not store
     unfinished: tuple[Unfinished, ...] = ()
+    counted: int = 0  # requests that are in a summary, and have no record of their own
+    early: tuple[str, ...] = ()  # what retention deleted that was younger than it should have been
     end: Literal["closed", "open"] = "open"  # open: it still runs, or it was killed
     broken: Break | None = None
     warnings: tuple[str, ...] = ()
@@ -86,25 +89,25 @@ class Report(Struct, frozen=True):
         return sum(chain.records for chain in self.chains)
 
 
-def verify(directory: Path, key: bytes, checkpoints: Checkpoints | None = None) -> Report:
+def verify(directory: Path, key: bytes, checkpoints: Checkpoints | None = None, *, min_age: float = 0.0) -> Report:
     """Every chain in `directory`, each to its first break. Safe beside processes that write, if the
-    checkpoints were read before.
+    checkpoints were read before. What retention deleted before it was `min_age` seconds old is told.
 
     Raises OSError when a file cannot be read.
     """
     names = {file.name.partition(".")[0] for pattern in ("*.jsonl", "*.head") for file in directory.glob(pattern)}
     if checkpoints is None:
-        return Report(tuple(_verify_chain(directory, key, name, None) for name in sorted(names)))
+        return Report(tuple(_verify_chain(directory, key, name, None, min_age) for name in sorted(names)))
     names |= checkpoints.heads.keys() - checkpoints.forgotten
-    chains = tuple(_verify_chain(directory, key, name, _Witness(name, checkpoints)) for name in sorted(names))
+    chains = tuple(_verify_chain(directory, key, name, _Witness(name, checkpoints), min_age) for name in sorted(names))
     forgotten = tuple(sorted(checkpoints.forgotten))
     return Report(chains, tuple(checkpoints.broken), tuple(checkpoints.warnings), forgotten)
 
 
-def _verify_chain(directory: Path, key: bytes, name: str, witness: _Witness | None) -> ChainReport:
+def _verify_chain(directory: Path, key: bytes, name: str, witness: _Witness | None, min_age: float) -> ChainReport:
     for attempt in range(3):
         try:
-            return _Walk(directory, key, name, witness).report()
+            return _Walk(directory, key, name, witness, min_age).report()
         except FileNotFoundError:  # pruned by its writer between the listing and the reading
             if attempt == 2:
                 raise
@@ -138,7 +141,9 @@ _Stop: TypeAlias = Callable[[int, str], NoReturn]
 class _Walk:
     """Over the parts of one chain, with everything that was learnt so far."""
 
-    def __init__(self, directory: Path, key: bytes, name: str, witness: _Witness | None) -> None:
+    def __init__(self, directory: Path, key: bytes, name: str, witness: _Witness | None, min_age: float) -> None:
+        self._min_age, self._early = min_age, list[str]()
+        self._counted = self._summary = 0  # requests in summaries, and the number of the last of these
         self._directory, self._key, self._name, self._witness = directory, key, name, witness
         self._seen: set[int] = set()  # numbers whose checkpoint holds
         self._witnessed = 0
@@ -155,13 +160,15 @@ class _Walk:
         broken = None
         try:
             self._walk()
+            self._check_counts()
             self._check_head()
             self._check_witness()
         except _Broken as stop:
             broken = stop.found
         return ChainReport(
             self._name, self._files, self._records, self._witnessed, self._first, self._batches, self._lost,
-            tuple(self._intents.values()), "closed" if self._closed else "open", broken, tuple(self._warnings),
+            tuple(self._intents.values()), self._counted, tuple(self._early),
+            "closed" if self._closed else "open", broken, tuple(self._warnings),
         )  # fmt: skip
 
     def _walk(self) -> None:
@@ -210,14 +217,14 @@ class _Walk:
                 elif not line.startswith(_CHAIN_LINE):
                     running.update(line)
                     unsealed += 1
-                    if _INTENT in line:
+                    if _INTENT in line or _SUMMARY in line or _RETENTION in line:
                         telling.append((number, line))
                 else:
                     running.update(line[:-_MAC_LENGTH])
                     self._mac = running.digest()
                     self._chain_line(line, unsealed, begun, broken)
                     for place, told in telling:
-                        self._changed(file.name, place, told)
+                        self._told(file.name, place, told)
                     telling.clear()
                     running = hmac.new(self._key, self._mac, "sha256")
                     begun, unsealed = number + 1, 0
@@ -226,13 +233,37 @@ class _Walk:
         if unsealed or torn:
             self._warnings.append(f"{file.name}: incomplete tail, nothing vouches for what begins at line {begun}")
 
-    def _changed(self, file: str, number: int, line: bytes) -> None:
+    def _told(self, file: str, number: int, line: bytes) -> None:
         record = _parse(line)
-        if record.get("outcome") == "intent":
+        if "summary" in record:
+            self._counted, self._summary = self._counted + record["count"], record["summary"]
+        elif record.get("op") == "retention":
+            self._check_age(str(record.get("chain")), record["age"])
+        elif record.get("outcome") == "intent":
             facts = {key: str(record.get(key, "")) for key in ("id", "time", "who", "op", "uri")}
             self._intents[facts["id"]] = Unfinished(file, number, **facts)
         else:
             self._intents.pop(str(record.get("intent")), None)
+
+    def _check_age(self, what: str, age: int) -> None:
+        if age < self._min_age:
+            self._early.append(f"{what}: {age} s old, and min_age is {self._min_age:.0f} s")
+
+    def _check_counts(self) -> None:
+        """What was counted and is not in the chain yet."""
+        file = self._directory / f"{self._name}.counts"
+        for attempt in range(3):  # it may be written meanwhile
+            text = file.read_bytes() if file.exists() else b""
+            body = text[:-_MAC_LENGTH]
+            mac = seal(self._key, bytes(32), body)
+            named = b'{"chain":"counts","id":"%b"' % self._name.encode("utf-8", "replace")
+            if not text or (text.endswith(b'"%b"}\n' % mac.hex().encode()) and body.endswith(named)):
+                break
+            if attempt == 2:
+                raise _Broken(file.name, 1, "the counts were changed, or sealed with another key")
+        for record in map(_parse, text.splitlines()[:-1]):
+            if record.get("summary", 0) > self._summary:
+                self._counted += record["count"]
 
     def _open(self, part: int, line: bytes, starts: bool, broken: _Stop) -> None:
         stated = _parse(line)
@@ -251,6 +282,8 @@ class _Walk:
         if not starts and previous != self._mac:
             broken(1, "does not continue the part before")
         self._mac, self._first = mac, stated["first"]
+        if "age" in stated:
+            self._check_age(f"{self._name}, the parts before {self._first}", stated["age"])
 
     def _chain_line(self, line: bytes, unsealed: int, begun: int, broken: _Stop) -> None:
         stated = _parse(line)

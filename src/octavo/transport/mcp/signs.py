@@ -1,7 +1,8 @@
 """Signs of life for whoever operates the server: `/healthz`, `/readyz` and `/metrics`.
 
-The first two tell nothing but whether, and how many sources are at fault; which ones, and why, only to whom the numbers
-of the third are for. That one needs `serve.http.metrics`.
+The first two tell nothing but whether, how many sources are at fault, and how fast an audit log grows that is larger
+than planned; which sources, and why, only to whom the numbers of the third are for. That one needs
+`serve.http.metrics`.
 """
 
 from __future__ import annotations
@@ -53,7 +54,7 @@ class Signs:
             await respond(send, 503, b'{"status": "not ready"}')
             return
         ailing = self._house.ailing()
-        told: dict[str, Any] = {"status": "ready"}
+        told: dict[str, Any] = {"status": "ready", **self._house.remarks()}
         if ailing:
             told["degraded"] = len(ailing)
             shown = any(name == b"authorization" for name, _ in scope["headers"])
