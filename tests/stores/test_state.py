@@ -155,7 +155,7 @@ def test_without_a_place_to_write_state_is_kept_in_memory_with_a_warning(
     with caplog.at_level(logging.WARNING):
         state = StateDirectory.open(tmp_path / "file" / ".octavo")
     assert (state.path, state.audit) == (None, None)
-    assert "kept in memory" in caplog.text
+    assert "Nothing is kept" in caplog.text
     assert state.key("cursor") != StateDirectory.in_memory().key("cursor")
 
 

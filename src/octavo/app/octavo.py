@@ -51,7 +51,8 @@ class Octavo:
     ) -> None:
         """`counted`: what is recorded is counted too, for `measures`."""
         self._loaded, self._wall = loaded, wall
-        self._state = state or StateDirectory.open(state_directory(loaded))
+        closed = loaded.config.audit.fail_closed
+        self._state = state or StateDirectory.open(state_directory(loaded), fail_closed=closed)
         self.feed = ChangeFeed()
         self._tally = _tally() if counted else None
         self._books = Books(loaded.config.audit, self._state, None if self._tally is None else self._tally.add)

@@ -122,7 +122,7 @@ def _run(loaded: Loaded, serve: Callable[[Octavo], Awaitable[None]], *, counted:
     # A thread that works for one caller gets its turn beside a loop that is busy with all others. Each of its system
     # calls may have to wait for one, and Python's own 5 ms add up.
     sys.setswitchinterval(0.001)
-    state = StateDirectory.open(state_directory(loaded))
+    state = StateDirectory.open(state_directory(loaded), fail_closed=loaded.config.audit.fail_closed)
     wall = raise_wall(loaded, state)  # before the loop, which starts threads
     threads = {*threading.enumerate()}
     dog = Watchdog()

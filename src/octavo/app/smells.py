@@ -34,7 +34,7 @@ def smells(loaded: Loaded) -> Iterator[Finding]:
     if shown := [name for name, groups in loaded.config.redact.sources.items() if groups is None]:
         advice = "take off away under redact.sources, unless what they give is public"
         yield Finding("redaction", "less", f"nothing is hidden in what {', '.join(shown)} give", advice)
-    if not loaded.config.audit.fail_closed:
+    if not loaded.config.audit.fail_closed and loaded.file is not None:
         advice = "take audit.fail_closed: false away, unless answers matter more than records"
         yield Finding("audit", "less", "requests are answered while nothing can be recorded", advice)
 

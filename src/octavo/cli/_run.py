@@ -202,7 +202,7 @@ def verified(loaded: Loaded, checkpoints: Path | None) -> tuple[Path, Report]:
     from octavo.stores.state import StateDirectory
     from octavo.stores.verify import verify
 
-    directory, state = audit_directory(loaded), StateDirectory.open(state_directory(loaded))
+    directory, state = audit_directory(loaded), StateDirectory.known(state_directory(loaded))
     configured, min_age = loaded.config.audit.checkpoints, loaded.config.audit.least_age
     file = checkpoints or (None if configured is None else configured.path)
     if file is None:

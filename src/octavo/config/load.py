@@ -15,7 +15,7 @@ from pydantic import ValidationError
 from octavo.config.checks import check
 from octavo.config.document import Document
 from octavo.config.findings import WHOLE, Kept, Site
-from octavo.config.model import Config, FileOptions, Root, Toolset
+from octavo.config.model import Audit, Config, FileOptions, Root, Toolset
 from octavo.config.problems import ConfigError, KeyPath, Place, Problem, dotted
 from octavo.config.reference import Context
 from octavo.config.schema import known_keys, nearest
@@ -73,7 +73,9 @@ def zero(directory: Path, *, write: bool = False, environ: Mapping[str, str] | N
     root = directory.absolute()
     options = FileOptions(kind="file", roots=(Root(path=root),), extensions=("*",), write=write)
     home = _state_home(os.environ if environ is None else environ)
-    loaded = Loaded(Config(sources={"files": options}), root, state_home=home)
+    # A home that cannot be written stops nobody's editor: what is not kept is said.
+    config = Config(sources={"files": options}, audit=Audit(fail_closed=False))
+    loaded = Loaded(config, root, state_home=home)
     findings = check(Site(loaded.config, state_directory(loaded)))
     problems = [Problem(str(directory), "", found.message) for found in findings if found.fatal]
     if problems:

@@ -340,6 +340,7 @@ class FileLedger:
 
     def _refused(self, error: OSError, *, further: int = 0) -> None:
         """`further` records are given up as well, where records are given up."""
+        self._looks_at = 0.0  # whatever it was, the next write looks first
         if not self._warned:
             logger.error("%s: %s", CANNOT, error.strerror or error)
             self._warned = True
@@ -356,13 +357,13 @@ class FileLedger:
         """Raises OSError where the file that is written is no longer the one of its name: what is written to it then
         is written to nowhere."""
         assert self._file is not None
-        self._looks_at = self._monotonic() + LOOK
         try:
             there = os.stat(self._directory / self.file_name(self._part), follow_symlinks=False)
         except FileNotFoundError:
             raise FileNotFoundError("its file is gone") from None
         if not os.path.samestat(there, os.fstat(self._file)):
             raise FileNotFoundError("its file was replaced")
+        self._looks_at = self._monotonic() + LOOK
 
     def _write(self, text: bytes) -> None:
         """Appends `text`, ended by its mac, or leaves the file as it was and raises OSError."""

@@ -10,8 +10,8 @@
       questions.json    what agents ask people, see `stores.questions`
 
 Losing the secret costs open cursors, equality of redaction marks across the loss, and the means to verify
-older audit chains; it never costs data. So a damaged file is set aside and said, and a directory that
-cannot be used is replaced by memory with a warning. Nothing here is fatal to a read.
+older audit chains; it never costs data. So a damaged file is set aside and said. A directory that cannot be used is
+fatal where records must be kept (`audit.fail_closed`), and else replaced by memory with a warning.
 """
 
 from __future__ import annotations
@@ -30,6 +30,7 @@ from types import MappingProxyType
 from typing import Literal, TypeAlias
 
 from octavo.core.clock import Clock, SystemClock
+from octavo.core.errors import SourceUnavailable
 from octavo.core.private import make_private
 
 if sys.platform != "win32":
@@ -59,25 +60,51 @@ class StateDirectory:
         self._secret = secret
 
     @classmethod
-    def open(cls, path: Path, *, clock: Clock | None = None) -> StateDirectory:
-        """Prepares `path` and reads its secret. Never raises OSError: memory is the fallback, with a warning.
+    def open(cls, path: Path, *, clock: Clock | None = None, fail_closed: bool = False) -> StateDirectory:
+        """Prepares `path` and reads its secret. Where that cannot be: with `fail_closed` raises SourceUnavailable, else
+        memory takes its place, with a warning.
 
         Safe for several processes at once: they take turns, and all see the same secret.
         """
         try:
             make_private(path)
-            if _shared(path.stat()):
+            status = path.stat()
+            _refuse_strangers(status)
+            if _shared(status):
                 path.chmod(0o700)
             with turn(path / "lock"):
                 stamp = f"{(clock or SystemClock()).wall():.0f}"
                 _prepare_layout(path, stamp)
                 return cls(path, _secret(path, stamp))
         except _Newer as newer:
-            logger.warning("The state directory %s was written by a newer Octavo (layout %s).", path, newer)
+            why = f"it was written by a newer Octavo (layout {newer})"
         except OSError as error:
-            logger.warning("The state directory %s cannot be used: %s.", path, error.strerror or error)
-        logger.warning("State is kept in memory: cursors and the audit log end with this process.")
+            why = error.strerror or str(error)
+        if fail_closed:
+            raise SourceUnavailable(
+                f"The state folder {path} cannot be used: {why}; nothing is served without its record. Mend it, name "
+                "another one in state.path, or say audit.fail_closed: false"
+            )
+        logger.warning(
+            "The state folder %s cannot be used: %s. Nothing is kept: the audit log, undo and cursors end with this "
+            "process.",
+            path,
+            why,
+        )
         return cls.in_memory()
+
+    @classmethod
+    def known(cls, path: Path) -> StateDirectory:
+        """What is there, to look at: nothing is made, locked or mended. Raises SourceUnavailable."""
+        try:
+            secret = _read(path / "secret")
+        except OSError as error:
+            raise SourceUnavailable(f"The secret of {path} cannot be read: {error.strerror or error}") from None
+        if secret is None or len(secret) != SECRET_BYTES:
+            raise SourceUnavailable(
+                f"There is no secret in {path}, or it is damaged: without it nothing can be verified"
+            )
+        return cls(path, secret)
 
     @classmethod
     def in_memory(cls) -> StateDirectory:
@@ -98,6 +125,13 @@ class StateDirectory:
 
 class _Newer(Exception):
     """The layout has a version that this code does not know."""
+
+
+def _refuse_strangers(status: os.stat_result) -> None:
+    """Whoever owns a folder can change what is in it, and what another user makes there its owner may not be able to
+    read: nobody keeps state in a folder of somebody else's, not even root."""
+    if sys.platform != "win32" and status.st_uid != os.geteuid():
+        raise PermissionError(f"it belongs to another user (uid {status.st_uid})")
 
 
 @contextlib.contextmanager
