@@ -272,19 +272,22 @@ class Policy(Seeing):
         return self._later(call, call_next, arrange(self, call, call_next, page=page))
 
     def _act(self, call: Call, call_next: Next) -> Reply:
+        decisions: list[Decision] = []
         verbs = operation(call.op, call.arguments).needs
-        verdicts = [self.verdict(call.principal, verb, call.ref) for verb in verbs]
-        # What the address alone refuses is refused before anybody looks at what stands there.
-        for verb, verdict in zip(verbs, verdicts, strict=True):
-            if type(verdict) is Decision and not verdict.allowed:
+        for verb in verbs:
+            verdict = self.verdict(call.principal, verb, call.ref)
+            if type(verdict) is not Decision:
+                continue
+            if not verdict.allowed:  # by the address alone, before anybody looks at what stands there
                 call.trail.rule = verdict.rule
                 refused = self.refusal(call, verb, verdict)
                 if verdict.hidden and call.op == "edit":
                     return self._later(call, call_next, as_if_absent(self, call, call_next, refused))
                 raise refused
-        decision = verdicts[0]
-        if type(decision) is not Decision or any(type(one) is not Decision for one in verdicts):
+            decisions.append(verdict)
+        if len(decisions) < len(verbs):
             return self._later(call, call_next, act(self, call, call_next))
+        decision = decisions[0]
         call.trail.rule = decision.rule
         if self._approval is not None and self._approval.demand(call, decision) is not None:
             return self._later(call, call_next, act_with_consent(self, call, call_next, decision))
