@@ -26,7 +26,7 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
-from tests.gate.doors import LIMIT, Pipe
+from tests.gate.doors import Pipe
 from tests.gate.twins import INITIALIZED, META, frame, initialize
 from tests.gate.world import SUMMARISE
 
@@ -132,7 +132,9 @@ def lay_out(home: Path, chance: random.Random, who: str) -> Asker:
         contents[f"sop://{who}/{name}"] = canary = word(chance)
         file = home / "sops" / who / f"{name}.md"
         file.parent.mkdir(parents=True, exist_ok=True)
-        file.write_text(f"---\ntitle: Shared {name}\nfunction: {who}\nstatus: active\n---\n# {canary}\n")
+        file.write_text(
+            f"---\ntitle: Shared {name}\nfunction: {who}\nstatus: active\n---\n# {canary}\n", encoding="utf-8"
+        )
     return Asker(who, made_rules(chance, who), contents)
 
 
@@ -256,7 +258,7 @@ async def looked(home: Path, chance: random.Random, count: int, *, write: bool, 
     """So many callers in one house."""
     askers = [lay_out(home, chance, f"a{number}") for number in range(count)]
     (home / "prompts").mkdir()
-    (home / "prompts" / "summarise.json").write_text(json.dumps(SUMMARISE))
+    (home / "prompts" / "summarise.json").write_text(json.dumps(SUMMARISE), encoding="utf-8")
     (home / "state").mkdir(mode=0o700)
     written = {
         "version": 1,
@@ -284,7 +286,8 @@ async def looked(home: Path, chance: random.Random, count: int, *, write: bool, 
                     await pipe.write(initialize("2025-11-25") + b"\n" + INITIALIZED + b"\n")
                 for method, params in (*asked, *sweep(asker, home / "work")):
                     meta = {"_meta": META} if modern else {}
-                    told = await _answered(pipe, frame(method, {**params, **meta}))
+                    await pipe.write(frame(method, {**params, **meta}) + b"\n")
+                    told = b"\n".join(await pipe.settle())
                     failed = b'"error":' in told or b'"isError":true' in told
                     seen.answers["refused" if failed else "given"] += 1
                     for uri in (places[found] for found in words_in(told) if found in places):
@@ -297,15 +300,6 @@ async def looked(home: Path, chance: random.Random, count: int, *, write: bool, 
             for number, asker in enumerate(askers):
                 own = random.Random(chance.random())
                 all_at_once.create_task(tries(asker, own, data=number % 5 == 0))
-
-
-async def _answered(pipe: Pipe, asked: bytes) -> bytes:
-    """The answer, and whatever else has come until then."""
-    await pipe.write(asked + b"\n")
-    async with asyncio.timeout(LIMIT):
-        while pipe.busy(0):
-            await asyncio.sleep(0.0005)
-    return b"\n".join(await pipe.settle())
 
 
 async def leaks(home: Path, *, policies: int, seed: int = 7) -> Seen:

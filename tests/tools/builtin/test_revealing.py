@@ -65,7 +65,9 @@ async def test_what_may_not_be_read_is_not_shown_by_changing_it(serve: Any, way:
             await tools(tool, who="ann", **asked(tool, given, path))
         refusals.append(f"{refused.value.message} {refused.value.data}".replace(path, ""))
     assert refusals[0] == refusals[1] and SECRET[:6] not in refusals[0]
-    assert (tools.root / "drop/x.md").read_text() == f"{SECRET}\n" and not (tools.root / "pub/x.md").exists()
+    assert (tools.root / "drop/x.md").read_text(encoding="utf-8") == f"{SECRET}\n" and not (
+        tools.root / "pub/x.md"
+    ).exists()
 
 
 @pytest.mark.parametrize("way", [way for way in LOOKS if "error" not in way])
@@ -94,7 +96,7 @@ async def test_if_match_is_no_way_to_guess_a_content(serve: Any, tool: str) -> N
     for guess in (etag, "0" * 16):
         with pytest.raises(Forbidden):
             await tools(tool, who="ann", target="drop/pin.txt", if_match=guess, **given)
-    assert (tools.root / "drop/pin.txt").read_text() == "4711"
+    assert (tools.root / "drop/pin.txt").read_text(encoding="utf-8") == "4711"
 
 
 @pytest.mark.parametrize("before", [None, "짧은 글".encode("utf-16"), SECRET.encode(), b"\xff\x00\x81"])
@@ -136,7 +138,7 @@ async def test_undoing_a_move_carries_nothing_back_that_may_no_longer_be_read(se
     tools = await serve(DENIED[: DENIED.index("      - {who: ann, may: [read")], {"pub/d/x.md": SECRET})
     await tools("move", who="ann", target="pub/d", to="drop/d")
     file = tools.root.parent / "octavo.yaml"
-    file.write_text("version: 1\n" + dedent(DENIED))
+    file.write_text("version: 1\n" + dedent(DENIED), encoding="utf-8")
     await tools.octavo.reload(load(file, environ={}))
     with pytest.raises(Forbidden):
         await tools("undo", who="ann")
@@ -246,7 +248,7 @@ async def test_a_place_with_as_strong_a_label_is_not_asked_about_and_an_answer_c
     (one,) = tools.octavo.approvals.standing()
     tools.octavo.approvals.answer(one.id, "a person", allow=True)
     await tools("move", who="ann", target="hr/x.md", to="out.md")
-    assert (tools.root / "out.md").read_text() == SECRET
+    assert (tools.root / "out.md").read_text(encoding="utf-8") == SECRET
 
 
 UNTRUSTED = f"""
