@@ -43,11 +43,6 @@ class Tool(Struct, frozen=True):
     protocol: bool = False  # whether the handler may use `ctx.wire`
     max_answer: int = 0  # bytes of an answer; 0: it keeps a budget of its own
 
-    @property
-    def foreign(self) -> bool:
-        """Those of the house keep budgets of their own, and speak no raw protocol."""
-        return self.protocol or self.max_answer > 0
-
 
 class _Registered(Struct, frozen=True):
     tool: Tool
@@ -55,6 +50,7 @@ class _Registered(Struct, frozen=True):
     check_output: Check | None
     header_schema: Mapping[str, Any] | None
     demands: tuple[Demand, ...] = ()
+    foreign: bool = False  # those of the house keep budgets of their own, and speak no raw protocol
 
 
 class ToolRegistry(Shelf):
@@ -163,7 +159,7 @@ class ToolRegistry(Shelf):
         self, registered: _Registered, call: Call, arguments: Mapping[str, Any], ask: Ask
     ) -> ToolResult | Any:
         tool = registered.tool
-        if tool.foreign:
+        if registered.foreign:
             ask = _of_the_house(ask)
         deadline = Deadline(tool.info.timeout)
         context = ToolContext(
@@ -180,7 +176,7 @@ class ToolRegistry(Shelf):
         )
         try:
             work = tool.handler(context, arguments)
-            if tool.foreign:
+            if registered.foreign:
                 work = _owned(f"tool {tool.info.name}", work)
             outcome = await (work if tool.info.lane_safe else _within(tool.info, deadline, work))
         except Exception:
@@ -226,6 +222,7 @@ def _registered(tool: Tool) -> _Registered:
         None if info.output_schema is None else _compiled(info, "output", info.output_schema),
         info.input_schema if mentions(info.input_schema, "x-mcp-header") else None,
         demands(info.permissions) if info.permissions else (),
+        tool.protocol or tool.max_answer > 0,
     )
 
 
