@@ -27,7 +27,7 @@ from octavo.pipeline.hidden import Decides, look_beside
 from octavo.pipeline.marks import hides
 
 VERDICTS = 64  # kept with one page; a page in the cache is seen by many principals
-ENOUGH = 5.0  # seconds that every source may take, whatever the others need
+SHARE = 0.8  # of the time of a listing over several sources, for one of them
 TURN = 16  # pages of sources that are looked at before others have their turn
 STARTS = 4096  # places in listings that are remembered
 
@@ -213,7 +213,7 @@ def _narrowed(asked: Mapping[str, Any] | None, scope: Ref, policy: Shows) -> Nar
 
 def _share(call: Call, parts: Sequence[object]) -> float:
     """Seconds that one source may take. Where there are others, one that does not answer leaves time for them."""
-    return call.timeout if len(parts) == 1 else max(call.timeout / 2, min(call.timeout, ENOUGH))
+    return call.timeout if len(parts) == 1 else SHARE * call.timeout
 
 
 async def _fit(page: Page[Entry], asked: Call, room: int, call_next: Next, visible: _Visible) -> _Batch:
