@@ -50,6 +50,7 @@ BLIND: dict[str, str] = {
     "pipeline/guard/life.py": "a source that does not open or close hurts nobody else",
     "pipeline/throttle.py": "the door of every source: nothing foreign passes",
     "sources/file/source.py": "a stamp that cannot be had is no stamp",
+    "testing/fault_suite.py": "a suite lets through what the server catches at the door",
     "testing/base.py": "a suite must be able to say what left a source",
     "tools/modules.py": "foreign code runs here",
     "tools/plugins.py": "foreign code runs here",
