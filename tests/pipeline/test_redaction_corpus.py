@@ -67,6 +67,18 @@ def test_ordinary_links_and_examples_that_say_so_stay(what: str) -> None:
         assert VEIL.text(text) is text
 
 
+@pytest.mark.parametrize("path", ["login/", "account/verify/", "auth/magic-link/", "i/invite/"])
+def test_a_link_that_lets_somebody_in_is_no_tracker(path: str) -> None:
+    m = corpus.Maker(2)
+    token = f"{corpus.jwt_header(m)}.ey" + "J" + f"{m(60)}.{m(43)}"
+    assert token not in VEIL.text(f"open https://acme.io/{path}{token} today")
+
+
+def test_a_password_in_a_link_to_anything_but_a_meeting_room_is_hidden() -> None:
+    secret = corpus.salad(corpus.Maker(2), 20)
+    assert secret not in VEIL.text(f"https://acme.io/login?user=kim&pwd={secret}")
+
+
 @pytest.mark.parametrize(
     "around",
     [

@@ -88,7 +88,7 @@ CLOUDS: tuple[Rule, ...] = (
     token("defined-networking-key", "dnkey-", r"[A-Za-z0-9=_-]{26}-[A-Za-z0-9=_-]{52}"),
     token("docker-swarm-token", "SWMTKN-1-|SWMKEY-1-", r"[A-Za-z0-9+/-]{43,}"),
     token("portainer-token", "ptr_", r"[A-Za-z0-9/_+-]{36,}={0,2}"),
-    Rule("maxmind-key", rf"\b{WORD}{{6}}_{WORD}{{29}}_mmk\b", clue=rf"{WORD}_mmk\b", accept=checks.is_real),
+    Rule("maxmind-key", rf"\b{WORD}{{6}}_{WORD}{{29}}_mmk\b", clue="_mmk", accept=checks.is_real),
     token("openshift-token", "sha256~", rf"{URL_SAFE}{{43}}"),
     token("doppler-token", r"dp\.(?:pt|st|ct|sa|scim|audit)\.", r"[A-Za-z0-9._-]{40,}"),
     token("vault-token", r"hv[sbr]\.", rf"{URL_SAFE}{{24,}}"),
@@ -114,7 +114,7 @@ CLOUDS: tuple[Rule, ...] = (
     Rule(
         "new-relic-licence",
         r"\b(?:eu01x|[a-f0-9]{5})[a-zA-Z0-9]{31}NRAL\b|\b(?:eu01x|AA)[a-f0-9x]{37}-NRMA\b",
-        clue=r"[A-Za-z0-9]{4}NRAL|-NRMA",
+        clue="NRAL|-NRMA",
     ),
     token("sentry-token", "sntrys_eyJ", r"[A-Za-z0-9+/_=-]{40,}"),
     token("sentry-user-token", "sntryu_", rf"{HEX}{{64}}\b"),

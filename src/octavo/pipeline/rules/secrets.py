@@ -15,6 +15,7 @@ _BLOCK = r"[A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----"
 _ENCODED = "(?:UFJJVkFURSBLRVkt|QUklWQVRFIEtFWS|BSSVZBVEUgS0VZL)"
 # Quotes are escaped where a text stands inside a string of another.
 _ASSIGNED = r"""(?:\\?["'`])?(?:[ \t]string)?[ \t]{0,8}(?::{1,3}=|=>|[?.|]?={1,3}|!==?|:)[ \t]{0,8}"""
+_NEXT = r"""\\?["'][ \t]*,[ \t]*\\?["']"""  # as an argument behind its name
 # Keys that are made to be shown, and tokens that only find the next page or guard a form.
 _HARMLESS = (
     r"(?:public|publishable|csrf|csrf[_-]?middleware|xsrf|page|next|next[_-]?page|sync|cursor|continuation|search|jsonweb|ss)"
@@ -25,9 +26,13 @@ _SENSITIVE = (
     "|private[_-]?key|encryption[_-]?key|signing[_-]?key|access[_-]?token|auth[_-]?token|refresh[_-]?token|token"
     "|credential|credentials|비밀번호|암호|패스워드|인증키|비밀키"
 )
+_GIVEN = rf"(?i)(?:{_SENSITIVE})(?:{_ASSIGNED}|>\s*|{_NEXT})[^\s]"
 _SENSITIVE_NAME = re.compile(rf"(?i)(?:^|[^a-z])(?:{_SENSITIVE})$")
+_ROOM = r"(?:zoom(?:gov)?\.(?:us|com)|webex\.com|whereby\.com|jit\.si)(?::\d+)?/[^\s\"'<>]*?[?&]pwd="
 _NAMED = r"[a-z0-9_.-]{0,30}"  # the rest of a name that begins with a service's
 
+# A link that lets somebody in, and one that only counts who follows it.
+_LETS_IN = r"https?://[A-Za-z0-9.:/_-]*(?:log-?in|sign-?in|auth|sso|verify|confirm|reset|invite|magic|session|token)[A-Za-z0-9/_-]*/"
 _IN_PATH = r"https?://[A-Za-z0-9.:-]+/[A-Za-z0-9/_-]*()eyJ[A-Za-z0-9_-]+\.[A-Za-z0-9_.-]*"
 _JWT = r"eyJ[A-Za-z0-9_-]{10}"
 _HEADER = r"x-(?:api|auth|access|goog-api|functions|amz-security|ncp-apigw)-?(?:key|token)"
@@ -57,7 +62,7 @@ KEYS: tuple[Rule, ...] = (
     Rule(
         "jwt",
         # Trackers of mails and short links have one in their path, which is no login: an empty group takes part.
-        rf"{_IN_PATH}|(?:\b|_)(eyJ[A-Za-z0-9_-]{{10,}}\.eyJ[A-Za-z0-9_-]{{10,}}(?:\.[A-Za-z0-9_-]*)?)"
+        rf"{_LETS_IN}(eyJ[A-Za-z0-9_-]+\.[A-Za-z0-9_.-]+)|{_IN_PATH}|(?:\b|_)(eyJ[A-Za-z0-9_-]{{10,}}\.eyJ[A-Za-z0-9_-]{{10,}}(?:\.[A-Za-z0-9_-]*)?)"
         r"|\beyJ(?:hbGciOi|0eXAiOi|raWQiOi)[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]{40,}\.[A-Za-z0-9_-]{20,}",
         clue=_JWT,
         accept=checks.is_jwt,
@@ -168,18 +173,18 @@ BY_SURROUNDINGS: tuple[Rule, ...] = (
     ),
     Rule(
         "argument",
-        rf"""(?i)(?:{_SENSITIVE})\\?["'][ \t]*,[ \t]*\\?["']([A-Za-z0-9_.~+/=-]{{16,}})\\?["']""",
-        clue=rf"""(?i)(?:{_SENSITIVE})\\?["'][ \t]*,[ \t]*\\?["'][A-Za-z0-9]{{4}}""",
+        rf"""(?i)(?:{_SENSITIVE}){_NEXT}([A-Za-z0-9_.~+/=-]{{16,}})\\?["']""",
+        clue=_GIVEN,
         accept=checks.is_random,
     ),
     Rule(
         "password",
         # What is harmless takes part with an empty group. So does the code of a meeting room in a link.
-        rf"(?im)(?:{_HARMLESS}{_ASSIGNED}|[?&]pwd=)()[^\s&\"'<>]*|(?:{_SENSITIVE}){_ASSIGNED}"
+        rf"(?im)(?:{_HARMLESS}{_ASSIGNED}|{_ROOM})()[^\s&\"'<>]*|(?:{_SENSITIVE}){_ASSIGNED}"
         r"""(?:\\?"([^"\s\\\[\]]{8,})\\?"|'([^'\s\\\[\]]{8,})'|`([^`\s\\\[\]]{8,})`|"""
         r"""([^\s"'`,;&<>(){}\[\]\\=:][^\s"'`,;&<>(){}\[\]\\]{7,})(?:[\s"'`,;&<)}\\]|$))"""
         rf"|<[a-z0-9_.-]*(?:{_SENSITIVE})>\s*([^<>\s\[\]]{{8,}})\s*</",
-        clue=rf"(?i)(?:{_SENSITIVE})(?:{_ASSIGNED}|>\s*)[^\s]",
+        clue=_GIVEN,
         accept=checks.is_password,
     ),
 )  # fmt: skip

@@ -144,7 +144,7 @@ WORK: tuple[Rule, ...] = (
     Rule(
         "tableau-token",
         r"\b[A-Za-z0-9+/]{22}==:[A-Za-z0-9]{32}\b",
-        clue=r"[A-Za-z0-9+/]==:[A-Za-z0-9]",
+        clue="==:[A-Za-z0-9]",
         accept=checks.is_mixed,
     ),
     Rule("photoroom-key", rf"sk_pr_{WORD}+_({HEX}{{40}})\b", clue="sk_pr_"),
