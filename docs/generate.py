@@ -22,8 +22,9 @@ from octavo.core.model import VERBS, Verb
 from octavo.core.operations import OPERATIONS, Operation
 from octavo.pipeline.rules.book import SECRETS
 from octavo.pipeline.rules.personal import GROUPS
+from octavo.sources.file.credentials import KEYS, SETTINGS
 from octavo.sources.file.mime import SAFE_EXTENSIONS, SAFE_NAMES
-from octavo.sources.file.names import ALWAYS_HIDDEN, CREDENTIALS
+from octavo.sources.file.names import ALWAYS_HIDDEN
 from octavo.transport.mcp.codes import Codes
 
 DOCS = Path(__file__).resolve().parent
@@ -192,7 +193,9 @@ def redaction_rules() -> str:
 
 
 def hidden_names() -> str:
-    return ", ".join(f"`{pattern}`" for pattern in (*ALWAYS_HIDDEN, *CREDENTIALS))
+    listed = {"git, and the state of this server": ALWAYS_HIDDEN, **SETTINGS, **KEYS}
+    rows = [f"| {why} | {', '.join(f'`{name}`' for name in names)} |" for why, names in listed.items()]
+    return "\n".join(("| why | names |", "|---|---|", *rows))
 
 
 def safe_extensions() -> str:

@@ -13,7 +13,7 @@ from octavo.core.clock import SystemClock, iso
 from octavo.core.errors import Forbidden, InvalidParams, NotFound
 from octavo.core.ref import Ref
 from octavo.sources.file.addresses import FileRoot
-from octavo.sources.file.names import CREDENTIALS
+from octavo.sources.file.credentials import CREDENTIALS
 
 
 class Created(Struct, frozen=True):

@@ -82,9 +82,19 @@ async def test_credentials_and_git_and_our_own_state_are_absent(write: Any, open
         "x.p12", "x.pfx", ".netrc", ".npmrc", ".pypirc", ".aws/credentials", "home/.aws/credentials", ".ssh/config",
         ".envrc", "krb5.keytab", ".bash_history", "client_secret_1.json", "serviceaccountkey.json",
         ".composer/auth.json",
+        "credentials.json", "conf/Credentials.yml", "secrets.yaml", "secrets.toml", "prod.tfvars", "x.auto.tfvars.json",
+        "service-account-prod.json", "service_account.json", "my-app-firebase-adminsdk-x1.json", "kubeconfig",
+        "kubeconfig-prod", "kubeconfig_prod.yaml", "k3s.yaml", "wp-config.php", "wp-config.php.bak", "a_accessKeys.csv",
+        ".claude/.credentials.json", ".codex/auth.json", ".gemini/oauth_creds.json", "example.com.tfvars", "sample.pem",
+        "sites/default/settings.php", "local.settings.json", ".config/github-copilot/apps.json", "bin/.pgpass",
         ".kube/config", "vault.kdbx", ".docker/config.json", ".git/config", "sub/.git/HEAD", ".octavo/state.db",
     ]  # fmt: skip
-    shown = [".aws/config", ".env.example", ".env.sample", ".github/x.yml", "credentials", "docker/config.json"]
+    shown = [
+        ".aws/config", ".env.example", ".env.sample", ".github/x.yml", "auth.json", "credentials", "credentials.md",
+        "docker/config.json", "example.tfvars", "kubeconfig-guide.md", "locales/en/auth.json", "my-secrets.yaml",
+        "of/credentials/page.md", "secrets.example.yml", "secrets.md", "secrets.py", "service-account.sample.json",
+        "settings.php", "terraform.tfvars.example", "token.json", "wp-config-sample.php",
+    ]  # fmt: skip
     for path in hidden + shown:
         write(path)
     source = await opened(extensions=["*"])

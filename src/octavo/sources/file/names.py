@@ -14,27 +14,12 @@ from typing import Final, Literal
 
 from octavo.core.errors import OctavoError
 from octavo.core.ref import Ref
+from octavo.sources.file.credentials import SAMPLED, is_sample
 from octavo.sources.file.mime import SAFE_EXTENSIONS, SAFE_NAMES
 
 Verdict = Literal["served", "hidden", "extension", "outside"]
 
 ALWAYS_HIDDEN: Final = (".git", ".octavo")
-CREDENTIALS: Final = (
-    ".env", ".env.*", "*.env", ".envrc", "*.pem", "*.key", "*.p12", "*.pfx", "*.pkcs12", "*.p8", "*.jks", "*.jceks",
-    "*.keystore", "*.keytab", "*.ppk", "*.kdbx", "*.kdb", "*.keychain", "*.keychain-db", "*.ovpn", "*.gpg", "*.agekey",
-    "*.tfstate", "*.tfstate.*", "*.kubeconfig",
-    "id_rsa*", "id_dsa*", "id_ecdsa*", "id_ed25519*",
-    ".netrc", "_netrc", ".npmrc", ".pypirc", ".pgpass", ".my.cnf", ".htpasswd", ".git-credentials",
-    ".dockercfg", ".vault-token", ".vault_pass*", ".s3cfg", ".boto", ".terraformrc", "credentials.tfrc.json",
-    ".msmtprc", ".ftpconfig", "sftp-config.json", "rclone.conf", "client_secret*.json", "serviceAccountKey*.json",
-    "application_default_credentials.json", "gha-creds-*.json", ".bash_history", ".zsh_history", ".psql_history",
-    ".mysql_history", ".rediscli_history", ".python_history", ".password-store",
-    ".ssh", ".gnupg", ".aws/credentials", ".kube/config", ".docker/config.json", ".config/gcloud",
-    ".config/gh/hosts.yml", ".azure", ".cargo/credentials", ".cargo/credentials.toml", ".gem/credentials",
-    ".m2/settings.xml", ".composer/auth.json", ".config/op", ".config/hub",
-)  # fmt: skip
-# Written to be shared: they show which settings there are, not their values.
-_EXAMPLES: Final = frozenset((".env.example", ".env.sample", ".env.template", ".env.dist"))
 
 _MEMO_SIZE: Final = 8192
 
@@ -61,8 +46,10 @@ class Rules:
         self._all = "*" in listed or ".*" in listed
         self._extensions = frozenset(e.removeprefix(".") for e in listed) or SAFE_EXTENSIONS
         self._names = frozenset(listed) or SAFE_NAMES
-        chains = [pattern.casefold().strip("/").split("/") for pattern in (*ALWAYS_HIDDEN, *hidden)]
+        patterns = [pattern.casefold().strip("/") for pattern in (*ALWAYS_HIDDEN, *hidden)]
+        chains = [pattern.split("/") for pattern in patterns if "/" in pattern or pattern not in SAMPLED]
         self._hidden_name = _one_of(chain[0] for chain in chains if len(chain) == 1)
+        self._hidden_settings = _one_of(pattern for pattern in patterns if "/" not in pattern and pattern in SAMPLED)
         longer = [chain for chain in chains if len(chain) > 1]
         self._hidden_chains = [[_one_of([part]) for part in chain] for chain in longer]
         self._chain_end = _one_of(chain[-1] for chain in longer)
@@ -98,8 +85,8 @@ class Rules:
         if self._within is not None and not any(_leads(names, folder) for folder in self._within):
             return True
         last = names[-1].casefold()
-        if self._hidden_name.match(last):
-            return last not in _EXAMPLES
+        if self._hidden_name.match(last) or (self._hidden_settings.match(last) and not is_sample(last)):
+            return True
         return self._chain_end.match(last) is not None and any(
             len(names) >= len(chain)
             and all(part.match(n.casefold()) for part, n in zip(chain, names[-len(chain) :], strict=True))

@@ -22,13 +22,14 @@ from octavo.core.ref import Ref
 from octavo.sources.file.addresses import Addresses, FileRoot, Where
 from octavo.sources.file.complete import Completer
 from octavo.sources.file.confine import Confinement
+from octavo.sources.file.credentials import CREDENTIALS
 from octavo.sources.file.entries import Digests
 from octavo.sources.file.faults import fault, forbidden, not_found, outside
 from octavo.sources.file.folders import folders
 from octavo.sources.file.forest import Forest
 from octavo.sources.file.forms import Forms, refuse_unknown_form
 from octavo.sources.file.hints import hints
-from octavo.sources.file.names import CREDENTIALS, Rules
+from octavo.sources.file.names import Rules
 from octavo.sources.file.pages import beginning, page
 from octavo.sources.file.parts import DOCUMENT_BYTES, parse_range
 from octavo.sources.file.snapshot import Snapshot

@@ -15,9 +15,10 @@ from octavo.core.errors import InvalidParams, OctavoError, SourceUnavailable
 from octavo.core.fair import FairThreads
 from octavo.core.model import Change, Content, Entry, Page
 from octavo.core.ref import Ref
+from octavo.sources.file.credentials import CREDENTIALS
 from octavo.sources.file.faults import not_found
 from octavo.sources.file.hints import hints
-from octavo.sources.file.names import CREDENTIALS, Rules
+from octavo.sources.file.names import Rules
 from octavo.sources.file.text import preferring
 from octavo.sources.git.files import Files
 from octavo.sources.git.history import MAX_SECONDS
