@@ -41,7 +41,7 @@ class Held:
         assert self.begun.wait(30)
 
     def _hold(self) -> None:
-        with self._lock.open("a") as file:
+        with self._lock.open("ab") as file:
             fcntl.flock(file, fcntl.LOCK_EX)
             self.begun.set()
             self.in_time = self.served.wait(5)

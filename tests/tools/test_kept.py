@@ -134,3 +134,18 @@ async def test_an_answer_made_of_what_is_masked_by_now_is_made_anew() -> None:
     assert await shop.call("file://a.md") == ("2", "miss")
     shop.masked = True
     assert await shop.call("file://a.md") == ("1", "miss")
+
+
+async def test_one_who_asks_much_pushes_out_his_own_answers_and_nobody_elses() -> None:
+    shop = Shop()
+
+    async def ask(who: str, number: int) -> str:
+        trail = Trail()
+        arguments = {"uri": "file://a.md", "number": number}
+        await shop.tools.invoke(Call("invoke", Ref("tool", ("words",)), Principal(who), trail, arguments=arguments))
+        return trail.cache
+
+    await ask("polite", 0)
+    for number in range(600):
+        await ask("hostile", number)
+    assert [await ask("polite", 0), await ask("hostile", 599), await ask("hostile", 0)] == ["hit", "hit", "miss"]

@@ -135,7 +135,11 @@ class Commands(Strict):
     file: Size = written("64MiB", parse_size, "The largest file that a program may write.")
     input: Size = written("1MiB", parse_size, "The largest standard input.")
     processes: Count = Field(default=64, description="Processes of one command, itself included.")
-    at_once: Count = Field(default=8, description="Commands that run at once; others wait for their turn.")
+    at_once: Count = Field(
+        default=8,
+        description="Commands that run at once; others wait for their turn. An agent that runs some leaves the last "
+        "place to others.",
+    )
     started: Count = Field(default=4, description="Processes that one caller may have started.")
     idle: Timeout = written("10m", parse_timeout, "A started process that its caller does not ask for ends after it.")
     lifetime: Timeout = written("1h", parse_timeout, "How long a started process may run.")

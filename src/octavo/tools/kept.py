@@ -21,6 +21,7 @@ from octavo.core.ports import Ask, Reply
 from octavo.core.surface import Text, ToolResult
 
 MOST: Final = 500  # answers
+MOST_OF_ONE: Final = 100  # of one caller: more push out his own
 MAX_BYTES: Final = 256 * 1024  # of one answer
 MAX_CHILDREN: Final = 100
 
@@ -52,7 +53,10 @@ class Results:
         result = await run(witness.ask)
         if witness.good and isinstance(result, ToolResult) and not result.is_error and _size(result) <= MAX_BYTES:
             self._kept[key] = _Kept(result, tuple(witness.seen), self._clock.monotonic() + seconds)
-            while len(self._kept) > MOST:
+            mine = [one for one in self._kept if one[1] == call.principal]
+            if len(mine) > MOST_OF_ONE:
+                del self._kept[mine[0]]
+            elif len(self._kept) > MOST:
                 del self._kept[next(iter(self._kept))]
         return result
 
