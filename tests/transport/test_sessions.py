@@ -187,3 +187,27 @@ async def test_a_call_is_counted_once(folder: Path, clock: FrozenClock) -> None:
         for _ in range(9):
             assert "contents" in (await web.ask(frame("resources/read", {"uri": "file://guide.md"}), session)).body
         assert "rate_limited" in (await web.ask(frame("resources/read", {"uri": "file://guide.md"}), session)).body
+
+
+async def test_one_whose_envelopes_all_differ_keeps_nobody_else_from_the_lane(folder: Path) -> None:
+    """It remembers 256 that the protocol's own parser has accepted; of one principal 32."""
+
+    def read(name: str) -> dict[str, Any]:
+        meta = {**META, "io.modelcontextprotocol/clientInfo": {"name": name, "version": "1"}}
+        return {"jsonrpc": "2.0", "id": 1, "method": "resources/read", "params": {"uri": "mem://one", "_meta": meta}}
+
+    async with house(configuration(folder)) as octavo, Web(octavo, lane=True) as web:
+
+        async def asks(key: str, name: str) -> bool:
+            """Whether the lane answered."""
+            before, asked = web.lane.hits, read(name)
+            assert (await web.ask(json.dumps(asked).encode(), modern_headers(asked, key))).status == 200
+            return web.lane.hits > before
+
+        for _ in range(2):
+            await asks(HR, "polite")
+        for number in range(300):
+            await asks(BRAND, f"hostile {number}")
+        assert [await asks(HR, "polite"), await asks(BRAND, "hostile 299"), await asks(BRAND, "hostile 1")] == [
+            True, True, False,
+        ]  # fmt: skip

@@ -191,7 +191,7 @@ class Front:
         # `_meta` that the SDK accepted is known from now on.
         modern = header(scope, b"mcp-protocol-version") == _MODERN
         if modern and scope.get(_RECORDED) == "ok" and (envelope := self.lane.envelope(body)) is not None:
-            self.lane.learn(envelope)
+            self.lane.learn(envelope, principal)
 
     async def _sdk(self, scope: Scope, receive: Receive, send: Send, who: Principal) -> None:
         if not self._traced:

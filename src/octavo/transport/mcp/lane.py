@@ -33,6 +33,7 @@ from octavo.transport.mcp.calls import Calls, incident
 from octavo.transport.mcp.immediate import begin, start
 
 KNOWN_META = 256  # envelopes remembered; the oldest makes room
+KNOWN_OF_ONE = 32  # of one principal: more push out its own
 SEEN = 4096  # frames remembered but for their id
 MAX_SEEN = 1024  # bytes of one worth remembering
 COPIED = 8192  # bytes of a content up to which a copy is cheaper than another piece
@@ -125,7 +126,7 @@ class Lane:
         self._calls, self._end = calls, end
         self._on = on
         self._decode = msgspec.json.Decoder(_Frame).decode
-        self._envelopes: dict[bytes, None] = {}
+        self._envelopes: dict[bytes, str] = {}  # and who brought each
         self._seen: tuple[dict[bytes, _Asked], ...] = ({}, {})  # by era
         self._works: Works | None = None  # of which the known frames asked
         calls.house.on_swap(self._forget)
@@ -212,10 +213,13 @@ class Lane:
             return None
         return meta if isinstance(said, dict) and set(said) <= _ENVELOPE and meta not in self._envelopes else None
 
-    def learn(self, meta: bytes) -> None:
-        if len(self._envelopes) >= KNOWN_META:
+    def learn(self, meta: bytes, who: Principal) -> None:
+        own = [known for known, whose in self._envelopes.items() if whose == who.id]
+        if len(own) >= KNOWN_OF_ONE:
+            del self._envelopes[own[0]]
+        elif len(self._envelopes) >= KNOWN_META:
             del self._envelopes[next(iter(self._envelopes))]
-        self._envelopes[meta] = None
+        self._envelopes[meta] = who.id
 
     def run(self, taken: Taken, answered: Answered) -> asyncio.Task[Reply] | None:
         """Answers at once and gives None, or gives the task that will answer.

@@ -291,7 +291,7 @@ class Pipes:
             self._asked[request_id] = others
         envelope = self._learning.pop(request_id, None)
         if envelope is not None and succeeded:
-            self._lane.learn(envelope)
+            self._lane.learn(envelope, self._who())
         self._era.answered(request_id, answer.result if isinstance(answer, types.JSONRPCResponse) else None)
 
     def _write_out(self) -> None:
