@@ -214,8 +214,9 @@ class ToolContext:
         if_match: str | None = None,
         dry_run: bool = False,
     ) -> Edited:
-        """`change` gets the text as it is on disk, and gives the new one and a report. The report, and the
-        messages of what it raises, are redacted before the tool sees them."""
+        """`change` gets the text as it is on disk, but for what is hidden from the caller: signs stand for that, which
+        it leaves as they are. It gives the new text and a report. The report, and the messages of what it raises, are
+        redacted before the tool sees them."""
         edited: Edited = await self._change("edit", uri, change=change, if_match=if_match, dry_run=dry_run)
         return edited
 
