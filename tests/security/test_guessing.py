@@ -27,6 +27,7 @@ CONFIGURATION = """
 version: 1
 sources:
   files: {kind: file, roots: [./files], extensions: ["*"], write: true}
+  said: {kind: memory, scheme: said, templates: {"at/{what}": {text: "password: {what}"}}}
 agents: {brand: {}, guest: {roles: [guest]}}
 policy: [{who: "*", may: "*", what: "**"}]
 limits: {per_principal: 100000/s}
@@ -112,7 +113,7 @@ async def test_a_right_guess_by_edit_is_answered_as_a_wrong_one(tmp_path: Path, 
                 old = shape.format(SECRET[:size] if shape != "{}\nhost" else SECRET[-size:])
                 edits = [{"old": old, "new": f"{old}x"}]
                 assert not await told_apart(client, "edit", edits=edits, dry_run=dry_run)
-        assert {name: (client.files / name).read_text() for name in files} == files
+        assert {name: (client.files / name).read_text(encoding="utf-8") for name in files} == files
 
 
 async def test_the_nearest_place_is_looked_for_in_what_the_caller_sees(tmp_path: Path) -> None:
@@ -140,6 +141,8 @@ async def test_no_mark_says_whether_a_value_was_guessed(tmp_path: Path) -> None:
         first, second = [(await client.ask("resources/read", uri=f"file://{name}")) for name in ("a.md", "b.md")]
         assert json.loads(first)["result"]["contents"][0]["text"] == json.loads(second)["result"]["contents"][0]["text"]
         assert first.count("[redacted:password:") == 2
+        told = [await client.ask("resources/read", uri=f"said://at/{value}") for value in (SECRET, OTHER)]
+        assert all("[redacted:password:00000001]" in one for one in told)
 
 
 UNCOVERING = (
@@ -166,10 +169,10 @@ async def test_an_edit_that_would_show_a_hidden_value_is_refused_and_says_what_t
         told = await client.edit("password:", "note:")
         assert refused(told)
         assert "[redacted:password:" in told and "hidden_data" in told
-        assert (client.files / "note.md").read_text() == NOTE
+        assert (client.files / "note.md").read_text(encoding="utf-8") == NOTE
         assert not refused(await client.edit("db.internal", "db.example"))
         assert not refused(await client.edit("password: ", "passwd: "))
-        assert (client.files / "note.md").read_text() == NOTE.replace("internal", "example").replace(
+        assert (client.files / "note.md").read_text(encoding="utf-8") == NOTE.replace("internal", "example").replace(
             "password", "passwd"
         )
 

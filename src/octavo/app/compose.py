@@ -22,7 +22,15 @@ from octavo.app.narrowing import WHOLE, Narrowing
 from octavo.app.open_sources import OpenSources
 from octavo.app.reaching import Reaching
 from octavo.app.rules import labels_of, rules_of
-from octavo.app.sources import configured, described_in, templates_of, ttl_of, with_plugins, writable_schemes
+from octavo.app.sources import (
+    chosen_schemes,
+    configured,
+    described_in,
+    templates_of,
+    ttl_of,
+    with_plugins,
+    writable_schemes,
+)
 from octavo.config.load import Loaded
 from octavo.config.model import Config
 from octavo.core.clock import SystemClock
@@ -243,7 +251,7 @@ async def compose(
         config,
         state.key("mark"),
         composed=composed_tools(built_in, unlisted),
-        chosen=("tool", "prompt", *writable_schemes(config, plugins)),
+        chosen=chosen_schemes(config, plugins),
     )
     audit = Audit(ledger, scrub=redact.address)
     desk.intends = audit.intend

@@ -206,6 +206,12 @@ def described_in(resources: Sequence[ResourceWords]) -> dict[Ref, Entry]:
     }
 
 
+def chosen_schemes(config: Config, plugins: Sequence[Plugin]) -> set[str]:
+    """Where a caller may have chosen what is told: it wrote it, or it gave it to a tool, a prompt or a template."""
+    filled = {one.scheme for one in config.sources.values() if isinstance(one, MemoryOptions) and one.templates}
+    return {"tool", "prompt"} | filled | writable_schemes(config, plugins)
+
+
 def writable_schemes(config: Config, plugins: Sequence[Plugin]) -> set[str]:
     """What the configuration opens; a plugin decides for its own sources."""
     files = {one.scheme for one in config.sources.values() if isinstance(one, FileOptions) and one.expose and one.write}
