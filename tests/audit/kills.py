@@ -4,8 +4,10 @@ of several over HTTP, in both eras.
     python -m tests.audit.kills --requests 200000 --kills 50
 
 Every answered request must have exactly one record, every other at most one, and the log must verify with its
-checkpoints. Each life of the server gets the same share of the requests that are left; each but the last ends by
-SIGKILL when a random number of its answers has been read. Prints one line of JSON; `requests` counts what was sent.
+checkpoints. Over HTTP somebody without a key asks as well: each of those that were answered is on record, or counted in
+a summary, and no more than were sent. Each life of the server gets the same share of the requests that are left; each
+but the last ends by SIGKILL when a random number of its answers has been read. Prints one line of JSON; `requests`
+counts what was sent.
 """
 
 import argparse
@@ -26,6 +28,8 @@ from typing import Any
 from tests.e2e.harness import ERAS, Asking, Pipe, Place
 from tests.e2e.organisation import BRAND, CONFIGURATION, organisation
 
+from octavo.stores.records import Question, found
+
 CLIENTS = 4  # over HTTP
 FILES = 200  # that exist; the other addresses lead nowhere, or to where the agent may not look
 CHECKPOINTS = "audit: {rotate: 256KiB, keep: 1000, checkpoints: {path: ./second/checkpoints.jsonl, every: 50ms}}\n"
@@ -40,12 +44,16 @@ class Figures:
     answered_without_record: int = 0
     with_two_records: int = 0
     unanswered_on_record: int = 0
+    strangers_sent: int = 0
+    strangers_answered: int = 0
+    strangers_on_record: int = 0
     outcomes: Counter[str] = field(default_factory=Counter)
     verified: bool = False
 
     @property
     def good(self) -> bool:
-        return self.verified and not self.answered_without_record and not self.with_two_records
+        strangers = self.strangers_answered <= self.strangers_on_record <= self.strangers_sent
+        return self.verified and strangers and not self.answered_without_record and not self.with_two_records
 
 
 def plant(base: Path) -> Place:
@@ -73,7 +81,9 @@ def request(number: int) -> tuple[str, dict[str, Any]]:
     return "resources/read", {"uri": address(number)}
 
 
-def live_over_http(place: Place, count: int, kill_after: int | None, era: str) -> tuple[int, set[str]]:
+def live_over_http(
+    place: Place, count: int, kill_after: int | None, era: str, figures: Figures
+) -> tuple[int, set[str]]:
     """One life of the server: how many requests were sent, and the addresses of those that were answered."""
     answered: list[str] = []
     sent: list[int] = []
@@ -92,15 +102,23 @@ def live_over_http(place: Place, count: int, kill_after: int | None, era: str) -
             threading.Thread(target=ask_some, args=(range(first, count, CLIENTS), server.asking(BRAND, era).open()))
             for first in range(CLIENTS)
         ]
+
+        def ask_without_a_key(asking: Asking) -> None:
+            with suppress(OSError, HTTPException):
+                while any(client.is_alive() for client in clients):
+                    figures.strangers_sent += 1
+                    figures.strangers_answered += asking.ask("ping").status == 401
+
         for client in clients:
             client.start()
+        ask_without_a_key(server.asking(None))
         for client in clients:
             client.join()
     assert server.process.returncode == (0 if kill_after is None else -signal.SIGKILL)
     return len(sent), set(answered)
 
 
-def live_on_stdio(place: Place, count: int, kill_after: int | None, era: str) -> tuple[int, set[str]]:
+def live_on_stdio(place: Place, count: int, kill_after: int | None, era: str, figures: Figures) -> tuple[int, set[str]]:
     with place.pipe("--config", place.base / "octavo.yaml", "--as", "agent-brand", era=era) as pipe:
         requests = [pipe.request(*request(number)) for number in range(count)]
         asked = {one["id"]: address(number) for number, one in enumerate(requests)}
@@ -144,7 +162,7 @@ def run(base: Path, requests: int, kills: int, seed: int) -> Figures:
         share = (requests - figures.requests) // (lives - life)
         kill_after = chance.randint(1, share) if life < kills else None
         live = live_over_http if life % 3 == 1 else live_on_stdio
-        sent, answered = live(place, share, kill_after, ERAS[life % 2])
+        sent, answered = live(place, share, kill_after, ERAS[life % 2], figures)
         records = of_life(place, known)
         counted = count_records(records)
         figures.requests += sent
@@ -158,20 +176,25 @@ def run(base: Path, requests: int, kills: int, seed: int) -> Figures:
         print(f"life {life + 1} {live.__name__}: sent {sent}, answered {len(answered)}", file=sys.stderr)
     done = place.run("audit", "verify", "--config", base / "octavo.yaml", "--json")
     report = json.loads(done.stdout)
+    strangers = found(base / ".octavo" / "audit", Question(who=("unknown",)))
+    figures.strangers_on_record = sum(one.get("count", 1) for one in strangers)
     figures.verified = report["ok"] and done.returncode == 0 and len(report["chains"]) == lives
     return figures
 
 
-def of_life(place: Place, known: set[Path]) -> list[dict[str, Any]]:
-    """The records in files that are new, without lines that a kill has torn."""
+def of_life(place: Place, known: set[Path], *, sealed: bool = False) -> list[dict[str, Any]]:
+    """The records in files that are new, without lines that a kill has torn; or that stand before a seal alone."""
     folder = place.base / ".octavo" / "audit"
     fresh = [file for file in sorted(folder.glob("*.jsonl")) if file not in known]
     known.update(fresh)
-    found = []
+    records: list[dict[str, Any]] = []
+    vouched = 0
     for line in b"".join(file.read_bytes() for file in fresh).splitlines(keepends=True):
-        if line.endswith(b"\n") and not line.startswith(b'{"chain"'):
-            found.append(json.loads(line))
-    return found
+        if line.startswith(b'{"chain"'):
+            vouched = len(records) if line.endswith(b"\n") else vouched
+        elif line.endswith(b"\n"):
+            records.append(json.loads(line))
+    return records[:vouched] if sealed else records
 
 
 def main() -> None:

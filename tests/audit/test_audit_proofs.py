@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from tests.audit import kills, tampers
+from tests.audit import changes, kills, tampers
 
 
 @pytest.mark.slow
@@ -14,6 +14,14 @@ def test_after_kills_every_answered_request_has_one_record_and_every_other_at_mo
     figures = kills.run(tmp_path, requests=900, kills=2, seed=7)
     assert figures.good, figures
     assert (figures.requests, figures.kills) == (900, 2)
+
+
+@pytest.mark.slow
+@pytest.mark.seed("A7")
+def test_a_kill_at_any_point_of_a_change_leaves_its_intent_and_verify_names_it(tmp_path: Path) -> None:
+    figures = changes.run(tmp_path, kills=6)
+    assert figures.good, figures
+    assert (figures.kills, figures.unfinished) == (6, 3), "announced, half recorded, and made without its outcome"
 
 
 @pytest.mark.seed("B7")
