@@ -16,7 +16,7 @@ import pytest
 from msgspec.structs import replace
 
 from octavo.core.errors import Conflict, InvalidParams, NotFound, TooLarge
-from octavo.core.model import Change, Content, Entry, Page, Past, Template, Undone
+from octavo.core.model import Change, Content, Entry, Page, Template
 from octavo.core.ref import Ref, decode
 from octavo.sources.memory import MemorySource
 from octavo.testing import SourceSuite
@@ -586,12 +586,6 @@ class Movable(Sound):
         raise NotImplementedError
 
     async def make_directory(self, ref: Ref, by: str = "") -> None:
-        raise NotImplementedError
-
-    async def undo(self, by: str, *, count: int = 1) -> Sequence[Undone]:
-        raise NotImplementedError
-
-    async def history(self, by: str, limit: int = 20) -> Sequence[Past]:
         raise NotImplementedError
 
 

@@ -138,19 +138,30 @@ class Edits(Protocol):
 
 @runtime_checkable
 class Arranges(Protocol):
-    """Resources that have places: they can be moved and copied, and what was done can be undone."""
+    """Resources that have places: they can be moved and copied."""
 
     async def move(
         self, ref: Ref, to: Ref, *, if_match: str | None, overwrite: bool = False, by: str = ""
     ) -> Entry: ...
     async def copy(self, ref: Ref, to: Ref, *, overwrite: bool = False, by: str = "") -> Entry: ...
     async def make_directory(self, ref: Ref, by: str = "") -> None: ...
-    async def undo(self, by: str, *, count: int = 1, only: Sequence[str] | None = None) -> Sequence[Undone]:
+
+
+@runtime_checkable
+class Undoes(Protocol):
+    """Every change can be taken back. A source without it cannot: a human is asked before each change in it. With a
+    `scope`, which is given only where somebody asked for one, it is about changes at, below or above that address."""
+
+    async def undo(
+        self, by: str, *, count: int = 1, only: Sequence[str] | None = None, scope: Ref | None = None
+    ) -> Sequence[Undone]:
         """Takes back the newest changes of a principal. With `only`, the ids of what somebody has looked at: a
         Conflict, and nothing is undone, when these are not what would be."""
         ...
 
-    async def history(self, by: str, limit: int = 20, *, standing: bool = False) -> Sequence[Past]:
+    async def history(
+        self, by: str, limit: int = 20, *, standing: bool = False, scope: Ref | None = None
+    ) -> Sequence[Past]:
         """What a principal changed, the newest first; `standing`: only what is not undone."""
         ...
 
@@ -275,6 +286,7 @@ ABILITIES: Mapping[str, type] = {
     "write": Writes,
     "edit": Edits,
     "arrange": Arranges,
+    "undo": Undoes,
     "complete": Completes,
     "suggest": Suggests,
     "spell": Spells,

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Mapping, Sequence
-from typing import Protocol
+from heapq import merge
+from itertools import groupby, islice
+from typing import Any, Protocol
 
-from octavo.core.errors import InvalidParams, OctavoError
-from octavo.core.model import NOTHING, Call, Entry, Op, Page, Past, Principal, Verb
+from octavo.core.errors import Conflict, Forbidden, InvalidParams, OctavoError
+from octavo.core.model import EVERYTHING, NOTHING, Call, Entry, Op, Page, Past, Principal, Undone, Verb
 from octavo.core.operations import operation
 from octavo.core.ports import Next, Reply, settled
 from octavo.core.ref import Ref
@@ -19,6 +21,11 @@ _TAKING: frozenset[Op] = frozenset(("delete", "move", "copy"))  # something that
 
 class Judge(Decides, Protocol):
     """The policy, as far as it is needed here."""
+
+    @property
+    def undoing(self) -> Sequence[Ref]:
+        """Where changes can be taken back."""
+        ...
 
     async def judged(
         self, call: Call, verb: Verb, ref: Ref, call_next: Next, entry: Entry | None = None
@@ -148,14 +155,37 @@ def _other_end(judge: Judge, call: Call, asked: Ref) -> Call:
 
 
 async def _undo(judge: Judge, call: Call, call_next: Next, page: int) -> Reply:
-    look = call._replace(arguments={**call.arguments, "look": True})
-    past: Sequence[Past] = await settled(call_next(look))
+    scopes = judge.undoing if call.ref == EVERYTHING else (call.ref,)
+    found = [await _part(call, scope, call_next, look=True) for scope in scopes]
+    # Each source keeps its order, whatever its clock says.
+    past: list[Past] = [*islice(merge(*found, key=lambda one: -one.at), call.arguments.get("count", 1))]
     asks = await _taken_back(judge, call, past, call_next, page)
     if await judge.consent(call, asks, call_next):  # that may have taken minutes
         await _taken_back(judge, call, past, call_next, page)
-    # Nothing but what was looked at: the same principal may be changing more at this moment.
-    only = [one.id for one in past]
-    return await settled(call_next(call._replace(arguments={**call.arguments, "only": only})))
+    undone: list[Undone] = []
+    for scheme, part in groupby(past, key=lambda one: one.ref.scheme):
+        # Nothing but what was looked at: the same principal may be changing more at this moment.
+        only = [one.id for one in part]
+        scope = next(scope for scope in scopes if scope.scheme == scheme)
+        try:
+            back: Sequence[Undone] = await _part(call, scope, call_next, only=only, count=len(only))
+        except Refused as refused:
+            if undone and isinstance(refused.refusal, Conflict | Forbidden):
+                break
+            raise
+        undone += back
+        if len(back) < len(only):
+            break
+    return undone
+
+
+async def _part(call: Call, scope: Ref, call_next: Next, **more: Any) -> Reply:
+    """An undo in one source. What it raises names that source."""
+    part = call._replace(ref=scope, uri=call.uri if scope == call.ref else str(scope))
+    try:
+        return await settled(call_next(part._replace(arguments={**call.arguments, **more})))
+    except OctavoError as fault:
+        raise Refused(told(part, fault)) from None
 
 
 async def _taken_back(judge: Judge, call: Call, past: Sequence[Past], call_next: Next, page: int) -> Decision:

@@ -30,6 +30,7 @@ from octavo.core.ports import (
     Spells,
     Stamps,
     Suggests,
+    Undoes,
     Writes,
 )
 from octavo.core.ref import Ref
@@ -180,7 +181,8 @@ class Desk:
                     by=by,
                 )
             if op == "delete":
-                return await source.delete(ref, if_match=asked.get("if_match"), by=by)
+                await source.delete(ref, if_match=asked.get("if_match"), by=by)
+                return self.restores(ref)
         if op == "edit" and isinstance(source, Edits):
             return await source.edit(
                 ref, asked["change"], if_match=asked.get("if_match"), dry_run=asked.get("dry_run", False), by=by
@@ -193,11 +195,11 @@ class Desk:
                 return await source.copy(ref, asked["to"], overwrite=overwrite, by=by)
             if op == "make":
                 return await source.make_directory(ref, by=by)
-            if op == "undo":
-                count = asked.get("count", 1)
-                if asked.get("look"):
-                    return await source.history(by, count, standing=True)
-                return await source.undo(by, count=count, only=asked.get("only"))
+        if op == "undo" and isinstance(source, Undoes):
+            count, scope = asked.get("count", 1), {"scope": ref} if ref.segments else {}
+            if asked.get("look"):
+                return await source.history(by, count, standing=True, **scope)
+            return await source.undo(by, count=count, only=asked.get("only"), **scope)
         raise _cannot(call)
 
     def source(self, scheme: str) -> Source:
@@ -226,8 +228,13 @@ class Desk:
         return source.refuses(ref) if isinstance(source, Refuses) else None
 
     def restores(self, ref: Ref) -> bool:
-        """Whether `undo` could take back a change there."""
-        return isinstance(self._sources.get(ref.scheme), Arranges)
+        """Whether `undo` could take back a change there. An undo of all sources takes part only in those that can."""
+        return ref == EVERYTHING or isinstance(self._sources.get(ref.scheme), Undoes)
+
+    @property
+    def undoing(self) -> Sequence[Ref]:
+        """Where changes can be taken back."""
+        return [ref for ref in map(Ref, self.exposed) if ref.scheme in self._writable and self.restores(ref)]
 
     def collects(self, ref: Ref) -> bool:
         source = self._sources.get(ref.scheme)

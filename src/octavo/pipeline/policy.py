@@ -108,6 +108,10 @@ class Policy(Seeing):
         if self._untrusted is not None and after._untrusted is not None:
             after._untrusted.takes_over(self._untrusted)
 
+    @property
+    def undoing(self) -> Sequence[Ref]:
+        return self.addresses.undoing
+
     def asks(self, principal: Principal, ref: Ref) -> bool:
         """Whether a rule says that a human is asked before that tool is called, or may say so by its arguments."""
         if self._untrusted is not None and self._untrusted.concerns(principal.id):

@@ -220,8 +220,9 @@ class ToolContext:
         edited: Edited = await self._change("edit", uri, change=change, if_match=if_match, dry_run=dry_run)
         return edited
 
-    async def delete(self, uri: str, *, if_match: str | None = None) -> None:
-        await self._change("delete", uri, if_match=if_match)
+    async def delete(self, uri: str, *, if_match: str | None = None) -> bool:
+        """Whether `undo` can bring it back."""
+        return bool(await self._change("delete", uri, if_match=if_match))
 
     async def move(self, uri: str, to: str, *, if_match: str | None = None, overwrite: bool = False) -> Entry:
         entry: Entry = await self._change("move", uri, to=to, if_match=if_match, overwrite=overwrite)
@@ -234,8 +235,8 @@ class ToolContext:
     async def make_directory(self, uri: str) -> None:
         await self._change("make", uri)
 
-    async def undo(self, uri: str = "file://", *, count: int = 1) -> Sequence[Undone]:
-        """Takes back what the caller changed last in the source of an address."""
+    async def undo(self, uri: str | None = None, *, count: int = 1) -> Sequence[Undone]:
+        """Takes back what the caller changed last: in all sources that can undo, or around `uri` alone."""
         undone: Sequence[Undone] = await self._change("undo", uri, count=count)
         return undone
 
@@ -295,10 +296,10 @@ class ToolContext:
             raise NoWire("No client waits for this call, so there is no wire")
         return channel.wire
 
-    async def _change(self, op: Op, uri: str, *, to: str | None = None, **arguments: Any) -> Any:
+    async def _change(self, op: Op, uri: str | None, *, to: str | None = None, **arguments: Any) -> Any:
         if self._read_only:  # nobody was asked, because of that word
             raise Forbidden("This tool is marked read-only and wants to change something: its author has to mend that")
-        call = self._child(op, uri)
+        call = self.call.child(op, EVERYTHING) if uri is None else self._child(op, uri)
         if to is not None:
             try:
                 arguments["to"] = self._parsed(to)

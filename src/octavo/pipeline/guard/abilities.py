@@ -31,6 +31,7 @@ from octavo.core.ports import (
     Spells,
     Stamps,
     Suggests,
+    Undoes,
     Watches,
     Writes,
 )
@@ -138,19 +139,30 @@ class _Arranges(Guarded):
     async def make_directory(self, ref: Ref, by: str = "") -> None:
         await self._changed("make_directory", lambda: self.source.make_directory(ref, by=by), _nothing)
 
-    async def undo(self, by: str, *, count: int = 1, only: Sequence[str] | None = None) -> Sequence[Undone]:
+
+class _Undoes(Guarded):
+    async def undo(
+        self, by: str, *, count: int = 1, only: Sequence[str] | None = None, scope: Ref | None = None
+    ) -> Sequence[Undone]:
         def undone(given: object) -> Undone:
             return contract.undone(given, self.scheme)
 
-        ask = partial(self.source.undo, by, count=count, only=only)
+        ask = partial(self.source.undo, by, count=count, only=only, **_where(scope))
         return await self._changed("undo", ask, lambda it: contract.each(it, undone))
 
-    async def history(self, by: str, limit: int = 20, *, standing: bool = False) -> Sequence[Past]:
+    async def history(
+        self, by: str, limit: int = 20, *, standing: bool = False, scope: Ref | None = None
+    ) -> Sequence[Past]:
         def past(given: object) -> Past:
             return contract.past(given, self.scheme)
 
-        ask = partial(self.source.history, by, limit, standing=standing)
+        ask = partial(self.source.history, by, limit, standing=standing, **_where(scope))
         return await self._asked("history", ask, lambda it: contract.each(it, past, limit))
+
+
+def _where(scope: Ref | None) -> dict[str, Ref]:
+    """Given only where somebody asked for one."""
+    return {} if scope is None else {"scope": scope}
 
 
 class _Watches(Guarded):
@@ -267,7 +279,8 @@ class _Filters(Guarded):
 
 DOORS: Final[Mapping[type, type[Guarded]]] = {
     Levels: _Levels, Searches: _Searches, Folders: _Folders, Completes: _Completes, Suggests: _Suggests,
-    Writes: _Writes, Edits: _Edits, Arranges: _Arranges, Watches: _Watches, Arms: _Arms, CatchesUp: _CatchesUp,
+    Writes: _Writes, Edits: _Edits, Arranges: _Arranges, Undoes: _Undoes, Watches: _Watches, Arms: _Arms,
+    CatchesUp: _CatchesUp,
     Remembers: _Remembers, Spells: _Spells, Refuses: _Refuses, Collects: _Collects, Parts: _Parts, Stamps: _Stamps,
     Recalls: _Recalls, Offers: _Offers, Filters: _Filters,
 }  # fmt: skip

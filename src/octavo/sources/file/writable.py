@@ -132,18 +132,26 @@ class WritableFileSource(FileSource):
         engine.refuse_hidden(ref, where)
         await self._change(partial(engine.make_directory, ref, where, by=by), ref)
 
-    async def undo(self, by: str, *, count: int = 1, only: Sequence[str] | None = None) -> Sequence[Undone]:
+    async def undo(
+        self, by: str, *, count: int = 1, only: Sequence[str] | None = None, scope: Ref | None = None
+    ) -> Sequence[Undone]:
         """Takes back the newest operations of a principal; fewer, when one of them cannot be any more. Conflict
         when the newest cannot, or when they are not those of `only`."""
-        ref = Ref(self.scheme)
+        ref = scope or Ref(self.scheme)
         undo = Undo(self._writing, self._writing.required_journal(ref))
-        return await self._change(partial(undo.newest, by, count, only), ref)
+        return await self._change(partial(undo.newest, by, count, only, scope), ref)
 
-    async def history(self, by: str, limit: int = 20, *, standing: bool = False) -> Sequence[Past]:
+    async def history(
+        self, by: str, limit: int = 20, *, standing: bool = False, scope: Ref | None = None
+    ) -> Sequence[Past]:
         """What a principal did, the newest first, as far as it is kept."""
-        ref = Ref(self.scheme)
-        undo = Undo(self._writing, self._writing.required_journal(ref))
-        return await self._change(partial(undo.history, by, limit, standing=standing), ref)
+        engine = self._writing
+        if engine.journal is None:  # so nothing was replaced or deleted
+            return ()
+        undo = Undo(engine, engine.journal)
+        return await self._change(
+            partial(undo.history, by, limit, standing=standing, scope=scope), scope or Ref(self.scheme)
+        )
 
     @property
     def _writing(self) -> Engine:

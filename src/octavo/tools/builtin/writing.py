@@ -56,8 +56,8 @@ def _body(asked: Mapping[str, Any]) -> str | bytes:
 
 async def _delete(ctx: ToolContext, asked: Mapping[str, Any]) -> ToolResult:
     uri = address(asked["target"])
-    await ctx.delete(uri, if_match=asked.get("if_match"))
-    return d.result(f"Deleted {uri}; undo brings it back", {"uri": uri})
+    kept = await ctx.delete(uri, if_match=asked.get("if_match"))
+    return d.result(f"Deleted {uri}; undo brings it back" if kept else f"Deleted {uri}", {"uri": uri})
 
 
 async def _create_directory(ctx: ToolContext, asked: Mapping[str, Any]) -> ToolResult:
@@ -67,7 +67,8 @@ async def _create_directory(ctx: ToolContext, asked: Mapping[str, Any]) -> ToolR
 
 
 async def _undo(budget: Budget, ctx: ToolContext, asked: Mapping[str, Any]) -> ToolResult:
-    done, room = await ctx.undo(count=asked.get("count", 1)), Room(budget)
+    where = address(asked["target"]) if "target" in asked else None
+    done, room = await ctx.undo(where, count=asked.get("count", 1)), Room(budget)
     undone, lines = list[dict[str, str]](), list[str]()
     for one in done:
         told = {"op": str(one.op), "uri": str(one.ref), "effect": str(one.effect)}
@@ -95,7 +96,7 @@ def writing_tools(budget: Budget) -> list[Tool]:
             required=["target"], gives=STATED,
         ),
         d.tool(
-            "delete", "Delete", "Deletes a file or folder; undo brings it back.",
+            "delete", "Delete", "Deletes a file or folder; says if undo brings it back.",
             _delete, d.REMOVES, {**target, "if_match": IF_MATCH}, required=["target"], gives=STATED,
         ),
         d.tool(
@@ -103,8 +104,8 @@ def writing_tools(budget: Budget) -> list[Tool]:
             _create_directory, d.ADDS, target, required=["target"], gives=STATED,
         ),
         d.tool(
-            "undo", "Undo", "Takes back your newest changes.",
-            partial(_undo, budget), d.REPLACES, {"count": d.at_least(1, 100)},
+            "undo", "Undo", "Takes back your newest changes, of all or of a target.",
+            partial(_undo, budget), d.REPLACES, {"target": d.TEXT, "count": d.at_least(1, 100)},
             gives=d.an_object({"undone": d.a_list()}, ["undone"]),
         ),
     ]  # fmt: skip

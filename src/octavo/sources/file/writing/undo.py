@@ -15,10 +15,10 @@ from octavo.sources.file.addresses import Where
 from octavo.sources.file.writing.carrying import carry
 from octavo.sources.file.writing.drafts import rename_new, stray_of
 from octavo.sources.file.writing.engine import Engine
-from octavo.sources.file.writing.journal import Journal
+from octavo.sources.file.writing.journal import Journal, Operation
 from octavo.sources.file.writing.keeping import hidden_scan, mark_at, put_back
 from octavo.sources.file.writing.locks import locked
-from octavo.sources.file.writing.records import Record, Spelled, Version
+from octavo.sources.file.writing.records import Record, Spelled, Status, Version
 from octavo.sources.file.writing.recovery import recover, settle
 from octavo.sources.file.writing.removal import take_away
 from octavo.sources.file.writing.spots import Spot, refuse_unwritable
@@ -30,11 +30,9 @@ class Undo:
         self._engine = engine
         self._journal = journal
 
-    def history(self, by: str, limit: int, *, standing: bool = False) -> list[Past]:
+    def history(self, by: str, limit: int, *, standing: bool = False, scope: Ref | None = None) -> list[Past]:
         """The newest first; `standing`: only what is not undone."""
-        recover(self._journal, self._engine.spot_at)
-        told = ("done",) if standing else ("done", "undone")
-        mine = [op for op in self._journal.operations() if op.record.by == by and op.status in told]
+        mine = self._mine(by, ("done",) if standing else ("done", "undone"), scope)
         return [
             Past(
                 op=record.op,
@@ -47,11 +45,22 @@ class Undo:
             for record, status in mine[::-1][: max(0, limit)]
         ]
 
-    def newest(self, by: str, count: int, only: Sequence[str] | None = None) -> list[Undone]:
+    def _mine(self, by: str, told: Sequence[Status], scope: Ref | None) -> list[Operation]:
+        """At, below or above the scope: what happened to a folder happened to what is in it."""
+        recover(self._journal, self._engine.spot_at)
+        mine = [op for op in self._journal.operations() if op.record.by == by and op.status in told]
+        if scope is None:
+            return mine
+        here = scope.bare
+        return [op for op in mine if any(ref.within(here) or here.within(ref) for ref in self._refs(op.record))]
+
+    def _refs(self, record: Record) -> list[Ref]:
+        return [self._ref(at).bare for at in (record.place, record.source) if at is not None]
+
+    def newest(self, by: str, count: int, only: Sequence[str] | None = None, scope: Ref | None = None) -> list[Undone]:
         """Takes back up to `count` operations. Where one cannot be, the ones before it stay undone and the rest
         is left alone; a Conflict, or Forbidden, if that is the first; a Conflict if they are not those of `only`."""
-        recover(self._journal, self._engine.spot_at)
-        mine = [op.record for op in self._journal.operations() if op.record.by == by and op.status == "done"]
+        mine = [op.record for op in self._mine(by, ("done",), scope)]
         chosen = mine[::-1][: max(0, count)]
         if only is not None and [record.id for record in chosen] != list(only):
             raise Conflict("You have changed something else meanwhile; ask again to undo that")
