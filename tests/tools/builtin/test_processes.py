@@ -92,8 +92,8 @@ async def test_only_the_last_output_is_kept_and_what_is_lost_is_told(serve: Serv
     name = (await tools.data("start_process", program="print"))["process"]
     await until_ended(tools, name)
     data = await tools.data("read_output", process=name)
-    assert data["dropped"] == 100_005 - 1000 and data["next"] == 100_005
-    assert (await tools.text("read_output", process=name)).endswith("x\nend\n")
+    assert data["dropped"] == len("x" * 100_000 + "\n") and data["next"] == 100_005
+    assert (await tools.text("read_output", process=name)).endswith("kept]\nend\n")
     with pytest.raises(InvalidParams, match="only 100005"):
         await tools("read_output", process=name, after=200_000)
 
@@ -157,3 +157,15 @@ def test_a_character_is_never_cut_in_two() -> None:
         part = tail.part(after, 50, whole=index == len(data) - 1)
         text, after = text + part.text, part.next
     assert text == "가나🙂다" and after == len(data)
+
+
+async def test_no_offset_into_what_a_process_printed_shows_half_of_a_secret(serve: Serve) -> None:
+    """By its half nobody would recognise it."""
+    token = "ghp_" + "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"
+    code = f'print("first\\ntoken {token}\\nlast")'
+    tools = await serve(configuration(f"tell: {python(code)}"))
+    name = (await tools.data("start_process", program="tell"))["process"]
+    told, _ = await all_of(tools, name)
+    assert "first" in told and "last" in told and token[-8:] not in told
+    for after in range(len(f"first\ntoken {token}\nlast\n")):
+        assert token[-8:] not in await tools.text("read_output", process=name, after=after), after

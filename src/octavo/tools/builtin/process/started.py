@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import asyncio
-from typing import NamedTuple
+from bisect import bisect_right, insort
+from typing import Final, NamedTuple
 
 from octavo.core.outside import RunLimits
 from octavo.tools.builtin.process.commands import Command
 from octavo.tools.builtin.process.places import Workplace
 from octavo.tools.builtin.process.runner import ProgramRunner
 from octavo.tools.builtin.process.running import Running
+
+_CUTS: Final = 1000  # places that are remembered
 
 
 class Part(NamedTuple):
@@ -19,11 +22,15 @@ class Part(NamedTuple):
 
 
 class Tail:
-    """The last bytes that were printed, by their place in all that was."""
+    """The last bytes that were printed, by their place in all that was.
+
+    A part begins where an earlier one ended, and ends with a line: who could choose where would choose the middle of a
+    secret, which nobody recognises by its half."""
 
     def __init__(self, most: int) -> None:
         self._most = most
         self._data = bytearray()
+        self._cuts = [0]  # where parts may begin
         self.begin = 0
 
     @property
@@ -38,12 +45,19 @@ class Tail:
             self.begin += over
 
     def part(self, after: int, most: int, *, whole: bool) -> Part:
-        """From an offset on. A character whose end has not come yet is left for later, unless no more will come."""
-        begin = max(after, self.begin)
+        """From the last place before an offset where one may begin. A character whose end has not come yet is left for
+        later, unless no more will come."""
+        begin = self._cuts[bisect_right(self._cuts, max(after, 0)) - 1]
+        if begin < self.begin:  # the line that was cut through is not told
+            begin = self.begin + self._data.find(b"\n") + 1
         data = bytes(self._data[begin - self.begin :][:most])
         if not (whole and begin + len(data) == self.end):
-            data = data[: len(data) - _unfinished(data)]
-        return Part(data.decode("utf-8", "replace"), begin + len(data), begin - after)
+            data = data[: data.rfind(b"\n") + 1] or data[: len(data) - _unfinished(data)]
+        end = begin + len(data)
+        if end not in self._cuts:
+            insort(self._cuts, end)
+            del self._cuts[1:-_CUTS]
+        return Part(data.decode("utf-8", "replace"), end, max(begin - after, 0))
 
 
 def _unfinished(data: bytes) -> int:
