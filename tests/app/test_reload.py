@@ -452,7 +452,7 @@ async def test_a_reload_that_fails_leaves_the_sources_of_before_open_and_what_ca
     async with Octavo(loaded(tmp_path, HANDBOOK)) as octavo:
         assert octavo.works.catalogs is not None
         live = octavo.works.catalogs.handbook.live
-        with pytest.raises(OSError):
+        with pytest.raises(SourceUnavailable):
             await octavo.reload(loaded(tmp_path, HANDBOOK + "plugins: [{path: ./unopened.py}]\n"))
         assert octavo.works.catalogs.handbook.live is live
         assert (await ask(octavo, "read", "file://a.md")).body == "one"
