@@ -212,6 +212,7 @@ def test_a_root_that_is_a_link_may_lead_to_the_folder_beside_and_any_other_needs
         lead_to(elsewhere)
         server.log.wait_for("restart needed")
         assert read()["error"]["data"]["reason"] == "source_unavailable"
+        assert asking.get("/readyz").body == {"status": "ready", "degraded": 1}
 
 
 def test_where_the_kernel_has_none_it_is_said_or_the_start_is_refused(

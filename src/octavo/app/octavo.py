@@ -134,7 +134,13 @@ class Octavo:
         return True
 
     def ailing(self) -> Mapping[str, str]:
-        return self.works.ailing
+        gone = self._sources.gone()
+        concerned = {
+            source.scheme: "its folder is not there, or may not be read"
+            for name, source in self._loaded.config.sources.items()
+            if source.expose and (name in gone or getattr(source, "store", None) in gone)
+        }
+        return {**self.works.ailing, **concerned}
 
     def held_up(self, scheme: str, words: str) -> None:
         self.works.faults.note(scheme, "loop", words)

@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from contextlib import AsyncExitStack
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar, cast, runtime_checkable
 
 from octavo.core.ports import Source
 
@@ -21,11 +21,19 @@ if TYPE_CHECKING:
 S = TypeVar("S", bound=Source)
 
 
+@runtime_checkable
+class Stands(Protocol):
+    """A source over folders, which may go away while it is open."""
+
+    @property
+    def is_there(self) -> bool: ...
+
+
 class _Open:
     """`users` are the configurations that use it: for a while after a reload there are two."""
 
-    def __init__(self, source: Source, made_of: object) -> None:
-        self.source, self.made_of = source, made_of
+    def __init__(self, name: str, source: Source, made_of: object) -> None:
+        self.name, self.source, self.made_of = name, source, made_of
         self.users = 0
         self.closes = AsyncExitStack()
 
@@ -45,13 +53,17 @@ class OpenSources:
         made_of = (name, make.func, make.args, make.keywords, [*map(_folder, stands_on)])
         known = next((one for one in self._open if one.made_of == made_of), None)
         if known is None:
-            known = _Open(make(), made_of)
+            known = _Open(name, make(), made_of)
             if hasattr(known.source, "__aenter__"):
                 await known.closes.enter_async_context(cast("Any", known.source))
             self._open.append(known)
         known.users += 1
         stack.push_async_callback(self._leave, known)
         return known.source
+
+    def gone(self) -> set[str]:
+        """The names of those whose folders are not there now."""
+        return {one.name for one in self._open if isinstance(one.source, Stands) and not one.source.is_there}
 
     async def _leave(self, one: _Open) -> None:
         one.users -= 1

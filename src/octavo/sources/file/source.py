@@ -182,6 +182,11 @@ class FileSource:
             watcher.close()
             forest.close()
 
+    @property
+    def is_there(self) -> bool:
+        """False while the path of a root leads to no folder that can be read."""
+        return self._open is None or all(tree.is_there for tree in self._open.trees)
+
     async def list(self, scope: Ref, *, cursor: str | None, limit: int) -> Page[Entry]:
         return await self._page(scope, cursor, limit)
 

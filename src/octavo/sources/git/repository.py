@@ -38,6 +38,10 @@ class Repository:
         self.root.close()
 
     @property
+    def is_there(self) -> bool:
+        return os.path.isdir(self._git_dir)
+
+    @property
     def objects(self) -> Objects:
         """Of the thread that asks."""
         found: Objects | None = getattr(self._local, "objects", None)

@@ -101,6 +101,10 @@ class GitSource:
         if repository is not None:
             repository.close()
 
+    @property
+    def is_there(self) -> bool:
+        return self._repository is None or self._repository.is_there
+
     async def list(self, scope: Ref, *, cursor: str | None, limit: int) -> Page[Entry]:
         if limit < 1:
             raise InvalidParams("A page holds at least one entry")
