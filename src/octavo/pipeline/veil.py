@@ -255,10 +255,10 @@ class Veil:
     def _bare(self, text: str) -> str:
         """Without what nobody sees, and what is no character: a secret with one of those inside is none to a rule, and
         one to whoever reads it."""
-        if text.isascii() and "\0" not in text:
-            return text
-        from octavo.pipeline.rules.invisible import shown
+        from octavo.pipeline.rules.invisible import shown, suspicious
 
+        if not suspicious(text) and not (text.isascii() and "\0" in text):
+            return text
         bare = shown(text, removed=True) if self._invisible else text
         bare = bare.replace("\0", "").replace("\ufffd", "")
         return text if bare == text else bare

@@ -21,7 +21,8 @@ _SUSPECTS: Final = (
     "\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u2028\u2029\u202a-\u202e\u2060-\u206f\u3164"
     "\ufe00-\ufe0f\ufeff\uffa0\ufff9-\ufffb\U0001d173-\U0001d17a\U000e0000-\U000e0fff"
 )
-_SUSPECT: Final = cast("Any", re2).compile(f"[{_SUSPECTS}]")
+# With what stands for a byte that is no character: one look tells of both.
+_SUSPECT: Final = cast("Any", re2).compile(rf"[\x00\x{{fffd}}{_SUSPECTS}]")
 _RUN: Final = re.compile(f"[{_SUSPECTS}]+")
 
 _FLAG: Final = "\U0001f3f4"
