@@ -146,3 +146,25 @@ def test_a_deny_that_matches_nothing_today_is_a_remark_with_the_nearest_name(
     result = run("check")
     assert result.exit_code == 0, result.stderr
     assert says in result.stderr
+
+
+@pytest.mark.seed("F3")
+def test_what_the_server_stands_on_among_writable_files_is_named(run: Run, empty: Path) -> None:
+    """Each with what it is and its source; nothing of it, where it lies elsewhere."""
+    (empty / "clerk.txt").write_text("a-key-that-is-long-enough-0123456789", encoding="utf-8")
+    text = (
+        'sources: {%s: {kind: file, roots: [%s], write: true}}\nagents: {clerk: {key: "file:./clerk.txt"}}\n'
+        "policy: [{who: clerk, may: read, what: 'file://*'}]\n"
+    )
+    (empty / "octavo.yaml").write_text(text % ("work", "."), encoding="utf-8")
+    kept = {Path(one["path"]).name: one for one in json.loads(run("check", "--json").stdout)["kept"]}
+    assert kept["octavo.yaml"] | {"path": ""} == {
+        "path": "", "what": "the configuration", "source": "work", "there": True,
+    }  # fmt: skip
+    assert (kept["octavo.toml"]["there"], kept["clerk.txt"]["what"]) == (False, "a secret or a key set")
+    assert {".octavo", "prompts"} <= kept.keys()
+    assert f"{empty / 'octavo.yaml'}: the configuration, in work" in run("check").stdout
+    (empty / "apart").mkdir()
+    (empty / "octavo.yaml").write_text(text % ("work", "./apart"), encoding="utf-8")
+    assert json.loads(run("check", "--json").stdout)["kept"] == []
+    assert "kept as they are" not in run("check").stdout

@@ -13,7 +13,7 @@ from pathlib import Path
 import octavo
 from octavo.config.load import NAMES, Loaded, prompt_places, state_directory
 from octavo.config.model import FileOptions, GitOptions
-from octavo.core.foundation import Changeable, Essential, Foundation, nothing_changes
+from octavo.core.foundation import Changeable, Essential, Foundation, nothing_changes, passes_through
 
 
 def foundation_of(loaded: Loaded) -> Foundation:
@@ -29,6 +29,16 @@ def changeable(loaded: Loaded) -> Changeable:
     if not roots:
         return nothing_changes
     return lambda path: path.is_symlink() and foundation.is_changeable(path, roots)
+
+
+def among_writable(loaded: Loaded) -> list[tuple[Essential, str]]:
+    """What of it lies where clients may write, or is reached by a link that does, and in which source."""
+    found: dict[tuple[Path, str], Essential] = {}
+    for essential in foundation_of(loaded).essentials:
+        for name, options in _file_sources(loaded):
+            if options.write and any(passes_through(essential.path, root.path) for root in options.roots):
+                found.setdefault((essential.path, name), essential)
+    return [(essential, name) for (_, name), essential in found.items()]
 
 
 def _of_configuration(loaded: Loaded) -> Iterator[Essential]:

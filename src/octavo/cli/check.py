@@ -17,6 +17,7 @@ from octavo.config.problems import ConfigError, Problem
 if TYPE_CHECKING:
     from octavo.config.load import Loaded
 
+KEPT = "kept as they are, with the folders above them, though clients may write there; move them out to be surer still"
 NO_POLICY = "no policy: whoever reaches the server reads everything exposed"
 
 
@@ -78,6 +79,7 @@ def _unlogged() -> Iterator[None]:
 
 
 def _facts(found: Loaded) -> dict[str, Any]:
+    from octavo.app.essentials import among_writable
     from octavo.config.load import prompt_directories, state_directory
 
     config = found.config
@@ -106,6 +108,10 @@ def _facts(found: Loaded) -> dict[str, Any]:
         "tools": [str(folder) for folder in config.tools.dirs],
         "plugins": [str(plugin.path or plugin.module or plugin.entry_point) for plugin in config.plugins],
         "state": str(state_directory(found)),
+        "kept": [
+            {"path": str(essential.path), "what": essential.what, "source": source, "there": essential.path.exists()}
+            for essential, source in among_writable(found)
+        ],
     }
 
 
@@ -138,3 +144,8 @@ def _lines(found: Loaded) -> Iterator[str]:
         if facts[key]:
             yield f"{key}\n  {', '.join(facts[key])}"
     yield f"state\n  {facts['state']}"
+    if facts["kept"]:
+        yield KEPT
+    for kept in facts["kept"]:
+        absent = "" if kept["there"] else ", not there yet"
+        yield f"  {kept['path']}: {kept['what']}, in {kept['source']}{absent}"
