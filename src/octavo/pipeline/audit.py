@@ -38,7 +38,6 @@ MAX_TEXT = 512  # characters of an address or any other text in a record
 MAX_MEMO = 4096
 UNKNOWN = "unknown"  # who asks, where nobody could be told apart
 MALFORMED = "malformed"  # what was asked, where it could not be told
-_RATE_LIMITED = RateLimited.reason
 INTENT = "intent"  # the outcome of what has not begun yet
 
 
@@ -101,7 +100,8 @@ class Audit:
     def _failed(self, call: Call, wall: float, error: BaseException) -> None:
         """Records it. Raises InternalError for what is no error of ours: its cause is for the log alone."""
         if isinstance(error, OctavoError):
-            self._record(call, wall, error.reason, str(error.data.get("incident", "")))
+            crowded = error.reason == RateLimited.reason
+            self._record(call, wall, error.reason, str(error.data.get("incident", "")), crowded)
         elif not isinstance(error, Exception):
             self._record(call, wall, "cancelled")
         else:
@@ -111,7 +111,8 @@ class Audit:
             tool = {"toolName": call.ref.name} if call.op == "invoke" else {}
             raise InternalError("Internal error", incident=incident, **tool) from None
 
-    def _record(self, call: Call, wall: float, outcome: str, incident: str = "") -> None:
+    def _record(self, call: Call, wall: float, outcome: str, incident: str = "", crowded: bool = False) -> None:
+        """`crowded`: there may be very many of its kind."""
         trail = call.trail
         # Calls repeat, so what most records have in common is put together once.
         key = (call.principal.id, call.op, trail.ref or call.ref, outcome, trail.rule, trail.cache)
@@ -126,7 +127,7 @@ class Audit:
         record = b'%b%d"%b,"size":%d,"us":%d}' % (self._opening, trail.id, middle, trail.size, microseconds)
         if trail.changed:
             trail.kept = self._settle(record, now=call.parent is None)
-        elif outcome == _RATE_LIMITED:
+        elif crowded:
             self._crowd(record, call.principal.id, call.op, outcome)
         else:
             self._append(record)
@@ -164,7 +165,7 @@ class Audit:
         if begun is None:
             number = next(self._ids)
             record = self._noted(number, who, what, outcome, fields)
-            if who == UNKNOWN or what == MALFORMED or outcome == _RATE_LIMITED:
+            if who == UNKNOWN or what == MALFORMED or outcome == RateLimited.reason:
                 self._crowd(record, who, what, outcome)
             else:
                 self._append(record)

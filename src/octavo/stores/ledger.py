@@ -298,10 +298,10 @@ class FileLedger:
         """All that waits, and then `last`. Raises OSError, and then everything waits as before."""
         # Records leave the lists only after they are stored: another thread's flush must not see empty lists while
         # they are still on their way.
-        if self._closing or self._summaries.over(self._wall()):
+        if self._closing or (self._summaries.until and self._summaries.over(self._wall())):
             self._sum_up()
         owed, pending = len(self._owed), len(self._pending)
-        records = [*self._owed[:owed], *self._pending[:pending], *last]
+        records = [*self._owed[:owed], *self._pending[:pending], *last] if owed or last else self._pending[:pending]
         if records:
             self._batch(records)
             del self._owed[:owed], self._pending[:pending]

@@ -44,15 +44,15 @@ class Summaries:
         """`name` begins the ids of what is made here."""
         self._name = name
         self._number = 1
-        self._until = 0.0  # when the window ends; 0: none has begun
+        self.until = 0.0  # when the window ends; 0: none has begun
         self._own: Counter[Kind] = Counter()
         self._counts: dict[Kind, _Count] = {}
         self.fresh = False  # something was counted that is not stored yet
 
     def counts(self, kind: Kind, now: float) -> bool:
         """Whether it was counted; else it has a record of its own."""
-        if not self._until:
-            self._until = now + WINDOW
+        if not self.until:
+            self.until = now + WINDOW
         if self._own[kind] < OWN and self._own.total() < OWN_OF_ALL:
             self._own[kind] += 1
             return False
@@ -64,7 +64,7 @@ class Summaries:
         return True
 
     def over(self, now: float) -> bool:
-        return bool(self._until) and not self._until - WINDOW <= now < self._until
+        return bool(self.until) and not self.until - WINDOW <= now < self.until
 
     def records(self) -> list[bytes]:
         return [self._record(place, kind, count) for place, (kind, count) in enumerate(self._counts.items(), start=1)]
@@ -72,7 +72,7 @@ class Summaries:
     def begin_anew(self) -> None:
         """What was counted so far is in the chain."""
         self._number += bool(self._counts)
-        self._until, self.fresh = 0.0, False
+        self.until, self.fresh = 0.0, False
         self._own.clear()
         self._counts.clear()
 
