@@ -80,7 +80,7 @@ def test_only_whole_records_are_told_and_no_line_of_the_chain(tmp_path: Path) ->
 
 
 def test_a_log_line_as_json_hides_secrets_too() -> None:
-    secret = "ghp_" + "a1B2" * 9
+    secret = "ghp_" + "wK3vTq8ZbN5xRj2LcP7mHd4FgY9sAeU6oVtB"
     record = logging.LogRecord("octavo.x", logging.ERROR, "", 0, "token %s", (secret,), None)
     told = json.loads(Structured("%(message)s").format(record))
     assert (told["level"], told["logger"]) == ("error", "octavo.x")

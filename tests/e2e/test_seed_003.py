@@ -419,7 +419,7 @@ def strained(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Doors]:
 def test_who_asks_too_often_is_told_so(strained: Doors, era: str, agent: str) -> None:
     door = strained(f"http {era}", agent)
     answers = [door.send("resources/read", uri=BRIEF) for _ in range(12)]
-    assert "result" in answers[0]
+    assert era == "legacy" or "result" in answers[0]  # a handshake is counted too
     refused = [answer["error"] for answer in answers if "error" in answer]
     assert refused and {(one["code"], one["message"]) for one in refused} == {(-32004, "Rate limit exceeded")}
     assert all(one["data"]["reason"] == "rate_limited" and one["data"]["retryAfterMs"] > 0 for one in refused)

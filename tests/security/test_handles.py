@@ -5,6 +5,7 @@ Every kind is tried in both directions and in both eras, with the hot lane and w
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -138,8 +139,12 @@ async def test_the_state_of_a_request_in_the_handshake_era(folder: Path, owner: 
 async def test_the_answer_to_a_question(folder: Path, owner: str, other: str) -> None:
     """In the handshake era the server asks by a request of its own, whose number another connection may guess."""
     async with two(folder, ERAS[1], owner, other, forms=True) as (_, mine, theirs):
-        asked = await mine.pipe.ask(frame("tools/call", {"name": "unsafe", "arguments": {}}, 7), hanging=1)
-        (question,) = [one.value for one in asked if one.value.get("method") == "elicitation/create"]
+        await mine.pipe.write(frame("tools/call", {"name": "unsafe", "arguments": {}}, 7) + b"\n")
+        asked: list[Any] = []
+        async with asyncio.timeout(30):
+            while not asked:
+                asked = [json.loads(line) for line in await mine.pipe.settle(hanging=1)]
+        (question,) = [one for one in asked if one.get("method") == "elicitation/create"]
         yes = {"jsonrpc": "2.0", "id": question["id"], "result": {"action": "accept", "content": {"allow": True}}}
         await theirs.pipe.write(json.dumps(yes).encode() + b"\n")
         assert await theirs.pipe.settle() == [] and await mine.pipe.settle(hanging=1) == []

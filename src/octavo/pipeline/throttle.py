@@ -30,6 +30,7 @@ logger = logging.getLogger(__name__)
 IDEMPOTENT = frozenset({"list", "folders", "read", "stat", "search", "complete"})
 GUARDED = IDEMPOTENT | CHANGING
 MAX_GATES = 256
+MOST_WAITING = 10_000  # calls of one caller, for one source
 # A caller may ask for a very short deadline. Missing one below this many seconds is no sign of an outage,
 # or any caller could open the breaker for all.
 TELLING_TIMEOUT = 1.0
@@ -60,7 +61,8 @@ class _Gate:
 
     def __init__(self, limits: Limits) -> None:
         self.limits = limits
-        self.slots = FairQueue(limits.concurrency, "source")
+        # As many as there may be: how much one caller has under way is for the quota to say.
+        self.slots = FairQueue(limits.concurrency, "source", waiting=MOST_WAITING)
         self.pace = FairQueue(1, "source")  # in which one waits for the next moment at which the source may be asked
         self.users = 0
         self.failures = 0
