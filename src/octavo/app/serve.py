@@ -20,6 +20,7 @@ from octavo.app.wall import raise_wall
 from octavo.app.watchdog import Watchdog, leave_no_threads
 from octavo.config.load import Loaded, state_directory
 from octavo.config.units import Bind
+from octavo.core.fair import let_go
 from octavo.stores.state import StateDirectory
 
 logger = logging.getLogger(__name__)
@@ -147,6 +148,7 @@ def _run(loaded: Loaded, serve: Callable[[Octavo], Awaitable[None]], *, counted:
         _loop()(main())
     finally:
         dog.end()
+    let_go()
     leave_no_threads(threads)
 
 

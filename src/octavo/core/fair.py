@@ -16,7 +16,7 @@ from contextvars import Context, ContextVar, copy_context
 from functools import partial
 from types import TracebackType
 from typing import Final, ParamSpec, TypeVar
-from weakref import WeakKeyDictionary
+from weakref import WeakKeyDictionary, WeakSet
 
 from octavo.core.errors import RateLimited, SourceUnavailable
 
@@ -197,6 +197,7 @@ class FairThreads:
         """`further` threads are for what goes to the executor itself: the server's own work, which waits for nobody."""
         self._queue = FairQueue(threads, what, spare=spare)
         self.executor = ThreadPoolExecutor(threads + further, thread_name_prefix=f"octavo-{what}")
+        _pools.add(self)
 
     async def run(self, work: Callable[P, T], *given: P.args, **named: P.kwargs) -> T:
         who = await self._queue.enter()
@@ -219,11 +220,18 @@ class FairThreads:
         self.executor.shutdown(cancel_futures=True)
 
 
+def let_go() -> None:
+    """At the end of the process: threads that do nothing end, and nothing new is begun."""
+    for pool in [*_pools]:
+        pool.executor.shutdown(wait=False, cancel_futures=True)
+
+
 def _tell(loop: asyncio.AbstractEventLoop, queue: FairQueue, who: str) -> None:
     with contextlib.suppress(RuntimeError):  # the loop has ended, and all who waited with it
         loop.call_soon_threadsafe(queue.leave, who)
 
 
+_pools: Final[WeakSet[FairThreads]] = WeakSet()
 _short: Final[WeakKeyDictionary[asyncio.AbstractEventLoop, FairThreads]] = WeakKeyDictionary()
 
 

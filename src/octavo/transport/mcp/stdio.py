@@ -101,8 +101,11 @@ class Pipes:
 
     async def open(self, stdin: int, stdout: int) -> None:
         _widen(stdin, stdout)
-        self._writer, _ = await self._loop.connect_write_pipe(lambda: _WriteSide(self), _binary(stdout, "wb"))
-        self._reader, _ = await self._loop.connect_read_pipe(lambda: _ReadSide(self), _binary(stdin, "rb"))
+        # uvloop closes a descriptor and then the file object of it: by then it may be the descriptor of another.
+        closes = not type(self._loop).__module__.startswith("uvloop")
+        out, into = _binary(stdout, "wb", closes), _binary(stdin, "rb", closes)
+        self._writer, _ = await self._loop.connect_write_pipe(lambda: _WriteSide(self), out)
+        self._reader, _ = await self._loop.connect_read_pipe(lambda: _ReadSide(self), into)
 
     async def close(self) -> None:
         """Waits, within bounds, until the last answers have left."""
@@ -465,5 +468,5 @@ def claim() -> tuple[int, int]:
     return stdin, stdout
 
 
-def _binary(descriptor: int, mode: str) -> Any:
-    return os.fdopen(descriptor, mode, buffering=0)
+def _binary(descriptor: int, mode: str, closes: bool) -> Any:
+    return os.fdopen(descriptor, mode, buffering=0, closefd=closes)
