@@ -763,6 +763,8 @@ def test_may_reach_never_denies_what_something_below_allows(rules: list[Rule], p
     """Soundness: a wrong no would lose events, templates and listings; a wrong yes only costs work."""
     policy, glob = Policy(rules, ADDRESSES), Glob(pattern)
     for ref in REFS:
+        if glob.exact and ref.params:
+            continue  # one address is asked about, and a file that another root hides has an address of its own
         if any(glob.matches(one) for one in ADDRESSES.spellings(ref)) and policy.allows(BRAND, "list", ref):
             assert policy.may_reach(BRAND, "list", glob), ref
             break
