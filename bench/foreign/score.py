@@ -67,7 +67,7 @@ def tallies(cases: list[Case], veil: Veil) -> dict[tuple[str, bool], Tally]:
                 tally.missed.append(f"{case.family}: {shown}")
             continue
         tally.near += 1
-        rules = {rule for _, rule in veil.sightings(case.text)}
+        rules = {rule for _, rule in veil.sightings(case.text, "text/plain")}
         tally.taken += bool(rules & _LOOKS)
         tally.named += bool(rules - _LOOKS)
         if rules:
@@ -114,13 +114,13 @@ def print_ordinary(folder: Path, *, show: bool) -> None:
     for path, text in _texts(folder):
         files += 1
         size += len(text.encode())
-        for line, rule in secrets.sightings(text):
+        for line, rule in secrets.sightings(text, "text/plain"):
             if rule != "invisible":
                 hits[rule] += 1
                 if show:
                     shown = text.split("\n")[line - 1].strip()
                     print(f"  {rule} {path.relative_to(folder)}:{line} {shown[:200]}")
-        others.update(rule for _, rule in personal.sightings(text) if rule != "invisible")
+        others.update(rule for _, rule in personal.sightings(text, "text/plain") if rule != "invisible")
     megabytes = max(size, 1) / 1e6
     print(f"{folder.name}: {files} texts, {megabytes:.1f} MB, {hits.total()} hits, {hits.total() / megabytes:.2f} a MB")
     print(f"  secrets, identity: {dict(hits.most_common())}")
