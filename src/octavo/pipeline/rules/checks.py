@@ -130,7 +130,9 @@ def is_url_password(text: str) -> bool:
 
 def is_command_password(text: str) -> bool:
     """An option may be followed by anything: a number, a name, another option."""
-    return not is_placeholder(text) and any(c.isdigit() for c in text) and any(c.isalpha() for c in text)
+    if len(text) < 6 or is_placeholder(text):
+        return False
+    return any(c.isdigit() for c in text) and any(c.isalpha() for c in text)
 
 
 def is_private_key(text: str) -> bool:

@@ -133,6 +133,8 @@ class Engine:
             groups = range(1, pattern.groups + 1)
             for match in pattern.finditer(raw):
                 start, end = _extent(match, groups)
+                if rule.ends is not None and start < end:
+                    end = rule.ends(raw, start)
                 if start < end and self._stays_hidden(rule, raw[start:end]):
                     claims.append((start, end, index))
         if not claims:

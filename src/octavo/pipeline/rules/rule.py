@@ -18,7 +18,8 @@ class Rule(Struct, frozen=True):
     """`pattern` is RE2. Its first group that took part, or else the whole match, is what is replaced.
 
     One of the `keywords` (lower case) or something that `clue` (RE2) describes stands in every match; a
-    rule without either runs on every text. `accept` takes the second look that a pattern cannot.
+    rule without either runs on every text. `accept` takes the second look that a pattern cannot. Where no pattern can
+    tell how far a value goes it gives the first character, and `ends` (in bytes: text, start) the end.
     """
 
     name: str
@@ -26,6 +27,7 @@ class Rule(Struct, frozen=True):
     keywords: tuple[str, ...] = ()
     clue: str = ""
     accept: Callable[[str], bool] | None = None
+    ends: Callable[[bytes, int], int] | None = None
 
 
 def token(name: str, prefix: str, body: str, *, accept: Callable[[str], bool] = checks.is_real) -> Rule:

@@ -10,6 +10,7 @@ import re
 
 from octavo.pipeline.rules import checks
 from octavo.pipeline.rules.rule import Rule, token
+from octavo.pipeline.rules.values import argument_end, value_end
 
 _BLOCK = r"[A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----"
 _ENCODED = "(?:UFJJVkFURSBLRVkt|QUklWQVRFIEtFWS|BSSVZBVEUgS0VZL)"
@@ -134,17 +135,19 @@ BY_SURROUNDINGS: tuple[Rule, ...] = (
     ),
     Rule(
         "netrc-password",
-        r"\bmachine[ \t]+[^\s\[\]]+\s+(?:login[ \t]+[^\s\[\]]+\s+)?password[ \t]+([^\s\[\]\"'\\]{4,})",
+        r"\bmachine[ \t]+[^\s\[\]]+\s+(?:login[ \t]+[^\s\[\]]+\s+)?password[ \t]+([^\s\[\]\"'\\])",
         clue=r"machine[ \t]+[^\s]+\s+(?:login|password)",
         accept=checks.is_url_password,
+        ends=argument_end,
     ),
     Rule(
         "command-password",
-        r"""(?:\bcurl\b[^\r\n]*?[ \t](?:-u|--user)[ =]["']?[^\s:"'\[\]]+:|\bsshpass[ \t]+-p[ ]?["']?"""
+        r"""(?:\bcurl\b[^\r\n]*?[ \t](?:-u|--user)[ =]["']?[^\s:"'\[\]]+:["']?|\bsshpass[ \t]+-p[ ]?["']?"""
         r"""|\b(?:mysql|mysqldump|mariadb)\b[^\r\n]*?[ \t]-p["']?|\bredis-cli\b[^\r\n]*?[ \t]-a[ ]["']?)"""
-        r"""([^\s"'\[\]\\]{6,})""",
+        r"""([^\s"'\[\]\\])""",
         clue=r"\b(?:curl|sshpass|mysql|mysqldump|mariadb|redis-cli)\b[^\r\n]*?[ \t]-",
         accept=checks.is_command_password,
+        ends=argument_end,
     ),
     Rule(
         "private-jwk",
@@ -167,8 +170,8 @@ BY_SURROUNDINGS: tuple[Rule, ...] = (
     ),
     Rule(
         "url-password",
-        r"""://[^\s/:@"'<>\[\]()|]*:([^\s/@"'<>\[\]()|]+)@[A-Za-z0-9]""",
-        clue=r"""://[^\s/@"'<>]*@""",
+        r"""://[^\s/:@"'<>\[\]()|]*:((?:[^\s/@"'<>\[\]()|]|'[A-Za-z0-9])+)@[A-Za-z0-9]""",
+        clue=r"""://[^\s/@"<>]*@""",
         accept=checks.is_url_password,
     ),
     Rule(
@@ -181,11 +184,11 @@ BY_SURROUNDINGS: tuple[Rule, ...] = (
         "password",
         # What is harmless takes part with an empty group. So does the code of a meeting room in a link.
         rf"(?im)(?:{_HARMLESS}{_ASSIGNED}|{_ROOM})()[^\s&\"'<>]*|(?:{_SENSITIVE}){_ASSIGNED}"
-        r"""(?:\\?"([^"\s\\\[\]]{8,})\\?"|'([^'\s\\\[\]]{8,})'|`([^`\s\\\[\]]{8,})`|"""
-        r"""([^\s"'`,;&<>(){}\[\]\\=:][^\s"'`,;&<>(){}\[\]\\]{7,})(?:[\s"'`,;&<)}\\]|$))"""
-        rf"|<[a-z0-9_.-]*(?:{_SENSITIVE})>\s*([^<>\s\[\]]{{8,}})\s*</",
+        r"""(?:\\?["'`]([^\s"'`])|([^\s"'`<>(){}\[\]\\=:]))"""
+        rf"|<[a-z0-9_.-]*(?:{_SENSITIVE})>\s*([^<>\s])",
         clue=_GIVEN,
         accept=checks.is_password,
+        ends=value_end,
     ),
 )  # fmt: skip
 
