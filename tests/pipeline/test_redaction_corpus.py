@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 from collections import Counter
 
 import pytest
@@ -9,6 +10,7 @@ from tests.pipeline import secrets_corpus as corpus
 
 from octavo.config.model import Redact as RedactOptions
 from octavo.pipeline.rules.book import SECRETS
+from octavo.pipeline.rules.examples import has_bech32_checksum
 from octavo.pipeline.rules.personal import GROUPS
 from octavo.pipeline.veil import Veil
 
@@ -65,6 +67,42 @@ def test_ordinary_links_and_examples_that_say_so_stay(what: str) -> None:
     for seed in range(8):
         text = _ordinary(corpus.Maker(seed))[what]
         assert VEIL.text(text) is text
+
+
+def _made_up(m: corpus.Maker) -> dict[str, str]:
+    """In the form of a credential, and no issuer gave it out."""
+    spoken = base64.b64encode(b"reftkn:These are not the tokens that you want, really").decode()
+    mashed = "\n".join("".join(m.one(*"asdfghjkl") for _ in range(64)) for _ in range(12))
+    block = "-----BEGIN RSA " + f"PRIVATE KEY-----\n{mashed}\n-----END RSA " + "PRIVATE KEY-----"
+    return {
+        "a sequence": "xk" + "eysib-" + "123456789" + m(55, corpus.HEX) + "-" + m(16),
+        "one that goes down": "sk-" + "ant-api03-" + m(85) + "76543210",
+        "a sentence": "SW" + f"MTKN-1-this-is-not-the-token-you-look-for-{m(25, corpus.LOWER)}",
+        "one with digits for letters": "SW" + f"MTKN-1-7h15n0770k3nju57r4nd0m7ex7{m(30, corpus.LOWER)}",
+        "one in base64": "".join(["cmVm", spoken[4:]]),
+        "a webhook": f"https://discord.com/api/webhooks/1483928400004822/{m(9)}_there-is-no-such-webhook-here_{m(8)}",
+        "a checksum that is wrong": corpus.age_key(m)[:-1] + "B",
+        "a key of one row of letters": block,
+        "the same in base64": base64.b64encode(block.encode()).decode(),
+    }
+
+
+@pytest.mark.parametrize("what", _made_up(corpus.Maker(0)))
+def test_what_no_issuer_gave_out_stays(what: str) -> None:
+    for seed in range(8):
+        text = _made_up(corpus.Maker(seed))[what]
+        assert VEIL.text(text) is text
+
+
+def test_a_password_of_words_is_a_password() -> None:
+    for password in ("this-is-the-0ther-word!", "SomethingRandom4Testing", "very.long.secret.string.7"):
+        assert password not in VEIL.text(f"password: {password}")
+
+
+@pytest.mark.parametrize("text", ["A12UEL5L", "abcdef1qpzry9x8gf2tvdw0s3jn54khce6mua7lmqqqxw", "?1ezyfcl"])
+def test_a_checksum_is_that_of_its_specification(text: str) -> None:
+    assert has_bech32_checksum(text)
+    assert not has_bech32_checksum(text[:-1] + "p") and not has_bech32_checksum(text[:-1] + "b")
 
 
 @pytest.mark.parametrize("path", ["login/", "account/verify/", "auth/magic-link/", "i/invite/"])

@@ -8,6 +8,8 @@ import math
 import re
 from collections import Counter
 
+from octavo.pipeline.rules.examples import decoded, has_bech32_checksum, is_made_up, says_so
+
 MIN_LENGTH = 8
 
 # Python's `re` here and only here: on one found value, of bounded length, never on a document.
@@ -15,13 +17,7 @@ _TEMPLATE = re.compile(r"\$\{|\$[A-Za-z_(]|\{\{|<[^>]*>|%\(|%[A-Z_]{2,}%|#\{|\[r
 _REFERENCE = re.compile(r"(?:process\.env|os\.environ|os\.getenv|env|file|vault|ref|secret|arn)[.:\[(]", re.IGNORECASE)
 _DOTTED_NAME = re.compile(r"[A-Za-z_]\w*(?:(?:\.|::|->)[A-Za-z_]\w*)+\Z")
 _MIXED = re.compile(r"[^\W\d_].*[\d]|[\d].*[^\W\d_]|[^\W\d_].*[^\w./:-]|[^\w./:-].*[^\W\d_]")
-_BASE64 = re.compile(r"[A-Za-z0-9+/]+={0,2}")
 _PLACE = re.compile(r"(?:https?:/|/|\./|\.\./|~/|[A-Za-z]:\\)")
-_STAND_IN = re.compile(
-    r"changeme|change[_-]me|placeholder|example|dummy|sample|your[_-]?|my[_-]?(?:password|secret|token|key)(?![a-z])|insert|replace"
-    r"|redacted|removed|hidden|masked|todo|fixme|fake|qwerty|hello_?world|deadbeef|foobar|x{4,}|\*{3,}|\.{3,}|-{4,}|_{4,}|0{6,}|12345[67]|012345|654321|abcdef|([^aA])\1{5,}",
-    re.IGNORECASE,
-)
 _WORDS = frozenset(
     {
         "admin", "api_key", "apikey", "bytes", "default", "empty", "false", "foobar", "guest", "key", "nil", "none",
@@ -39,23 +35,22 @@ def entropy(text: str) -> float:
     return -sum(n / size * math.log2(n / size) for n in Counter(text).values())
 
 
-def _says_so(text: str) -> bool:
-    """Whether words in it say that it is no secret. In a long random text four letters mean nothing."""
-    said = sum(len(word.group()) for word in _STAND_IN.finditer(text))
-    return 12 * said >= len(text)
-
-
 def is_placeholder(text: str) -> bool:
     """Whether the text stands where a secret would: a variable, a blank to fill in, an example."""
     plain = text.strip("\"'`")
     if plain.lower().rstrip("0123456789!") in _WORDS or len(set(plain)) <= 2:
         return True
-    return bool(_TEMPLATE.search(plain) or _says_so(plain) or _REFERENCE.match(plain))
+    return bool(_TEMPLATE.search(plain) or says_so(plain) or _REFERENCE.match(plain))
 
 
 def is_real(text: str) -> bool:
     """For tokens whose shape alone says what they are: anything but a documented example."""
-    return len(set(text)) > 6 and not _says_so(text) and (len(text) < 20 or entropy(text) >= 3.0)
+    return could_be_real(text) and not is_made_up(text)
+
+
+def could_be_real(text: str) -> bool:
+    """The same where whoever runs the issuer may also choose a token's text."""
+    return len(set(text)) > 6 and not says_so(text) and (len(text) < 20 or entropy(text) >= 3.0)
 
 
 def is_mixed(text: str) -> bool:
@@ -82,7 +77,7 @@ def is_jwt(text: str) -> bool:
         told = base64.urlsafe_b64decode(header + "=" * (-len(header) % 4))
     except binascii.Error:
         return False
-    return told.rstrip().endswith(b"}") and told.isascii() and not (signature and _says_so(signature))
+    return told.rstrip().endswith(b"}") and told.isascii() and not (signature and says_so(signature))
 
 
 def is_varied(text: str) -> bool:
@@ -104,24 +99,15 @@ def is_random(text: str) -> bool:
 
 def _spells_words(text: str) -> bool:
     """Whether it is base64 of what is no password itself, as books about secrets have it."""
-    plain = _decoded(text).strip()
+    plain = decoded(text).strip()
     if not plain.isprintable() or not plain:
         return False
     return plain.count(" ") > 1 or not _MIXED.search(plain.replace(" ", "")) or is_placeholder(plain)
 
 
-def _decoded(text: str) -> str:
-    if len(text) % 4 or not _BASE64.fullmatch(text):
-        return ""
-    try:
-        return base64.b64decode(text, validate=True).decode("utf-8")
-    except (binascii.Error, ValueError):
-        return ""
-
-
 def is_registry_auth(text: str) -> bool:
     """`user:password` in base64, or a token."""
-    return is_varied(text) and not is_placeholder(_decoded(text).rpartition(":")[2] or text)
+    return is_varied(text) and not is_placeholder(decoded(text).rpartition(":")[2] or text)
 
 
 def is_url_password(text: str) -> bool:
@@ -136,13 +122,19 @@ def is_command_password(text: str) -> bool:
 
 
 def is_private_key(text: str) -> bool:
-    """Not a document that only shows how such a block looks."""
+    """Not a document that only shows how such a block looks, nor one whose body was hammered into a keyboard."""
     body = re.sub(r"-----[A-Z0-9 ]+-----|\\+[nr]", "", text)
-    return sum(c.isalnum() or c in "+/=" for c in body) >= 40 and len(set(body)) > 16
+    letters = "".join(c for c in body if c.isalnum() or c in "+/=")
+    return len(letters) >= 40 and len(set(body)) > 16 and (len(letters) < 256 or entropy(letters) >= 4.7)
 
 
 def is_encoded_private_key(text: str) -> bool:
     try:
-        return b"PRIVATE KEY" in base64.b64decode(text[: len(text) // 4 * 4])
+        plain = base64.b64decode(text[: len(text) // 4 * 4])
     except (binascii.Error, ValueError):
         return False
+    return b"PRIVATE KEY" in plain and is_private_key(plain.decode("latin-1"))
+
+
+def is_age_key(text: str) -> bool:
+    return is_real(text) and has_bech32_checksum(text)

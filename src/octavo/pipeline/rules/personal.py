@@ -41,7 +41,7 @@ GROUPS: Final[dict[str, tuple[Rule, ...]]] = {
             # Thirteen digits alone are as often a time in milliseconds. A number without quotes behind a quoted
             # name is JSON's, which a mark would break where nobody knows that it is JSON.
             "kr-registration-number-bare",
-            rf"""(?i){_LABEL}(?:["']?[ \t]*[:=][ \t]*["'](\d{{13}})["']|[ \t]*[:=]?[ \t]*(\d{{13}})\b)""",
+            rf"""(?i){_LABEL}(?:(?:\\?["'])?[ \t]*[:=][ \t]*\\?["'](\d{{13}})\\?["']|[ \t]*[:=]?[ \t]*(\d{{13}})\b)""",
             ("주민", "외국인등록번호", "registration number", "rrn", "frn"),
             accept=numbers.is_registration_number,
         ),

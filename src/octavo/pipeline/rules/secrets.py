@@ -59,7 +59,7 @@ KEYS: tuple[Rule, ...] = (
         r"Private-Lines: \d+(?:\s|\\[nr])+([A-Za-z0-9+/=\s\\]+?)(?:\s|\\[nr])+Private-MAC",
         clue="Private-Lines: ",
     ),
-    token("age-key", "AGE-SECRET-KEY-1", r"[QPZRY9X8GF2TVDW0S3JN54KHCE6MUA7L]{50,}"),
+    token("age-key", "AGE-SECRET-KEY-1", r"[QPZRY9X8GF2TVDW0S3JN54KHCE6MUA7L]{58}\b", accept=checks.is_age_key),
     Rule(
         "jwt",
         # Trackers of mails and short links have one in their path, which is no login: an empty group takes part.
@@ -184,7 +184,7 @@ BY_SURROUNDINGS: tuple[Rule, ...] = (
         "password",
         # What is harmless takes part with an empty group. So does the code of a meeting room in a link.
         rf"(?im)(?:{_HARMLESS}{_ASSIGNED}|{_ROOM})()[^\s&\"'<>]*|(?:{_SENSITIVE}){_ASSIGNED}"
-        r"""(?:\\?["'`]([^\s"'`])|([^\s"'`<>(){}\[\]\\=:]))"""
+        r"""(?:(?:\\?["'`]|[bruf@]{1,2}["']|&(?:quot|apos|#3[49]|#x2[27]);)([^\s"'`])|([^\s"'`<>(){}\[\]\\=:]))"""
         rf"|<[a-z0-9_.-]*(?:{_SENSITIVE})>\s*([^<>\s])",
         clue=_GIVEN,
         accept=checks.is_password,

@@ -18,6 +18,7 @@ TALK: tuple[Rule, ...] = (
         "slack-webhook",
         r"hooks\.slack\.com/(?:services|workflows|triggers)/([A-Za-z0-9+/]{20,})",
         ("hooks.slack.com",),
+        accept=checks.is_real,
     ),
     Rule(
         "discord-token",
@@ -29,6 +30,7 @@ TALK: tuple[Rule, ...] = (
         "discord-webhook",
         r"discord(?:app)?\.com/api/webhooks/\d{10,25}/([A-Za-z0-9_-]{40,})",
         ("discord.com/api/webhooks", "discordapp.com/api/webhooks"),
+        accept=checks.is_real,
     ),
     Rule(
         "telegram-token",
@@ -40,6 +42,7 @@ TALK: tuple[Rule, ...] = (
         "teams-webhook",
         r"\.webhook\.office\.com/webhookb2/([0-9a-zA-Z-]{36}@[0-9a-zA-Z/-]{40,})",
         ("webhook.office.com",),
+        accept=checks.is_real,
     ),
     Rule("zapier-webhook", r"hooks\.zapier\.com/hooks/catch/([A-Za-z0-9/]{10,})", ("hooks.zapier.com",)),
     token("twilio-key", f"SK{HEX}{{4}}", rf"{HEX}{{28}}\b"),

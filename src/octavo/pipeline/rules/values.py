@@ -16,7 +16,8 @@ _WORD = rb"\w.$\x80-\xff-"
 _NAME = rb"""(?:\\*["'`])?[""" + _WORD + rb"""]{1,40}(?:\[\w*\])?(?:\\*["'`])?[ \t]*[=:]"""
 _SPOKEN_NAME = rb"""[ ]?(?:\\*["'`])?[""" + _WORD + rb""" ]{1,40}(?:\\*["'`])?[ \t]*[=:]"""
 _SPACE = rb"[\t\r\n\f\v]|(?<!\\)[ ]|\\++(?=\s\s|[\r\n]|\Z)"  # in a shell a space behind a backslash is a letter
-_QUOTES_END = rb"""\\*+(?:["'`]|&quot;)++(?=[\s,;:)}\]>|+.&/\\<]|\Z)"""
+_QUOTE = rb"""(?:["'`]|&(?:quot|apos|#3[49]|#x2[27]);)"""
+_QUOTES_END = rb"\\*+" + _QUOTE + rb"++(?=[\s,;:)}\]>|+.&/\\<\x80-\xff]|\Z)"
 _STOPS = (
     _SPACE,
     rb"[(){}\[\]<>]",
@@ -30,6 +31,9 @@ _STOP = re.compile(rb"|".join(_STOPS))
 _STOP_IN_LINK = re.compile(rb"|".join((*_STOPS, rb"(?:&(?:amp;)?|\\+u0026)(?=" + _NAME + rb")")))
 _STOP_IN_SHELL = re.compile(rb"|".join((_SPACE, _QUOTES_END, rb"[&;|<>)]++(?=\s|\Z)")))
 _ELEMENT = re.compile(rb"[^<>\s]++(?=\s*</)")
+# Between words without a digit or a sign these are punctuation.
+_PUNCTUATION = re.compile(rb"""[&;,"'`\\]""")
+_NO_WORDS = re.compile(rb"[\d#%^~@]")
 # What is called or indexed is code.
 _CODE = frozenset((b"(", b"{", b"[", b"]", b">"))
 _QUOTED = {
@@ -53,7 +57,14 @@ def value_end(raw: bytes, start: int) -> int:
         element = _ELEMENT.match(piece)
         return start if element is None else start + element.end()
     end = _end(raw, start, piece, _STOP_IN_LINK if before.endswith(b"=") else _STOP)
-    return start if raw[end : end + 1] in _CODE and raw[start - 1 : start] not in _QUOTED else end
+    if raw[start - 1 : start] in _QUOTED:
+        return end
+    if raw[end : end + 1] in _CODE:
+        return start
+    if _NO_WORDS.search(piece, 0, end - start) is None:
+        words = _PUNCTUATION.search(piece, 0, end - start)
+        return start + words.start() if words else end
+    return end
 
 
 def argument_end(raw: bytes, start: int) -> int:
