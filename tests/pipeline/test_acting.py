@@ -24,6 +24,9 @@ class Changing:
     async def judged(self, *_: Any) -> Decision:
         return CLOSED if self._asked else OPEN
 
+    def hidden_above(self, *_: Any) -> None:
+        return None
+
     async def consent(self, *_: Any) -> bool:
         self._asked = True
         return True

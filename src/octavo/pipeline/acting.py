@@ -38,6 +38,8 @@ class Judge(Decides, Protocol):
     def plainly(self, call: Call, fault: OctavoError) -> OctavoError: ...
     def bare(self, call: Call, entry: Entry) -> Entry: ...
     async def quoted(self, call: Call, call_next: Next) -> None: ...
+    def hidden_above(self, principal: Principal, ref: Ref) -> Decision | None: ...
+    async def follow_link(self, call: Call, call_next: Next) -> None: ...
     def canonical(self, ref: Ref) -> Ref: ...
     async def consent(self, call: Call, decision: Decision, call_next: Next) -> bool: ...
 
@@ -60,6 +62,8 @@ async def done(judge: Judge, call: Call, call_next: Next) -> Reply:
     """The act itself. Of what stood there it tells as much as its caller may know in other ways."""
     if call.op == "invoke":
         return await settled(call_next(call))
+    if call.op == "edit":
+        await judge.follow_link(call, call_next)
     try:
         reply = await settled(call_next(judge.blindly(call)))
     except OctavoError as fault:
@@ -229,6 +233,8 @@ async def _demand_all(judge: Judge, call: Call, ref: Ref, call_next: Next, entry
 async def _demand(
     judge: Judge, call: Call, verb: Verb, ref: Ref, call_next: Next, entry: Entry | None = None
 ) -> Decision:
+    if verb == "write" and (above := judge.hidden_above(call.principal, ref)) is not None:
+        return await _required(judge, call, verb, above, ref, call_next)
     return await _required(judge, call, verb, await judge.judged(call, verb, ref, call_next, entry), ref, call_next)
 
 

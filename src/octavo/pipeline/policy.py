@@ -289,6 +289,9 @@ class Policy(Seeing):
                     return self._later(call, call_next, as_if_absent(self, call, call_next, refused))
                 raise refused
             decisions.append(verdict)
+        if verbs[0] == "write" and (above := self.hidden_above(call.principal, call.ref)) is not None:
+            call.trail.rule = above.rule
+            raise self.refusal(call, "write", above)
         if len(decisions) < len(verbs):
             return self._later(call, call_next, act(self, call, call_next))
         decision = decisions[0]
@@ -319,6 +322,27 @@ class Policy(Seeing):
         except OctavoError as raised:
             raise told(call, raised) from None
         return await settled(self._led(call, call_next, given))
+
+    def hidden_above(self, principal: Principal, ref: Ref) -> Decision | None:
+        """Nothing is made below what is hidden: whether that is a folder would tell that it is there."""
+        if self._ticks is None:
+            return None
+        above = (ref.bare._replace(segments=ref.segments[:depth]) for depth in range(1, len(ref.segments)))
+        decisions = (self.at_best(principal, "write", one) for one in above)
+        return next((one for one in decisions if one.hidden), None)
+
+    async def follow_link(self, call: Call, call_next: Next) -> None:
+        """What is looked at before it is changed is looked at where a link leads: that must be allowed as well."""
+        if not self.rules:
+            return
+        entry: Entry = await settled(call_next(call._replace(op="stat", arguments=NOTHING)))
+        if entry.target is None or entry.target == self.addresses.whole(call.ref.bare):
+            return
+        for verb in operation(call.op, call.arguments).needs:
+            decision = self.decide(call.principal, verb, entry.target, self.told_by(entry))
+            if not decision.allowed:
+                call.trail.rule = decision.rule
+                raise Refused(self.refusal(call, verb, decision))
 
     def _led(self, call: Call, call_next: Next, reply: Reply) -> Reply:
         """A link is served only if the address it leads to may be read as well, and of what an answer tells beside

@@ -143,6 +143,52 @@ async def test_undoing_a_move_carries_nothing_back_that_may_no_longer_be_read(se
     assert (tools.root / "drop/d/x.md").exists() and not (tools.root / "pub/d").exists()
 
 
+LINKED = f"""
+    {SOURCES}
+    {TOOLSETS}
+    agents: {{ann: {{}}}}
+    policy:
+      - {{who: ann, may: "*", what: "**", approve: never}}
+      - {{who: ann, may: "*", what: "file://hr/*", effect: deny%s}}
+"""
+
+
+@pytest.mark.parametrize("hide", ["", ", hide: true"], ids=["denied", "hidden"])
+@pytest.mark.parametrize("way", [way for way in LOOKS if "move" not in way and "copy" not in way])
+async def test_a_link_shows_nothing_of_what_it_leads_to_by_changing_it(serve: Any, way: str, hide: str) -> None:
+    """The link's own address is allowed: a link inside the root is ordinary, and so is one in a repository."""
+    tools = await serve(LINKED % hide, {"hr/x.md": f"{SECRET}\n", "pub/y.md": "y\n"})
+    (tools.root / "pub/link.md").symlink_to("../hr/x.md")
+    (tools.root / "pub/folder").symlink_to("../hr")
+    tool, given = LOOKS[way]
+    for path in ("pub/link.md", "pub/folder/x.md"):
+        with pytest.raises(OctavoError) as refused:
+            await tools(tool, who="ann", **asked(tool, given, path))
+        assert SECRET[:6] not in f"{refused.value.message} {refused.value.data}"
+        assert "line" not in refused.value.message and "place" not in refused.value.message
+    assert (tools.root / "hr/x.md").read_text(encoding="utf-8") == f"{SECRET}\n"
+
+
+async def test_nothing_tells_by_a_name_below_it_whether_a_hidden_file_is_there(serve: Any) -> None:
+    """A file in the way was told as one, and where none was, the folder was made."""
+    rules = LINKED.replace("file://hr/*", "file://sec*") % ", hide: true"
+    tools = await serve(rules, {"sec1.md": "x\n", "pub/y.md": "y\n"})
+    ways: tuple[tuple[str, dict[str, Any], str], ...] = (
+        ("write", {"content": "x"}, "target"),
+        ("create_directory", {}, "target"),
+        ("copy", {"target": "pub/y.md"}, "to"),
+        ("move", {"target": "pub/y.md"}, "to"),
+    )
+    for tool, given, key in ways:
+        said = set()
+        for name in ("sec1.md", "sec9.md"):  # there, and not
+            with pytest.raises(OctavoError) as refused:
+                await tools(tool, who="ann", **given, **{key: f"{name}/n.md"})
+            said.add(f"{type(refused.value)} {refused.value.message} {refused.value.data}".replace(name, ""))
+        assert len(said) == 1, said
+    assert not (tools.root / "sec9.md").exists()
+
+
 HIDING = f"""
     {SOURCES}
     {TOOLSETS}

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import os
 from collections.abc import Callable
 from functools import partial
 from typing import Final
@@ -55,6 +57,8 @@ def edited(
 
 def _text(forest: Forest, ref: Ref, where: Where, if_match: str | None) -> tuple[Entry, str, Decoded]:
     entry, raw = forest.raw(ref, where, MAX_BYTES, wait=True)
+    if entry.target is not None and entry.target.segments != where.names:
+        raise OSError(errno.ELOOP, os.strerror(errno.ELOOP))  # nothing is written through a link, so nothing is shown
     etag, uri = forest.etag(raw), str(ref)
     if if_match is not None and if_match not in (entry.version, etag):
         raise Conflict(f"{uri} is not what it was when you read it; read it again", uri=uri)
