@@ -216,6 +216,33 @@ def test_a_root_that_is_a_link_may_lead_to_the_folder_beside_and_any_other_needs
         assert asking.get("/readyz").body == {"status": "ready", "degraded": 1}
 
 
+@walled
+@pytest.mark.seed("F12")
+def test_a_folder_in_the_place_of_one_that_may_be_written_is_read_and_what_it_lacks_is_said(place: Place) -> None:
+    """Below the folder of the configuration it can be read. It was told as forbidden by a rule, and as healthy."""
+    (place.base / "octavo.yaml").write_text(
+        "sources: {work: {kind: file, roots: [./work], write: true}}\n", encoding="utf-8"
+    )
+    (place.base / "work/a.md").write_text("old\n", encoding="utf-8")
+    (place.base / "next").mkdir()
+    (place.base / "next/a.md").write_text("new\n", encoding="utf-8")
+    with place.serve("--config", "octavo.yaml", "--no-auth") as server:
+        asking = server.asking()
+
+        def call(method: str, **params: Any) -> Any:
+            return asking.ask(method, params).body["result"]
+
+        assert call("resources/read", uri="file://a.md")["contents"][0]["text"] == "old\n"
+        (place.base / "work").rename(place.base / "old")
+        (place.base / "next").rename(place.base / "work")
+        server.log.wait_for("restart needed")
+        assert call("resources/read", uri="file://a.md")["contents"][0]["text"] == "new\n"
+        wrote = call("tools/call", name="write", arguments={"target": "b.md", "content": "b"})
+        assert wrote["isError"] and wrote["_meta"]["dev.octavo/error"]["data"]["reason"] == "source_unavailable"
+        assert asking.get("/readyz").body == {"status": "ready", "degraded": 1}
+    assert sorted(file.name for file in (place.base / "old").iterdir()) == ["a.md"]
+
+
 def test_where_the_kernel_has_none_it_is_said_or_the_start_is_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:

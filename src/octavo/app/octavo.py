@@ -134,13 +134,13 @@ class Octavo:
         return True
 
     def ailing(self) -> Mapping[str, str]:
-        gone = self._sources.gone()
+        troubles = self._sources.troubles()
         concerned = {
-            source.scheme: "its folder is not there, or may not be read"
+            source.scheme: troubles.get(name) or troubles.get(getattr(source, "store", ""), "")
             for name, source in self._loaded.config.sources.items()
-            if source.expose and (name in gone or getattr(source, "store", None) in gone)
+            if source.expose
         }
-        return {**self.works.ailing, **concerned}
+        return {**self.works.ailing, **{scheme: words for scheme, words in concerned.items() if words}}
 
     def held_up(self, scheme: str, words: str) -> None:
         self.works.faults.note(scheme, "loop", words)

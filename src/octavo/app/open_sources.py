@@ -26,7 +26,7 @@ class Stands(Protocol):
     """A source over folders, which may go away while it is open."""
 
     @property
-    def is_there(self) -> bool: ...
+    def trouble(self) -> str: ...
 
 
 class _Open:
@@ -61,9 +61,9 @@ class OpenSources:
         stack.push_async_callback(self._leave, known)
         return known.source
 
-    def gone(self) -> set[str]:
-        """The names of those whose folders are not there now."""
-        return {one.name for one in self._open if isinstance(one.source, Stands) and not one.source.is_there}
+    def troubles(self) -> dict[str, str]:
+        """What is wrong with their folders now, by the names of the sources."""
+        return {one.name: one.source.trouble for one in self._open if isinstance(one.source, Stands)}
 
     async def _leave(self, one: _Open) -> None:
         one.users -= 1

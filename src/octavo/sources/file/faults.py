@@ -50,6 +50,7 @@ def fault(error: OSError, ref: Ref) -> OctavoError:
         return SourceUnavailable(
             f"The folder of this source is not there any more, or another stands in its place: {uri}; try again soon",
             retry_after=1.0,
+            telling=False,  # it answers as soon as there is a folder again
             uri=uri,
         )
     code = errno.errorcode.get(error.errno or 0, type(error).__name__)  # for the log: the cause is not carried on
@@ -63,6 +64,13 @@ def fault_of_change(error: OSError, ref: Ref) -> OctavoError:
         return Forbidden(
             f"{uri} is, holds or would become something that this server stands on, such as its configuration or its "
             "keys; it is changed only by whoever runs the server",
+            uri=uri,
+        )
+    if error.errno == errno.ENOMEDIUM:
+        return SourceUnavailable(
+            f"Another folder stands in the place of a root, and this process may not write to it: {uri}; nothing was "
+            "changed, and the server must be started again",
+            telling=False,
             uri=uri,
         )
     if error.errno in (errno.ENOSPC, errno.EDQUOT):

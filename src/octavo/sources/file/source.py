@@ -183,9 +183,10 @@ class FileSource:
             forest.close()
 
     @property
-    def is_there(self) -> bool:
-        """False while the path of a root leads to no folder that can be read."""
-        return self._open is None or all(tree.is_there for tree in self._open.trees)
+    def trouble(self) -> str:
+        """What is wrong with its folders now, in words for an operator; empty where nothing is."""
+        trees = () if self._open is None else self._open.trees
+        return "" if all(tree.is_there for tree in trees) else "its folder is not there, or may not be read"
 
     async def list(self, scope: Ref, *, cursor: str | None, limit: int) -> Page[Entry]:
         return await self._page(scope, cursor, limit)

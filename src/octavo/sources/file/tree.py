@@ -56,6 +56,8 @@ class Tree:
         foundation: Foundation | None = None,
     ) -> None:
         self._path, self._confinement = path, confinement
+        # It came in the place of a folder that may be written, and the second wall keeps this process from that.
+        self.is_walled = False
         self.rules = rules
         self._narrowed = rules.narrowed
         self._follow = symlinks == "inside"
@@ -92,9 +94,12 @@ class Tree:
             return True
 
     def confirm(self) -> None:
-        """EBADF unless its path still leads here: in a folder that no path leads to nothing is changed."""
+        """EBADF unless its path still leads here: in a folder that no path leads to nothing is changed. ENOMEDIUM where
+        it is a folder that this process may not write to."""
         if self.is_replaced:
             raise OSError(errno.EBADF, os.strerror(errno.EBADF))
+        if self.is_walled:
+            raise OSError(errno.ENOMEDIUM, os.strerror(errno.ENOMEDIUM))
 
     def reopen(self) -> bool:
         """Follows its path to the folder that is there now; where there is none, or none that may be read, EBADF is
@@ -109,6 +114,7 @@ class Tree:
             self.root = self.root.nowhere()
             return was_there
         self._stand_on(root)
+        self.is_walled = self._foundation is not None and not _may_write(root)
         return True
 
     def look(self, names: Names, *, wait: bool = True) -> Seen:
@@ -325,6 +331,15 @@ def _room(names: Names) -> int:
     if len(names) >= MAX_DEPTH:
         return 0
     return MAX_PATH_BYTES - len("/".join((*names, "")).encode())
+
+
+def _may_write(root: Root) -> bool:
+    """By trying: what Landlock forbids no question tells."""
+    try:
+        os.close(os.open(".", os.O_TMPFILE | os.O_WRONLY | os.O_CLOEXEC, 0o600, dir_fd=root.fd))
+    except (OSError, AttributeError) as error:
+        return not isinstance(error, PermissionError)  # else the file system, or the system, has no such files
+    return True
 
 
 def _others_write(root: os.stat_result) -> bool:

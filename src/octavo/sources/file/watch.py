@@ -38,6 +38,7 @@ BUFFER: Final = 4096  # changes that wait for one consumer; above it only the ne
 
 
 _ANOTHER: Final = "Another folder stands in the place of a root: it is served from now on"
+_TO_BE_READ: Final = "The second wall (Landlock) keeps this process from writing to it: for that, restart needed"
 _NONE: Final = (
     "The folder of a root is gone, and none is there that this process may read: nothing is served of it until one is. "
     "If one is there, the second wall (Landlock) keeps this process from it: restart needed"
@@ -251,6 +252,8 @@ class Watcher:
         found = [] if work.exception() is not None else work.result()
         for is_there in found:
             log.warning(_ANOTHER if is_there else _NONE)
+        if any(found) and any(tree.is_walled for tree in self._forest.trees):
+            log.warning(_TO_BE_READ)
         if any(found):
             self._batch.everything = True
             self._flush()

@@ -77,6 +77,12 @@ class WritableFileSource(FileSource):
             self._journal.close()
         self._journal = self._engine = None
 
+    @property
+    def trouble(self) -> str:
+        trees = () if self._open is None else self._open.trees
+        walled = "another folder stands in its place, to be read alone: restart needed"
+        return super().trouble or (walled if any(tree.is_walled for tree in trees) else "")
+
     async def write(
         self,
         ref: Ref,

@@ -102,8 +102,8 @@ class GitSource:
             repository.close()
 
     @property
-    def is_there(self) -> bool:
-        return self._repository is None or self._repository.is_there
+    def trouble(self) -> str:
+        return "" if self._repository is None or self._repository.is_there else "its repository is not there"
 
     async def list(self, scope: Ref, *, cursor: str | None, limit: int) -> Page[Entry]:
         if limit < 1:

@@ -89,6 +89,23 @@ async def test_a_change_since_is_a_conflict_and_stays(source: FileSource, filled
     assert [past.undone for past in await source.history("me", 10)] == [False]
 
 
+@pytest.mark.parametrize("name", ["overwrite", "delete", "delete directory"])
+async def test_what_was_kept_and_is_damaged_is_not_brought_back(
+    source: FileSource, filled: Path, journal: Path, name: str
+) -> None:
+    """It was, over what is good, and told as restored."""
+    await OPERATIONS[name](source)
+    before = tree(filled)
+    kept = [file for file in (journal / "kept").rglob("*") if file.is_file()]
+    assert kept
+    for file in kept:
+        body = file.read_bytes()
+        file.write_bytes(bytes([body[0] ^ 1]) + body[1:])
+    with pytest.raises(Conflict, match="damaged"):
+        await source.undo("me")
+    assert tree(filled) == before
+
+
 async def test_a_directory_that_is_used_by_now_stays(source: FileSource, filled: Path) -> None:
     await source.make_directory(ref("x/y"), by="me")
     (filled / "x/y/z.md").write_text("z", encoding="utf-8")

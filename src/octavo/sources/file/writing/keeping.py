@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import stat
 from collections.abc import Iterator
@@ -15,8 +16,12 @@ from octavo.sources.file.writing.drafts import Draft, Print, changed, copy_all, 
 from octavo.sources.file.writing.journal import Journal
 from octavo.sources.file.writing.records import Kept, Leaf, Record, Version
 from octavo.sources.file.writing.removal import drop
-from octavo.sources.file.writing.spots import Spot, mark_of_file, read_link
+from octavo.sources.file.writing.spots import Spot, content_mark, mark_of_file, read_link
 from octavo.sources.file.writing.trees import Contents, Scan, below, plant
+
+
+class Damaged(Exception):
+    """What was kept is not what it was when it was kept."""
 
 
 class Old(NamedTuple):
@@ -49,9 +54,10 @@ def keep_directory(journal: Journal, number: str, scan: Scan, contents: Contents
     fd = journal.create_directory(number)
     try:
         plant(fd, contents.leaves, scan.open_file, contents.prints, private=True)
+        digest = _digest(fd, contents.leaves)
     finally:
         os.close(fd)
-    return Kept(Version(contents.prints[0], contents.mark), contents.leaves, contents.size)
+    return Kept(Version(contents.prints[0], contents.mark), contents.leaves, contents.size, digest)
 
 
 def keep_link(spot: Spot, found: os.stat_result) -> Kept:
@@ -62,7 +68,9 @@ def keep_link(spot: Spot, found: os.stat_result) -> Kept:
 
 
 def put_back(journal: Journal, record: Record, kept: Kept, spot: Spot, instead: Print | None) -> None:
-    """The kept version where it was, in place of nothing or of the file `instead`, with its attributes and time."""
+    """The kept version where it was, in place of nothing or of the file `instead`, with its attributes and time.
+
+    Raises Damaged, and changes nothing, for one that is not what was kept."""
     _, attributes, link = kept.leaves[0]
     if link is not None:
         os.symlink(os.fsencode(link), spot.name, dir_fd=spot.here)
@@ -74,7 +82,11 @@ def put_back(journal: Journal, record: Record, kept: Kept, spot: Spot, instead: 
         if attributes.is_directory:
             with planted(spot, stray_of(record.id)) as made:
                 plant(made, kept.leaves, below(fd), private=False)
+                if kept.digest and _digest(made, kept.leaves) != kept.digest:
+                    raise Damaged
             return
+        if mark_of_file(fd) != kept.version.mark:
+            raise Damaged
         with Draft(spot.here, stray_of(record.id)) as draft:
             copy_all(fd, draft.fd, os.fstat(fd).st_size)
             draft.seal(attributes, after=None, times=True)
@@ -124,6 +136,19 @@ def mark_at(spot: Spot, ref: Ref) -> Version | None:
         return Version(Print.of(os.fstat(fd)), mark_of_file(fd))
     finally:
         os.close(fd)
+
+
+def _digest(directory: int, leaves: tuple[Leaf, ...]) -> str:
+    """Of the contents of all files in a copy."""
+    digest = hashlib.sha256()
+    for leaf in leaves:
+        if leaf.is_file:
+            fd = below(directory)(leaf.path)
+            try:
+                digest.update(f"{'/'.join(leaf.path)}\0{content_mark(fd)}\n".encode(errors="surrogateescape"))
+            finally:
+                os.close(fd)
+    return digest.hexdigest()
 
 
 def _mark_of_link(link: bytes) -> str:

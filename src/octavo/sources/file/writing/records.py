@@ -49,6 +49,7 @@ class Kept(NamedTuple):
     version: Version
     leaves: tuple[Leaf, ...]
     size: int  # bytes in the journal
+    digest: str = ""  # of what a directory holds; empty in records of earlier versions
 
     @property
     def is_directory(self) -> bool:
@@ -73,7 +74,7 @@ class Record(Struct, frozen=True, kw_only=True):
     def as_json(self) -> dict[str, Any]:
         old = self.old and [
             *_version(self.old.version), self.old.size,
-            [["/".join(leaf.path), leaf.attributes.as_json(), leaf.link] for leaf in self.old.leaves],
+            [["/".join(leaf.path), leaf.attributes.as_json(), leaf.link] for leaf in self.old.leaves], self.old.digest,
         ]  # fmt: skip
         return {
             "id": self.id, "at": self.at, "by": self.by, "op": self.op, "place": self.place, "old": old,
@@ -85,7 +86,7 @@ class Record(Struct, frozen=True, kw_only=True):
         old, new, source, moved = value["old"], value["new"], value["source"], value["moved"]
         return cls(
             id=value["id"], at=value["at"], by=value["by"], op=value["op"], place=_spelled(value["place"]),
-            old=Kept(Version(Print(*old[0]), old[1]), tuple(_leaf(*leaf) for leaf in old[3]), old[2]) if old else None,
+            old=_kept(*old) if old else None,
             new=Version(Print(*new[0]), new[1]) if new else None, source=_spelled(source) if source else None,
             moved=Print(*moved) if moved else None, made=value["made"],
         )  # fmt: skip
@@ -93,6 +94,10 @@ class Record(Struct, frozen=True, kw_only=True):
 
 def _version(version: Version) -> list[Any]:
     return [version.print, version.mark]
+
+
+def _kept(print_: list[Any], mark: str, size: int, leaves: list[Any], digest: str = "") -> Kept:
+    return Kept(Version(Print(*print_), mark), tuple(_leaf(*leaf) for leaf in leaves), size, digest)
 
 
 def _spelled(value: list[Any]) -> Spelled:

@@ -213,6 +213,11 @@ def mark_of_file(fd: int) -> str:
     found = os.fstat(fd)
     if found.st_size > _MARKED_BY_CONTENT:
         return f"{found.st_size}:{found.st_mtime_ns}"
+    return content_mark(fd)
+
+
+def content_mark(fd: int) -> str:
+    """Of every byte, however many there are."""
     digest = hashlib.sha256()
     at = 0
     while piece := os.pread(fd, _CHUNK, at):

@@ -4,6 +4,7 @@ undo that was interrupted can be asked for again."""
 from __future__ import annotations
 
 import errno
+import logging
 import os
 from collections.abc import Sequence
 from contextlib import ExitStack
@@ -16,13 +17,15 @@ from octavo.sources.file.writing.carrying import carry
 from octavo.sources.file.writing.drafts import rename_new, stray_of
 from octavo.sources.file.writing.engine import Engine
 from octavo.sources.file.writing.journal import Journal, Operation
-from octavo.sources.file.writing.keeping import hidden_scan, mark_at, put_back
+from octavo.sources.file.writing.keeping import Damaged, hidden_scan, mark_at, put_back
 from octavo.sources.file.writing.locks import locked
 from octavo.sources.file.writing.records import Record, Spelled, Status, Version
 from octavo.sources.file.writing.recovery import recover, settle
 from octavo.sources.file.writing.removal import take_away
 from octavo.sources.file.writing.spots import Spot, refuse_unwritable
 from octavo.sources.file.writing.trees import Scan
+
+log = logging.getLogger(__name__)
 
 
 class Undo:
@@ -117,7 +120,14 @@ class Undo:
                 if file is not None:
                     refuse_unwritable(ref, file.fd, file.stat)
             if record.old is not None:
-                put_back(self._journal, record, record.old, spot, None if now is None else now.print)
+                try:
+                    put_back(self._journal, record, record.old, spot, None if now is None else now.print)
+                except Damaged:
+                    log.error("What was kept for undo is damaged: %s", ref)
+                    raise Conflict(
+                        f"What was kept of {ref} is damaged, so it is not brought back; nothing was changed",
+                        uri=str(ref),
+                    ) from None
             elif now is not None:
                 take_away(spot, stray_of(record.id), now.print)
         else:
