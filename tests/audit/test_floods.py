@@ -84,6 +84,30 @@ def test_strangers_cannot_wash_a_record_away_and_each_of_them_is_counted_also_af
     assert done.returncode == 0 and "request(s) of floods, in summaries" in done.stdout, done.stdout
 
 
+# Each with the `op` of its records. Methods that a client makes up have one together, or it could make up kinds too.
+FLOODS = {
+    "ping": ("legacy", lambda _: ("ping", {}), "ping"),
+    "logging/setLevel": ("legacy", lambda _: ("logging/setLevel", {"level": "info"}), "logging/setLevel"),
+    "server/discover": ("modern", lambda _: ("server/discover", {}), "server/discover"),
+    "subscribing, with wrong params": ("legacy", lambda _: ("resources/subscribe", {}), "resources/subscribe"),
+    "made-up methods": ("modern", lambda number: (f"no/such-{number}", {}), "request"),
+}
+
+
+@pytest.mark.parametrize("flood", FLOODS)
+def test_a_flood_of_what_never_becomes_a_call_is_summarised_too(place: Place, flood: str) -> None:
+    era, made, op = FLOODS[flood]
+    with place.serve("--config", place.base / "octavo.yaml") as server:
+        asking = server.asking(KEY, era).open()
+        answers = [asking.ask(*made(number)).body for number in range(100)]
+    refused = sum("Rate limit exceeded" in one.get("error", {}).get("message", "") for one in answers)
+    assert refused > 50
+    records = read_back(place, "--who", "reader", "--op", op, "--outcome", "rate_limited")
+    assert number_of(records) == refused
+    assert any("count" in one for one in records) and len(records) <= 42, "20 a minute and a summary"
+    assert not [one for one in read_back(place) if one["outcome"] == "error -32004"]
+
+
 @contextmanager
 def ledger(folder: Path, clock: FrozenClock, **more: Any) -> Iterator[FileLedger]:
     made = FileLedger(folder, SECRET, clock=clock, **more)

@@ -43,7 +43,7 @@ def test_a_client_on_stdio_narrows_its_own_server_and_each_request_has_one_recor
             assert pipe.ask("resources/read", {"uri": "file://docs/b.txt"})["error"]["code"] == -32003
     asked = [record["outcome"] for record in audit_records(place.base / "state") if record["op"] == "server/config"]
     asked = [outcome for outcome in asked if outcome != "intent"]  # which is on record before something is changed
-    assert asked == ["ok", "error -32003", "error -32602"]
+    assert asked == ["ok", "forbidden", "invalid_params"]
 
 
 def test_over_http_only_an_admin_may(place: Place) -> None:

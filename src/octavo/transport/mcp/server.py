@@ -22,7 +22,15 @@ from mcp_types.methods import is_input_required
 from pydantic import ValidationError
 
 import octavo
-from octavo.core.errors import ApprovalRequired, InputRequired, InvalidParams, OctavoError, ProtocolError, RateLimited
+from octavo.core.errors import (
+    ALL,
+    ApprovalRequired,
+    InputRequired,
+    InvalidParams,
+    OctavoError,
+    ProtocolError,
+    RateLimited,
+)
 from octavo.core.model import LONGEST_QUESTION, Principal
 from octavo.core.surface import PromptResult, ToolResult, is_unknown_tool, unknown_tool
 from octavo.transport.mcp import eras, keys
@@ -78,6 +86,8 @@ _CALLING = frozenset(
         "resources/directory/read", "tasks/get", "tasks/update", "tasks/cancel",
     )
 )  # fmt: skip
+
+_REASONS = frozenset(kind.reason for kind in ALL)
 
 Who = Callable[[Context], Principal]
 # Told of each request once it has its audit record, whether it ended with a result, and of one that changed something
@@ -230,7 +240,7 @@ class McpServer:
                 outcome = "ok"
                 return result
             except MCPError as refused:
-                outcome = f"error {refused.error.code}"
+                outcome = _outcome(refused)
                 raise
             except ValidationError:
                 outcome = "invalid_params"
@@ -241,7 +251,7 @@ class McpServer:
             finally:
                 self._recorded(ctx, outcome == "ok", account.kept)
                 if account.trail is None:
-                    self._house.note(self._who(ctx).id, ctx.method, outcome, begun=account.begun)
+                    self._note(ctx, outcome, account.begun)
 
     async def _answered(self, ctx: Context, call_next: CallNext, account: Account) -> HandlerResult:
         """What was to become a call and did not, as with wrong params, is counted when that is known."""
@@ -267,9 +277,19 @@ class McpServer:
         try:
             self._count(ctx)
         except MCPError:
-            self._house.note(self._who(ctx).id, ctx.method, RateLimited.reason)
+            self._note(ctx, RateLimited.reason)
             return False
         return True
+
+    def _note(self, ctx: Context, outcome: str, begun: object = None) -> None:
+        """What is refused for its number is counted by its method. Those that a client makes up are counted as one:
+        summaries tell only so many apart, and others have floods as well."""
+        what = ctx.method
+        if outcome == RateLimited.reason and not (
+            self.sdk.get_request_handler(what) or self.sdk.get_notification_handler(what)
+        ):
+            what = "request"
+        self._house.note(self._who(ctx).id, what, outcome, begun=begun)
 
     async def _legacy_extensions(self, ctx: Context, call_next: CallNext) -> HandlerResult:
         result = await call_next(ctx)
@@ -403,6 +423,13 @@ class McpServer:
 
 def _modern(ctx: Context) -> bool:
     return ctx.protocol_version == keys.MODERN
+
+
+def _outcome(refused: MCPError) -> str:
+    """The reason where it is an error of ours; the SDK's own have a code alone."""
+    data = refused.error.data
+    reason = data.get("reason") if isinstance(data, dict) else None
+    return reason if isinstance(reason, str) and reason in _REASONS else f"error {refused.error.code}"
 
 
 def _mcp(error: WireError) -> MCPError:
