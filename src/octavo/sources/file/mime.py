@@ -8,7 +8,7 @@ from typing import Final
 UNKNOWN: Final = "application/octet-stream"
 
 _TEXT: Final = {
-    "text/plain": "txt text log lst tf tfvars hcl proto thrift dockerfile",
+    "text/plain": "txt text log lst tf hcl proto thrift dockerfile",
     "text/markdown": "md markdown mdx mkd",
     "text/x-rst": "rst",
     "text/asciidoc": "adoc asciidoc",
