@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from bench.foreign import credsweeper, detect_secrets, gitleaks, phones, presidio, trufflehog
+from bench.foreign import credsweeper, detect_secrets, gitleaks, noseyparker, phones, presidio, secretlint, trufflehog
 from bench.foreign.case import Case
 
 Reader = Callable[[Path], Iterator[Case]]
@@ -20,6 +20,8 @@ _READERS: tuple[tuple[str, str, Reader], ...] = (
     ("trufflehog", trufflehog.DETECTORS, trufflehog.cases),
     ("detect-secrets", detect_secrets.TESTS, detect_secrets.cases),
     ("CredSweeper", credsweeper.EXPECTED, credsweeper.cases),
+    ("Nosey Parker", noseyparker.RULES, noseyparker.cases),
+    ("secretlint", secretlint.RULES, secretlint.cases),
     ("Presidio's recognisers", presidio.TESTS, presidio.recognisers),
     ("Presidio's research set", presidio.DATA, presidio.research),
     ("libphonenumber", phones.METADATA, phones.cases),
