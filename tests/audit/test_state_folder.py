@@ -80,6 +80,59 @@ def test_a_state_folder_that_cannot_be_used_stops_the_start_unless_it_may_fail(p
     assert done.stderr.count(b"Nothing is kept") == 1
 
 
+def a_file_for_the_log(state: Path) -> None:
+    state.mkdir(mode=0o700)
+    (state / "audit").write_text("x", encoding="utf-8")
+
+
+def a_log_that_links_to_nothing(state: Path) -> None:
+    state.mkdir(mode=0o700)
+    (state / "audit").symlink_to(state / "nothing")
+
+
+def a_log_that_cannot_be_written(state: Path) -> None:
+    (state / "audit").mkdir(parents=True)
+    state.chmod(0o700)
+    (state / "audit").chmod(0o500)
+    if os.geteuid() == 0:
+        pytest.skip("root may write everywhere")
+
+
+LOGS = (a_file_for_the_log, a_log_that_links_to_nothing, a_log_that_cannot_be_written)
+
+
+@pytest.mark.parametrize("spoil", LOGS)
+def test_an_audit_log_that_cannot_be_used_stops_the_start_unless_it_may_fail(
+    place: Place, spoil: Callable[[Path], None]
+) -> None:
+    spoil(place.base / ".octavo")
+    config = place.base / "octavo.yaml"
+    done = started(place, "--config", config)
+    assert done.returncode == 1, done.stderr
+    (line,) = done.stderr.decode().splitlines()
+    assert "The audit log" in line and "cannot be used" in line
+    config.write_text(f"{CONFIGURATION}audit: {{fail_closed: false}}\n", encoding="utf-8")
+    done = started(place, "--config", config)
+    assert done.returncode == 0, done.stderr
+    assert done.stderr.count(b"No request is on record") == 1
+
+
+def test_an_audit_log_on_a_disk_that_can_only_be_read_stops_the_start(place: Place) -> None:
+    log = place.base / ".octavo" / "audit"
+    log.parent.mkdir(mode=0o700)
+    with small_disk(log) as disk:
+        subprocess.run([*disk.enter, "mount", "-o", "remount,ro", str(log)], check=True, timeout=30)
+        done = started(place, "--config", place.base / "octavo.yaml", within=disk.enter)
+    assert done.returncode == 1 and b"Read-only file system" in done.stderr
+
+
+def test_a_log_whose_place_is_taken_before_the_first_record_ends_readiness(place: Place) -> None:
+    with place.serve("--config", place.base / "octavo.yaml", "--no-auth") as server:
+        assert status(server) == 200
+        (place.base / ".octavo" / "audit").write_text("in the way", encoding="utf-8")
+        assert status(server) == 503
+
+
 def test_a_state_folder_that_can_only_be_read_stops_the_start(place: Place) -> None:
     with small_disk(place.base / ".octavo") as disk:
         subprocess.run([*disk.enter, "mount", "-o", "remount,ro", str(place.base / ".octavo")], check=True, timeout=30)
@@ -116,7 +169,7 @@ def test_a_state_folder_that_vanishes_ends_readiness_and_answers_unless_it_may_f
         state.rename(away)
         if not closed:
             assert asking.ask("resources/read", {"uri": "file://guide.md"}).result and status(server) == 200
-            assert "its file is gone" in server.log.text
+            assert server.log.wait_for("its file is gone")
             return
         assert status(server) == 503
         answer = asking.ask("tools/call", writing)

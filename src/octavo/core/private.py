@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+import sys
 from pathlib import Path
 from typing import Final
 
@@ -27,3 +28,19 @@ def make_private(folder: Path, *, parents: bool = True) -> None:
                 raise
     if not folder.is_dir():
         raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR), str(folder))
+
+
+def check_private(folder: Path, *, parents: bool = True) -> None:
+    """Raises OSError where `make_private` would, and where nothing could be made in the folder. Makes nothing."""
+    above = folder if os.path.lexists(folder) else folder.parent
+    while parents and not os.path.lexists(above):
+        above = above.parent
+    if not above.is_dir():
+        fault = errno.ENOTDIR if os.path.lexists(above) else errno.ENOENT
+    elif os.access(above, os.W_OK | os.X_OK):
+        return
+    elif sys.platform != "win32" and os.statvfs(above).f_flag & os.ST_RDONLY:
+        fault = errno.EROFS
+    else:
+        fault = errno.EACCES
+    raise OSError(fault, os.strerror(fault), str(above))

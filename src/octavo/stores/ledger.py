@@ -41,7 +41,7 @@ from typing import Literal, NamedTuple, TypeAlias
 
 from octavo.core.clock import Clock, SystemClock, iso
 from octavo.core.errors import Unrecorded
-from octavo.core.private import make_private
+from octavo.core.private import check_private, make_private
 from octavo.stores.growth import growth
 from octavo.stores.reserve import Reserve
 from octavo.stores.retention import forget_chains, settled_before
@@ -223,8 +223,7 @@ class FileLedger:
             try:
                 if self._file is not None:
                     self._look()
-                if not os.access(self._directory if self._directory.exists() else self._directory.parent, os.W_OK):
-                    raise PermissionError("its folder cannot be written")
+                check_private(self._directory, parents=False)
             except OSError as error:
                 self._refused(error)
 

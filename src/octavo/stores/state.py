@@ -31,7 +31,7 @@ from typing import Literal, TypeAlias
 
 from octavo.core.clock import Clock, SystemClock
 from octavo.core.errors import SourceUnavailable
-from octavo.core.private import make_private
+from octavo.core.private import check_private, make_private
 
 if sys.platform != "win32":
     import fcntl
@@ -62,7 +62,7 @@ class StateDirectory:
     @classmethod
     def open(cls, path: Path, *, clock: Clock | None = None, fail_closed: bool = False) -> StateDirectory:
         """Prepares `path` and reads its secret. Where that cannot be: with `fail_closed` raises SourceUnavailable, else
-        memory takes its place, with a warning.
+        memory takes its place, with a warning. The same where the audit log has no place, but then the rest is kept.
 
         Safe for several processes at once: they take turns, and all see the same secret.
         """
@@ -75,7 +75,9 @@ class StateDirectory:
             with turn(path / "lock"):
                 stamp = f"{(clock or SystemClock()).wall():.0f}"
                 _prepare_layout(path, stamp)
-                return cls(path, _secret(path, stamp))
+                state = cls(path, _secret(path, stamp))
+            _check_audit(path / "audit", fail_closed)
+            return state
         except _Newer as newer:
             why = f"it was written by a newer Octavo (layout {newer})"
         except OSError as error:
@@ -121,6 +123,20 @@ class StateDirectory:
 
     def __repr__(self) -> str:
         return f"StateDirectory({str(self.path) if self.path else 'in memory'})"
+
+
+def _check_audit(folder: Path, fail_closed: bool) -> None:
+    """Before the first request finds out. Without records the rest of the state is as good as before."""
+    try:
+        check_private(folder, parents=False)
+    except OSError as error:
+        why = error.strerror or str(error)
+        if fail_closed:
+            raise SourceUnavailable(
+                f"The audit log {folder} cannot be used: {why}; nothing is served without its record. Mend it, or say "
+                "audit.fail_closed: false"
+            ) from None
+        logger.warning("The audit log %s cannot be used: %s. No request is on record.", folder, why)
 
 
 class _Newer(Exception):
