@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import urllib.error
@@ -115,6 +116,25 @@ def test_an_audit_log_that_cannot_be_used_stops_the_start_unless_it_may_fail(
     done = started(place, "--config", config)
     assert done.returncode == 0, done.stderr
     assert done.stderr.count(b"No request is on record") == 1
+
+
+def a_link_to_nothing(state: Path) -> None:
+    state.symlink_to(state.parent / "nothing")
+
+
+@pytest.mark.parametrize("spoil", (*FAULTS.values(), *LOGS, a_link_to_nothing))
+@pytest.mark.parametrize("closed", (True, False))
+def test_the_doctor_says_what_the_start_says(place: Place, spoil: Callable[[Path], None], closed: bool) -> None:
+    spoil(place.base / ".octavo")
+    config = place.base / "octavo.yaml"
+    config.write_text(f"{CONFIGURATION}audit: {{fail_closed: {str(closed).lower()}}}\n", encoding="utf-8")
+    before = sorted(place.base.rglob("*"))
+    told = place.run("doctor", "--config", config, "--json")
+    assert sorted(place.base.rglob("*")) == before
+    (problem,) = (one for one in json.loads(told.stdout)["findings"] if one["about"] == "state")
+    assert told.returncode == 1 and problem["state"] == "problem"
+    said = started(place, "--config", config).stderr.decode()
+    assert problem["found"] in said and problem["advice"] in said
 
 
 def test_an_audit_log_on_a_disk_that_can_only_be_read_stops_the_start(place: Place) -> None:

@@ -19,6 +19,7 @@ from octavo.core import landlock
 from octavo.core.clock import SystemClock, iso
 from octavo.sources.file.examine import confinement, has_tmpfile, inotify_limit
 from octavo.stores.growth import growth
+from octavo.stores.state import StateDirectory
 
 LEAST_PYTHON = (3, 11)
 MANY_FOLDERS = 100_000  # where counting ends
@@ -50,7 +51,7 @@ def examine(loaded: Loaded) -> Iterator[Finding]:
     yield from (_tmpfile(path) for path, write in roots if write)
     if roots and sys.platform == "linux":
         yield from _inotify([path for path, _ in roots])
-    yield _state(state_directory(loaded))
+    yield _state(state_directory(loaded), loaded.config.audit.fail_closed)
     yield from _audit(loaded)
     if loaded.config.audit.checkpoints is not None:
         yield _checkpoints(loaded.config.audit.checkpoints.path, state_directory(loaded))
@@ -145,15 +146,12 @@ def _folders(roots: list[Path]) -> int:
     return count
 
 
-def _state(path: Path) -> Finding:
-    advice = "without it undo, cursors and the audit log end with the process; name another folder in state.path"
+def _state(path: Path, closed: bool) -> Finding:
+    fault = StateDirectory.fault(path, fail_closed=closed) or StateDirectory.audit_fault(path, fail_closed=closed)
+    if fault is not None:
+        return Finding("state", "problem", fault.found, fault.advice)
     if not path.exists():
-        above = next(folder for folder in path.parents if folder.exists())
-        if not os.access(above, os.W_OK | os.X_OK):
-            return Finding("state", "problem", f"{path} cannot be made", advice)
         return Finding("state", "ok", f"{path} will be made")
-    if not path.is_dir() or not os.access(path, os.W_OK | os.X_OK):
-        return Finding("state", "problem", f"{path} cannot be written", advice)
     mode = stat.S_IMODE(path.stat().st_mode)
     if mode & 0o077:
         return Finding("state", "less", f"{path} has mode {mode:04o}", "octavo serve will make it private (0700)")

@@ -27,7 +27,7 @@ import time
 from collections.abc import Callable, Generator, Mapping
 from pathlib import Path
 from types import MappingProxyType
-from typing import Literal, TypeAlias
+from typing import Literal, NamedTuple, TypeAlias
 
 from octavo.core.clock import Clock, SystemClock
 from octavo.core.errors import SourceUnavailable
@@ -40,6 +40,7 @@ logger = logging.getLogger(__name__)
 
 VERSION = 1
 SECRET_BYTES = 32
+UNSERVED = "nothing is served without its record"
 LOOK = 0.01  # seconds between two looks whether a lock is free
 Purpose = Literal["cursor", "etag", "mark", "audit", "checkpoint", "request-state", "approval"]
 
@@ -49,6 +50,13 @@ NOT_THROUGH_LINKS = 0 if sys.platform == "win32" else os.O_NOFOLLOW | os.O_NONBL
 # version file says so.
 Migration: TypeAlias = Callable[[Path], None]
 MIGRATIONS: Mapping[int, Migration] = MappingProxyType({})
+
+
+class Fault(NamedTuple):
+    """Why something cannot be used, and what that means or what to do."""
+
+    found: str
+    advice: str
 
 
 class StateDirectory:
@@ -66,34 +74,53 @@ class StateDirectory:
 
         Safe for several processes at once: they take turns, and all see the same secret.
         """
-        try:
-            make_private(path)
-            status = path.stat()
-            _refuse_strangers(status)
-            if _shared(status):
-                path.chmod(0o700)
-            with turn(path / "lock"):
-                stamp = f"{(clock or SystemClock()).wall():.0f}"
-                _prepare_layout(path, stamp)
-                state = cls(path, _secret(path, stamp))
-            _check_audit(path / "audit", fail_closed)
-            return state
-        except _Newer as newer:
-            why = f"it was written by a newer Octavo (layout {newer})"
-        except OSError as error:
-            why = error.strerror or str(error)
-        if fail_closed:
-            raise SourceUnavailable(
-                f"The state folder {path} cannot be used: {why}; nothing is served without its record. Mend it, name "
-                "another one in state.path, or say audit.fail_closed: false"
-            )
-        logger.warning(
-            "The state folder %s cannot be used: %s. Nothing is kept: the audit log, undo and cursors end with this "
-            "process.",
-            path,
-            why,
-        )
+        fault = cls.fault(path, fail_closed=fail_closed)
+        if fault is None:
+            try:
+                make_private(path)
+                status = path.stat()
+                _refuse_strangers(status)
+                if _shared(status):
+                    path.chmod(0o700)
+                with turn(path / "lock"):
+                    stamp = f"{(clock or SystemClock()).wall():.0f}"
+                    _prepare_layout(path, stamp)
+                    state = cls(path, _secret(path, stamp))
+            except (OSError, _Newer) as error:
+                fault = _unusable(path, error, fail_closed)
+            else:
+                fault = cls.audit_fault(path, fail_closed=fail_closed)
+                if fault is not None:
+                    _tell(fault, fail_closed)
+                return state
+        _tell(fault, fail_closed)
         return cls.in_memory()
+
+    @classmethod
+    def fault(cls, path: Path, *, fail_closed: bool) -> Fault | None:
+        """Why `open` could not use the folder, as far as a look tells: nothing is made, locked or mended."""
+        try:
+            check_private(path)
+            if path.exists():
+                _refuse_strangers(path.stat())
+                with contextlib.suppress(FileNotFoundError):
+                    os.close(os.open(path / "lock", os.O_RDWR | os.O_CLOEXEC | NOT_THROUGH_LINKS))
+                _layout(path)
+                _read(path / "secret")
+        except (OSError, _Newer) as error:
+            return _unusable(path, error, fail_closed)
+        return None
+
+    @classmethod
+    def audit_fault(cls, path: Path, *, fail_closed: bool) -> Fault | None:
+        """Why no record could be kept in a state folder that can be used, as far as a look tells."""
+        try:
+            check_private(path / "audit", parents=not path.exists())
+        except OSError as error:
+            found = f"The audit log {path / 'audit'} cannot be used: {error.strerror or error}"
+            mend = f"{UNSERVED}. Mend it, or say audit.fail_closed: false"
+            return Fault(found, mend if fail_closed else "No request is on record.")
+        return None
 
     @classmethod
     def known(cls, path: Path) -> StateDirectory:
@@ -125,18 +152,17 @@ class StateDirectory:
         return f"StateDirectory({str(self.path) if self.path else 'in memory'})"
 
 
-def _check_audit(folder: Path, fail_closed: bool) -> None:
-    """Before the first request finds out. Without records the rest of the state is as good as before."""
-    try:
-        check_private(folder, parents=False)
-    except OSError as error:
-        why = error.strerror or str(error)
-        if fail_closed:
-            raise SourceUnavailable(
-                f"The audit log {folder} cannot be used: {why}; nothing is served without its record. Mend it, or say "
-                "audit.fail_closed: false"
-            ) from None
-        logger.warning("The audit log %s cannot be used: %s. No request is on record.", folder, why)
+def _unusable(path: Path, error: Exception, fail_closed: bool) -> Fault:
+    why = getattr(error, "strerror", None) or error
+    mend = f"{UNSERVED}. Mend it, name another one in state.path, or say audit.fail_closed: false"
+    lost = "Nothing is kept: the audit log, undo and cursors end with this process."
+    return Fault(f"The state folder {path} cannot be used: {why}", mend if fail_closed else lost)
+
+
+def _tell(fault: Fault, fail_closed: bool) -> None:
+    if fail_closed:
+        raise SourceUnavailable(f"{fault.found}; {fault.advice}")
+    logger.warning("%s. %s", fault.found, fault.advice)
 
 
 class _Newer(Exception):
@@ -180,20 +206,24 @@ def _take(descriptor: int, until: float) -> None:
 def _prepare_layout(path: Path, stamp: str) -> None:
     for left_over in path.glob("*.new-*"):  # of a process that was killed in `write_whole`
         left_over.unlink(missing_ok=True)
-    text = _read(path / "version")
-    if text is None:
+    found = _layout(path)
+    if found is None:
+        if os.path.lexists(path / "version"):
+            _set_aside(path / "version", "corrupt", stamp)
         write_whole(path / "version", b"%d\n" % VERSION)
         return
-    found = int(text) if text.strip().isdigit() and len(text) < 8 else None
-    if found is None or found < 1:
-        _set_aside(path / "version", "corrupt", stamp)
-        write_whole(path / "version", b"%d\n" % VERSION)
-        return
-    if found > VERSION:
-        raise _Newer(str(found))
     for step in range(found, VERSION):
         MIGRATIONS[step](path)
         write_whole(path / "version", b"%d\n" % (step + 1))
+
+
+def _layout(path: Path) -> int | None:
+    """None where there is none, or one that is damaged. Raises _Newer."""
+    text = _read(path / "version") or b""
+    found = int(text) if text.strip().isdigit() and len(text) < 8 else 0
+    if found > VERSION:
+        raise _Newer(f"it was written by a newer Octavo (layout {found})")
+    return found or None
 
 
 def _secret(path: Path, stamp: str) -> bytes:
