@@ -268,7 +268,7 @@ async def test_a_link_can_be_deleted_by_whoever_may_delete_its_address(serve: An
     assert (tools.root / "other/b.txt").read_text(encoding="utf-8") == "b"
 
 
-async def test_a_removed_journal_is_told_and_nothing_is_changed(serve: Any) -> None:
+async def test_a_removed_journal_is_told_and_nothing_is_changed(serve: Any, caplog: pytest.LogCaptureFixture) -> None:
     tools = await serve(files={"b.txt": "b"})
     await tools("write", target="b.txt", content="before")
     source = tools.octavo.works.desk.source("file")
@@ -283,5 +283,8 @@ async def test_a_removed_journal_is_told_and_nothing_is_changed(serve: Any) -> N
             with pytest.raises(SourceUnavailable) as refused:
                 await tools(name, **asked)
             assert "journal folder" in str(refused.value.data["why"])
+    assert [line for line in caplog.messages if "journal" in line] == [
+        f"Nothing in file:// is changed: its journal {source._journal_path} was removed; restart to begin a new one"
+    ]
     assert await tools.text("read", target="b.txt") == "before"
     assert not (tools.root / "new.txt").exists()

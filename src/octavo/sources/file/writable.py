@@ -59,6 +59,7 @@ class WritableFileSource(FileSource):
         self._journal_path = journal
         self._journal: Journal | None = None
         self._engine: Engine | None = None
+        self._said_removed = False
 
     async def __aenter__(self) -> WritableFileSource:
         await super().__aenter__()
@@ -181,6 +182,17 @@ class WritableFileSource(FileSource):
             self._journal = None
             self._engine = make_engine(journal=None)
 
+    def _say_removed(self) -> None:
+        """To the operator, once: only a restart mends it."""
+        if not self._said_removed:
+            self._said_removed = True
+            place = self._journal_path
+            log.error(
+                "Nothing in %s:// is changed: its journal %s was removed; restart to begin a new one",
+                self.scheme,
+                place,
+            )
+
     def _transfer(self, ref: Ref, to: Ref, *, overwrite: bool, by: str) -> Transfer:
         engine, where, to_where = self._writing, self._addresses.where(ref), self._addresses.where(to)
         return Transfer(engine, ref, where, to, to_where, overwrite=overwrite, by=by)
@@ -195,6 +207,7 @@ class WritableFileSource(FileSource):
                 with effort.made(), guard.guarded(holding):
                     return work()
             except JournalMissing:
+                self._say_removed()
                 raise SourceUnavailable(
                     "The journal folder of this server was removed, so nothing was changed; restart the server to "
                     "begin a new one",
