@@ -286,5 +286,6 @@ async def test_a_removed_journal_is_told_and_nothing_is_changed(serve: Any, capl
     assert [line for line in caplog.messages if "journal" in line] == [
         f"Nothing in file:// is changed: its journal {source._journal_path} was removed; restart to begin a new one"
     ]
+    assert "no journal" in tools.octavo.ailing()["file"], "readiness and doctor tell of it"
     assert await tools.text("read", target="b.txt") == "before"
     assert not (tools.root / "new.txt").exists()

@@ -81,8 +81,11 @@ class WritableFileSource(FileSource):
     @property
     def trouble(self) -> str:
         trees = () if self._open is None else self._open.trees
-        walled = "another folder stands in its place, to be read alone: restart needed"
-        return super().trouble or (walled if any(tree.is_walled for tree in trees) else "")
+        if any(tree.is_walled for tree in trees):
+            return super().trouble or "another folder stands in its place, to be read alone: restart needed"
+        wanted = self._open is not None and self._journal_path is not None
+        unkept = self._said_removed or (wanted and self._journal is None)
+        return super().trouble or ("it has no journal, so nothing in it is replaced or deleted" if unkept else "")
 
     async def write(
         self,
