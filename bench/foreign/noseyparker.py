@@ -28,7 +28,7 @@ def cases(folder: Path) -> Iterator[Case]:
         for text in rule["examples"]:
             yield judged(kind, rule["name"], text, (_taken(pattern, text)[1],))
         others = [other for name, other in patterns.items() if name != rule["id"]]
-        for text in rule.get("negative_examples", ()):
+        for text in rule.get("negative_examples") or ():
             if not any(_taken(other, text)[1] for other in others):  # otherwise it is for another rule to be found
                 yield Case(kind, rule["name"], text)
 

@@ -124,7 +124,7 @@ def _noseyparker(folder: Path) -> set[Told]:
         },
         {
             "name": "Zeta", "id": "np.zeta.1", "pattern": "(?i)(zeta).{0,5}([0-9a-f]{32})", "categories": ["fuzzy"],
-            "examples": [f"ZETA: {NEEDS_NAME}"],
+            "examples": [f"ZETA: {NEEDS_NAME}"], "negative_examples": None,
         },
         {
             "name": "Id", "id": "np.id.1", "pattern": "(AcmeId-[0-9]{4})", "categories": ["identifier"],
