@@ -21,7 +21,7 @@ from octavo.transport.mcp import shapes
 pytestmark = [pytest.mark.anyio, pytest.mark.seed("T4", "F5", "B4")]
 
 BUDGET, MEDIA = Budget(64_000, 20_000), Media(700_000)
-SECRET = "AKIAQ3EGRJ5KLMNOPQR7"
+SECRET = "AKIAQ3EGRJ5XTWMZPBR7"
 
 
 async def test_a_file_is_created_replaced_and_appended_to(serve: Any) -> None:

@@ -197,8 +197,8 @@ async def test_the_shape_resource_is_the_whole_object(serve: Any) -> None:
 
 
 async def test_a_secret_is_not_shown(serve: Any) -> None:
-    tools = await serve(files={"a.env.txt": "x = 1\nkey = AKIAQ3EGRJ5KLMNOPQR7\n"})
-    assert "AKIAQ3EGRJ5KLMNOPQR7" not in await tools.text("read", target="a.env.txt")
+    tools = await serve(files={"a.env.txt": "x = 1\nkey = AKIAQ3EGRJ5XTWMZPBR7\n"})
+    assert "AKIAQ3EGRJ5XTWMZPBR7" not in await tools.text("read", target="a.env.txt")
 
 
 async def test_info_tells_what_is_known(serve: Any) -> None:
@@ -245,7 +245,7 @@ async def test_configured_encodings_are_tried_first_by_reads_edits_and_searches(
 
 @pytest.mark.parametrize("encoding", ["utf-16-le", "utf-16-be", "utf-32-le", "big5", "cp932"])
 async def test_another_encoding_is_no_way_around_the_redaction(serve: Any, encoding: str) -> None:
-    secret = "AKIAQ3EGRJ5KLMNOPQR7"
+    secret = "AKIAQ3EGRJ5XTWMZPBR7"
     tools = await serve(files={"a.txt": f"키{secret} {secret}\n"})
     try:
         said = await tools.text("read", target="a.txt", encoding=encoding)
