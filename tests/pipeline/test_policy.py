@@ -666,6 +666,7 @@ class TwoRoots:
 
     def __init__(self) -> None:
         self._files = Addresses("file", [FileRoot(Path("/srv/one"), "/srv/one"), FileRoot(Path("/srv/two"), "/shared")])
+        self.naming = frozenset[str]()
 
     def canonical(self, ref: Ref) -> Ref:
         return self._files.canonical(ref) if ref.scheme == "file" else ref

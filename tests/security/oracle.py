@@ -55,6 +55,7 @@ DAY_ZERO = date(2026, 1, 1)
 
 class Addresses:
     exposed = ("sop", "doc")
+    naming = frozenset[str]()
 
     def canonical(self, ref: Ref) -> Ref:
         return ref

@@ -98,11 +98,14 @@ class LiveAgents(Struct, frozen=True):
     def has_tool(self, name: str) -> bool:
         return self.registry.tool(name) is not None
 
-    def rules(self, agent: str) -> bool:
+    def knows(self, agent: str) -> bool:
         try:
-            return bool(self.rulebook and self.identity.launched(agent))
+            return bool(self.identity.launched(agent))
         except OctavoError:
             return False
+
+    def rules(self, agent: str) -> bool:
+        return bool(self.rulebook) and self.knows(agent)
 
     def reaches(self, agent: str, verb: str, pattern: Glob) -> bool:
         return any(self.policy.may_reach(self._principal(agent), known, pattern) for known in VERBS if known == verb)

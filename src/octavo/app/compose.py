@@ -103,6 +103,9 @@ class Works(Struct, frozen=True):
     def spelled(self, ref: Ref) -> Ref:
         return self.desk.spelled(ref)
 
+    def called(self, ref: Ref) -> Sequence[Ref]:
+        return self.desk.called(ref)
+
     @property
     def metrics(self) -> str:
         return self.config.serve.http.metrics

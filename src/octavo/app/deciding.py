@@ -63,7 +63,7 @@ class Explained(NamedTuple):
 async def explain(works: Works, question: Question) -> Explained:
     """Raises what is wrong with the address, and InvalidParams for an agent that there is not."""
     policy, who = works.policy, _principal(works, question.who)
-    ref = works.canonical(Ref.parse(question.what))
+    ref = await works.desk.name(Ref.parse(question.what))
     verdict = policy.verdict(who, question.may, ref)
     if isinstance(verdict, Decision):
         return Explained(verdict, (), _people(question.may, verdict))

@@ -77,6 +77,13 @@ class Glob:
         """Whether whatever stands below a match is a match too."""
         return self._subtree
 
+    def moved(self, name: Ref) -> Glob:
+        """The same pattern below another fixed beginning. Of relative addresses."""
+        if self.exact:
+            return Glob.at(name)
+        rest = self.text.split("/")[2 + len(self.literal.segments) :]  # behind `sop://` and the fixed names
+        return Glob("/".join([str(name.bare).replace("*", "%2A"), *rest]))
+
     @property
     def exact(self) -> bool:
         """Whether the pattern can match one address only."""

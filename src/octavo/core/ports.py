@@ -199,6 +199,24 @@ class Spells(Protocol):
 
 
 @runtime_checkable
+class Names(Protocol):
+    """Some addresses are spelled by an id: `agent://agent-brand` is `agent://brand`."""
+
+    def named(self, ref: Ref) -> object | None:
+        """What is something only while everything is called as it is, if the address is known for a name; else None.
+        At once, by what was seen last."""
+        ...
+
+    async def name(self, ref: Ref) -> Ref:
+        """The name that an address means, which is what policy, cache and feed use; itself where it means nothing."""
+        ...
+
+    def called(self, ref: Ref) -> Sequence[Ref]:
+        """What else a name is called, by what was seen last. What a rule says of that, it says of the name."""
+        ...
+
+
+@runtime_checkable
 class Refuses(Protocol):
     """Some names are refused whatever stands behind them: an extension that is not allowed."""
 

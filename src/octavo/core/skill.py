@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from msgspec import Struct
@@ -28,6 +28,15 @@ class Skill(Struct, frozen=True):
     ref: Ref  # of its SKILL.md
     front_matter: Mapping[str, Any]
     files: tuple[SkillFile, ...]  # all of them, the SKILL.md first
+
+
+def usability(readable: bool, missing: Sequence[str]) -> dict[str, Any]:
+    """What is told of a skill beside its name: whether somebody can use it, and else why not."""
+    if readable and not missing:
+        return {"usable": True}
+    why = [] if readable else ["it may not be read"]
+    why += [f"tools are missing: {', '.join(missing)}"] if missing else []
+    return {"usable": False, **({"missing_tools": [*missing]} if missing else {}), "why": "; ".join(why)}
 
 
 def is_skill_name(name: str) -> bool:

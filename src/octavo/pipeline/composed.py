@@ -14,6 +14,7 @@ from msgspec.structs import replace
 from octavo.core.errors import InternalError, OctavoError
 from octavo.core.model import Content
 from octavo.core.ref import Ref
+from octavo.core.skill import usability
 from octavo.pipeline.marks import hides_in
 
 _GONE = object()
@@ -24,13 +25,16 @@ class Sees(NamedTuple):
 
     resource: Callable[[Ref], bool]
     pattern: Callable[[str], bool]  # of a rule
+    calls: Callable[[str], bool] = lambda _: True  # whether there is a tool of that name that it may call
+    reads: Callable[[Ref], bool] = lambda _: True
     filters: Sequence[str] = ()  # by which the answer was narrowed: who is told that it fits is told the value
 
 
 def visible(content: Content, sees: Sees) -> Content:
     """What is left of it for one caller: in every list and mapping, an object is left out whose `uri` may not be seen,
     or whose `what` is a pattern that may not be known, or in which that is hidden by which it was picked out. Then
-    lists are cut to the answer's `at_most`, if it has one.
+    lists are cut to the answer's `at_most`, if it has one. Of what was matched, that comes first which the caller can
+    use, if nobody else was asked about.
     Size and version are those of what is left.
 
     Raises InternalError for a body that is no JSON, since nothing could be left out of it.
@@ -39,7 +43,7 @@ def visible(content: Content, sees: Sees) -> Content:
         data = json.loads(content.body)
     except (ValueError, RecursionError):
         raise InternalError("The answer could not be checked against the policy") from None
-    shown = _shown(data, sees)
+    shown = _shown(_usable_first(data, sees), sees)
     body = content.body if shown is data else json.dumps({} if shown is _GONE else shown, ensure_ascii=False, indent=2)
     raw = body if isinstance(body, bytes) else body.encode("utf-8")
     version = hashlib.blake2b(raw, digest_size=12).hexdigest()
@@ -73,6 +77,24 @@ def _shown(value: Any, sees: Sees, above: str = "", most: int | None = None) -> 
         items = list(islice(found, most))  # no further: the rest is judged for nothing
         return value if len(items) == len(value) and all(map(operator.is_, items, value)) else items
     return value
+
+
+def _usable_first(data: Any, sees: Sees) -> Any:
+    found = data.get("matches") if isinstance(data, Mapping) else None
+    if not isinstance(found, list) or not all(isinstance(one, Mapping) and "usable" not in one for one in found):
+        return data
+    told = [{**one, **_usability(one, sees)} for one in found]
+    return {**data, "matches": sorted(told, key=lambda one: not one["usable"])}
+
+
+def _usability(one: Mapping[str, Any], sees: Sees) -> dict[str, Any]:
+    needs = one.get("required_tools")
+    tools = {str(name) for name in needs} if isinstance(needs, list) else set[str]()
+    try:
+        readable = sees.reads(Ref.parse(str(one.get("uri"))))
+    except OctavoError:
+        readable = False
+    return usability(readable, sorted(name for name in tools if not sees.calls(name)))
 
 
 def _may(uri: Any, sees: Sees) -> bool:

@@ -99,7 +99,10 @@ class Composing:
     def _sees(self, call: Call, resource: Callable[[Ref], bool]) -> Sees:
         known = self._seeing.filters(call.ref.scheme) if call.ref.params else ()
         filters = tuple(key for key, _ in call.ref.params if key in known)
-        return Sees(resource, partial(self._seeing.tells, call.principal), filters)
+        who, seeing = call.principal, self._seeing
+        return Sees(
+            resource, partial(seeing.tells, who), partial(seeing.calls, who), partial(seeing.reads, who), filters
+        )
 
     async def _may_list(self, call: Call, call_next: Next, ref: Ref) -> bool:
         try:

@@ -34,6 +34,7 @@ class Addresses(Protocol):
     """What the policy needs to know of the sources."""
 
     exposed: tuple[str, ...]
+    naming: frozenset[str]  # schemes in whose addresses ids can stand
     labelling: bool  # whether the operator labels anything
 
     @property
@@ -47,6 +48,10 @@ class Addresses(Protocol):
     def templates(self) -> Sequence[Template]: ...
     def labelled(self, entry: Entry) -> Entry: ...
     def weakens(self, ref: Ref, there: Ref) -> str | None: ...
+    def has_tool(self, name: str) -> bool: ...
+    def named(self, ref: Ref) -> object | None: ...
+    async def name(self, ref: Ref) -> Ref: ...
+    def called(self, ref: Ref) -> Sequence[Ref]: ...
 
 
 class Decisions:
@@ -64,6 +69,7 @@ class Decisions:
         self.addresses = addresses
         self._general = frozenset(general)
         self._aliases = aliases
+        self._naming = addresses.naming
         self._wall = clock.wall
         self.rules = tuple(replace(rule, what=tuple(map(self._usual, rule.what))) for rule in rules)
         self.conditional = any(rule.condition is not None for rule in rules)
@@ -87,7 +93,7 @@ class Decisions:
             # In which root a file stands can change, and its absolute spelling with it. A yes that has grown
             # old is caught at the entry's target; a no would stay, so it is not kept.
             sure = type(verdict) is Decision and verdict.allowed
-            stays = len(spellings) == 1 or ref.scheme not in self.addresses.exposed
+            stays = len(spellings) == 1 or ref.scheme not in self.addresses.exposed or ref.scheme in self._naming
             if (sure or stays) and _length(ref) <= MEMO_CHARACTERS:
                 if len(self._memo) >= MEMO_SIZE:
                     self._memo.clear()
@@ -175,7 +181,9 @@ class Decisions:
         except OctavoError:  # parameters that the source will refuse
             other = self.addresses.spelled(ref.bare).bare
         whole = self.addresses.whole(ref.bare)
-        return tuple(dict.fromkeys((ref.bare, other) if whole is None else (ref.bare, other, whole)))
+        known = (ref.bare, other) if whole is None else (ref.bare, other, whole)
+        ids = self.addresses.called(whole or ref.bare) if ref.scheme in self._naming else ()
+        return tuple(dict.fromkeys((*known, *ids)))
 
     def _general_decision(self, verb: Verb, ref: Ref) -> Decision | None:
         """What is decided where no rule says anything; None: no."""

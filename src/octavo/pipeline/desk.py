@@ -21,6 +21,7 @@ from octavo.core.ports import (
     Finds,
     Folders,
     Levels,
+    Names,
     Offers,
     Parts,
     Refuses,
@@ -72,6 +73,8 @@ class Desk:
         self._sources = sources
         # Looked up once: telling abilities from methods is too slow for every hit.
         self._stamps = {scheme: source.stamp for scheme, source in sources.items() if isinstance(source, Stamps)}
+        self._names = {scheme: source for scheme, source in sources.items() if isinstance(source, Names)}
+        self.naming = frozenset(self._names)
         self._parts = {scheme: source for scheme, source in sources.items() if isinstance(source, Parts)}
         self._tools, self._prompts = tools, prompts
         self.exposed = tuple(exposed)  # schemes in the order of the configuration
@@ -138,6 +141,9 @@ class Desk:
                 return ()
             return await source.complete(asked["argument"], asked["prefix"], asked["given"])
         return await self._altered(call, source) if op in CHANGING else await self._found(call, source)
+
+    def has_tool(self, name: str) -> bool:
+        return self._tools.tool(name) is not None
 
     def _acts(self, tool: str) -> bool:
         """Whether a tool may change something that no child call of its tells of."""
@@ -221,6 +227,18 @@ class Desk:
         """The other public spelling of a canonical address, or itself."""
         source = self._sources.get(ref.scheme)
         return source.spelled(ref) if isinstance(source, Spells) else ref
+
+    def named(self, ref: Ref) -> object | None:
+        return self._names[ref.scheme].named(ref)
+
+    async def name(self, ref: Ref) -> Ref:
+        """The name that an address means, in the canonical spelling."""
+        source = self._names.get(ref.scheme)
+        return self.canonical(ref) if source is None else await source.name(ref)
+
+    def called(self, ref: Ref) -> Sequence[Ref]:
+        source = self._names.get(ref.scheme)
+        return () if source is None else source.called(ref)
 
     def refuses(self, ref: Ref) -> OctavoError | None:
         """What the source says of the name alone, whether or not there is anything."""

@@ -41,6 +41,7 @@ from octavo.pipeline.decisions import Addresses
 from octavo.pipeline.finding import find, folders, search
 from octavo.pipeline.hidden import as_if_absent, look_beside
 from octavo.pipeline.listing import Listing
+from octavo.pipeline.naming import NAMED, ask_by_name
 from octavo.pipeline.older import is_older, is_version, no_version, version
 from octavo.pipeline.refusals import Refused, forbidden, told
 from octavo.pipeline.rights import CallerRights
@@ -88,6 +89,7 @@ class Policy(Seeing):
         self._composing = Composing(self, max_bytes=max_bytes)
         self._listing = Listing(addresses.exposed, page=page, clock=clock)
         self._ticks = Ticks(rules) if any(rule.hide for rule in rules) else None
+        self._called: dict[str, object] = {}  # what was known of ids when the decisions were made that are kept
         self._era = object()  # what a search remembers of these rules holds for no others
 
     def under(self, rules: Sequence[Rule]) -> Policy:
@@ -166,7 +168,8 @@ class Policy(Seeing):
             parts.append(above)
         return all(self.allows(call.principal, "approve", part.ref) for part in parts)
 
-    def __call__(self, call: Call, call_next: Next) -> Reply:
+    def __call__(self, call: Call, call_next: Next, by_name: bool = False) -> Reply:
+        """`by_name` where it is settled what the address means."""
         fault = call.fault
         if fault is not None:
             raise forbidden(call, fault) if isinstance(fault, Forbidden) else fault
@@ -179,6 +182,8 @@ class Policy(Seeing):
                 raise told(call, outside) from None
             call = call._replace(ref=ref)
             call.trail.ref = ref  # the record names a thing by one address, however it was asked for
+        elif not by_name and ref.scheme in self._naming and op in NAMED and ref.segments and self._is_open(call):
+            return self._evenly(call, ask_by_name(self, call, call_next))
         if ref.scheme not in self._served and ref.scheme != "*":
             raise InvalidParams(f"No source serves {ref.scheme}:// here", uri=call.uri, reason="unknown_scheme")
         try:
@@ -219,6 +224,19 @@ class Policy(Seeing):
             if self._ticks is None or not self._ticks.due(call):
                 raise
             return self._ticks.refuse(call, no)
+
+    def _is_open(self, call: Call) -> bool:
+        """Whether it has to be asked what the address means. Where no rule allows it as it stands that is asked
+        whether or not it is a name: how long an answer takes must not tell."""
+        scheme, verb = call.ref.scheme, VERB_OF[call.op]
+        known = self.addresses.named(call.ref)
+        if known is not None and known is not self._called.get(scheme):
+            self._called[scheme] = known
+            self._memo.clear()  # by which ids rules speak of something
+        verdict = self._memo.get((call.principal, verb, call.ref)) or self.verdict(call.principal, verb, call.ref)
+        if type(verdict) is Decision and not verdict.allowed:
+            return verdict is CLOSED  # a rule that denies it is not asked twice
+        return known is None
 
     def _refused(self, call: Call, call_next: Next, verb: Verb, decision: Decision) -> Reply:
         refused = self.refusal(call, verb, decision)

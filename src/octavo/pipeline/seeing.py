@@ -130,6 +130,13 @@ class Seeing(Decisions):
         verb = LIST_VERB.get(ref.scheme, "list")
         return self.decide(principal, verb, self.canonical(ref.bare)).allowed
 
+    def calls(self, principal: Principal, tool: str) -> bool:
+        """Whether there is such a tool, and somebody may call it, with some arguments."""
+        return self.addresses.has_tool(tool) and self.at_best(principal, "invoke", Ref("tool", (tool,))).allowed
+
+    def reads(self, principal: Principal, ref: Ref) -> bool:
+        return self.at_best(principal, "read", ref.bare).allowed
+
     def tells(self, principal: Principal, pattern: str) -> bool:
         """Whether somebody may know a pattern of a rule: he sees everything that it covers, or it is one by which he
         himself may do something."""

@@ -23,6 +23,9 @@ class Live:
     def has_tool(self, name: str) -> bool:
         return name == "read"
 
+    def knows(self, agent: str) -> bool:
+        return agent == "agent-brand"
+
     def rules(self, agent: str) -> bool:
         return agent == "agent-brand"
 
@@ -82,8 +85,15 @@ async def test_capabilities_are_computed_from_the_running_house(organisation: An
                 "required_tools": ["read", "search"],
                 "usable": False,
                 "missing_tools": ["search"],
+                "why": "tools are missing: search",
             },
-            {"uri": "skill://finance/budget-check", "name": "예산 점검", "required_tools": [], "usable": False},
+            {
+                "uri": "skill://finance/budget-check",
+                "name": "예산 점검",
+                "required_tools": [],
+                "usable": False,
+                "why": "it may not be read",
+            },
         ],
         "tools": [{"uri": "tool://read", "name": "read"}],
         "permissions": {

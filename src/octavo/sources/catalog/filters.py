@@ -6,18 +6,23 @@ caller may not be allowed to see.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Final, TypeAlias
 
 from octavo.core.errors import InvalidParams
 from octavo.core.ref import Ref
 from octavo.sources.catalog.card import Card
 from octavo.sources.catalog.declaration import Declaration
-from octavo.sources.catalog.names import folded, plain
+from octavo.sources.catalog.names import alike, folded
 
 MAX_VALUES: Final = 50
 
 Wanted: TypeAlias = Callable[[Card], bool]
+
+
+def filters(of: Declaration) -> Mapping[str, str]:
+    """By name, the key that each looks at: those of the declaration, and every key that refers to others."""
+    return {**{key: key for key in of.links if "." not in key}, **of.filters}
 
 
 def wanted(of: Declaration, scope: Ref) -> Wanted | None:
@@ -32,13 +37,13 @@ def wanted(of: Declaration, scope: Ref) -> Wanted | None:
 
 
 def unknown(of: Declaration, ref: Ref, key: str) -> InvalidParams:
-    known = sorted([*of.filters, *(["match"] if of.matches else [])])
+    known = sorted([*filters(of), *(["match"] if of.matches else [])])
     offer = f"{ref.bare} has {', '.join(known)}" if known else f"{ref.bare} has none"
     return InvalidParams(f"Unknown query parameter: {key!r} ({offer})", uri=str(ref))
 
 
 def _test(of: Declaration, scope: Ref, key: str, value: str) -> Wanted:
-    field = of.filters.get(key)
+    field = filters(of).get(key)
     if field is None:
         raise unknown(of, scope, key)
     values = [part for part in value.split(",") if part.strip()]
@@ -48,5 +53,5 @@ def _test(of: Declaration, scope: Ref, key: str, value: str) -> Wanted:
     if not kinds:
         plainly = {folded(one) for one in values}
         return lambda card: not plainly.isdisjoint(map(folded, card.words(field)))
-    meant = {plain(one, kinds) for one in values}
-    return lambda card: any(plain(one, kinds) in meant for one in card.words(field))
+    meant = {alike(one, kinds) for one in values}
+    return lambda card: any(alike(one, kinds) in meant for one in card.words(field))

@@ -13,6 +13,7 @@ from octavo.sources.catalog.card import Card
 from octavo.sources.catalog.declaration import Declaration
 from octavo.sources.catalog.problems import Problem
 from octavo.sources.catalog.snapshot import Snapshot
+from octavo.sources.catalog.spellings import meant_instead
 from octavo.sources.catalog.store import Moment
 from octavo.text.frontmatter import shown
 
@@ -41,6 +42,10 @@ class Live(Protocol):
     def may_read(self, agent: str, ref: Ref) -> bool: ...
 
     def has_tool(self, name: str) -> bool: ...
+
+    def knows(self, agent: str) -> bool:
+        """Whether the configuration has an agent of that id."""
+        ...
 
     def rules(self, agent: str) -> bool:
         """Whether there is a policy, and the configuration knows the agent."""
@@ -177,6 +182,9 @@ class Pages:
         if others:
             which = self.card(others[0]).file
             yield Problem(file, card.line(("id",)), f"its id is also that of {which}", card.ref)
+        if said and openly and (name := meant_instead(of, page, card)) is not None:
+            message = f"its id is the name of {name}: in an address it means that one"
+            yield Problem(file, card.line(("id",)), message, card.ref, serious=False)
         for key, kinds in of.links.items():
             if key in card.inferred or not any(kind in self._of_kind for kind in kinds):
                 continue  # the file does not say so, or there is nothing that could be referred to

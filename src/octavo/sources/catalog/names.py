@@ -42,6 +42,12 @@ def plain(text: str, kinds: tuple[str, ...] = ()) -> str:
     return name
 
 
+@lru_cache(maxsize=16_384)
+def alike(text: str, kinds: tuple[str, ...] = ()) -> str:
+    """As `plain`, and the same for an id that has the whole path in it: `sop-brand-brief` is `sop://brand/brief`."""
+    return plain(text, kinds).replace("/", "-")
+
+
 def words(value: Any) -> list[str]:
     """One or many, as people write them; what is no word is left out."""
     values: list[Any] = value if isinstance(value, list) else [value]

@@ -21,14 +21,16 @@ from octavo.sources.catalog.bundle import Bundles
 from octavo.sources.catalog.card import Card, Cards
 from octavo.sources.catalog.claims import misleading
 from octavo.sources.catalog.declaration import Declaration, Segments
-from octavo.sources.catalog.filters import unknown, wanted
+from octavo.sources.catalog.filters import filters, unknown, wanted
 from octavo.sources.catalog.handbook import Handbook, Pages
 from octavo.sources.catalog.index import Index
 from octavo.sources.catalog.links import MAX_LINKED, dangling
 from octavo.sources.catalog.match import Match, matches
 from octavo.sources.catalog.model import compile_model
+from octavo.sources.catalog.names import alike
 from octavo.sources.catalog.problems import Problem
 from octavo.sources.catalog.snapshot import Snapshot
+from octavo.sources.catalog.spellings import holds, name_of, others
 from octavo.sources.catalog.store import Moment, Store, not_found
 from octavo.sources.catalog.templates import shapes_of, templates
 from octavo.sources.catalog.versions import Versions
@@ -104,7 +106,7 @@ class CatalogSource:
 
     @property
     def filters(self) -> Collection[str]:
-        return (*self.declaration.filters, *(("match",) if self.declaration.matches else ()))
+        return (*filters(self.declaration), *(("match",) if self.declaration.matches else ()))
 
     async def stat(self, ref: Ref) -> Entry:
         if self.whole(ref) is not None:
@@ -206,6 +208,16 @@ class CatalogSource:
     def epoch(self, moment: int) -> object | None:
         return self._store.stamp((), "list", moment)
 
+    def named(self, ref: Ref) -> object | None:
+        page, name = self._index.snapshot, ref.bare
+        return page.ids if name in page.cards or holds(page, name) else None
+
+    async def name(self, ref: Ref) -> Ref:
+        return name_of(self.declaration, await self.look(), ref)
+
+    def called(self, ref: Ref) -> Sequence[Ref]:
+        return others(self.declaration, self._index.snapshot, ref.bare)
+
     async def problems(self) -> Sequence[Problem]:
         """Everything that is wrong with the files of this catalog, by file and line."""
         pages, live = await self._handbook.look(self), self._handbook.live
@@ -263,13 +275,24 @@ class CatalogSource:
             raise not_found(scope)
         request = scope.param("match")
         if request is not None:
-            live, agent = self._handbook.live, scope.param("agent")
+            live, agent = self._handbook.live, self._agent(scope.param("agent"), pages)
             found = self._matched(scope, request, pages)[: views.MAX_COMPOSED]
-            picked_by = [key for name, key in self.declaration.filters.items() if scope.param(name) is not None]
+            picked_by = [key for name, key in filters(self.declaration).items() if scope.param(name) is not None]
             return views.content(scope, None, views.matched(request, found, live, agent, picked_by), composed=True)
         cards = islice(self._wanted(scope, pages, None), views.MAX_COMPOSED)
         entries = [card.with_problems(tuple(pages.faults(card))) for card in cards]
         return views.collection(scope, entries)
+
+    def _agent(self, text: str | None, pages: Pages) -> str | None:
+        """The id of an agent that a caller writes as it likes, as the configuration knows it. The entry of the agent is
+        looked at for nothing but its id, and where there is none the usual form of an id is tried."""
+        live = self._handbook.live
+        if text is None or live is None:
+            return text
+        found = [pages.card(ref) for ref in pages.resolve(("agent",), text)]
+        name = alike(text, ("agent",))
+        spellings = [*(card.id or card.ref.name for card in found[:1]), text, f"agent-{name}", name]
+        return next((one for one in spellings if live.knows(one)), spellings[0])
 
     async def _refuse_filters_of_an_entry(self, ref: Ref) -> None:
         if ref.scheme != self.scheme or ref.absolute:
@@ -277,7 +300,7 @@ class CatalogSource:
         for key, _ in ref.params:
             if key in ("view", "version", "range"):
                 raise InvalidParams("The parameters view, version and range stand alone", uri=str(ref))
-            if key not in self.declaration.filters and not (key == "match" and self.declaration.matches):
+            if key not in filters(self.declaration) and not (key == "match" and self.declaration.matches):
                 raise unknown(self.declaration, ref, key)
         try:
             await self._index.card(ref.bare)

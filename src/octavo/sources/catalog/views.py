@@ -3,8 +3,9 @@
 Every resource that such an answer tells of stands in it as an object with a `uri`. That is a promise to the policy: it
 leaves out each object whose resource the caller may not see, so nothing here may be counted or summed up, and it cuts
 lists to `at_most` only then. A pattern of a rule stands in an object with `what`, and is left out where it would tell
-too much. An entry that is a link is not told of: one `uri` cannot say that two addresses must be allowed. Lists tell of
-it.
+too much. An object in `matches` names in `required_tools` what it needs: where it does not say for whom it is usable,
+the policy says it for its caller. An entry that is a link is not told of: one `uri` cannot say that two addresses must
+be allowed. Lists tell of it.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from msgspec.structs import replace
 
 from octavo.core.model import Content, Entry
 from octavo.core.ref import Ref
+from octavo.core.skill import usability
 from octavo.sources.catalog.card import DIRECTORY, Card
 from octavo.sources.catalog.handbook import PLURALS, Live, Pages
 from octavo.sources.catalog.match import Match
@@ -73,12 +75,10 @@ def matched(
     request: str, found: Iterable[Match], live: Live | None, agent: str | None, picked_by: Collection[str]
 ) -> dict[str, Any]:
     """`picked_by` are the metadata by which they were picked out: they are told, so that one who may not see them is
-    not told what fits."""
-    return {
-        "match": request,
-        "at_most": MAX_LISTED,
-        "matches": [_match(one, live, agent, picked_by) for one in found if one.card.entry.target is None],
-    }
+    not told what fits. What the agent cannot use comes after what it can."""
+    told = [_match(one, live, agent, picked_by) for one in found if one.card.entry.target is None]
+    told.sort(key=lambda one: not one.get("usable", True))
+    return {"match": request, "at_most": MAX_LISTED, "matches": told}
 
 
 def relations(card: Card, pages: Pages) -> dict[str, Any]:
@@ -129,8 +129,7 @@ def _skill(card: Card, live: Live | None, agent: str) -> dict[str, Any]:
 
 def _usable(card: Card, live: Live, agent: str) -> dict[str, Any]:
     missing = sorted(set(card.words("required_tools")) - set(live.tools(agent)))
-    usable = live.may_read(agent, card.ref) and not missing
-    return {"usable": usable, **({"missing_tools": missing} if missing else {})}
+    return usability(live.may_read(agent, card.ref), missing)
 
 
 def _match(found: Match, live: Live | None, agent: str | None, picked_by: Collection[str]) -> dict[str, Any]:

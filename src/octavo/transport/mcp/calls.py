@@ -233,7 +233,7 @@ class Calls:
         return {"resourceTemplates": [shapes.template(one) for one in offered]}
 
     def contents(self, call: Call, content: Content) -> dict[str, Any]:
-        return {"contents": [shapes.contents(content, call.uri)]}
+        return {"contents": [shapes.contents(content, answered(call))]}
 
     def watch(self, who: Principal, pattern: str) -> Call:
         """For a subscription: an address, or a pattern over many."""
@@ -323,6 +323,12 @@ class Calls:
         if result.locale:
             shape["_meta"] = {keys.LOCALE: result.locale}
         return shape
+
+
+def answered(call: Call) -> str:
+    """The address in an answer: that of the name where an id was asked for, else as the caller wrote it."""
+    named = call.trail.ref
+    return call.uri if named is None or call.ref.absolute else str(named)
 
 
 def _without_query(glob: Glob) -> OctavoError | None:

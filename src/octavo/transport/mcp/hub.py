@@ -191,7 +191,8 @@ class Hub:
 
     def _spelled(self, subscriber: Subscriber, ref: Ref) -> str | None:
         """None where no pattern covers the address."""
-        spellings = (ref, self._house.works.spelled(ref))
+        works = self._house.works
+        spellings = (ref, works.spelled(ref), *works.called(ref))
         return next((found for p, g in subscriber.patterns.items() if (found := _spelling(p, g, spellings))), None)
 
 
@@ -201,7 +202,7 @@ def _less(count: Counter[str], who: str) -> None:
         del count[who]
 
 
-def _spelling(pattern: str, glob: Glob, spellings: tuple[Ref, Ref]) -> str | None:
+def _spelling(pattern: str, glob: Glob, spellings: tuple[Ref, ...]) -> str | None:
     """The address in the form in which the client speaks of it, if the pattern covers it."""
     for ref in spellings:
         if glob.matches(ref):

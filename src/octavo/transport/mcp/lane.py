@@ -90,6 +90,10 @@ class _Asked:
         self.contents = b"" if params.uri is None else b',"result":{"contents":[{"uri":' + _encode(params.uri)
         self.call: Call | None = None  # what it asked for last, where asking again is the same
 
+    def at(self, uri: str) -> _Asked:
+        """The same for another address."""
+        return _Asked(self.method, _Params(uri=uri), self.modern, self.tail)
+
 
 class Taken(msgspec.Struct, frozen=True, gc=False):
     """A request that the lane will answer."""
@@ -305,19 +309,20 @@ class Lane:
 
     def _answer(self, taken: Taken, reply: Reply) -> Answer:
         spelled, asked = taken.spelled, taken.asked
+        if type(reply) is Content and taken.call.trail.ref is not None and not taken.call.ref.absolute:
+            asked = asked.at(str(taken.call.trail.ref))
         if type(reply) is Content and (fragment := reply.memo.get("wire")) is not None:  # as most are
             if len(fragment) > COPIED:
                 return Answer((b"".join((_OPENING, spelled, asked.contents)), fragment, asked.tail), spelled)
             return Answer((b"".join((_OPENING, spelled, asked.contents, fragment, asked.tail)),), spelled)
         try:
-            pieces = self._result(taken, reply)
+            pieces = self._result(taken, asked, reply)
         except Exception as error:  # a reply that is no JSON: half a surrogate pair, an object of a plugin's
             return self._error(taken, error)
         return Answer((_OPENING + spelled, *pieces), spelled)
 
-    def _result(self, taken: Taken, reply: Reply) -> tuple[bytes, ...]:
+    def _result(self, taken: Taken, asked: _Asked, reply: Reply) -> tuple[bytes, ...]:
         """All that follows the id, in pieces. Contents and pages are encoded once."""
-        asked = taken.asked
         if isinstance(reply, Content):
             shape = shapes.contents(reply, "")
             del shape["uri"]

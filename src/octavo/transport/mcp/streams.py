@@ -161,7 +161,8 @@ async def _allowed(calls: Calls, who: Principal, pattern: str) -> Glob:
     call = calls.watch(who, pattern)
     await calls.ask(call)
     glob: Glob = call.arguments["glob"]
-    return glob
+    named = call.trail.ref
+    return glob if named is None or call.ref.absolute else glob.moved(named)
 
 
 def notification(note: Note) -> types.ServerNotification:

@@ -1,0 +1,117 @@
+"""Spellings of an address: an id in the place of a name, `func-brand` for the folder `brand`, `value_stream`.
+
+Each is judged by the entry that it means and by the form of ids, never by other entries: those may be hidden from
+whoever asks. What is a name as it stands is no spelling of anything else.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import product
+
+from octavo.core.errors import OctavoError
+from octavo.core.ref import Ref
+from octavo.sources.catalog.card import Card
+from octavo.sources.catalog.declaration import Declaration, Segments, Shape
+from octavo.sources.catalog.names import PREFIXES, folded, plain
+from octavo.sources.catalog.snapshot import Snapshot
+
+
+def holds(page: Snapshot, ref: Ref) -> bool:
+    """Whether there is an entry, a file of one, or a collection with one."""
+    return not ref.segments or ref in page.cards or next(page.listed(ref, None), None) is not None
+
+
+def name_of(of: Declaration, page: Snapshot, ref: Ref) -> Ref:
+    """The name that the address means; itself where it is one, and where it means nothing, or several things."""
+    asked = ref.bare
+    if ref.absolute or holds(page, asked):
+        return ref
+    found = next((one for one in _meant(of, page, asked) if holds(page, one)), None)
+    return ref if found is None else found._replace(params=ref.params)
+
+
+def others(of: Declaration, page: Snapshot, ref: Ref) -> tuple[Ref, ...]:
+    """What else an entry can be called in an address: by its id, and by what its own file says of its folder."""
+    card = page.cards.get(ref)
+    if card is None:
+        return ()
+    shape = next(one for one in of.shapes if one.address.match(ref.segments) is not None)
+    last = [ref.name, *filter(None, [card.id]), *(f"{prefix}{ref.name}" for prefix in _prefixes((card.kind,))[:1])]
+    folders: list[list[str]] = []
+    for part, segment in zip(_parts(shape), ref.segments[:-1], strict=False):
+        kinds = _kinds(of, part)
+        if not part.startswith("{"):
+            told = [segment.replace("-", "_")]
+        else:
+            said = (one for one in card.words(part.strip("{+}")) if plain(one, kinds) == plain(segment, kinds))
+            told = [*said, *(f"{prefix}{segment}" for prefix in _prefixes(kinds)[:1])]
+        folders.append([segment, *told])
+    folders += [[segment] for segment in ref.segments[len(folders) : -1]]
+    spelled = [*product(*folders, last), *([(card.id,)] if card.id else [])]
+    found = (_ref(of, names) for names in dict.fromkeys(spelled))
+    return tuple(one for one in found if one is not None and one != ref and not holds(page, one))
+
+
+def meant_instead(of: Declaration, page: Snapshot, card: Card) -> Ref | None:
+    """The other entry, or collection, whose name the id of an entry is."""
+    spelled = (_ref(of, names) for names in ((*card.ref.segments[:-1], card.id), (card.id,)))
+    found = (one for one in spelled if one is not None and not card.ref.within(one) and holds(page, one))
+    return next(found, None)
+
+
+def _meant(of: Declaration, page: Snapshot, ref: Ref) -> Iterator[Ref]:
+    """Candidates, the likeliest first. Behind an id the names of its files may follow."""
+    usual = [ref.segments, *dict.fromkeys(_usual(of, shape, ref.segments) for shape in of.shapes)]
+    yield from (Ref(of.scheme, names) for names in usual[1:])
+    for cut in range(len(ref.segments), 0, -1):
+        tail = ref.segments[cut:]
+        folders = {names[: cut - 1] for names in usual}
+        entries = [one for one in page.find_id(ref.segments[cut - 1]) if page.cards[one].entry.target is None]
+        if cut > 1:
+            entries = [one for one in entries if one.segments[:-1] in folders]
+        if len(entries) == 1:
+            yield entries[0].child(*tail) if tail else entries[0]
+        if len(entries) < 2:
+            for shape in of.shapes:
+                name = _without(ref.segments[cut - 1], (shape.kind,))
+                yield from (Ref(of.scheme, (*folder, name, *tail)) for folder in folders)
+
+
+def _usual(of: Declaration, shape: Shape, segments: Segments) -> Segments:
+    """With folders as they are usually written: no prefix of an id, and the dash of the address."""
+    made = list(segments)
+    for number, part in enumerate(_parts(shape)[: len(segments)]):
+        if not part.startswith("{"):
+            if folded(part) != folded(segments[number]):
+                return segments
+            made[number] = part
+        elif number < len(_parts(shape)) - 1:
+            made[number] = _without(segments[number], _kinds(of, part))
+    return tuple(made)
+
+
+def _parts(shape: Shape) -> list[str]:
+    return shape.address.text.split("/")
+
+
+def _kinds(of: Declaration, part: str) -> tuple[str, ...]:
+    name = part.strip("{+}")
+    return of.links.get(name) or (name,)
+
+
+def _prefixes(kinds: tuple[str, ...]) -> list[str]:
+    return [prefix for kind in kinds for prefix in PREFIXES.get(kind, ())]
+
+
+def _without(name: str, kinds: tuple[str, ...]) -> str:
+    found = (one for one in _prefixes(kinds) if folded(name).startswith(one) and len(name) > len(one))
+    return name[len(next(found, "")) :]
+
+
+def _ref(of: Declaration, names: Segments) -> Ref | None:
+    """None for an id that cannot stand in an address, such as one with a slash in it."""
+    try:
+        return Ref.of(of.scheme, names)
+    except OctavoError:
+        return None

@@ -1,0 +1,244 @@
+"""Ids, names and addresses mean the same everywhere (O16), and an id tells nobody more than the name does."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import anyio
+import pytest
+from tests.app.asking import ask, told
+
+from octavo.app import Octavo
+from octavo.app.deciding import Question, explain
+from octavo.config.load import load
+from octavo.core.errors import Forbidden, NotFound, OctavoError
+from octavo.core.glob import Glob
+from octavo.core.ref import Ref
+
+pytestmark = [pytest.mark.anyio, pytest.mark.seed("O16")]
+
+SOURCES = """
+version: 1
+sources:
+  handbook: {kind: file, roots: [./handbook], expose: false}
+  sops: {kind: sop, store: handbook}
+  docs: {kind: doc, store: handbook}
+  skills: {kind: skill, store: handbook}
+  agents: {kind: agent, store: handbook}
+  org: {kind: org, store: handbook}
+agents:
+  agent-brand: {}
+  agent-ops: {}
+"""
+POLICY = """
+policy:
+  - {who: agent-brand, may: [list, read, watch, search, invoke, complete], what: "**"}
+  - {who: agent-ops, may: [list, read, watch], what: ["sop://brand/*", "skill://*", "agent://ops", "tool://read"]}
+  - {who: agent-brand, may: "*", what: ["sop://hr/*", "agent://hr"], effect: deny, hide: true}
+  - {who: agent-brand, may: "*", what: ["doc://policies/pay", "org://function/func-secret"], effect: deny}
+  - {who: "*", may: invoke, what: "tool://search", effect: deny}
+"""
+HEAD = "---\nid: {0}\ntitle: {0}\nversion: 1.0.0\nstatus: active\n"
+FILES = {
+    "sops/brand/brief.md": HEAD.format("sop-brand-brief") + "function: func-brand\nagent: agent-brand\n---\nbody\n",
+    "sops/hr/salary.md": HEAD.format("sop-hr-salary") + "function: func-hr\nagent: agent://hr\n---\nbody\n",
+    "docs/policies/expense.md": HEAD.format("doc-policies-expense") + "category: policies\nowner: func-brand\n---\nx\n",
+    "docs/policies/pay.md": HEAD.format("doc-policies-pay") + "category: policies\n---\nx\n",
+    "skills/brand/writing.yml": "id: skill-brand-writing\nname: writing\nfunction: func-brand\n"
+    "agents: [agent-brand, ops]\ntriggers: [brief]\nrequired_tools: [search]\n",
+    "skills/brand/reading.yml": "id: SK-7\nname: reading a brief\nagents: ['agent://ops', agent-brand]\n"
+    "triggers: [read]\n",
+    "agents/brand.yml": "id: agent-brand\nname: brand\nskills: [skill-brand-writing, 'skill://brand/reading']\n",
+    "agents/ops.yml": "id: agent-ops\nname: ops\nskills: [brand/reading]\n",
+    "agents/hr.yml": "id: agent-hr\nname: hr\n",
+    "org/functions/brand.yml": "id: func-brand\nname: Brand\nlead: role-brand-lead\nagent: agent://brand\n",
+    "org/functions/secret.yml": "id: func-secret\nname: Secret\n",
+    "org/value-streams/launch.yml": "id: vs-launch\nname: Launch\nfunctions: [brand]\nowner: org://role/brand-lead\n",
+    "org/roles/brand-lead.yml": "id: role-brand-lead\nname: lead\nfunction: org://function/brand\n",
+}
+# The name, and the other spellings of it.
+TABLE = {
+    "sop://brand/brief": ["sop://sop-brand-brief", "sop://brand/sop-brand-brief", "sop://func-brand/brief"],
+    "sop://brand": ["sop://func-brand"],
+    "doc://policies/expense": ["doc://doc-policies-expense", "doc://policies/doc-policies-expense"],
+    "skill://brand/writing": ["skill://skill-brand-writing", "skill://func-brand/writing"],
+    "skill://brand/reading": ["skill://SK-7", "skill://brand/sk-7", "skill://brand/skill-reading"],
+    "agent://brand": ["agent://agent-brand"],
+    "org://function/brand": ["org://function/func-brand", "org://func-brand"],
+    "org://value-stream/launch": ["org://value_stream/launch", "org://value-stream/vs-launch", "org://vs-launch"],
+    "org://value-stream": ["org://value_stream"],
+    "org://role/brand-lead": ["org://role/role-brand-lead", "org://role-brand-lead"],
+}
+SPELLINGS = [(name, other) for name, others in TABLE.items() for other in others]
+# Each row is one question, in the spellings that must be one.
+FILTERS = [
+    [
+        "sop://?agent=brand",
+        "sop://?agent=agent-brand",
+        "sop://?agent=agent://brand",
+        "sop://?agent=agent://agent-brand",
+    ],
+    ["sop://?function=brand", "sop://?function=func-brand", "sop://?function=org://function/brand"],
+    ["doc://?owner=brand", "doc://?owner=func-brand", "doc://?owner=org://function/func-brand"],
+    ["skill://?agent=ops", "skill://?agent=agent-ops", "skill://?agent=agent://ops"],
+    ["agent://?skill=brand/writing", "agent://?skill=skill-brand-writing", "agent://?skill=skill://brand/writing"],
+    ["agent://?skill=brand/reading", "agent://?skill=skill://brand/reading"],
+    ["org://?lead=brand-lead", "org://?lead=role-brand-lead", "org://?lead=org://role/brand-lead"],
+    ["org://?agent=brand", "org://?agent=agent-brand", "org://?agent=agent://brand"],
+    ["org://?owner=brand-lead", "org://?owner=role-brand-lead", "org://?owner=org://role/brand-lead"],
+    ["org://?type=value-stream", "org://?type=value_stream"],
+]
+MATCHES = [f"skill://?match=brief&agent={one}" for one in ("ops", "agent-ops", "agent://ops", "agent://agent-ops")]
+
+
+@pytest.fixture
+async def house(tmp_path: Path) -> AsyncIterator[Octavo]:
+    for path, text in FILES.items():
+        place = tmp_path / "handbook" / path
+        place.parent.mkdir(parents=True, exist_ok=True)
+        place.write_text(text, encoding="utf-8")
+    file = tmp_path / "octavo.yaml"
+    file.write_text(SOURCES + POLICY, encoding="utf-8")
+    async with Octavo(load(file, environ={})) as octavo:
+        yield octavo
+
+
+async def fault(house: Octavo, who: str, op: Any, uri: str, spelled: str) -> tuple[str, str, Any]:
+    """The refusal of an address, with what stands for `spelled` in it taken out."""
+    with pytest.raises(OctavoError) as raised:
+        await ask(house, who, op, uri)
+    error = raised.value
+    data = json.loads(json.dumps(error.data, ensure_ascii=False).replace(spelled, "…"))
+    return type(error).__name__, error.message.replace(spelled, "…"), data
+
+
+@pytest.mark.parametrize(("name", "other"), SPELLINGS)
+async def test_every_spelling_of_an_address_is_answered_as_its_name(house: Octavo, name: str, other: str) -> None:
+    views = ["", "?view=relations", "?view=parsed"] if len(Ref.parse(name).segments) > 1 or "agent:" in name else [""]
+    views += ["?view=capabilities"] if name.startswith("agent:") else []
+    for view in views:
+        by_name = await ask(house, "agent-brand", "read", name + view)
+        by_other = await ask(house, "agent-brand", "read", other + view)
+        assert by_other == by_name and str(by_other.entry.ref) == name + view
+    assert await ask(house, "agent-brand", "stat", other) == await ask(house, "agent-brand", "stat", name)
+    listed = [await ask(house, "agent-brand", "list", one) for one in (name, other)]
+    assert listed[0].items and listed[0].items == listed[1].items
+    question = [await explain(house.works, Question("agent-brand", "read", one)) for one in (name, other)]
+    assert question[0] == question[1]
+
+
+@pytest.mark.parametrize("row", FILTERS, ids=lambda row: row[0])
+async def test_a_filter_finds_the_same_in_every_spelling(house: Octavo, row: list[str]) -> None:
+    listed = [[str(one.ref) for one in (await ask(house, "agent-brand", "list", uri)).items] for uri in row]
+    read = [[one["uri"] for one in (await told(house, "agent-brand", uri))["entries"]] for uri in row]
+    assert listed[0] and all(one == listed[0] for one in (*listed, *read)), dict(zip(row, listed, strict=True))
+    key, _, _ = row[0].partition("?")[2].partition("=")
+    for uri in row:  # as a filter of a listing, beside the parameter
+        asked = {"filter": {key: uri.partition("=")[2]}}
+        page = await ask(house, "agent-brand", "list", row[0].partition("?")[0], arguments=asked)
+        assert [str(one.ref) for one in page.items] == listed[0]
+
+
+@pytest.mark.seed("O4")
+async def test_a_match_says_the_same_of_an_agent_in_every_spelling(house: Octavo) -> None:
+    found = [(await told(house, "agent-brand", uri))["matches"] for uri in MATCHES]
+    assert all(one == found[0] for one in found)
+    assert {one["uri"]: one["usable"] for one in found[0]} == {
+        "skill://brand/reading": True,
+        "skill://brand/writing": False,
+    }
+    assert [one["usable"] for one in found[0]] == [True, False], "what it cannot use comes last"
+    assert found[0][1]["why"] == "tools are missing: search"
+
+
+@pytest.mark.seed("O4")
+async def test_a_match_without_an_agent_is_for_its_caller(house: Octavo) -> None:
+    for who in ("agent-brand", "agent-ops"):
+        found = (await told(house, who, "skill://?match=brief"))["matches"]
+        assert [(one["uri"], one["usable"]) for one in found] == [
+            ("skill://brand/reading", True),
+            ("skill://brand/writing", False),
+        ]
+        assert found[1]["missing_tools"] == ["search"]
+
+
+async def test_a_rule_on_a_name_holds_for_the_id_and_the_other_way_round(house: Octavo) -> None:
+    for uri in ("doc://policies/pay", "org://function/secret", "org://function/func-secret"):
+        with pytest.raises(Forbidden):
+            await ask(house, "agent-brand", "read", uri)
+    for uri in ("doc://doc-policies-pay", "org://func-secret"):
+        with pytest.raises(NotFound):
+            await ask(house, "agent-brand", "read", uri)
+    assert "org://function/secret" not in json.dumps(await told(house, "agent-brand", "org://function"))
+    assert (await ask(house, "agent-ops", "read", "agent://agent-ops")).entry.ref == Ref.parse("agent://ops")
+
+
+@pytest.mark.seed("O13")
+@pytest.mark.parametrize(
+    ("hidden", "nothing"),
+    [
+        ("sop://sop-hr-salary", "sop://sop-hr-nothing"),
+        ("sop://func-hr/salary", "sop://func-no/salary"),
+        ("agent://agent-hr", "agent://agent-no"),
+        ("agent://agent-hr?view=capabilities", "agent://agent-no?view=capabilities"),
+        ("doc://doc-policies-pay", "doc://doc-policies-no"),
+        ("org://func-secret", "org://func-nothing"),
+    ],
+)
+async def test_the_id_of_what_is_kept_from_somebody_is_like_one_that_there_is_not(
+    house: Octavo, hidden: str, nothing: str
+) -> None:
+    for who in ("agent-brand", "agent-ops"):
+        for op in ("read", "stat"):
+            answers = [await fault(house, who, op, uri, uri) for uri in (hidden, nothing)]
+            assert answers[0] == answers[1], (who, op)
+        if "?" not in hidden:
+            pages = [await ask(house, who, "list", uri) for uri in (hidden, nothing)]
+            assert pages[0] == pages[1]
+
+
+async def test_a_name_is_meant_before_an_id(house: Octavo, tmp_path: Path) -> None:
+    (tmp_path / "handbook/agents/agent-ops.yml").write_text("id: agent-brand2\nname: x\n", encoding="utf-8")
+    (tmp_path / "handbook/agents/other.yml").write_text("id: brand\nname: y\n", encoding="utf-8")
+    assert (await ask(house, "agent-brand", "read", "agent://agent-ops")).entry.ref == Ref.parse("agent://agent-ops")
+    assert (await ask(house, "agent-brand", "read", "agent://brand")).entry.ref == Ref.parse("agent://brand")
+    catalog = next(one for one in house.works.catalogs.by_name.values() if one.scheme == "agent")
+    said = {one.file: one.message for one in await catalog.problems() if one.file.startswith("agents/")}
+    assert said["agents/ops.yml"] == "its id is the name of agent://agent-ops: in an address it means that one"
+    assert said["agents/other.yml"] == "its id is the name of agent://brand: in an address it means that one"
+
+
+async def test_an_id_that_two_entries_have_is_no_address(house: Octavo, tmp_path: Path) -> None:
+    (tmp_path / "handbook/sops/brand/second.md").write_text(FILES["sops/brand/brief.md"], encoding="utf-8")
+    with pytest.raises(NotFound):
+        await ask(house, "agent-brand", "read", "sop://sop-brand-brief")
+
+
+async def test_a_rule_on_an_id_follows_the_id(house: Octavo, tmp_path: Path) -> None:
+    assert await ask(house, "agent-brand", "read", "org://function/brand")
+    (tmp_path / "handbook/org/functions/brand.yml").write_text("id: func-secret\nname: B\n", encoding="utf-8")
+    (tmp_path / "handbook/org/functions/secret.yml").unlink()
+    await ask(house, "agent-brand", "list", "org://")
+    with pytest.raises(Forbidden):
+        await ask(house, "agent-brand", "read", "org://function/brand")
+
+
+@pytest.mark.parametrize(
+    ("name", "other"), [("agent://brand", "agent://agent-brand"), ("sop://brand", "sop://func-brand")]
+)
+async def test_changes_are_told_of_the_name(house: Octavo, tmp_path: Path, name: str, other: str) -> None:
+    for uri in (other, "agent://agent-hr", "agent://agent-no"):
+        await ask(house, "agent-brand", "watch", uri, arguments={"glob": Glob.at(Ref.parse(uri))})
+    after = (await ask(house, "agent-brand", "changes", name)).next
+    for path in ("agents/brand.yml", "sops/brand/brief.md"):
+        (tmp_path / "handbook" / path).write_text(FILES[path] + "# more\n", encoding="utf-8")
+    with anyio.fail_after(30):
+        while not (news := await ask(house, "agent-brand", "changes", other, arguments={"after": after})).changes:
+            await asyncio.sleep(0)
+    again = await ask(house, "agent-brand", "changes", name, arguments={"after": after})
+    assert [str(one.ref) for one in news.changes] == [str(one.ref) for one in again.changes[: len(news.changes)]]
+    assert all(one.ref.within(Ref.parse(name)) for one in news.changes)
