@@ -60,6 +60,21 @@ async def test_an_update_tells_the_difference_of_the_metadata(organisation: Any)
         assert (await following(queue)).kind == "deleted"
 
 
+@pytest.mark.seed("O10")
+async def test_an_update_of_the_body_alone_tells_its_etag(organisation: Any) -> None:
+    """Size and metadata are the same: the etag is all that tells it."""
+    organisation.write("sops/x/a.md", SOP.format(id="one", version="1.0.0", body="aaaa"))
+    sop = organisation.catalogs["sop"]
+    async with heard(sop, "sop://x") as queue:
+        before: str | None = None
+        for body in ("bbbb", "cccc"):
+            organisation.write("sops/x/a.md", SOP.format(id="one", version="1.0.0", body=body))
+            change = await following(queue)
+            read = await sop.read(Ref.parse("sop://x/a"), max_bytes=1000)
+            assert change.kind == "updated" and change.changes == {"etag": [before, read.etag]}
+            before = read.etag
+
+
 async def test_two_files_that_swap_their_ids_are_two_updates(organisation: Any) -> None:
     organisation.write("sops/x/a.md", SOP.format(id="one", version="1.0.0", body="a"))
     organisation.write("sops/x/b.md", SOP.format(id="two", version="1.0.0", body="b"))

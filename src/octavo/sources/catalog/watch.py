@@ -7,6 +7,7 @@ from bisect import bisect_left, insort
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import suppress
 from itertools import islice, takewhile
+from typing import Final
 
 from msgspec.structs import replace
 
@@ -17,6 +18,8 @@ from octavo.core.ref import Ref
 from octavo.sources._shared.audience import Audience
 from octavo.sources.catalog.index import Index
 from octavo.sources.catalog.store import Store
+
+MAX_BYTES: Final = 1 << 20  # of a file that is looked into for its etag
 
 
 class Follower:
@@ -69,7 +72,7 @@ class Follower:
     async def _tell(self, change: Change) -> None:
         """What was renamed is looked at where it was and where it is: one end may be no file of the catalog."""
         gone = [] if change.source is None else await self._differences(change.source)
-        came = await self._differences(change.ref)
+        came = [await self._with_etag(one, change) for one in await self._differences(change.ref)]
         if len(gone) == len(came) == 1 and gone[0].kind == "deleted" and came[0].kind == "created":
             told = [replace(came[0], kind="renamed", source=gone[0].ref, old=gone[0].old)]
         else:
@@ -97,6 +100,22 @@ class Follower:
         found = (self._difference(one, now[one]) for one in sorted(now))
         return [change for change in found if change is not None]
 
+    async def _with_etag(self, told: Change, of: Change) -> Change:
+        """If all that is told of an update is the same, with the etags of its contents: else nobody could tell that it
+        is another. What the store does not know of them is looked at."""
+        place = self._store.within(of.ref)
+        if told.kind != "updated" or told.new is None or told.changes or place is None:
+            return told
+        new = _known(told.new, of.new)
+        told = replace(told, old=told.old and _known(told.old, of.old), new=new)
+        if told.changes:
+            return told
+        with suppress(OctavoError):
+            content = await self._store.read(place, told.ref, MAX_BYTES)
+            if content.entry.version == new.version:
+                return replace(told, new=replace(new, etag=content.etag))
+        return told
+
     def _difference(self, ref: Ref, new: Entry | None) -> Change | None:
         old = self._told.get(ref)
         if old == new:
@@ -109,6 +128,12 @@ class Follower:
             self._told[ref] = new
         kind: ChangeKind = "updated" if old and new else "created" if new else "deleted"
         return Change(kind=kind, ref=ref, at=self._clock.wall(), old=old, new=new)
+
+
+def _known(entry: Entry, in_store: Entry | None) -> Entry:
+    """With the etag of the same content."""
+    same = in_store is not None and entry.version == in_store.version
+    return replace(entry, etag=in_store.etag) if in_store is not None and same else entry
 
 
 def _ended() -> OctavoError:
