@@ -192,6 +192,34 @@ async def test_words_of_the_operator_are_laid_over_entries_and_templates(tmp_pat
         assert len(await ask(octavo, "templates")) == len(offered), "each once"
 
 
+@pytest.mark.seed("A13")
+@pytest.mark.parametrize("uris", ["relative", "absolute"])
+@pytest.mark.parametrize(
+    "described",
+    [
+        {"file:///a/x.md": "A", "file:///b/x.md": "B", "file:///b/only.md": "Only"},
+        {"file://x.md": "A", "file://x.md?root=2": "B", "file://only.md": "Only"},
+    ],
+)
+async def test_words_of_the_operator_hold_in_every_root_and_spelling(
+    tmp_path: Path, uris: str, described: dict[str, str]
+) -> None:
+    told = "".join(f'  - {{uri: "{uri}", name: "{name}"}}\n' for uri, name in described.items())
+    roots = "[{path: ./a, as: /a}, {path: ./b, as: /b}]"
+    words = f"sources:\n  work: {{kind: file, roots: {roots}, uris: {uris}}}\nresources:\n{told}"
+    async with house(tmp_path, words, {"a/x.md": "a", "b/x.md": "b", "b/only.md": "o"}) as octavo:
+        page: Page[Entry] = await ask(octavo, "list")
+        assert [entry.name for entry in page.items] == ["Only", "A", "B"]
+        for name, spellings in {
+            "A": ["file://x.md", "file:///a/x.md"],
+            "B": ["file://x.md?root=2", "file:///b/x.md"],
+            "Only": ["file://only.md", "file://only.md?root=2", "file:///b/only.md"],
+        }.items():
+            for uri in spellings:
+                assert (await ask(octavo, "read", uri)).entry.name == name, uri
+                assert (await ask(octavo, "stat", uri)).name == name, uri
+
+
 # -- what is never served
 
 

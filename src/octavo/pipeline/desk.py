@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
+from contextlib import suppress
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
@@ -81,6 +82,7 @@ class Desk:
         self._labels = labels
         self.labelling = labels is not None
         self._described = {self.canonical(ref): entry for ref, entry in (described or {}).items()}
+        self._describes = frozenset(ref.scheme for ref in self._described)
         self._has_words = bool(self._described or labels)
         self._templates = tuple(templates)
         self._writable = frozenset(writable)
@@ -295,7 +297,7 @@ class Desk:
 
     def _describe(self, entry: Entry) -> Entry:
         entry = self.labelled(entry)
-        words = self._described.get(self.canonical(entry.ref) if entry.ref.absolute else entry.ref)
+        words = self._words(entry.ref) if entry.ref.scheme in self._describes else None
         if words is None:
             return entry
         return replace(
@@ -305,6 +307,18 @@ class Desk:
             mime_type=words.mime_type or entry.mime_type,
             annotations=words.annotations or entry.annotations,
         )
+
+    def _words(self, ref: Ref) -> Entry | None:
+        """What the operator says of it, by whichever of its spellings: an id, or the same file in its root."""
+        name = self.canonical(ref)
+        if (words := self._described.get(name)) is not None:
+            return words
+        others = [] if name.params else [*self.called(name)]
+        if [key for key, _ in name.params] in ([], ["root"]):
+            with suppress(OctavoError):  # it lies in no root any more
+                spelled = self.spelled(name)
+                others += [self.canonical(spelled), *([name.bare] if self.spelled(name.bare) == spelled else [])]
+        return next((words for one in others if (words := self._described.get(one)) is not None), None)
 
     def _described_page(self, page: Page[Entry]) -> Page[Entry]:
         # With a memo of its own: that of the source's page may hold the entries as they were encoded before.
