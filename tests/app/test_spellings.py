@@ -15,7 +15,7 @@ from tests.app.asking import ask, told
 from octavo.app import Octavo
 from octavo.app.deciding import Question, explain
 from octavo.config.load import load
-from octavo.core.errors import Forbidden, NotFound, OctavoError
+from octavo.core.errors import Forbidden, InvalidParams, NotFound, OctavoError
 from octavo.core.glob import Glob
 from octavo.core.ref import Ref
 
@@ -242,3 +242,33 @@ async def test_changes_are_told_of_the_name(house: Octavo, tmp_path: Path, name:
     again = await ask(house, "agent-brand", "changes", name, arguments={"after": after})
     assert [str(one.ref) for one in news.changes] == [str(one.ref) for one in again.changes[: len(news.changes)]]
     assert all(one.ref.within(Ref.parse(name)) for one in news.changes)
+
+
+@pytest.mark.seed("A13")
+async def test_words_of_the_operator_hold_in_every_spelling(house: Octavo, tmp_path: Path) -> None:
+    words = ["sop://sop-brand-brief", "agent://agent-ops", "org://value_stream/launch", "skill://brand/reading"]
+    told = "resources:\n" + "".join(f'  - {{uri: "{uri}", name: Named, description: Told}}\n' for uri in words)
+    file = tmp_path / "octavo.yaml"
+    file.write_text(SOURCES + POLICY + told, encoding="utf-8")
+    await house.reload(load(file, environ={}))
+    names = {"sop://brand/brief", "agent://ops", "org://value-stream/launch", "skill://brand/reading"}
+    for uri in (*words, *names, "skill://SK-7"):
+        read, stat = [await ask(house, "agent-brand", op, uri) for op in ("read", "stat")]
+        for entry in (read.entry, stat):
+            assert (entry.name, entry.description) == ("Named", "Told"), uri
+    listed = [
+        entry
+        for scheme in ("sop", "agent", "org", "skill")
+        for entry in (await ask(house, "agent-brand", "list", f"{scheme}://")).items
+    ]
+    assert {str(entry.ref) for entry in listed if entry.name == "Named"} == names
+
+
+@pytest.mark.seed("O1")
+async def test_the_body_of_a_text_is_given_without_its_front_matter(house: Octavo) -> None:
+    content = await ask(house, "agent-brand", "read", "sop://brand/brief?view=body")
+    assert (content.body, content.entry.mime_type, content.entry.size) == ("body\n", "text/markdown", 5)
+    assert (await ask(house, "agent-brand", "read", "sop://sop-brand-brief?view=body")).body == "body\n"
+    with pytest.raises(InvalidParams, match="has no body"):
+        await ask(house, "agent-brand", "read", "agent://brand?view=body")
+    assert (await fault(house, "agent-brand", "read", "sop://hr/salary?view=body", "salary"))[0] == "NotFound"

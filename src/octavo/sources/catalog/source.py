@@ -18,7 +18,7 @@ from octavo.core.ports import Source
 from octavo.core.ref import Ref
 from octavo.sources.catalog import views
 from octavo.sources.catalog.bundle import Bundles
-from octavo.sources.catalog.card import Card, Cards
+from octavo.sources.catalog.card import MIME, Card, Cards
 from octavo.sources.catalog.claims import misleading
 from octavo.sources.catalog.declaration import Declaration, Segments
 from octavo.sources.catalog.filters import filters, unknown, wanted
@@ -35,6 +35,7 @@ from octavo.sources.catalog.store import Moment, Store, not_found
 from octavo.sources.catalog.templates import shapes_of, templates
 from octavo.sources.catalog.versions import Versions
 from octavo.sources.catalog.watch import Follower
+from octavo.text.frontmatter import of_markdown
 
 MAX_VALUES: Final = 100
 _BEHIND: Final = "\U0010ffff"  # every other name
@@ -123,10 +124,10 @@ class CatalogSource:
             return views.known_before(await self._collection(ref))
 
     async def read(self, ref: Ref, *, max_bytes: int) -> Content:
-        """The whole file with its front matter. `?view=parsed` is the front matter as JSON, `?view=relations` what an
-        entry refers to and what refers to it, `?version=1.1.0` an older file, `?range=0-65535` a part. A collection is
-        read as a list of its entries, with the filters of `list`. What is composed is given whole: how large it is
-        shows when that is left out of it which the caller may not see."""
+        """The whole file with its front matter. `?view=parsed` is the front matter as JSON, `?view=body` the Markdown
+        behind it, `?view=relations` what an entry refers to and what refers to it, `?version=1.1.0` an older file,
+        `?range=0-65535` a part. A collection is read as a list of its entries, with the filters of `list`. What is
+        composed is given whole: how large it is shows when that is left out of it which the caller may not see."""
         if self.whole(ref) is not None:
             return await self._bundles.read(ref, max_bytes)
         if not ref.params:
@@ -145,6 +146,8 @@ class CatalogSource:
                 return await self._versions.read(found, ref, max_bytes)
             content = await self._file(found.ref, max_bytes, version if found.ref == ref else "")
             return Content(entry=views.at(content.entry, ref), body=content.body, etag=content.etag)
+        if view == views.BODY and len(ref.params) == 1:
+            return await self._body(ref, max_bytes)
         if view is not None and len(ref.params) == 1:
             return _within(await self._view(ref, view), ref, max_bytes)
         await self._refuse_filters_of_an_entry(ref)
@@ -183,7 +186,7 @@ class CatalogSource:
         """Of a listing and of what is made of several entries: everything that it could depend on."""
         if ref.param("view") == "capabilities" and op != "list":
             return None  # rules and tools change without a file
-        if op == "list" or self.collects(ref) or (ref.params and ref.params[0] != ("view", "parsed")):
+        if op == "list" or self.collects(ref) or (ref.params and ref.params[0] not in views.OF_ONE_FILE):
             return self._handbook.stamp(moment)
         if self.whole(ref) is not None:
             return self.epoch(moment)  # it depends on its file, on the definition, and on which of the two is there
@@ -250,9 +253,16 @@ class CatalogSource:
             return Content(entry=card.entry, body=content.body, etag=content.etag)
         raise not_found(ref)
 
+    async def _body(self, ref: Ref, max_bytes: int) -> Content:
+        content = await self._file(ref.bare, max_bytes)
+        if content.entry.mime_type != MIME["markdown"] or not isinstance(content.body, str):
+            raise InvalidParams(f"{ref.bare} has no body beside what it says of itself: read it whole", uri=str(ref))
+        return views.text(ref, content.entry, content.body[of_markdown(content.body).body :])
+
     async def _view(self, ref: Ref, view: str) -> Content:
         if view not in self.declaration.views:
-            raise InvalidParams(f"The parameter view is one of: {', '.join(self.declaration.views)}", uri=str(ref))
+            known = ", ".join((*self.declaration.views, views.BODY))
+            raise InvalidParams(f"The parameter view is one of: {known}", uri=str(ref))
         card = await self._index.card(ref.bare)
         if view == "parsed":
             matter, target = await self._index.matter(ref.bare)

@@ -105,7 +105,7 @@ def _described(of: Declaration, name: str) -> dict[str, Any]:
 def _choices(of: Declaration, name: str) -> list[str]:
     """Only of words that are no names of entries or folders: a template is shown to who may not see all of those."""
     if name == "view":
-        return [*of.views]
+        return [*of.views, *(("body",) if any(shape.form == "markdown" for shape in of.shapes) else ())]
     if name == "type" and len(of.shapes) > 1:
         return [shape.kind for shape in of.shapes]
     given = of.properties.get(of.filters.get(name, name), {}).get("enum", ())

@@ -24,13 +24,24 @@ from octavo.sources.catalog.card import DIRECTORY, Card
 from octavo.sources.catalog.handbook import PLURALS, Live, Pages
 from octavo.sources.catalog.match import Match
 
+BODY: Final = "body"
+OF_ONE_FILE: Final = (("view", "parsed"), ("view", BODY))  # which depend on nothing else
 MAX_LISTED: Final = 1000  # entries of a collection that is read as a whole; a list has pages
 MAX_COMPOSED: Final = 10_000  # entries among which those are that a caller may see
 
 
 def content(ref: Ref, of: Entry | None, data: Any, *, composed: bool, mime_type: str = "application/json") -> Content:
     """`of` is the entry that it is a view of, if it is one: where that leads, the view leads as well."""
-    body = json.dumps(data, ensure_ascii=False, indent=2)
+    made = _written(ref, of, json.dumps(data, ensure_ascii=False, indent=2), mime_type)
+    return replace(made, composed=composed)
+
+
+def text(ref: Ref, of: Entry, body: str) -> Content:
+    """A part of a file."""
+    return _written(ref, of, body, of.mime_type)
+
+
+def _written(ref: Ref, of: Entry | None, body: str, mime_type: str) -> Content:
     raw = body.encode("utf-8")
     version = hashlib.blake2b(raw, digest_size=12).hexdigest()
     entry = Entry(
@@ -41,7 +52,7 @@ def content(ref: Ref, of: Entry | None, data: Any, *, composed: bool, mime_type:
         size=len(raw),
         target=None if of is None else of.target,
     )
-    return Content(entry=entry, body=body, etag=version, composed=composed)
+    return Content(entry=entry, body=body, etag=version)
 
 
 def collection(ref: Ref, entries: Iterable[Entry]) -> Content:
