@@ -238,6 +238,47 @@ def test_a_definition_is_given_whole_and_parsed(all_but_hr: Door, front: Front) 
         assert shaped["contents"][0]["text"] == parsed["text"]
 
 
+@pytest.mark.seed("O4", "O5", "O9")
+def test_the_standard_response_of_a_definition_holds_it_parsed(all_but_hr: Door, front: Front) -> None:
+    for uri in ("skill://finance/budget-check", "agent://brand"):
+        shaped = all_but_hr.tool("read", target=uri, shape="resource")["structuredContent"]
+        assert shaped["metadata"]["parsed"] == json.loads(json.dumps(front.said[uri], default=str))
+
+
+SPELLINGS = [
+    ("sop://brand/campaign-brief", "sop://sop-brand-campaign-brief"),
+    ("sop://brand/campaign-brief", "sop://func-brand/campaign-brief"),
+    ("doc://policies/expense", "doc://doc-policies-expense"),
+    ("skill://finance/budget-check", "skill://skill-finance-budget-check"),
+    ("agent://brand", "agent://agent-brand"),
+    ("agent://brand?view=capabilities", "agent://agent-brand?view=capabilities"),
+    ("org://function/brand", "org://function/func-brand"),
+    ("org://value-stream/collection-launch", "org://value_stream/collection-launch"),
+    ("org://role/people-lead", "org://role/role-people-lead"),
+]
+
+
+@pytest.mark.seed("O16")
+def test_an_address_with_an_id_is_answered_with_the_name(brand: Door) -> None:
+    for name, other in SPELLINGS:
+        for _ in range(2):  # also when it is known already
+            assert brand.result("resources/read", uri=other) == brand.result("resources/read", uri=name), other
+        told = [brand.tool("read", target=uri, shape="resource")["structuredContent"] for uri in (name, other)]
+        assert "?" in name or told[0] == told[1]
+    errors = [brand.error("resources/read", uri=f"sop://sop-hr-{one}") for one in ("salary-policy", "nothing-here")]
+    plainly = [json.dumps(one).replace("salary-policy", "…").replace("nothing-here", "…") for one in errors]
+    assert plainly[0] == plainly[1]
+
+
+@pytest.mark.seed("O16", "O4")
+def test_a_match_means_the_same_agent_in_every_spelling(brand: Door) -> None:
+    spellings = ("ops", "agent-ops", "agent://ops", "agent://agent-ops")
+    told = [brand.told(f"skill://?match=재고 확인&agent={one}")["matches"] for one in spellings]
+    assert told[0] and all(one == told[0] for one in told)
+    usable = [one["usable"] for one in told[0]]
+    assert usable == sorted(usable, reverse=True) and all(one["usable"] or one["why"] for one in told[0])
+
+
 @pytest.mark.seed("O4")
 def test_a_request_finds_skills_by_score_with_reasons(brand: Door) -> None:
     asked = "촬영 예산이 남았는지 확인해 줘"

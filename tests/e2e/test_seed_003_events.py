@@ -142,3 +142,17 @@ def test_what_is_denied_cannot_be_subscribed_to(served: tuple[Place, Pipe]) -> N
     assert [one and one["code"] for one in refused] == [-32003, -32003, None]
     data = refused[0]["data"]
     assert (data["agent"], data["required_permission"], data["resource"]) == (BRAND, "watch", "sop://hr/*")
+
+
+@pytest.mark.seed("O16")
+@pytest.mark.parametrize(
+    ("pattern", "uri"),
+    [("sop://sop-brand-campaign-brief", "sop://sop-brand-campaign-brief"), ("sop://func-brand/*", BRIEF)],
+)
+def test_what_is_subscribed_to_by_an_id_is_heard_of(served: tuple[Place, Pipe], pattern: str, uri: str) -> None:
+    place, pipe = served
+    subscribe(pipe, pattern)
+    file = place.root / FILE
+    file.write_text(file.read_text(encoding="utf-8").replace("1.2.0", "1.3.0"), encoding="utf-8")
+    told = next_event(pipe)
+    assert (told["uri"], told["_meta"][EVENT]["changes"]["version"]) == (uri, ["1.2.0", "1.3.0"])

@@ -12,6 +12,7 @@ from octavo.core.errors import Forbidden, InvalidParams, NotFound, OctavoError, 
 from octavo.core.model import Content, Entry
 from octavo.core.surface import Block, Link, Text, ToolResult
 from octavo.text.budget import tokens
+from octavo.text.frontmatter import of_markdown, of_yaml
 from octavo.tools.builtin import defining as d
 from octavo.tools.builtin.addresses import address, with_parameter
 from octavo.tools.builtin.kinds import instead
@@ -133,7 +134,9 @@ async def _several(
 async def _resource(one: _Read, budget: Budget) -> ToolResult:
     content = await one.content()
     entry, body = content.entry, content.body
-    contents: dict[str, Any] = {"uri": one.uri, "mimeType": entry.mime_type}
+    # Where an id was asked for, the answer is that of the name.
+    uri = str(entry.ref) if "id" in entry.metadata and not entry.ref.absolute else one.uri
+    contents: dict[str, Any] = {"uri": uri, "mimeType": entry.mime_type}
     if isinstance(body, str):
         found = piece(body, entry.mime_type, one.asked, budget.beside(one.uri, one.uri))
         if found.goes_on:
@@ -150,13 +153,23 @@ async def _resource(one: _Read, budget: Budget) -> ToolResult:
     else:
         contents["blob"] = base64.b64encode(body).decode("ascii")
     shape = {
-        "uri": one.uri,
+        "uri": uri,
         "name": entry.name,
         "mimeType": entry.mime_type,
-        "metadata": dict(entry.metadata),
+        "metadata": {**entry.metadata, **_parsed(content, budget)},
         "contents": [contents],
     }
     return d.result(f"{entry.name} ({entry.mime_type}, {d.sized(content.size)}) is in the structured content", shape)
+
+
+def _parsed(content: Content, budget: Budget) -> dict[str, Any]:
+    """Of a definition, which has an id and a name of its own: what its text says, as far as there is room for both."""
+    body, known = content.body, content.entry.metadata
+    if not isinstance(body, str) or not {"id", "name"} <= known.keys() or 2 * content.size > budget.max_bytes:
+        return {}
+    texts = frozenset(key for key, value in known.items() if isinstance(value, str))
+    of = of_yaml if content.entry.mime_type == "application/yaml" else of_markdown
+    return {"parsed": dict(of(body, texts=texts).data)}
 
 
 def read_tool(budget: Budget, media: Media) -> Tool:
