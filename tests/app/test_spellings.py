@@ -14,10 +14,12 @@ from tests.app.asking import ask, told
 
 from octavo.app import Octavo
 from octavo.app.deciding import Question, explain
+from octavo.app.unmatched import unmatched
 from octavo.config.load import load
 from octavo.core.errors import Forbidden, InvalidParams, NotFound, OctavoError
 from octavo.core.glob import Glob
 from octavo.core.ref import Ref
+from octavo.pipeline.ticks import Ticks
 
 pytestmark = [pytest.mark.anyio, pytest.mark.seed("O16")]
 
@@ -177,6 +179,10 @@ async def test_a_rule_on_a_name_holds_for_the_id_and_the_other_way_round(house: 
     assert (await ask(house, "agent-ops", "read", "agent://agent-ops")).entry.ref == Ref.parse("agent://ops")
 
 
+async def test_a_deny_on_an_id_is_no_rule_that_never_matches(house: Octavo) -> None:
+    assert [one async for one in unmatched(house.works)] == []
+
+
 @pytest.mark.seed("O13")
 @pytest.mark.parametrize(
     ("hidden", "nothing"),
@@ -199,6 +205,24 @@ async def test_the_id_of_what_is_kept_from_somebody_is_like_one_that_there_is_no
         if "?" not in hidden:
             pages = [await ask(house, who, "list", uri) for uri in (hidden, nothing)]
             assert pages[0] == pages[1]
+
+
+@pytest.mark.seed("O13")
+async def test_the_id_of_what_is_hidden_waits_for_the_same_tick(house: Octavo) -> None:
+    """Once, as what is not there does, however many addresses were looked at."""
+    slept: list[float] = []
+
+    async def sleep(seconds: float) -> None:
+        slept.append(seconds)
+
+    policy = house.works.policy
+    policy._ticks = Ticks(policy.rules, sleep=sleep)
+    waits: dict[str, int] = {}
+    for uri in ("sop://sop-hr-salary", "sop://sop-hr-nothing", "sop://hr/salary", "sop://hr/nothing"):
+        slept.clear()
+        await fault(house, "agent-brand", "read", uri, uri)
+        waits[uri] = len(slept)
+    assert set(waits.values()) == {1}, waits
 
 
 async def test_a_name_is_meant_before_an_id(house: Octavo, tmp_path: Path) -> None:

@@ -37,7 +37,7 @@ async def unmatched(works: Works) -> AsyncIterator[Unmatched]:
             if scheme not in found:
                 found[scheme] = await _entries(works, scheme)
             refs = found[scheme]
-            if refs is not None and not any(glob.matches(above) for ref in refs for above in _with_those_above(ref)):
+            if refs is not None and not any(glob.matches(one) for ref in refs for one in _called(works, ref)):
                 yield Unmatched(number, pattern, _nearest(glob.literal, refs))
 
 
@@ -56,6 +56,11 @@ async def _entries(works: Works, scheme: str) -> list[Ref] | None:
         if cursor is None:
             return refs
     return None
+
+
+def _called(works: Works, ref: Ref) -> Iterable[Ref]:
+    """A rule may be about a folder, and may name an entry by its id."""
+    return (*_with_those_above(ref), *works.called(ref))
 
 
 def _with_those_above(ref: Ref) -> Iterable[Ref]:

@@ -28,16 +28,16 @@ class Asks(Protocol):
 
 
 async def ask_by_name(policy: Asks, call: Call, call_next: Next) -> Reply:
+    part = call if call.parent is not None else call._replace(parent=call)  # which does not wait for a tick of its own
     name = await _name(policy, call)
     if name != call.ref and _could(policy, call, name):
-        # As a part of the call: what finds nothing does not wait for itself.
-        named = call._replace(ref=name, parent=call.parent or call, arguments=_arguments(call, name))
+        named = part._replace(ref=name, arguments=_arguments(call, name))
         call.trail.ref = name
         try:
             return await settled(policy(named, call_next, True))
         except (NotFound, Forbidden):
             call.trail.ref = None
-    return await settled(policy(call, call_next, True))
+    return await settled(policy(part, call_next, True))
 
 
 def _could(policy: Asks, call: Call, name: Ref) -> bool:

@@ -182,7 +182,7 @@ class Pages:
         if others:
             which = self.card(others[0]).file
             yield Problem(file, card.line(("id",)), f"its id is also that of {which}", card.ref)
-        if said and openly and (name := meant_instead(of, page, card)) is not None:
+        elif said and openly and (name := meant_instead(of, page, card)) is not None:
             message = f"its id is the name of {name}: in an address it means that one"
             yield Problem(file, card.line(("id",)), message, card.ref, serious=False)
         for key, kinds in of.links.items():
