@@ -212,8 +212,8 @@ class CatalogSource:
         return self._store.stamp((), "list", moment)
 
     def named(self, ref: Ref) -> object | None:
-        page, name = self._index.snapshot, ref.bare
-        return page.ids if name in page.cards or holds(page, name) else None
+        page = self._index.snapshot
+        return page.ids if ref in page.cards or holds(page, ref.bare) else None
 
     async def name(self, ref: Ref) -> Ref:
         return name_of(self.declaration, await self.look(), ref)

@@ -49,6 +49,8 @@ class Store:
 
     def __init__(self, source: Source, folder: str, scheme: str) -> None:
         self.source = source
+        # Looked up once: telling abilities from methods is too slow for every hit.
+        self._stamps = source if isinstance(source, Stamps) else None
         self._scheme = scheme  # of the catalog: what its callers hear when the store is down
         self._root = Ref.of(source.scheme, [part for part in folder.split("/") if part not in ("", ".")])
 
@@ -114,10 +116,10 @@ class Store:
             return Head(await self._stat(at, ref), None, False, "is too large for its front matter to be read")
 
     def stamp(self, place: Segments, op: str, moment: int = 0) -> object | None:
-        if not isinstance(self.source, Stamps):
+        if self._stamps is None:
             return None
         try:
-            return self.source.stamp(self._ref(place), op, moment)
+            return self._stamps.stamp(self._ref(place), op, moment)
         except OctavoError:
             return None
 
