@@ -14,6 +14,7 @@ import pytest
 from tests.e2e.harness import Place, Server
 
 from octavo.core.clock import FrozenClock
+from octavo.stores.growth import growth
 from octavo.stores.ledger import FileLedger
 from octavo.stores.records import Question, found
 from octavo.stores.verify import verify
@@ -147,10 +148,26 @@ def test_counts_that_were_changed_are_found(tmp_path: Path) -> None:
         assert report.chains[0].broken.file == counts.name
 
 
+@pytest.mark.parametrize("minutes", (1, 10, 59, 61, 600))
+def test_the_pace_of_the_log_is_that_of_the_time_it_took(tmp_path: Path, minutes: int) -> None:
+    """Whatever its age: a disk that is full in forty minutes is not told to last for weeks."""
+    clock = FrozenClock(1_763_200_000.0)
+    with ledger(tmp_path / "audit", clock, max_bytes=1 << 20, keep=2) as log:
+        log.append(b'{"filler":"%b"}' % (b"." * 100_000))
+        log.flush()
+        clock.advance(59)
+        young = growth(tmp_path / "audit", clock.wall())
+        assert young.per_day is None and "too young" in str(young), "a burst is no pace"
+        clock.advance(60 * minutes - 59)
+        told = growth(tmp_path / "audit", clock.wall())
+        assert told.per_day == round(told.size * 24 * 60 / minutes)
+
+
 def test_nothing_is_deleted_that_is_younger_than_min_age(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     clock = FrozenClock(1_763_200_000.0)
     with ledger(tmp_path / "audit", clock, max_bytes=1000, keep=2, min_age=3600.0) as log:
         for number in range(100):
+            clock.advance(10)
             log.append(b'{"id":"a-%d","who":"reader","filler":"%b"}' % (number, b"." * 100))
             log.flush()
         young = len(list((tmp_path / "audit").glob("*.jsonl")))

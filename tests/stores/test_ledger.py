@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import json
 import os
@@ -18,7 +19,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from octavo.core.clock import FrozenClock
-from octavo.core.errors import InternalError
+from octavo.core.errors import InternalError, Unrecorded
 from octavo.core.ports import Ledger
 from octavo.stores.ledger import FileLedger, MemoryLedger, verify
 
@@ -143,7 +144,7 @@ def test_another_key_is_not_called_tampering_by_an_edit(audit: Path) -> None:
         (lambda lines: lines[1:], "opening line"),
         (lambda lines: lines[:7], "truncated"),
         (lambda lines: [*lines, b'{"n":7}\n'], "behind the end"),
-        (lambda lines: [], "truncated"),
+        (lambda lines: [], "emptied"),
     ],
 )
 def test_a_change_is_named(audit: Path, change, reason: str) -> None:  # type: ignore[no-untyped-def]
@@ -240,6 +241,60 @@ def test_what_cannot_be_found_without_a_checkpoint_is_reported_as_open(audit: Pa
     file.write_bytes(b"".join(file.read_bytes().splitlines(keepends=True)[:4]))
     (chain,) = verify(audit, KEY).chains
     assert (chain.ok, chain.end, chain.records) == (True, "open", 2)
+
+
+@pytest.mark.parametrize(
+    "content", (b"", bytes(500), b"\n", b'{"chain":"open"'), ids=("nothing", "zeros", "a line", "half")
+)
+def test_an_open_chain_whose_file_was_emptied_is_broken(audit: Path, content: bytes) -> None:
+    """Its file was made with its first batch in it, so a kill leaves none of these."""
+    write(audit, 2, 2, close=False)
+    (file,) = audit.glob("*.jsonl")
+    file.write_bytes(content)
+    assert not verify(audit, KEY).ok
+
+
+def test_a_part_that_was_overwritten_with_zeros_is_broken(audit: Path) -> None:
+    write(audit, 1, 1, max_bytes=1, close=False)
+    parts(audit)[-1].write_bytes(bytes(500))
+    assert not verify(audit, KEY).ok
+
+
+def test_a_kill_before_the_first_batch_leaves_no_chain(audit: Path, disk: Disk) -> None:
+    disk.full, disk.grace = True, 100
+    ledger = FileLedger(audit, KEY)
+    ledger.append(b'{"n":1}')
+    with pytest.raises(Unrecorded):
+        ledger.flush()
+    assert verify(audit, KEY).chains == ()
+    disk.full = False
+    ledger.flush()
+    assert records(audit) == [1] and verify(audit, KEY).ok
+
+
+@pytest.mark.parametrize("left", (0, 1, 2, 3))
+@pytest.mark.parametrize("closed", (True, False))
+def test_what_is_cut_off_a_live_chain_is_noticed_and_marked_in_it(
+    audit: Path, left: int, closed: bool, caplog: pytest.LogCaptureFixture
+) -> None:
+    clock = FrozenClock(1_763_200_000.0)
+    ledger = FileLedger(audit, KEY, clock=clock, fail_closed=closed)
+    for number in range(2):
+        ledger.append(b'{"n":%d}' % number)
+        ledger.flush()
+    (file,) = audit.glob("*.jsonl")
+    file.write_bytes(b"".join(file.read_bytes().splitlines(keepends=True)[:left]))
+    with pytest.raises(Unrecorded) if closed else contextlib.nullcontext():
+        ledger.check()
+    assert "cut off" in caplog.text
+    assert not verify(audit, KEY).ok, "without any further record"
+    ledger.append(b'{"n":3}')
+    with pytest.raises(Unrecorded) if closed else contextlib.nullcontext():
+        ledger.flush()
+    assert closed or 3 in records(audit)
+    with contextlib.suppress(Unrecorded):
+        ledger.close()
+    assert not verify(audit, KEY).ok and caplog.text.count("cut off") == (2 if closed else 1)
 
 
 @pytest.mark.parametrize("cut", range(1, 40, 3))

@@ -166,7 +166,7 @@ def _audit(loaded: Loaded) -> Iterator[Finding]:
     except OSError:  # none yet, or none that can be read, which is said of the state
         return
     days = options.least_age / 86_400
-    if found.per_day * days > found.free:
+    if (found.per_day or 0) * days > found.free:
         advice = f"nothing is deleted before it is {days:g} days old (audit.min_age): give it more room, or less time"
         yield Finding("audit log", "less", str(found), advice)
     else:

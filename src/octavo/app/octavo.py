@@ -147,7 +147,10 @@ class Octavo:
 
     def remarks(self) -> Mapping[str, Any]:
         held = self._books.held()
-        return {} if held is None else {"audit": {"bytes": held.size, "bytesPerDay": held.per_day}}
+        if held is None:
+            return {}
+        pace = {} if held.per_day is None else {"bytesPerDay": held.per_day}
+        return {"audit": {"bytes": held.size, **pace}}
 
     def measures(self) -> Iterable[Measure]:
         from octavo.app.measures import measures

@@ -8,22 +8,20 @@ from pathlib import Path
 
 from msgspec import Struct
 
-LEAST = 3_600.0  # seconds from which a pace can be told
+LEAST = 60.0  # seconds from which a pace can be told: of less, one burst would be told as a day of them
 _UNITS = ("B", "KiB", "MiB", "GiB", "TiB")
 
 
 class Growth(Struct, frozen=True):
     size: int  # bytes
     files: int
-    per_day: int  # bytes
+    per_day: int | None  # bytes; None where the log is too young to tell
     free: int  # bytes that the disk has left
 
     def __str__(self) -> str:
         days = f", enough for {self.free // self.per_day} days" if self.per_day else ""
-        return (
-            f"it has {_said(self.size)} in {self.files} file(s) and grows by about {_said(self.per_day)} a day; "
-            f"{_said(self.free)} are free{days}"
-        )
+        pace = "is too young for a pace" if self.per_day is None else f"grows by about {_said(self.per_day)} a day"
+        return f"it has {_said(self.size)} in {self.files} file(s) and {pace}; {_said(self.free)} are free{days}"
 
 
 def growth(directory: Path, now: float) -> Growth:
@@ -39,7 +37,13 @@ def growth(directory: Path, now: float) -> Growth:
         oldest = min(oldest, begun)
     size = sum(sizes)
     disk = os.statvfs(directory)
-    return Growth(size, len(sizes), round(size / max(now - oldest, LEAST) * 86_400), disk.f_bavail * disk.f_frsize)
+    age = now - oldest
+    return Growth(
+        size,
+        len(sizes),
+        round(size / age * 86_400) if age >= LEAST else None,
+        disk.f_bavail * disk.f_frsize,
+    )
 
 
 def _said(size: float) -> str:

@@ -13,11 +13,12 @@ At a clean close `<chain>.head` keeps the last number and mac outside the file.
 
 What `verify` finds, without the key being known to the forger: every edited, deleted, added or swapped
 line, batch or part; a file that was renamed or moved to another chain; truncation of a part that has a
-successor and of a chain that was closed.
+successor and of a chain that was closed; a chain of which nothing is left but the name of its first file. The
+process that writes a chain looks at its size too: what is cut off meanwhile it marks in the chain.
 
 What it cannot find: a chain that never closed (the process was killed, or still runs) and was cut off
-exactly behind a batch line looks like one that was killed earlier, so it is reported as `open`; a
-closed chain whose file was cut and whose head was deleted looks the same; a chain whose files were all
+exactly behind a batch line looks like one that was killed earlier, so it is reported as `open`; a last part
+that was emptied, but for the first, looks like one that was about to be written; a closed chain whose file was cut and whose head was deleted looks the same; a chain whose files were all
 deleted is not seen at all; whoever has the key can write what he likes. Checkpoints at a place that the
 server cannot rewrite are the answer to these: see `stores.checkpoints`.
 
@@ -54,6 +55,8 @@ __all__ = ["FileLedger", "MemoryLedger", "Report", "verify"]
 logger = logging.getLogger(__name__)
 
 CANNOT = "The audit log cannot be written"
+CUT = "something was cut off its file; a restart begins a new chain"
+UNNAMED = ".new"
 MAX_PENDING = 65_536  # records that wait for a disk that refuses them
 DAY = 86_400.0
 LOOK = 1.0  # seconds after which it is looked whether the file still stands where it was made
@@ -169,7 +172,8 @@ class FileLedger:
         self._warns_at = 0.0  # when it may be said again that nothing is old enough to be deleted
         self._declared = 0  # what the last opening line that is stored says of `first`
         self._mac: bytes = bytes(32)
-        self._closed = self._closing = self._warned = self._torn = False
+        self._closed = self._closing = self._warned = self._torn = self._cut = False
+        self._named = True  # whether the first part stands under its own name, which it gets with its first batch
         self.append = _intake(self._pending, told)
 
     def flush(self) -> None:
@@ -357,12 +361,33 @@ class FileLedger:
         is written to nowhere."""
         assert self._file is not None
         try:
-            there = os.stat(self._directory / self.file_name(self._part), follow_symlinks=False)
+            there = os.stat(self._directory / self._file_at_hand(), follow_symlinks=False)
         except FileNotFoundError:
             raise FileNotFoundError("its file is gone") from None
         if not os.path.samestat(there, os.fstat(self._file)):
             raise FileNotFoundError("its file was replaced")
+        if there.st_size < self._size:
+            self._cut = True
+            self._bear_witness()
+        if self._cut and self._fail_closed:
+            raise OSError(CUT)
         self._looks_at = self._monotonic() + LOOK
+
+    def _bear_witness(self) -> None:
+        """Goes on behind a place where something was cut off, with one line that does not fit there: the chain verifies
+        as broken from now on, and not as one that ended there. Where records may be lost those that come are written
+        behind it: nothing vouches for them, and they can be read."""
+        assert self._file is not None
+        if not self._fail_closed:
+            logger.error("The audit log is no longer whole: %s", CUT)
+        text = b'{"chain":"batch","number":%d,"records":0' % (self._number + 1)
+        line = b'%b,"mac":"%b"}\n' % (text, seal(self._key, self._mac, text).hex().encode("ascii"))
+        with contextlib.suppress(OSError):  # the line that says why nothing is written is in the log in any case
+            with (self._directory / self._file_at_hand()).open("rb") as left:
+                torn = left.seek(0, os.SEEK_END) and left.seek(-1, os.SEEK_END) >= 0 and left.read() != b"\n"
+            write_all(self._file, b"\n" + line if torn else line)
+            self._number += 1
+        self._size = os.fstat(self._file).st_size
 
     def _write(self, text: bytes) -> None:
         """Appends `text`, ended by its mac, or leaves the file as it was and raises OSError."""
@@ -381,8 +406,10 @@ class FileLedger:
         self._torn = True
         try:
             write_all(self._file, lines)
-            if self._always:
+            if self._always or not self._named:
                 os.fdatasync(self._file)
+            if not self._named:
+                self._name()
             self._torn = False
         finally:
             if self._torn:
@@ -414,10 +441,21 @@ class FileLedger:
     def file_name(self, part: int) -> str:
         return f"{self.chain}.{part:05d}.jsonl" if part else f"{self.chain}.jsonl"
 
+    def _file_at_hand(self) -> str:
+        return self.file_name(self._part) + ("" if self._named else UNNAMED)
+
+    def _name(self) -> None:
+        """The first part is there with its first batch, or not at all, also after a power cut: so one without is
+        one from which it was taken."""
+        os.rename(self._directory / self._file_at_hand(), self._directory / self.file_name(self._part))
+        self._named = True
+        self._sync_directory()
+
     def _create(self, part: int) -> int:
         make_private(self._directory, parents=False)  # what is above it stays gone: it was a state folder
         flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | getattr(os, "O_NOFOLLOW", 0)
-        file = os.open(self._directory / self.file_name(part), flags, 0o600)
+        file = os.open(self._directory / (self.file_name(part) + ("" if part else UNNAMED)), flags, 0o600)
+        self._named = part > 0
         self._begun = self._wall()
         if self._always:
             self._sync_directory()

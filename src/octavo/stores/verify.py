@@ -176,7 +176,12 @@ class _Walk:
         self._files = len(parts)
         unfinished = None
         if parts and not _is_begun(parts[-1][1]):
-            unfinished = parts.pop()[1].name
+            part, file = parts.pop()
+            unfinished = file.name
+            if not part:
+                raise _Broken(unfinished, 1, "emptied: the file was made together with its first batch")
+            if not _is_tail(file, self._name, part):
+                raise _Broken(unfinished, 1, "overwritten: no opening line begins like this")
             self._warnings.append(f"{unfinished}: incomplete tail, no batch was written")
         for index, (part, file) in enumerate(parts):
             if index and part != parts[index - 1][0] + 1:
@@ -365,6 +370,14 @@ class _Walk:
 def _is_begun(file: Path) -> bool:
     with file.open("rb") as lines:
         return lines.readline().endswith(b"\n")
+
+
+def _is_tail(file: Path, chain: str, part: int) -> bool:
+    """Whether a kill in mid-write can have left it: the beginning of an opening line, or nothing."""
+    opening = b'{"chain":"open","version":1,"id":"%b","part":%d,' % (chain.encode("utf-8", "replace"), part)
+    with file.open("rb") as lines:
+        begun = lines.read(len(opening))
+    return opening.startswith(begun)
 
 
 def _parse(line: bytes) -> dict[str, Any]:
