@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import subprocess
@@ -13,6 +14,9 @@ from pathlib import Path
 import pytest
 from tests.audit.disks import small_disk
 from tests.e2e.harness import LIMIT, Place, Server, octavo
+
+from octavo.stores.ledger import FileLedger
+from octavo.stores.state import StateDirectory
 
 CONFIGURATION = "version: 1\nsources: {work: {kind: file, roots: [./root], write: true}}\n"
 pytestmark = pytest.mark.seed("A7")
@@ -118,11 +122,50 @@ def test_an_audit_log_that_cannot_be_used_stops_the_start_unless_it_may_fail(
     assert done.stderr.count(b"No request is on record") == 1
 
 
+def a_lost_secret(state: Path) -> None:
+    with contextlib.closing(FileLedger(StateDirectory.open(state).audit or state, b"k" * 32)) as ledger:
+        ledger.append(b"{}")
+    (state / "secret").unlink()
+
+
+def test_a_lost_secret_stops_the_start_while_there_are_chains_that_it_sealed(place: Place) -> None:
+    config, state = place.base / "octavo.yaml", place.base / ".octavo"
+    with place.serve("--config", config, "--no-auth") as server:
+        assert server.asking().ask("resources/read", {"uri": "file://guide.md"}).result
+    kept = (state / "secret").read_bytes()
+    (state / "secret").unlink()
+    done = started(place, "--config", config)
+    assert done.returncode == 1 and b"The secret of" in done.stderr, "what it sealed could never be verified again"
+    assert not (state / "secret").exists()
+    (state / "secret").write_bytes(kept)
+    (state / "secret").chmod(0o600)
+    assert started(place, "--config", config).returncode == 0
+    assert place.run("audit", "verify", "--config", config).returncode == 0
+
+
+def test_a_lost_secret_is_said_where_a_start_may_go_on(place: Place) -> None:
+    config = place.base / "octavo.yaml"
+    config.write_text(f"{CONFIGURATION}audit: {{fail_closed: false}}\n", encoding="utf-8")
+    a_lost_secret(place.base / ".octavo")
+    with place.serve("--config", config, "--no-auth") as server:
+        assert server.log.wait_for("they no longer verify")
+        assert readiness(server) == {"status": "ready", "audit": {"unverifiable": 1}}
+    findings = json.loads(place.run("doctor", "--config", config, "--json").stdout)["findings"]
+    assert "1 chain(s) were sealed with another secret" in [one["found"] for one in findings]
+    assert b"another key" in place.run("audit", "verify", "--config", config).stdout.encode()
+
+
+def test_a_state_folder_without_chains_may_lose_its_secret(place: Place) -> None:
+    StateDirectory.open(place.base / ".octavo")
+    (place.base / ".octavo" / "secret").unlink()
+    assert started(place, "--config", place.base / "octavo.yaml").returncode == 0
+
+
 def a_link_to_nothing(state: Path) -> None:
     state.symlink_to(state.parent / "nothing")
 
 
-@pytest.mark.parametrize("spoil", (*FAULTS.values(), *LOGS, a_link_to_nothing))
+@pytest.mark.parametrize("spoil", (*FAULTS.values(), *LOGS, a_link_to_nothing, a_lost_secret))
 @pytest.mark.parametrize("closed", (True, False))
 def test_the_doctor_says_what_the_start_says(place: Place, spoil: Callable[[Path], None], closed: bool) -> None:
     spoil(place.base / ".octavo")
@@ -175,6 +218,11 @@ def status(server: Server) -> int:
             return int(answer.status)
     except urllib.error.HTTPError as refused:
         return refused.code
+
+
+def readiness(server: Server) -> object:
+    with urllib.request.urlopen(server.url.removesuffix("/mcp") + "/readyz", timeout=30) as answer:
+        return json.load(answer)
 
 
 @pytest.mark.parametrize("closed", (True, False))

@@ -55,6 +55,32 @@ async def test_health_and_readiness_tell_whether_and_nothing_else(folder: Path) 
         assert (await get(door, "/healthz")).status == 200
 
 
+STRANGE = {
+    "an address": [("Host", "10.1.2.3:8321")],
+    "a name of somebody's": [("Host", "rebound.example")],
+    "two": [*LOCAL, ("Host", "rebound.example")],
+    "none": [],
+    "a page elsewhere": [*LOCAL, ("Origin", "https://rebound.example")],
+}
+
+
+@pytest.mark.parametrize("headers", STRANGE.values(), ids=STRANGE)
+@pytest.mark.parametrize("metrics", ("off", "open", "admin"))
+async def test_whoever_asks_by_another_name_learns_whether_and_nothing_else(
+    folder: Path, headers: list[tuple[str, str]], metrics: str
+) -> None:
+    """A load balancer asks by an address; a page that was rebound to here has a name of its own."""
+    async with web(folder, metrics) as door:
+        door.house.held_up("file", "a fault for operators")  # type: ignore[attr-defined]
+        key = [("Authorization", f"Bearer {KEYS['HR_KEY']}")]
+        assert (await get(door, "/readyz", key="HR_KEY")).json["degraded"] == 1
+        for shown in ([], key):
+            told = await door.ask(b"", headers + shown, method="GET", path="/readyz")
+            assert (told.status, told.json) == (200, {"status": "ready"})
+        door.app.stop()
+        assert (await door.ask(b"", headers, method="GET", path="/readyz")).status == 503
+
+
 async def test_a_server_that_cannot_record_is_not_ready(folder: Path) -> None:
     async with web(folder) as door:
         journal = door.house.ledger = Journal()

@@ -21,8 +21,9 @@ class Books:
 
     def __init__(self, options: Audit, state: StateDirectory, told: Told | None = None) -> None:
         self._keeper: Keeper | None = None
-        self._place, self._planned = state.audit, options.keep * options.rotate
+        self._state, self._place, self._planned = state, state.audit, options.keep * options.rotate
         self._held: Growth | None = None
+        self._strange = 0
         self._looks_at = 0.0
         if state.audit is None:
             self.ledger: FileLedger | MemoryLedger = MemoryLedger(told=told)
@@ -58,6 +59,15 @@ class Books:
 
     def held(self) -> Growth | None:
         """Where the log is larger than `keep` files because they are too young to be deleted. Looked at rarely."""
+        self._look()
+        return self._held
+
+    def strange(self) -> int:
+        """How many chains there are that were sealed with a secret which is lost. Looked at rarely."""
+        self._look()
+        return self._strange
+
+    def _look(self) -> None:
         now = SystemClock.wall()
         if self._place is not None and now >= self._looks_at:
             self._looks_at = now + LOOK
@@ -66,7 +76,7 @@ class Books:
                 self._held = found if found.size > self._planned else None
             except OSError:  # what is wrong with it is said elsewhere
                 self._held = None
-        return self._held
+            self._strange = self._state.strange_chains()
 
     def open(self) -> None:
         if self._keeper is not None:

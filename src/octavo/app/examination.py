@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import platform
 import stat
@@ -17,6 +18,7 @@ from octavo.config.load import Loaded, state_directory
 from octavo.config.model import FileOptions, GitOptions
 from octavo.core import landlock
 from octavo.core.clock import SystemClock, iso
+from octavo.core.errors import SourceUnavailable
 from octavo.sources.file.examine import confinement, has_tmpfile, inotify_limit
 from octavo.stores.growth import growth
 from octavo.stores.state import StateDirectory
@@ -147,7 +149,8 @@ def _folders(roots: list[Path]) -> int:
 
 
 def _state(path: Path, closed: bool) -> Finding:
-    fault = StateDirectory.fault(path, fail_closed=closed) or StateDirectory.audit_fault(path, fail_closed=closed)
+    looks = (StateDirectory.fault, StateDirectory.audit_fault, StateDirectory.lost_secret)
+    fault = next(filter(None, (look(path, fail_closed=closed) for look in looks)), None)
     if fault is not None:
         return Finding("state", "problem", fault.found, fault.advice)
     if not path.exists():
@@ -165,6 +168,11 @@ def _audit(loaded: Loaded) -> Iterator[Finding]:
         found = growth(place, SystemClock().wall())
     except OSError:  # none yet, or none that can be read, which is said of the state
         return
+    with contextlib.suppress(SourceUnavailable):  # without a secret, which is said of the state
+        strange = StateDirectory.known(state_directory(loaded)).strange_chains()
+        if strange:
+            advice = "bring the secret back from a backup, or move them elsewhere: nothing vouches for them any more"
+            yield Finding("audit log", "less", f"{strange} chain(s) were sealed with another secret", advice)
     days = options.least_age / 86_400
     if (found.per_day or 0) * days > found.free:
         advice = f"nothing is deleted before it is {days:g} days old (audit.min_age): give it more room, or less time"

@@ -147,10 +147,13 @@ class Octavo:
 
     def remarks(self) -> Mapping[str, Any]:
         held = self._books.held()
-        if held is None:
-            return {}
-        pace = {} if held.per_day is None else {"bytesPerDay": held.per_day}
-        return {"audit": {"bytes": held.size, **pace}}
+        told = dict[str, int]()
+        if held is not None:
+            told = {"bytes": held.size} | ({} if held.per_day is None else {"bytesPerDay": held.per_day})
+        strange = self._books.strange()
+        if strange:
+            told["unverifiable"] = strange
+        return {"audit": told} if told else {}
 
     def measures(self) -> Iterable[Measure]:
         from octavo.app.measures import measures

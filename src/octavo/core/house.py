@@ -157,7 +157,8 @@ class House(Protocol):
         ...
 
     def remarks(self) -> Mapping[str, Any]:
-        """What an operator should know though they can be: how fast the audit log grows, where it is too large."""
+        """What an operator should know though they can be: how fast the audit log grows, where it is too large,
+        and how many of its chains nothing vouches for any more."""
         ...
 
     def measures(self) -> Iterable[Measure]:

@@ -13,14 +13,15 @@ At a clean close `<chain>.head` keeps the last number and mac outside the file.
 
 What `verify` finds, without the key being known to the forger: every edited, deleted, added or swapped
 line, batch or part; a file that was renamed or moved to another chain; truncation of a part that has a
-successor and of a chain that was closed; a chain of which nothing is left but the name of its first file. The
-process that writes a chain looks at its size too: what is cut off meanwhile it marks in the chain.
+successor and of a chain that was closed; a first part that was emptied. The process that writes a chain
+looks at its size too: what is cut off meanwhile it marks in the chain.
 
 What it cannot find: a chain that never closed (the process was killed, or still runs) and was cut off
 exactly behind a batch line looks like one that was killed earlier, so it is reported as `open`; a last part
-that was emptied, but for the first, looks like one that was about to be written; a closed chain whose file was cut and whose head was deleted looks the same; a chain whose files were all
-deleted is not seen at all; whoever has the key can write what he likes. Checkpoints at a place that the
-server cannot rewrite are the answer to these: see `stores.checkpoints`.
+that was emptied, but for the first, looks like one that was about to be written; a closed chain whose file
+was cut and whose head was deleted looks the same; a chain whose files were all deleted is not seen at all;
+whoever has the key can write what he likes. Checkpoints at a place that the server cannot rewrite are the
+answer to these: see `stores.checkpoints`.
 
 Records behind the last batch line are what a kill in mid-write leaves. They are a warning ("incomplete
 tail"): no answer left for them, and nothing vouches for them.

@@ -10,8 +10,9 @@
       questions.json    what agents ask people, see `stores.questions`
 
 Losing the secret costs open cursors, equality of redaction marks across the loss, and the means to verify
-older audit chains; it never costs data. So a damaged file is set aside and said. A directory that cannot be used is
-fatal where records must be kept (`audit.fail_closed`), and else replaced by memory with a warning.
+older audit chains; it never costs data. So a damaged file is set aside and said. A secret that is gone while there
+are chains which it sealed stops the start where records must be kept, until somebody has decided. A directory that
+cannot be used is fatal where records must be kept (`audit.fail_closed`), and else replaced by memory with a warning.
 """
 
 from __future__ import annotations
@@ -32,6 +33,7 @@ from typing import Literal, NamedTuple, TypeAlias
 from octavo.core.clock import Clock, SystemClock
 from octavo.core.errors import SourceUnavailable
 from octavo.core.private import check_private, make_private
+from octavo.stores.verify import fingerprint
 
 if sys.platform != "win32":
     import fcntl
@@ -84,6 +86,9 @@ class StateDirectory:
                     path.chmod(0o700)
                 with turn(path / "lock"):
                     stamp = f"{(clock or SystemClock()).wall():.0f}"
+                    lost = cls.lost_secret(path, fail_closed=fail_closed)
+                    if lost is not None:
+                        _tell(lost, fail_closed)
                     _prepare_layout(path, stamp)
                     state = cls(path, _secret(path, stamp))
             except (OSError, _Newer) as error:
@@ -121,6 +126,36 @@ class StateDirectory:
             mend = f"{UNSERVED}. Mend it, or say audit.fail_closed: false"
             return Fault(found, mend if fail_closed else "No request is on record.")
         return None
+
+    @classmethod
+    def lost_secret(cls, path: Path, *, fail_closed: bool) -> Fault | None:
+        """That the secret is gone, and chains are there which were sealed with it. A new one would verify none of
+        them, and once it is in use the old one, brought back, would verify none of those that follow."""
+        if _read(path / "secret") is not None:
+            return None
+        chains = {file.name.partition(".")[0] for file in (path / "audit").glob("*.jsonl")}
+        if not chains:
+            return None
+        found = f"The secret of {path} is gone, with which {len(chains)} audit chain(s) in it are sealed"
+        mend = (
+            "bring it back from a backup, or move the folder audit elsewhere: its records can still be read, and "
+            "nothing vouches for them any more"
+        )
+        return Fault(found, mend if fail_closed else f"A new one is made, and they no longer verify: {mend}")
+
+    def strange_chains(self) -> int:
+        """How many audit chains are there that were sealed with another secret than this one: nothing vouches for them.
+        One look at their first lines."""
+        if self.path is None:
+            return 0
+        mine = b'"key":"%b"' % fingerprint(self.key("audit"))
+        strange = set[str]()
+        for file in (self.path / "audit").glob("*.jsonl"):
+            with contextlib.suppress(OSError), file.open("rb") as lines:
+                opening = lines.readline(1024)
+                if opening.startswith(b'{"chain":"open"') and mine not in opening:
+                    strange.add(file.name.partition(".")[0])
+        return len(strange)
 
     @classmethod
     def known(cls, path: Path) -> StateDirectory:

@@ -134,6 +134,10 @@ class Entry:
         await refused(scope, receive, send)
         return True
 
+    def knows(self, scope: Scope) -> bool:
+        """Whether the Host and Origin headers are such as are served."""
+        return self._inexact(scope) is None
+
     def _inexact(self, scope: Scope) -> Response | None:
         told = [(name, value.decode("latin-1")) for name, value in scope["headers"]]
         hosts = [value for name, value in told if name == b"host"]

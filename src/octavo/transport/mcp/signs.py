@@ -1,8 +1,10 @@
 """Signs of life for whoever operates the server: `/healthz`, `/readyz` and `/metrics`.
 
-The first two tell nothing but whether, how many sources are at fault, and how fast an audit log grows that is larger
-than planned; which sources, and why, only to whom the numbers of the third are for. That one needs
-`serve.http.metrics`.
+The first two tell nothing but whether, how many sources are at fault, and what is to be known of the audit log; which
+sources, and why, only to whom the numbers of the third are for. That one needs `serve.http.metrics`.
+
+Who balances load asks for the first two by an address and not by a name that is configured: whoever asks so learns
+whether, and nothing else. A page in a browser that was led here by a name of its own learns as little.
 """
 
 from __future__ import annotations
@@ -52,6 +54,9 @@ class Signs:
     async def _ready(self, scope: Scope, receive: Receive, send: Send) -> None:
         if self.stopping or not self._house.ready():
             await respond(send, 503, b'{"status": "not ready"}')
+            return
+        if not self._entry.knows(scope):
+            await respond(send, 200, b'{"status": "ready"}')
             return
         ailing = self._house.ailing()
         told: dict[str, Any] = {"status": "ready", **self._house.remarks()}
