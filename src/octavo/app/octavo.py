@@ -302,10 +302,12 @@ class Octavo:
         stack.callback(self.feed.subscribe(works.cache.forget))
         stack.callback(works.prompts.on_change(lambda: self._list_changed("prompts")))
         if old is not None and before is not None:
-            task = asyncio.get_running_loop().create_task(_retire(before, old))
+            await self.feed.follow(works.sources)
+            task = asyncio.get_running_loop().create_task(_retire(before, old, self.feed))
             self._retiring.add(task)
             task.add_done_callback(self._retiring.discard)
-        await self.feed.follow(works.sources)
+        else:
+            await self.feed.follow(works.sources)
         self.searching.serve(works)
 
 
@@ -315,10 +317,12 @@ def _tally() -> Tally:
     return Tally()
 
 
-async def _retire(works: Works, old: AsyncExitStack) -> None:
-    """What a configuration held open stays open for the calls that still run on it."""
+async def _retire(works: Works, old: AsyncExitStack, feed: ChangeFeed) -> None:
+    """What a configuration held open stays open for the calls that still run on it, and for what its watches have
+    still to tell."""
     try:
         async with asyncio.timeout(GRACE):
+            await feed.handed_over()
             await asyncio.sleep(LOOK)
             while works.quota.in_flight:
                 await asyncio.sleep(LOOK)

@@ -17,9 +17,9 @@ from contextlib import suppress
 from msgspec.structs import replace
 
 from octavo.core.clock import Clock, SystemClock
-from octavo.core.errors import OctavoError
+from octavo.core.errors import NotFound, OctavoError
 from octavo.core.foreign import passed_on
-from octavo.core.model import Change
+from octavo.core.model import Change, Entry
 from octavo.core.ports import Arms, Listener, Source, Watches
 from octavo.core.ref import Ref
 
@@ -29,16 +29,21 @@ RECENT = 10_000  # changes kept for `since`
 SAID_AGAIN = 720  # tries later, which is an hour
 PATIENCE = 5.0  # seconds for a watch to end; one that does not is left alone
 PAUSE = 5.0  # seconds before a broken watch is tried again
+OVERLAP = (
+    3.0  # seconds in which an old watch can tell what was changed before the new one began: more than a look takes
+)
+LONGEST = 25.0  # seconds for a new watch to begin; until then the old one tells
 
 
 class _Watch:
     """How far back one source's changes are all told: from the time at which its watch began."""
 
-    def __init__(self, source: Watches) -> None:
-        self.source = source
+    def __init__(self, source: Watches, stat: Callable[[Ref], Awaitable[Entry]]) -> None:
+        self.source, self.stat = source, stat
         self.task: asyncio.Task[None] | None = None
         self.began: int | None = None
         self.begun = asyncio.Event()
+        self.leaves = False  # another tells of the same scheme, or will
 
     def begin(self, number: int) -> None:
         self.began = number
@@ -47,6 +52,18 @@ class _Watch:
     def end(self) -> None:
         self.began = None
         self.begun.clear()
+
+
+class _Handover:
+    """Of a scheme that has several watches for a while: what one of them has told, the others need not."""
+
+    def __init__(self) -> None:
+        self.open = 0  # watches that leave
+        self._told: dict[tuple[object, ...], _Watch] = {}
+
+    def is_news(self, change: Change, watch: _Watch) -> bool:
+        what = (change.kind, change.ref, change.source, None if change.new is None else change.new.version)
+        return self._told.setdefault(what, watch) is watch
 
 
 class ChangeFeed:
@@ -69,6 +86,8 @@ class ChangeFeed:
         self._untold: deque[Change] = deque()
         self._telling = False
         self._watches: dict[str, _Watch] = {}
+        self._handovers: dict[str, _Handover] = {}
+        self._leaving: set[asyncio.Task[None]] = set()
         self._sleep = sleep
 
     def number(self) -> int:
@@ -129,12 +148,21 @@ class ChangeFeed:
             if known is not None and known.source is source:
                 self._watches[source.scheme] = before.pop(source.scheme)
                 continue
-            watch = self._watches[source.scheme] = _Watch(source)
+            watch = self._watches[source.scheme] = _Watch(source, source.stat)
             watch.task = asyncio.get_running_loop().create_task(self._follow(source, source.scheme, watch))
         # A change is of the source that it happens in: what is moved stays in one.
         self._recent = deque(one for one in self._recent if one.ref.scheme not in before)
-        # At once: a change that two watches see would be told twice.
-        await _ended(before.values())
+        await _ended(watch for scheme, watch in before.items() if scheme not in self._watches)
+        for scheme in before.keys() & self._watches.keys():
+            handing = self._hand_over(scheme, before[scheme], self._watches[scheme])
+            task = asyncio.get_running_loop().create_task(handing)
+            self._leaving.add(task)
+            task.add_done_callback(self._leaving.discard)
+
+    async def handed_over(self) -> None:
+        """Returns when no watch is needed any more of a source that is not followed any more."""
+        if self._leaving:
+            await asyncio.wait(set(self._leaving))
 
     async def followed(self, schemes: Iterable[str]) -> None:
         """Returns when every change of these sources from then on gets a number here."""
@@ -143,7 +171,29 @@ class ChangeFeed:
             if watch is not None:  # it may have gone with a reload
                 await watch.begun.wait()
 
+    async def _hand_over(self, scheme: str, old: _Watch, new: _Watch) -> None:
+        """What changed before the new watch began only the old one can tell, and it may tell it later. So both are at
+        work for a while, and what both see is told once."""
+        handover = self._handovers.setdefault(scheme, _Handover())
+        handover.open += 1
+        old.leaves = True
+        try:
+            with suppress(TimeoutError):
+                async with asyncio.timeout(LONGEST):
+                    await new.begun.wait()
+            await self._sleep(OVERLAP)
+        finally:
+            handover.open -= 1
+            if not handover.open:
+                self._handovers.pop(scheme, None)
+            await _ended((old,))
+
     async def close(self) -> None:
+        leaving = set(self._leaving)
+        for task in leaving:
+            task.cancel()
+        if leaving:
+            await asyncio.wait(leaving, timeout=PATIENCE)
         await _ended(self._watches.values())
 
     def _tell(self, change: Change) -> None:
@@ -164,7 +214,13 @@ class ChangeFeed:
             try:
                 async for change in source.watch(Ref(scheme)):
                     tries = 0
-                    self.publish(change)
+                    handover = self._handovers.get(scheme)
+                    if watch.leaves and not await self._holds(scheme, change):
+                        continue
+                    if handover is None or handover.is_news(change, watch):
+                        self.publish(change)
+                if watch.leaves:
+                    return
                 _say(scheme, "ended", tries)
             except asyncio.CancelledError:
                 task = asyncio.current_task()
@@ -181,6 +237,19 @@ class ChangeFeed:
                 beginning.cancel()
                 watch.end()
             await self._sleep(PAUSE)
+
+    async def _holds(self, scheme: str, change: Change) -> bool:
+        """Whether what an old watch tells is so of what is served now, which may be something else."""
+        now = self._watches.get(scheme)
+        if now is None:
+            return False
+        try:
+            await now.stat(change.ref)
+        except NotFound:
+            return change.new is None
+        except OctavoError:
+            return False
+        return change.new is not None
 
     async def _begin(self, source: Watches, watch: _Watch) -> None:
         if isinstance(source, Arms):
