@@ -151,6 +151,11 @@ class Unrecorded(InternalError):
         super().__init__(f"{message}{further if begun else ''}", begun=begun)
 
 
+def through_a_link(uri: str) -> Forbidden:
+    """What is told of a link to nothing, and so of one to what its caller may not know of."""
+    return Forbidden(f"{uri} leads through a symbolic link; use the address of its target", uri=uri)
+
+
 ALL: tuple[type[OctavoError], ...] = (
     InvalidParams,
     Unauthenticated,

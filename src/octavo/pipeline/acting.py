@@ -7,13 +7,13 @@ from heapq import merge
 from itertools import groupby, islice
 from typing import Any, Protocol
 
-from octavo.core.errors import Conflict, Forbidden, InvalidParams, OctavoError
+from octavo.core.errors import Conflict, Forbidden, InvalidParams, OctavoError, through_a_link
 from octavo.core.model import EVERYTHING, NOTHING, Call, Entry, Op, Page, Past, Principal, Undone, Verb
 from octavo.core.operations import operation
 from octavo.core.ports import Next, Reply, settled
 from octavo.core.ref import Ref
 from octavo.pipeline.hidden import Decides, look_beside
-from octavo.pipeline.refusals import Refused, not_whole, refusal, told
+from octavo.pipeline.refusals import Refused, forbidden, not_whole, refusal, told
 from octavo.pipeline.rulebook import OPEN, Decision, Verdict, stricter
 
 _TAKING: frozenset[Op] = frozenset(("delete", "move", "copy"))  # something that has to be there
@@ -116,11 +116,21 @@ async def _both_ends(judge: Judge, call: Call, target: Call | None, call_next: N
     async for entry in _below(call, call.ref, call_next, page):
         ref = judge.canonical(entry.ref)
         asks = stricter(asks, await _demand_all(judge, call, ref, call_next, entry))
+        if entry.target is not None and ref == call.ref.bare:
+            await _refuse_link(judge, call, call_next, entry, entry.target)
         if target is not None:
             names = ref.segments[len(call.ref.segments) :]
             there = target.ref._replace(segments=target.ref.segments + names)
             asks = await _moved(judge, target, ref, there, call_next, asks)
     return asks
+
+
+async def _refuse_link(judge: Judge, call: Call, call_next: Next, entry: Entry, target: Ref) -> None:
+    """A link can go only where it leads to something: so whoever may not know of that is told of a link to nothing."""
+    decision = await judge.judged(call, "list", judge.canonical(target), call_next, entry)
+    if not decision.allowed:
+        call.trail.rule = decision.rule
+        raise Refused(forbidden(call, through_a_link(call.uri)))
 
 
 async def _moved(judge: Judge, target: Call, ref: Ref, there: Ref, call_next: Next, asks: Decision) -> Decision:

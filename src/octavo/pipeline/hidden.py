@@ -15,7 +15,7 @@ from contextlib import contextmanager
 from copy import copy
 from typing import Protocol
 
-from octavo.core.errors import OctavoError, RateLimited, SourceUnavailable, Timeout
+from octavo.core.errors import NotFound, OctavoError, RateLimited, SourceUnavailable, Timeout
 from octavo.core.model import CHANGING, NOTHING, VERB_OF, Call, Op, Principal, Trail, Verb
 from octavo.core.ports import Next, Reply, settled
 from octavo.core.ref import Ref
@@ -47,6 +47,17 @@ async def look_beside(policy: Decides, call: Call, call_next: Next, *ops: Op) ->
         arguments = call.arguments if op == call.op else NOTHING
         with unheard(call, ref):
             await settled(call_next(call._replace(op=op, ref=ref, arguments=arguments, trail=Trail())))
+
+
+async def ask_beside(policy: Decides, call: Call, call_next: Next) -> None:
+    """Raises what a source says against the call whatever is there."""
+    ref = beside(policy, call)
+    try:
+        await settled(call_next(call._replace(ref=ref, trail=Trail())))
+    except NotFound:
+        pass
+    except OctavoError as fault:
+        raise _told_of(call.ref, ref, fault) from None
 
 
 @contextmanager

@@ -12,7 +12,7 @@ from contextlib import suppress
 from types import CoroutineType, MappingProxyType
 
 from octavo.core.clock import Clock, SystemClock
-from octavo.core.errors import Forbidden, InvalidParams, OctavoError
+from octavo.core.errors import Forbidden, InvalidParams, NotFound, OctavoError
 from octavo.core.model import (
     EVERYTHING,
     FEED,
@@ -39,7 +39,7 @@ from octavo.pipeline.composing import BY_ENTRY, Composing
 from octavo.pipeline.consent import Consent
 from octavo.pipeline.decisions import Addresses
 from octavo.pipeline.finding import find, folders, search
-from octavo.pipeline.hidden import as_if_absent, look_beside
+from octavo.pipeline.hidden import as_if_absent, ask_beside, look_beside
 from octavo.pipeline.listing import Listing
 from octavo.pipeline.naming import NAMED, ask_by_name
 from octavo.pipeline.older import is_older, is_version, no_version, version
@@ -209,6 +209,8 @@ class Policy(Seeing):
                 else:
                     reply = self._asked(call, call_next)
             except OctavoError as raised:
+                if self._may_speak_of_a_target(call, raised):
+                    return self._later(call, call_next, self._fault(call, call_next, raised))
                 raise told(call, raised) from None
             if type(reply) is CoroutineType:
                 return self._later(call, call_next, reply)
@@ -338,8 +340,33 @@ class Policy(Seeing):
         except Refused as refused:
             raise refused.refusal from None
         except OctavoError as raised:
-            raise told(call, raised) from None
+            if not self._may_speak_of_a_target(call, raised):
+                raise told(call, raised) from None
+            try:
+                return await self._fault(call, call_next, raised)
+            except Refused as refused:
+                raise refused.refusal from None
+            except OctavoError as fault:
+                raise told(call, fault) from None
         return await settled(self._led(call, call_next, given))
+
+    def _may_speak_of_a_target(self, call: Call, raised: OctavoError) -> bool:
+        """What a source says of a resource that it cannot show as asked is said of what a link leads to."""
+        return call.op == "read" and bool(self.rules) and not isinstance(raised, NotFound)
+
+    async def _fault(self, call: Call, call_next: Next, raised: OctavoError) -> Reply:
+        """Raises it, unless it is about something that the caller may not read: then what the same call says of
+        something that is not there, or the refusal where it says that it is not."""
+        root = call.ref.param("root")
+        plain = call._replace(ref=call.ref._replace(params=() if root is None else (("root", root),)))
+        try:
+            await self.follow_link(plain, call_next)
+        except Refused:
+            await ask_beside(self, call, call_next)
+            raise
+        except OctavoError:  # a look that fails tells no more than what failed before
+            pass
+        raise raised
 
     def hidden_above(self, principal: Principal, ref: Ref) -> Decision | None:
         """Nothing is made below what is hidden: whether that is a folder would tell that it is there."""

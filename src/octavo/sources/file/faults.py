@@ -6,7 +6,16 @@ import errno
 import os
 from typing import Final
 
-from octavo.core.errors import Conflict, Forbidden, InvalidParams, NotFound, OctavoError, SourceUnavailable, TooLarge
+from octavo.core.errors import (
+    Conflict,
+    Forbidden,
+    InvalidParams,
+    NotFound,
+    OctavoError,
+    SourceUnavailable,
+    TooLarge,
+    through_a_link,
+)
 from octavo.core.ref import Ref
 
 # A link that leads nowhere, in circles or out of the root is absent, and so is what stands below a file.
@@ -80,7 +89,7 @@ def fault_of_change(error: OSError, ref: Ref) -> OctavoError:
     if error.errno == errno.EROFS:
         return Forbidden(f"The file system is read-only: {uri}", uri=uri)
     if error.errno == errno.ELOOP:
-        return Forbidden(f"{uri} leads through a symbolic link; use the address of its target", uri=uri)
+        return through_a_link(uri)
     if error.errno == errno.ENOTDIR:
         return Conflict(f"A file stands where {uri} needs a directory; choose another place", uri=uri)
     if error.errno == errno.ESTALE:
