@@ -17,9 +17,12 @@ import random
 import re
 import sys
 import tempfile
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
+
+from tests.security.ways import WAYS, Asks, Way, add_ways, answer, chosen
+from tests.security.ways import caller as coming_in
 
 from octavo.app import Octavo
 from octavo.app.compose import Works
@@ -27,7 +30,6 @@ from octavo.config.load import load
 from octavo.core.errors import OctavoError
 from octavo.core.model import Call, Content, Op, Page, Trail
 from octavo.core.ref import Ref
-from octavo.core.surface import Text
 
 WALK = """
 import os
@@ -45,6 +47,7 @@ for path in sys.argv[1:]:
         open(path, "a").write("changed")
     except OSError: pass
 """
+ENOUGH = 30  # policies, of which some let a program show, withhold and write
 TOP = Ref("file")
 CANARY = re.compile(r"canary-\d+-")
 NAME = re.compile(r"[a-z]+\d+q")
@@ -177,8 +180,8 @@ def _pattern(tree: Tree, chance: random.Random) -> str:
 
 
 class Caller:
-    def __init__(self, works: Works) -> None:
-        self._works, self.who = works, works.identity.launched("ann")
+    def __init__(self, works: Works, tell: Asks) -> None:
+        self._works, self._tell, self.who = works, tell, works.identity.launched("ann")
 
     async def ask(self, op: Op, ref: Ref, arguments: dict[str, Any] | None = None, cursor: str | None = None) -> Any:
         call = Call(op, ref, self.who, Trail(), str(ref), arguments or {})
@@ -217,19 +220,18 @@ class Caller:
         arguments: dict[str, Any] = {"program": program, "folder": folder or "."}
         if paths:
             arguments["args"] = {"paths": paths}
-        try:
-            result = await self.ask("invoke", Ref.of("tool", ("run_command",)), arguments)
-        except OctavoError as refused:
-            return f"\0{refused} {json.dumps(refused.data)}"
-        said = [block.text for block in result.content if isinstance(block, Text)]
-        return "".join([*said, json.dumps(result.structured)])
+        told = answer(await self._tell("tools/call", {"name": "run_command", "arguments": arguments}))
+        if "error" in told or told["result"].get("isError"):
+            return f"\0{json.dumps(told)}"
+        said = [block["text"] for block in told["result"]["content"] if block["type"] == "text"]
+        return "".join([*said, json.dumps(told["result"].get("structuredContent"))])
 
 
 def below(folder: str, paths: Iterable[str]) -> list[str]:
     return [os.path.relpath(path, folder or ".") for path in paths]
 
 
-async def one(folder: Path, seed: int) -> Figures:
+async def one(folder: Path, seed: int, way: Way) -> Figures:
     chance = random.Random(seed)
     (folder / "work").mkdir()
     tree = Tree(folder / "work", chance)
@@ -237,14 +239,17 @@ async def one(folder: Path, seed: int) -> Figures:
     file.write_text(configuration(tree, chance), encoding="utf-8")
     runs = refused = shown = written = 0
     faults = list[str]()
-    async with Octavo(load(file, environ={"PATH": "/usr/bin:/bin"})) as octavo:
-        caller = Caller(octavo.works)
+    async with (
+        Octavo(load(file, environ={"PATH": "/usr/bin:/bin"})) as octavo,
+        coming_in(octavo, "ann", way) as ask,
+    ):
+        caller = Caller(octavo.works, ask)
         names, readable = await caller.names(), await caller.readable(tree)
         withheld = {*tree.canaries.values()} - readable
 
         def check(program: str, where: str, told: str, known: set[str]) -> None:
             for leaked in ({*CANARY.findall(told)} - readable) | ({*NAME.findall(told)} - known):
-                faults.append(f"seed {seed}: {program} in {where or 'the top'} tells {leaked}")
+                faults.append(f"seed {seed}, {way}: {program} in {where or 'the top'} tells {leaked}")
 
         for where in chance.sample(tree.folders, 2):
             inside = below(where, (*tree.files, *tree.folders[1:]))
@@ -264,7 +269,7 @@ async def one(folder: Path, seed: int) -> Figures:
             for path in [path for path, body in tree.now().items() if before.get(path) != body]:
                 hidden = path in tree.canaries and tree.canaries[path] in withheld
                 if hidden or not caller.writes(path):
-                    faults.append(f"seed {seed}: {path} was written from {where or 'the top'}")
+                    faults.append(f"seed {seed}, {way}: {path} was written from {where or 'the top'}")
                 written += 1
             for path in {*tree.now()} - {*before}:  # as they were, for the next one
                 (tree.root / path).unlink()
@@ -273,13 +278,14 @@ async def one(folder: Path, seed: int) -> Figures:
     return Figures(1, runs, refused, shown, len(withheld), written, faults)
 
 
-async def run(count: int, seed: int, *, at_once: int = 2) -> Figures:
+async def run(count: int, seed: int, *, at_once: int = 2, ways: Sequence[Way] = WAYS) -> Figures:
+    """The ways take turns."""
     room = asyncio.Semaphore(at_once)
 
     async def guarded(number: int) -> Figures:
         async with room:
             with tempfile.TemporaryDirectory() as folder:
-                return await one(Path(folder), number)
+                return await one(Path(folder), number, ways[number % len(ways)])
 
     done = await asyncio.gather(*(guarded(seed * 1_000_000 + number) for number in range(count)))
     return Figures(*(sum(one[k] for one in done) for k in range(6)), [fault for one in done for fault in one.faults])  # type: ignore[arg-type]
@@ -289,12 +295,16 @@ def main() -> None:
     parser = argparse.ArgumentParser(description="Programs under random policies.")
     parser.add_argument("--policies", type=int, default=300)
     parser.add_argument("--seed", type=int, default=1)
+    add_ways(parser)
     asked = parser.parse_args()
-    figures = asyncio.run(run(asked.policies, asked.seed))
+    figures = asyncio.run(run(asked.policies, asked.seed, ways=chosen(asked)))
     print(figures)
     for fault in figures.faults[:20]:
         print(fault)
-    sys.exit(bool(figures.faults) or not (figures.shown and figures.withheld and figures.written))
+    empty = [kind for kind in ("shown", "withheld", "written") if not getattr(figures, kind)]
+    if empty:
+        print(f"nothing was {' or '.join(empty)}, so that much is not shown: take more policies")
+    sys.exit(bool(figures.faults or (empty and asked.policies >= ENOUGH)))
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
 """Somebody with all rights on a root tries to put something else in the place of what the server stands on.
 
-    python -m tests.security.takeover
+    python -m tests.security.takeover --over http --era handshake
 
 Several arrangements in which everything that a configuration can name lies in a root that may be written. For each
 file and folder of them, each folder above it and each name that is not there yet and would be loaded: every operation
@@ -26,10 +26,11 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from tests.security.issuer import IssuerServer, ec_key, jwk
+from tests.security.ways import WAYS, Asks, Way, add_ways, caller, chosen, failed
 
 from octavo.app import Octavo
 from octavo.config.load import load
-from octavo.core.errors import OctavoError, Unauthenticated
+from octavo.core.errors import Unauthenticated
 from octavo.core.model import Call, Trail, Verb
 from octavo.core.ref import Ref
 
@@ -231,22 +232,15 @@ def linked(arrangement: Arrangement) -> dict[str, list[str]]:
 class Intruder:
     """`gave_way` are the operations after which something that the server stands on was not what it had been."""
 
-    def __init__(self, house: Octavo, arrangement: Arrangement) -> None:
-        self._house, self._root, self._arrangement = house, arrangement.root, arrangement
+    def __init__(self, ask: Asks, arrangement: Arrangement) -> None:
+        self._ask, self._root, self._arrangement = ask, arrangement.root, arrangement
         self._was = standing(arrangement)
         self.counts: Counter[str] = Counter()
         self.gave_way: list[str] = []
 
     async def call(self, tool: str, **arguments: Any) -> bool:
         """Whether it was done."""
-        who = self._house.works.identity.launched("intruder")
-        uri = f"tool://{tool}"
-        call = Call("invoke", Ref.parse(uri), who, Trail(), uri, arguments=arguments, timeout=30.0)
-        try:
-            await self._house.works.ask(call)
-        except OctavoError:
-            return False
-        return True
+        return not failed(await self._ask("tools/call", {"name": tool, "arguments": arguments}))
 
     async def attack(self, place: str, *, everywhere: Sequence[str], links: Sequence[str] = ()) -> None:
         for one in (*tries(everywhere), *(one._replace(kind="link") for one in tries(links))):
@@ -329,16 +323,19 @@ async def behaviour(house: Octavo) -> dict[str, Any]:
     }
 
 
-async def besieged(arrangement: Arrangement, chosen: Sequence[str], *, spelled: bool) -> tuple[Counter[str], list[str]]:
+async def besieged(
+    arrangement: Arrangement, attacked: Sequence[str], *, spelled: bool, way: Way = WAYS[0]
+) -> tuple[Counter[str], list[str]]:
     """Attacks some places of one arrangement; gives what was tried and what gave way."""
     gave_way: list[str] = []
     async with Octavo(load(arrangement.config, environ={})) as house:
         house.ledger.flush()
         before, links = await behaviour(house), linked(arrangement)
-        intruder = Intruder(house, arrangement)
-        for place in chosen:
-            everywhere = spellings(place, arrangement.root) if spelled else [place]
-            await intruder.attack(place, everywhere=everywhere, links=links.get(place, ()))
+        async with caller(house, "intruder", way) as ask:
+            intruder = Intruder(ask, arrangement)
+            for place in attacked:
+                everywhere = spellings(place, arrangement.root) if spelled else [place]
+                await intruder.attack(place, everywhere=everywhere, links=links.get(place, ()))
         gave_way += intruder.gave_way
         try:
             await house.reload(load(arrangement.config, environ={}))
@@ -356,19 +353,24 @@ async def besieged(arrangement: Arrangement, chosen: Sequence[str], *, spelled: 
 
 
 async def main(arguments: Sequence[str] | None = None) -> int:
-    argparse.ArgumentParser(description=__doc__).parse_args(arguments)
+    parser = argparse.ArgumentParser(description=__doc__)
+    add_ways(parser)
+    options = parser.parse_args(arguments)
     logging.disable(logging.CRITICAL)
     counts: Counter[str] = Counter()
     gave_way: list[str] = []
-    with tempfile.TemporaryDirectory() as folder:
-        os.chmod(folder, 0o700)
-        made = arranged(Path(folder))
-        stood_on = sum(len(places(one.stood_on)) for one in made)
-        for arrangement in made:
-            tried, wrong = await besieged(arrangement, places(arrangement.stood_on), spelled=True)
-            counts += tried
-            gave_way += wrong
-    told = {"places": stood_on, "tried": counts.total(), **counts, "gave_way": gave_way}
+    stood_on = 0
+    for way in chosen(options):
+        with tempfile.TemporaryDirectory() as folder:
+            os.chmod(folder, 0o700)
+            made = arranged(Path(folder))
+            stood_on = sum(len(places(one.stood_on)) for one in made)
+            for arrangement in made:
+                tried, wrong = await besieged(arrangement, places(arrangement.stood_on), spelled=True, way=way)
+                counts += tried
+                gave_way += [f"{way}: {one}" for one in wrong]
+    ways = [str(way) for way in chosen(options)]
+    told = {"ways": ways, "places": stood_on, "tried": counts.total(), **counts, "gave_way": gave_way}
     print(json.dumps(told, ensure_ascii=False))
     return 1 if gave_way else 0
 

@@ -103,3 +103,9 @@ def test_no_program_tells_or_changes_what_its_caller_may_not() -> None:
     """A few random policies; `python -m tests.security.command_sight` has hundreds."""
     figures = asyncio.run(command_sight.run(2, seed=4))
     assert figures.faults == [] and figures.shown and figures.withheld, str(figures)
+
+
+@linux
+def test_a_few_policies_are_no_fault() -> None:
+    done = module("command_sight", "--policies", "1", "--over", "http", "--era", "handshake")
+    assert done.returncode == 0 and ", 0 faults" in done.stdout, done.stdout + done.stderr

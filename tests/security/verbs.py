@@ -26,9 +26,8 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
-from tests.gate.doors import Pipe
-from tests.gate.twins import INITIALIZED, META, frame, initialize
 from tests.gate.world import SUMMARISE
+from tests.security.ways import WAYS, Way, add_ways, caller, chosen
 
 from octavo.app import Octavo
 from octavo.config.load import load_text
@@ -252,9 +251,12 @@ def words_in(told: bytes) -> set[str]:
 class Seen(NamedTuple):
     leaks: list[str]
     answers: Counter[str]  # how many were given, refused, and told a content that may be read
+    ways: Counter[Way]  # by which they were asked for
 
 
-async def looked(home: Path, chance: random.Random, count: int, *, write: bool, seen: Seen) -> None:
+async def looked(
+    home: Path, chance: random.Random, count: int, *, write: bool, seen: Seen, ways: Sequence[Way]
+) -> None:
     """So many callers in one house."""
     askers = [lay_out(home, chance, f"a{number}") for number in range(count)]
     (home / "prompts").mkdir()
@@ -280,21 +282,18 @@ async def looked(home: Path, chance: random.Random, count: int, *, write: bool, 
             asked = [*requests(asker, chance, data=data)]
             chance.shuffle(asked)
             readable = {uri for uri in asker.contents if asker.may("read", uri)}
-            async with Pipe(house, house.works.identity.launched(asker.who), lane=chance.random() < 0.5) as pipe:
-                modern = chance.random() < 0.5
-                if not modern:
-                    await pipe.write(initialize("2025-11-25") + b"\n" + INITIALIZED + b"\n")
+            way, lane = chance.choice(ways), chance.random() < 0.5
+            async with caller(house, asker.who, way, lane=lane) as ask:
                 for method, params in (*asked, *sweep(asker, home / "work")):
-                    meta = {"_meta": META} if modern else {}
-                    await pipe.write(frame(method, {**params, **meta}) + b"\n")
-                    told = b"\n".join(await pipe.settle())
+                    told = await ask(method, params)
+                    seen.ways[way] += 1
                     failed = b'"error":' in told or b'"isError":true' in told
                     seen.answers["refused" if failed else "given"] += 1
                     for uri in (places[found] for found in words_in(told) if found in places):
                         if uri in readable:
                             seen.answers["told"] += 1
                         else:
-                            seen.leaks.append(f"{asker.who} {[*asker.rules]}: {method} {params} told {uri}")
+                            seen.leaks.append(f"{way}: {asker.who} {[*asker.rules]}: {method} {params} told {uri}")
 
         async with asyncio.TaskGroup() as all_at_once:
             for number, asker in enumerate(askers):
@@ -302,12 +301,12 @@ async def looked(home: Path, chance: random.Random, count: int, *, write: bool, 
                 all_at_once.create_task(tries(asker, own, data=number % 5 == 0))
 
 
-async def leaks(home: Path, *, policies: int, seed: int = 7) -> Seen:
-    chance, seen = random.Random(seed), Seen([], Counter())
+async def leaks(home: Path, *, policies: int, seed: int = 7, ways: Sequence[Way] = WAYS) -> Seen:
+    chance, seen = random.Random(seed), Seen([], Counter(), Counter())
     for number, first in enumerate(range(0, policies, TOGETHER)):
         place = home / str(number)
         place.mkdir()
-        await looked(place, chance, min(TOGETHER, policies - first), write=number % 4 != 3, seen=seen)
+        await looked(place, chance, min(TOGETHER, policies - first), write=number % 4 != 3, seen=seen, ways=ways)
     return seen
 
 
@@ -315,10 +314,11 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0] if __doc__ else "")
     parser.add_argument("--policies", type=int, default=2000)
     parser.add_argument("--seed", type=int, default=7)
+    add_ways(parser)
     options = parser.parse_args()
     begun = time.perf_counter()
     with tempfile.TemporaryDirectory(prefix="octavo-verbs-") as folder:
-        seen = asyncio.run(leaks(Path(folder), policies=options.policies, seed=options.seed))
+        seen = asyncio.run(leaks(Path(folder), policies=options.policies, seed=options.seed, ways=chosen(options)))
     for leak in seen.leaks[:20]:
         print(leak)
     told = ", ".join(f"{seen.answers[kind]} {kind}" for kind in ("given", "refused", "told"))
@@ -326,6 +326,7 @@ def main() -> int:
         f"{options.policies} policies, seed {options.seed}: {len(seen.leaks)} leaks "
         f"({told} what may be read), {time.perf_counter() - begun:.0f} s"
     )
+    print(", ".join(f"{count} requests in the {way}" for way, count in sorted(seen.ways.items())))
     return 1 if seen.leaks else 0
 
 

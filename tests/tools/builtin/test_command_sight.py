@@ -285,6 +285,15 @@ async def test_what_a_program_is_given_beside_its_folder_opens_no_folder_that_is
         await run(tools, "show", folder="pub", args={"file": "../hr/pay.txt"})
 
 
+async def test_a_refused_path_is_named_as_it_was_written(serve: Serve) -> None:
+    more = rules('may: [read], what: "file://hr/*", effect: deny')
+    tools = await serve(configuration("point: {run: cat, args: [{name: file, type: path}]}", more=more), FILES)
+    with pytest.raises(Forbidden) as refused:
+        await run(tools, "point", args={"file": "hr/pay.txt"})
+    told = f"{refused.value} {refused.value.data}"
+    assert "file://hr/pay.txt" in told and "?" not in told
+
+
 async def test_a_started_process_sees_no_more_than_a_command(serve: Serve) -> None:
     more = rules('may: "*", what: "file://hr/*", effect: deny')
     tools = await serve(configuration(PROGRAMS, more=more), FILES)

@@ -22,6 +22,7 @@ from octavo.tools.context import ToolContext
 
 _OPENINGS: Final = 1000  # rules of Landlock for one program
 _WORDS: Final = 256 << 10  # bytes in which they are told to the launcher
+_ONE_BYTE: Final = "range=0-0"
 _FOLDERS: Final = 5  # that are named to whoever is refused
 
 
@@ -120,12 +121,18 @@ class Places:
             if not names or await ctx.folders(str(ref)):
                 continue
             try:
-                await ctx.read(with_parameter(str(ref), "range=0-0"))
+                await ctx.read(with_parameter(str(ref), _ONE_BYTE))
             except NotFound:
                 # What is hidden is told as absent too, and a link may lead to what is.
                 above = str(Ref.of(ref.scheme, ref.segments[:-1]))
                 if not (place.write and _is_free(place, names) and await ctx.folders(above)):
                     raise NotFound(f"Resource not found: {ref}", uri=str(ref)) from None
+            except Forbidden as refused:  # in the words of whoever pointed there, not of how it was looked at
+                asked = with_parameter(str(ref), _ONE_BYTE)
+                refused.message = refused.message.replace(asked, str(ref))
+                refused.args = (refused.message,)
+                refused.data = {key: str(ref) if value == asked else value for key, value in refused.data.items()}
+                raise
 
 
 def _writing(place: Place, extent: Extent, rights: Rights, ctx: ToolContext) -> Place:
