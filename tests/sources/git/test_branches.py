@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import shutil
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -175,6 +176,47 @@ async def test_a_repository_that_is_put_in_place_of_another_is_served(clone: Clo
         fresh.rename(served)
         assert await body(source, "a.md") == "two"
         assert await told(queue) == ("updated", "a.md")
+
+
+async def test_another_history_in_the_place_of_a_repository_is_told_as_the_difference(
+    clone: Clone, tmp_path: Path
+) -> None:
+    """Nothing of the old one is there any more to compare with."""
+    clone.commit({"same.md": "same", "a.md": "one", "gone.md": "gone", "sub/b.md": "moved"})
+    clone.commit({"late.md": "late"})
+    fresh = Clone(tmp_path / "fresh")
+    fresh.commit({"same.md": "same", "a.md": "two", "late.md": "late", "new.md": "new", "c.md": "moved"})
+    async with clone.source() as source, heard(source) as queue:
+        shutil.rmtree(clone.path)
+        fresh.path.rename(clone.path)
+        heard_of = {await told(queue) for _ in range(4)}
+        assert heard_of == {
+            ("updated", "a.md"), ("deleted", "gone.md"), ("created", "new.md"), ("renamed", "sub/b.md -> c.md"),
+        }  # fmt: skip
+        shutil.rmtree(clone.path)
+        again = Clone(clone.path)
+        again.commit({"same.md": "same", "a.md": "three", "late.md": "late", "new.md": "new", "c.md": "moved"})
+        assert await told(queue) == ("updated", "a.md")
+
+
+async def test_a_repository_that_is_copied_here_bit_by_bit_is_told_when_it_is_whole(
+    clone: Clone, tmp_path: Path
+) -> None:
+    clone.commit({"a.md": "one"})
+    fresh = Clone(tmp_path / "fresh")
+    fresh.commit({"a.md": "two"})
+    async with clone.source() as source:
+        async with heard(source) as queue:
+            (fresh.git_dir / "objects").rename(tmp_path / "objects")
+            (fresh.git_dir / "objects").mkdir()
+            shutil.rmtree(clone.path)
+            fresh.path.rename(clone.path)
+            with anyio.fail_after(30):
+                assert isinstance(await queue.get(), SourceUnavailable), "whoever watches begins again"
+        (clone.git_dir / "objects").rmdir()
+        (tmp_path / "objects").rename(clone.git_dir / "objects")
+        async with heard(source) as queue:
+            assert await told(queue) == ("updated", "a.md")
 
 
 async def test_a_stamp_holds_until_the_branch_moves(clone: Clone) -> None:

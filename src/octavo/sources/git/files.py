@@ -29,6 +29,7 @@ _AROUND: Final = 8192  # bytes beside a range, more than any secret is long
 _LONGEST_PAGE: Final = 10_000
 _KEPT_BYTES: Final = 16 << 20  # of contents
 _KEPT_STATES: Final = 20_000
+_KNOWN_FILES: Final = 100_000  # that are remembered for the case that their repository is replaced
 _SMALLEST: Final = 256  # bytes that a content counts for
 
 
@@ -44,6 +45,7 @@ class Files:
         self._encodings = encodings
         self._trees = Trees(rules)
         self._examined = b""
+        self._known: tuple[Id, dict[Names, Id]] | None = None  # a commit, and the files of it that are served
         self._contents: Kept[tuple[Id, str], tuple[str | bytes, str]] = Kept(_KEPT_BYTES)
         self._pasts: Kept[tuple[Id, Names, int], Sequence[State]] = Kept(_KEPT_STATES)
 
@@ -101,11 +103,32 @@ class Files:
             entries.append(self._entry(at, state.id, state.time))
         return entries
 
+    def remember(self, commit: Id) -> None:
+        """What is served at a commit, from which `told` can tell a difference where the commit itself is gone: another
+        repository may be put in the place of this one. Not of too many files: then only looking anew tells."""
+        objects = self._repository.objects
+        found = self._trees.files(objects, objects.commit(commit).tree, ())
+        files = dict(islice(found, _KNOWN_FILES + 1))
+        self._known = (commit, files) if len(files) <= _KNOWN_FILES else None
+
     def told(self, old: Id, new: Id, at: float) -> list[Change]:
         """A file that is gone, and one that has come with the same content, were one that was renamed."""
         objects = self._repository.objects
-        trees = [objects.commit(commit).tree for commit in (old, new)]
-        found = [*islice(self._trees.differences(objects, trees[0], trees[1]), MAX_FILES)]
+        try:
+            trees = [objects.commit(commit).tree for commit in (old, new)]
+            found = [*islice(self._trees.differences(objects, trees[0], trees[1]), MAX_FILES)]
+        except SourceUnavailable:
+            if self._known is None or self._known[0] != old:
+                raise
+            before = self._known[1]
+            self.remember(new)
+            if self._known is None:
+                raise
+            after = self._known[1]
+            pairs = ((names, before.get(names), after.get(names)) for names in sorted({*before, *after}))
+            found = [Difference(*one) for one in pairs if one[1] != one[2]]
+        else:
+            self._go_on(old, new, found)
         gone = {one.was: one for one in found if one.now is None}
         renamed: dict[Names, Difference] = {}
         for one in found:
@@ -115,6 +138,17 @@ class Files:
         changes = [self._change(one, renamed.get(one.names), at) for one in found if one.names not in moved]
         # What goes away makes room for what comes.
         return sorted(changes, key=lambda change: change.kind not in ("deleted", "renamed"))
+
+    def _go_on(self, old: Id, new: Id, found: Sequence[Difference]) -> None:
+        if self._known is None or self._known[0] != old:
+            return
+        files = self._known[1]
+        for one in found:
+            if one.now is None:
+                files.pop(one.names, None)
+            else:
+                files[one.names] = one.now
+        self._known = (new, files) if len(files) <= _KNOWN_FILES else None
 
     def _change(self, one: Difference, origin: Difference | None, at: float) -> Change:
         ref = Ref(self._scheme, one.names)

@@ -150,6 +150,9 @@ class GitSource:
     async def tip(self) -> Id:
         return await self._in_thread(Files.tip)
 
+    async def remember(self, commit: Id) -> None:
+        await self._in_thread(lambda files: files.remember(commit))
+
     async def told(self, old: Id, new: Id) -> Sequence[Change]:
         changes = await self._in_thread(lambda files: files.told(old, new, self._clock.wall()))
         if len(self._moves) >= _MOVES:

@@ -27,6 +27,7 @@ class Tells(Protocol):
 
     async def tip(self) -> Id: ...
     async def told(self, old: Id, new: Id) -> Sequence[Change]: ...
+    async def remember(self, commit: Id) -> None: ...
 
 
 class Watcher:
@@ -37,6 +38,7 @@ class Watcher:
         self._source, self._repository, self._make = source, repository, hints
         self._audience = Audience(self._follow)
         self._news = asyncio.Event()
+        self._untold: Id | None = None  # from where on what has changed could not be told
 
     def watch(self, scope: Ref) -> AsyncIterator[Change]:
         return self._audience.watch(scope)
@@ -50,9 +52,11 @@ class Watcher:
     async def _follow(self, begun: asyncio.Event) -> None:
         hints = self._make()
         hints.listen(lambda: self._wake(hints))
+        known = self._untold
         try:
             self._listen(hints)
-            known = await self._tip()
+            known = await self._look(known)
+            self._untold = None
             begun.set()
             while True:
                 with suppress(TimeoutError):
@@ -61,6 +65,7 @@ class Watcher:
                 self._listen(hints)
                 known = await self._look(known)
         except OctavoError as error:
+            self._untold = known  # a repository that is being copied here is whole a moment later
             log.warning("What has changed on a branch cannot be told: %s", error)
             self._audience.dismiss(error)  # whoever watches begins again, and looks at everything
         finally:
@@ -76,7 +81,10 @@ class Watcher:
         now = await self._tip()
         if now is None or now == known:
             return known
-        for change in () if known is None else await self._source.told(known, now):
+        if known is None:
+            await self._source.remember(now)
+            return now
+        for change in await self._source.told(known, now):
             self._audience.tell(change)
         return now
 
