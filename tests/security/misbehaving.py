@@ -130,6 +130,12 @@ class Raises(Good):
     def spelled(self, ref):
         return ref
 
+class Untouchable_(Exception):
+    def __getattribute__(self, name):
+        raise SystemExit
+
+class Untouchable(Raises):
+    error = Untouchable_
 class Exits(Raises):
     error = SystemExit
 class Interrupts(Raises):
@@ -220,7 +226,7 @@ def register(octavo):
         octavo.source(globals()[name.capitalize()]())
     errors = {
         "exit": SystemExit, "interrupt": KeyboardInterrupt, "close": GeneratorExit, "cancel": asyncio.CancelledError,
-        "mute": Mute_,
+        "mute": Mute_, "untouchable": Untouchable_,
     }
     for name, error in errors.items():
         async def handler(ctx, arguments, error=error):
@@ -240,6 +246,7 @@ FAULTY = {
     "disorder": "entries are not in the order of their segments",
     "types": "name is NoneType and no str",
     "large": "an entry says 1,048,587 bytes of itself",
+    "untouchable": "it raised RuntimeError: an error was raised that cannot be looked at",
     "exits": "it raised SystemExit",
     "interrupts": "it raised KeyboardInterrupt",
     "closes": "it raised GeneratorExit",

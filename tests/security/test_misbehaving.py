@@ -74,7 +74,7 @@ def test_bad_sources_are_named_and_all_others_answer(tmp_path: Path, transport: 
 @pytest.mark.parametrize("transport", ["stdio", "http"])
 def test_a_tool_or_prompt_that_ends_the_program_ends_its_own_call(tmp_path: Path, transport: str) -> None:
     with served(tmp_path, transport) as (ask, _, server):
-        for name in ("exit", "interrupt", "close", "cancel", "mute"):
+        for name in ("exit", "interrupt", "close", "cancel", "mute", "untouchable"):
             answer = ask("tools/call", {"name": f"tool_{name}", "arguments": {}})
             assert answer["result"]["isError"], answer
             assert "error" in ask("prompts/get", {"name": f"prompt_{name}"})

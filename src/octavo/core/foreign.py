@@ -20,9 +20,28 @@ MAX_TEXT: Final = 300  # characters of a foreign text in a log line
 owner: ContextVar[str] = ContextVar("owner", default="")
 
 
+# What is looked at of an error, also by `isinstance` and by a log line. Whoever defines one of these runs then.
+_LOOKED_AT: Final = frozenset(
+    ("__getattribute__", "__getattr__", "__class__", "__traceback__", "__cause__", "__context__",
+     "__suppress_context__", "__notes__")
+)  # fmt: skip
+_PYTHONS: Final = (BaseException, object)
+_bases: Final = type.__dict__["__mro__"].__get__  # past whatever its own type defines
+_members: Final = type.__dict__["__dict__"].__get__
+
+
+def sound(error: BaseException) -> BaseException:
+    """The error, or one in its place if looking at it would run foreign code once more, which can raise anything."""
+    for base in _bases(type(error)):
+        if base not in _PYTHONS and not _LOOKED_AT.isdisjoint(_members(base)):
+            return RuntimeError("an error was raised that cannot be looked at")
+    return error
+
+
 def passed_on(error: BaseException) -> bool:
     """Whether foreign code only let through what was meant for the house: its task is cancelled, or closed, or the
     operator ends the process."""
+    error = sound(error)
     if isinstance(error, asyncio.CancelledError):
         task = _task()
         return task is None or task.cancelling() > 0
@@ -33,6 +52,7 @@ def passed_on(error: BaseException) -> bool:
 
 def own_fault(error: BaseException, what: str) -> BaseException:
     """What to raise instead of what foreign code raised: an Exception, unless it was only passed on."""
+    error = sound(error)
     if isinstance(error, Exception) or passed_on(error):
         return error
     wrapped = RuntimeError(f"{what} raised {type(error).__name__}")
@@ -76,7 +96,7 @@ def place(error: BaseException) -> str:
 
 
 def _innermost(error: BaseException) -> TracebackType | None:
-    at = error.__traceback__
+    at = sound(error).__traceback__
     while at is not None and at.tb_next is not None:
         at = at.tb_next
     return at

@@ -21,7 +21,7 @@ from typing import NamedTuple, NoReturn
 from octavo.core.clock import Clock, SystemClock
 from octavo.core.errors import OctavoError, RateLimited, SourceUnavailable, Timeout
 from octavo.core.fair import FairQueue
-from octavo.core.foreign import passed_on
+from octavo.core.foreign import passed_on, sound
 from octavo.core.model import CHANGING, FEED, Call
 from octavo.core.ports import Next, Reply
 
@@ -189,6 +189,7 @@ class Throttle:
         except BaseException as error:  # the door of a source: nothing foreign passes
             if passed_on(error):
                 raise
+            error = sound(error)
             if isinstance(error, TimeoutError) and scope.expired():
                 if inside and call.timeout >= TELLING_TIMEOUT:
                     self._failed(gate, scheme)

@@ -13,7 +13,7 @@ from pathlib import Path
 from types import CodeType, ModuleType
 
 from octavo.core.errors import InternalError
-from octavo.core.foreign import described, passed_on
+from octavo.core.foreign import described, passed_on, sound
 from octavo.core.foundation import Changeable, nothing_changes
 
 
@@ -80,6 +80,7 @@ def beside(directories: Sequence[Path], changeable: Changeable = nothing_changes
 
 def line_of(error: BaseException, file: str) -> int | None:
     """The last line of the file that had a part in it."""
+    error = sound(error)
     if isinstance(error, SyntaxError):
         return error.lineno
     number, at = None, error.__traceback__

@@ -139,10 +139,11 @@ class Plugin:
         async def rendering(call: Call, ask: Ask) -> PromptResult | Any:
             try:
                 return await handler(ToolContext(call, ask, protocol=protocol), call.arguments)
-            except Exception:
-                raise
             except BaseException as end:  # of the prompt, and never of the server
-                raise own_fault(end, "the prompt")  # noqa: B904  it has its cause already
+                fault = own_fault(end, "the prompt")
+                if fault is end:
+                    raise
+                raise fault from fault.__cause__
 
         self.prompts.append((info, rendering))
 

@@ -179,10 +179,11 @@ class ToolRegistry(Shelf):
             if registered.foreign:
                 work = _owned(f"tool {tool.info.name}", work)
             outcome = await (work if tool.info.lane_safe else _within(tool.info, deadline, work))
-        except Exception:
-            raise
         except BaseException as end:  # of the tool, and never of the server: a loop that sees one ends
-            raise own_fault(end, "the tool")  # noqa: B904  it has its cause already
+            fault = own_fault(end, "the tool")
+            if fault is end:
+                raise
+            raise fault from fault.__cause__
         return _checked(registered, _as_result(outcome))
 
     def check(self, call: Call) -> None:

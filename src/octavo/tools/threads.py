@@ -14,6 +14,7 @@ from typing import Final, TypeVar
 from weakref import WeakKeyDictionary
 
 from octavo.core.fair import FairQueue
+from octavo.core.foreign import sound
 
 T = TypeVar("T")
 
@@ -54,6 +55,7 @@ async def in_thread(work: Callable[[], T]) -> T:
 
 def _carried(error: BaseException) -> Exception:
     """A loop that is handed one of the others ends, and the server with it, or never hears of it."""
+    error = sound(error)
     if isinstance(error, Exception) and not isinstance(error, StopIteration):
         return error
     wrapped = RuntimeError(f"the function raised {type(error).__name__}")

@@ -15,7 +15,7 @@ from typing import Any, Final, NoReturn, TypeVar
 
 from octavo.core.clock import Clock, SystemClock
 from octavo.core.errors import OctavoError, SourceUnavailable, Timeout
-from octavo.core.foreign import owner, passed_on
+from octavo.core.foreign import owner, passed_on, sound
 from octavo.core.model import Content, Entry, Page
 from octavo.core.ports import Source
 from octavo.core.ref import Ref
@@ -139,7 +139,7 @@ class Guarded:
         try:
             return check(ask())
         except BaseException as error:
-            if isinstance(error, KeyboardInterrupt) and passed_on(error):  # nothing else comes from outside here
+            if issubclass(type(error), KeyboardInterrupt) and passed_on(error):  # nothing else comes from outside here
                 raise
             self._failed(op, error)
 
@@ -163,6 +163,7 @@ class Guarded:
         task.add_done_callback(self._stuck.discard)
 
     def _failed(self, op: str, error: BaseException, changes: bool = False) -> NoReturn:
+        error = sound(error)
         if isinstance(error, OctavoError):
             try:
                 raise contract.error(error) from None
@@ -234,7 +235,7 @@ async def _contained(scheme: str, ask: Callable[[], Awaitable[Any]]) -> Any:
     try:
         return await ask()
     except BaseException as error:
-        if isinstance(error, (asyncio.CancelledError, KeyboardInterrupt)) and passed_on(error):
+        if issubclass(type(error), (asyncio.CancelledError, KeyboardInterrupt)) and passed_on(error):
             raise
         return _Raised(error)
 
