@@ -374,6 +374,7 @@ BY_SURROUNDINGS: dict[str, Callable[[Maker], Made]] = {
     "wireguard-key": lambda m: ("[Interface]\nPrivateKey = {}\n", m(43, BASE64) + "="),
     "otp-secret": lambda m: ("otpauth://totp/Acme:kim?secret={}&issuer=Acme", m(32, UPPER + "234567")),
     "hex-private-key": lambda m: (m.one("wallet_key: {}\n", "DEPLOYER_KEY={}\n"), "0x" + m(64, HEX)),
+    "url-token": lambda m: ("git+https://{}@github.com/acme/shop.git", salad(m, 40)),
     "url-password": lambda m: (
         m.one(
             "postgres://app:{}@db.internal:5432/app",

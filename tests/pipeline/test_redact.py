@@ -13,6 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 from tests.pipeline import secrets_corpus as corpus
+from tests.pipeline.issuer_samples import CHECKED, FORMS
 from tests.pipeline.secrets_corpus import DIGITS, Maker, rrn
 
 from octavo.core.errors import InvalidParams
@@ -47,7 +48,7 @@ async def through(redact: Redact, reply: Any) -> Any:
 
 
 def test_every_rule_is_shown_here() -> None:
-    assert sorted(SECRETS) == sorted(rule.name for rule in rules_for(GROUPS))
+    assert sorted([*SECRETS, *FORMS, *CHECKED]) == sorted(rule.name for rule in rules_for(GROUPS))
 
 
 @pytest.mark.seed("A6")

@@ -10,7 +10,7 @@ from tests.pipeline import secrets_corpus as corpus
 
 from octavo.config.model import Redact as RedactOptions
 from octavo.pipeline.rules.book import SECRETS
-from octavo.pipeline.rules.examples import has_bech32_checksum
+from octavo.pipeline.rules.checksums import has_bech32_checksum
 from octavo.pipeline.rules.personal import GROUPS
 from octavo.pipeline.veil import Veil
 

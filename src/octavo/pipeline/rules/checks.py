@@ -8,7 +8,8 @@ import math
 import re
 from collections import Counter
 
-from octavo.pipeline.rules.examples import decoded, has_bech32_checksum, is_made_up, says_so
+from octavo.pipeline.rules.checksums import has_base58_checksum, has_bech32_checksum, has_crc16
+from octavo.pipeline.rules.examples import decoded, is_made_up, says_so
 
 MIN_LENGTH = 8
 
@@ -18,6 +19,10 @@ _REFERENCE = re.compile(r"(?:process\.env|os\.environ|os\.getenv|env|file|vault|
 _DOTTED_NAME = re.compile(r"[A-Za-z_]\w*(?:(?:\.|::|->)[A-Za-z_]\w*)+\Z")
 _MIXED = re.compile(r"[^\W\d_].*[\d]|[\d].*[^\W\d_]|[^\W\d_].*[^\w./:-]|[^\w./:-].*[^\W\d_]")
 _PLACE = re.compile(r"(?:https?:/|/|\./|\.\./|~/|[A-Za-z]:\\)")
+# Keys that go to every browser, by how their issuers mark them: public whatever the name beside them says.
+_PUBLIC = re.compile(
+    r"pk(?:_live_|_test_|\.)|pub(?:key)?-|(?:live|test)_pub_|FLWPUBK|phc_|NRBR-|sb_publishable_|pdl_ctok_|ssh-(?:rsa|ed25519)"
+)
 _WORDS = frozenset(
     {
         "admin", "api_key", "apikey", "bytes", "default", "empty", "false", "foobar", "guest", "key", "nil", "none",
@@ -70,6 +75,11 @@ def ends_mixed(text: str) -> bool:
     return is_real(text) and any(map(str.isalpha, last)) and (len(last) >= 16 or any(map(str.isdigit, last)))
 
 
+def ends_cased(text: str) -> bool:
+    """As `is_cased`, of what stands behind the last colon."""
+    return is_real(text) and is_cased(text.rpartition(":")[2])
+
+
 def is_jwt(text: str) -> bool:
     """With a header that can be read, and no signature that says it is none."""
     header, _, signature = text.partition(".")[0], *text.rpartition(".")[1:]
@@ -87,14 +97,14 @@ def is_varied(text: str) -> bool:
 
 def is_password(text: str) -> bool:
     """For `password: value`. Rather misses a weak password than hides a word, a number or a line of code."""
-    if not MIN_LENGTH <= len(text) <= 512 or _PLACE.match(text) or not _MIXED.search(text):
+    if not MIN_LENGTH <= len(text) <= 512 or _PLACE.match(text) or _PUBLIC.match(text) or not _MIXED.search(text):
         return False
     return not (_DOTTED_NAME.match(text) or is_placeholder(text) or _spells_words(text)) and entropy(text) >= 2.5
 
 
 def is_random(text: str) -> bool:
     """For a value in a list or a call, where its name says less: long, with digits among letters."""
-    return is_mixed(text) and not is_placeholder(text) and not _PLACE.match(text)
+    return is_mixed(text) and not (is_placeholder(text) or _PLACE.match(text) or _PUBLIC.match(text))
 
 
 def _spells_words(text: str) -> bool:
@@ -136,5 +146,13 @@ def is_encoded_private_key(text: str) -> bool:
     return b"PRIVATE KEY" in plain and is_private_key(plain.decode("latin-1"))
 
 
-def is_age_key(text: str) -> bool:
+def is_bech32_key(text: str) -> bool:
     return is_real(text) and has_bech32_checksum(text)
+
+
+def is_wallet_key(text: str) -> bool:
+    return is_real(text) and has_base58_checksum(text)
+
+
+def is_seed(text: str) -> bool:
+    return is_real(text) and has_crc16(text)

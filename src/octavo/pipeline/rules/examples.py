@@ -35,8 +35,6 @@ _WORD = re.compile(
 )  # the longer first
 _LEET = str.maketrans("013457", "oleast")
 _BASE64 = re.compile(r"[A-Za-z0-9+/]+={0,2}")
-_BECH32 = "qpzry9x8gf2tvdw0s3jn54khce6mua7l"
-_BECH32_GENERATOR = (0x3B6A57B2, 0x26508E6D, 0x1EA119FA, 0x3D4233DD, 0x2A1462B3)
 
 
 def says_so(text: str) -> bool:
@@ -64,19 +62,3 @@ def decoded(text: str) -> str:
         return base64.b64decode(text, validate=True).decode("utf-8")
     except (binascii.Error, ValueError):
         return ""
-
-
-def has_bech32_checksum(text: str) -> bool:
-    """BIP 173: what stands in front of the last 1, then data of which the last six letters check the whole."""
-    name, _, data = text.lower().rpartition("1")
-    places = [_BECH32.find(letter) for letter in data]
-    if -1 in places:
-        return False
-    check = 1
-    for value in (*(ord(letter) >> 5 for letter in name), 0, *(ord(letter) & 31 for letter in name), *places):
-        top = check >> 25
-        check = (check & 0x1FFFFFF) << 5 ^ value
-        for bit, generator in enumerate(_BECH32_GENERATOR):
-            if top >> bit & 1:
-                check ^= generator
-    return check == 1

@@ -36,6 +36,7 @@ _NAMED = r"[a-z0-9_.-]{0,30}"  # the rest of a name that begins with a service's
 _LETS_IN = r"https?://[A-Za-z0-9.:/_-]*(?:log-?in|sign-?in|auth|sso|verify|confirm|reset|invite|magic|session|token)[A-Za-z0-9/_-]*/"
 _IN_PATH = r"https?://[A-Za-z0-9.:-]+/[A-Za-z0-9/_-]*()eyJ[A-Za-z0-9_-]+\.[A-Za-z0-9_.-]*"
 _JWT = r"eyJ[A-Za-z0-9_-]{10}"
+_COMMAND = r"(?:[^\r\n]|\\\r?\n)*?"  # goes on behind a backslash
 _HEADER = r"x-(?:api|auth|access|goog-api|functions|amz-security|ncp-apigw)-?(?:key|token)"
 
 KEYS: tuple[Rule, ...] = (
@@ -59,7 +60,10 @@ KEYS: tuple[Rule, ...] = (
         r"Private-Lines: \d+(?:\s|\\[nr])+([A-Za-z0-9+/=\s\\]+?)(?:\s|\\[nr])+Private-MAC",
         clue="Private-Lines: ",
     ),
-    token("age-key", "AGE-SECRET-KEY-1", r"[QPZRY9X8GF2TVDW0S3JN54KHCE6MUA7L]{58}\b", accept=checks.is_age_key),
+    # RFC 8959: a name for whatever wants to be known as a secret.
+    token("secret-token", "secret-token:", r"[A-Za-z0-9._~%+/=@:_-]{16,}"),
+    token("paseto-token", r"v[1-4]\.(?:local|public)\.", r"[A-Za-z0-9_-]{50,}(?:\.[A-Za-z0-9_-]+)?"),
+    token("age-key", "AGE-SECRET-KEY-1", r"[QPZRY9X8GF2TVDW0S3JN54KHCE6MUA7L]{58}\b", accept=checks.is_bech32_key),
     Rule(
         "jwt",
         # Trackers of mails and short links have one in their path, which is no login: an empty group takes part.
@@ -76,8 +80,10 @@ KEYS: tuple[Rule, ...] = (
     Rule(
         "password-hash",
         r"\$(?:2[abxy]\$\d\d\$[./A-Za-z0-9]{53}|argon2(?:id|i|d)\$[A-Za-z0-9$=,+/]{40,}"
-        r"|[56]\$(?:rounds=\d+\$)?[./A-Za-z0-9]{1,16}\$[./A-Za-z0-9]{43,86})",
-        clue=r"\$(?:2[abxy]\$\d\d\$|argon2|[56]\$[./A-Za-z0-9])",
+        r"|[56]\$(?:rounds=\d+\$)?[./A-Za-z0-9]{1,16}\$[./A-Za-z0-9]{43,86}|(?:1|apr1)\$[./A-Za-z0-9]{1,8}\$[./A-Za-z0-9]{22}"
+        r"|[89]\$[./A-Za-z0-9]{14}\$[./A-Za-z0-9]{43}|y\$[./A-Za-z0-9]+\$[./A-Za-z0-9]+\$[./A-Za-z0-9]{43}"
+        r"|krb5(?:asrep|tgs|pa)\$\d\d\$[^\s\"'\[\]]{64,})",
+        clue=r"\$(?:2[abxy]\$\d\d\$|argon2|(?:[15689y]|apr1)\$[./A-Za-z0-9]|krb5[a-z])",
     ),
 )  # fmt: skip
 
@@ -142,10 +148,10 @@ BY_SURROUNDINGS: tuple[Rule, ...] = (
     ),
     Rule(
         "command-password",
-        r"""(?:\bcurl\b[^\r\n]*?[ \t](?:-u|--user)[ =]["']?[^\s:"'\[\]]+:["']?|\bsshpass[ \t]+-p[ ]?["']?"""
-        r"""|\b(?:mysql|mysqldump|mariadb)\b[^\r\n]*?[ \t]-p["']?|\bredis-cli\b[^\r\n]*?[ \t]-a[ ]["']?)"""
+        rf"""(?:\bcurl\b{_COMMAND}\s(?:-u|--user)[ =]["']?[^\s:"'\[\]]+:["']?|\bsshpass[ \t]+-p[ ]?["']?"""
+        rf"""|\b(?:mysql|mysqldump|mariadb)\b{_COMMAND}\s-p["']?|\bredis-cli\b{_COMMAND}\s-a[ ]["']?)"""
         r"""([^\s"'\[\]\\])""",
-        clue=r"\b(?:curl|sshpass|mysql|mysqldump|mariadb|redis-cli)\b[^\r\n]*?[ \t]-",
+        clue=rf"\b(?:curl|sshpass|mysql|mysqldump|mariadb|redis-cli)\b{_COMMAND}\s-",
         accept=checks.is_command_password,
         ends=argument_end,
     ),
@@ -173,6 +179,13 @@ BY_SURROUNDINGS: tuple[Rule, ...] = (
         r"""://[^\s/:@"'<>\[\]()|]*:((?:[^\s/@"'<>\[\]()|]|'[A-Za-z0-9])+)@[A-Za-z0-9]""",
         clue=r"""://[^\s/@"<>]*@""",
         accept=checks.is_url_password,
+    ),
+    Rule(
+        # In the place of the user, with a password that only says so or none.
+        "url-token",
+        r"""://([A-Za-z0-9_-]{20,})(?::(?:x-oauth-basic)?)?@[A-Za-z0-9]""",
+        clue=r"""://[A-Za-z0-9_-]{20,}(?::(?:x-oauth-basic)?)?@""",
+        accept=checks.is_mixed,
     ),
     Rule(
         "argument",
