@@ -9,18 +9,30 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from bench.foreign import credsweeper, detect_secrets, gitleaks, noseyparker, phones, presidio, secretlint, trufflehog
+from bench.foreign import (
+    credsweeper,
+    detect_secrets,
+    gitleaks,
+    kingfisher,
+    noseyparker,
+    phones,
+    presidio,
+    secretlint,
+    trufflehog,
+)
 from bench.foreign.case import Case
 
 Reader = Callable[[Path], Iterator[Case]]
 
 # What stands in a folder of each shape, and who reads it.
 _READERS: tuple[tuple[str, str, Reader], ...] = (
+    ("betterleaks", gitleaks.CONFIGURATIONS[0], gitleaks.cases),
     ("gitleaks", gitleaks.RULES, gitleaks.cases),
     ("trufflehog", trufflehog.DETECTORS, trufflehog.cases),
     ("detect-secrets", detect_secrets.TESTS, detect_secrets.cases),
     ("CredSweeper", credsweeper.EXPECTED, credsweeper.cases),
     ("Nosey Parker", noseyparker.RULES, noseyparker.cases),
+    ("Kingfisher", kingfisher.RULES, kingfisher.cases),
     ("secretlint", secretlint.RULES, secretlint.cases),
     ("Presidio's recognisers", presidio.TESTS, presidio.recognisers),
     ("Presidio's research set", presidio.DATA, presidio.research),

@@ -13,7 +13,8 @@ Kind = str
 
 _MARKED = re.compile(
     r"(?i)example|sample|dummy|fake|placeholder|changeme|redacted|your[_-]|x{4}|(.)\1{5}|0?12345678|abcdefgh|\.\.\.|\*\*\*"
-    r"|qwerty|hello_?world|555\)?[ -]?01\d\d|deadbeef|foobar|(.{4,8})\2\2"
+    r"|qwerty|9876543|abcdef|abcd1234|abc123|1a2b3c4d|random|hello_?world|555\)?[ -]?01\d\d|deadbeef|foobar"
+    r"|(.{4,8})\2\2"
 )
 
 
@@ -36,19 +37,27 @@ class Case(NamedTuple):
 
 def is_marked(secret: str) -> bool:
     """Whether somebody would see that this is no credential but shows how one looks."""
-    return _MARKED.search(secret) is not None
+    return _MARKED.search(secret.removeprefix("A" * 21)) is not None  # which Twitter's all begin with
 
 
 # Keys that go to every browser, and the numbers of who has one: by what the rule is called, and by the issuer's prefix.
 _PUBLIC = re.compile(
-    r"(?i)pub(?:lic|lish(?:able)?)?[-_]?(?:api[-_]?)?key|access[-_]id|client[-_ ]id|app[-_ ]id|browserkey|bucket|domain"
+    r"(?i)pub(?:lic|lish(?:able)?)?[-_ ]?(?:api[-_]?)?key|access[-_]id|client[-_ ]id|app[-_ ]id|browserkey"
+    r"|(?<!bit)bucket|domain|(?<!webhook)(?<!sensitive)[- ](?:url|host)(?:\.\d)?$"
 )
-_PUBLIC_VALUE = re.compile(r"pk_(?:live|test)_|pk\.|pub-c-|phc_|NRBR-|00D\w{12,15}\Z")
+_PUBLIC_VALUE = re.compile(
+    r"pk_(?:live|test)_|pk\.|pub-c-|phc_|NRBR-|00D\w{12,15}\Z|[\w-]+\.apps\.googleusercontent\.com|oa2-client-id_"
+)
+
+
+def is_public(secret: str) -> bool:
+    """Whether its form says that it is no secret but the name of who has one."""
+    return _PUBLIC_VALUE.match(secret) is not None
 
 
 def judged(kind: Kind, family: str, text: str, hidden: tuple[str, ...]) -> Case:
     """With the examples set apart, and what does not stand in the text judged by whether the text changes."""
-    if _PUBLIC.search(family) or any(map(_PUBLIC_VALUE.match, hidden)):
+    if _PUBLIC.search(family) or any(map(is_public, hidden)):
         kind = "public by design"
     elif any(is_marked(one) for one in hidden):
         kind = "marked as example"

@@ -17,6 +17,7 @@ from bench.foreign.patterns import has_own_form, made_from
 from octavo.pipeline.rules.checks import entropy
 
 RULES = "cmd/generate/config/rules"
+CONFIGURATIONS = ("config/betterleaks.toml", "config/gitleaks.toml")  # a fork with rules of its own, and the first
 _RANDOM = 4.0
 _ALPHABETS = {
     "Numeric": "[0-9]", "Hex": "[a-f0-9]", "AlphaNumeric": "[a-z0-9]", "AlphaNumericExtendedShort": "[a-z0-9_-]",
@@ -25,7 +26,7 @@ _ALPHABETS = {
 
 
 def cases(folder: Path) -> Iterator[Case]:
-    with (folder / "config" / "gitleaks.toml").open("rb") as file:
+    with next(path for path in map(folder.joinpath, CONFIGURATIONS) if path.exists()).open("rb") as file:
         rules = {rule["id"]: rule for rule in tomllib.load(file)["rules"]}
     frames = _frames(folder)
     others = [
@@ -77,8 +78,9 @@ def _of_rule(rule: dict[str, Any], source: str, frames: list[str]) -> Iterator[C
         kind = "generic"
     for place in reader.places("tps"):
         for line in dict.fromkeys(reader.value_at(place) or []):
-            if line:
-                yield judged(kind, name, line, (made.get(line) or _taken(pattern, line, rule.get("secretGroup", 0)),))
+            taken = line and (made.get(line) or _taken(pattern, line, rule.get("secretGroup", 0)))
+            if taken:  # otherwise the line is put together in a way that is not read here
+                yield judged(kind, name, line, (taken,))
     for place in reader.places("fps"):
         for line in dict.fromkeys(reader.value_at(place) or []):
             if line and line not in made:

@@ -8,10 +8,11 @@ from pathlib import Path
 from typing import Any
 
 import yaml
-from bench.foreign.case import Case, Kind, judged
+from bench.foreign.case import Case, Kind, is_public, judged
 from bench.foreign.patterns import has_own_form
 
 RULES = "crates/noseyparker/data/default/builtin/rules"
+_LOGIN = re.compile(r"[a-z+]+://[^/\s:@]*:([^@\s]+)@")
 _KINDS = {"identifier": "public by design", "hashed": "hashes", "generic": "generic"}  # by what it says of a rule
 
 
@@ -21,6 +22,10 @@ def cases(folder: Path) -> Iterator[Case]:
         for path in sorted((folder / RULES).glob("*.yml"))
         for rule in yaml.safe_load(path.read_text(encoding="utf-8"))["rules"]
     ]
+    yield from cases_of(rules)
+
+
+def cases_of(rules: list[dict[str, Any]]) -> Iterator[Case]:
     patterns = {rule["id"]: _pattern(rule["pattern"]) for rule in rules}
     for rule in rules:
         pattern = patterns[rule["id"]]
@@ -50,9 +55,13 @@ def _pattern(text: str) -> re.Pattern[str] | None:
 
 
 def _taken(pattern: re.Pattern[str] | None, text: str) -> tuple[int, str]:
-    """The longest group of what it finds: the others are names and numbers. Nothing where it finds nothing."""
+    """The longest group of what it finds that is no public name: the others are numbers. Of an address with a login the
+    password. Nothing where it finds nothing."""
     match = pattern.search(text) if pattern else None
     if match is None:
         return 0, ""
     groups = [(number, group) for number, group in enumerate(match.groups(), 1) if group]
-    return max(groups, key=lambda one: len(one[1]), default=(0, match.group()))
+    secrets = [one for one in groups if not is_public(one[1])] or groups
+    number, taken = max(secrets, key=lambda one: len(one[1]), default=(0, match.group()))
+    login = _LOGIN.match(taken)
+    return number, login.group(1) if login else taken
