@@ -201,3 +201,10 @@ def test_what_a_plugin_may_bring_is_only_a_warning(tmp_path: Path) -> None:
     (tmp_path / "p.py").write_text("", encoding="utf-8")
     text = SERVED % ("work", '"*"', "crm://x", "deny") + "plugins: [{path: ./p.py}]\n"
     assert "no exposed source serves crm://" in str(loaded(text, tmp_path).warnings)
+
+
+@pytest.mark.parametrize("may", ["read_unredacted", "[read, read_unredacted]"])
+def test_a_right_to_what_is_hidden_is_no_verb_and_says_what_is_the_way(tmp_path: Path, may: str) -> None:
+    with pytest.raises(ConfigError) as raised:
+        warnings(tmp_path, f'  - {{who: agent-ops, may: {may}, what: "**"}}\n')
+    assert "policy[0].may" in str(raised.value) and "redact.sources" in str(raised.value)

@@ -46,10 +46,7 @@ def labels_of(loaded: Loaded) -> Labels | None:
 
 
 def _verbs(rule: RuleOptions) -> frozenset[Verb] | None:
-    if "*" not in rule.may:
-        return frozenset(verb for verb in VERBS if verb in rule.may)
-    # A star refuses everything, but it does not hand out secrets: that right is only ever named.
-    return None if rule.effect == "deny" else frozenset(VERBS) - {"read_unredacted"}
+    return None if "*" in rule.may else frozenset(verb for verb in VERBS if verb in rule.may)
 
 
 def _condition(rule: RuleOptions) -> Condition | None:

@@ -52,7 +52,7 @@ from octavo.config.words import (
     check_template,
     check_uri,
     check_url,
-    one_or_many,
+    verbs,
 )
 from octavo.core.model import LONGEST_QUESTION, Verb
 
@@ -409,7 +409,7 @@ Grant: TypeAlias = Literal[Verb, "*"]
 Verbs: TypeAlias = Annotated[
     tuple[Grant, ...],
     Field(min_length=1),
-    BeforeValidator(one_or_many, json_schema_input_type=Grant | list[Grant]),
+    BeforeValidator(verbs, json_schema_input_type=Grant | list[Grant]),
 ]
 
 

@@ -125,9 +125,7 @@ def _is_among(who: str, names: Sequence[str], config: Config) -> bool:
 
 
 def _verbs(rule: Rule) -> frozenset[str]:
-    if "*" not in rule.may:
-        return frozenset(rule.may)
-    return frozenset(VERBS) if rule.effect == "deny" else frozenset(VERBS) - {"read_unredacted"}
+    return frozenset(VERBS) if "*" in rule.may else frozenset(rule.may)
 
 
 def covers(wide: Glob, narrow: Glob) -> bool:

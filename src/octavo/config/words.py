@@ -123,6 +123,17 @@ def one_or_many(value: object) -> object:
     return (value,) if isinstance(value, str) else value
 
 
+def verbs(value: object) -> object:
+    """Raises ValueError for a verb that there was once: nobody has a right to what is hidden."""
+    given = one_or_many(value)
+    if isinstance(given, list | tuple) and "read_unredacted" in given:
+        raise ValueError(
+            "read_unredacted is no verb: no right shows what is hidden. What a source hides is set by redact.sources, "
+            "such as redact: {sources: {handbook: off}}"
+        )
+    return given
+
+
 Flag = Annotated[bool, Strict()]
 Count = Annotated[int, Strict(), Field(ge=1)]
 Name = Annotated[str, AfterValidator(check_word)]

@@ -29,11 +29,9 @@ Op = Literal[
 ]  # fmt: skip
 Verb = Literal[
     "list", "read", "search", "watch", "write", "delete", "invoke", "render", "complete", "approve", "admin",
-    "read_unredacted",
 ]  # fmt: skip
 VERBS: tuple[Verb, ...] = (
     "list", "read", "search", "watch", "write", "delete", "invoke", "render", "complete", "approve", "admin",
-    "read_unredacted",
 )  # fmt: skip
 VERB_OF: Mapping[Op, Verb] = MappingProxyType(
     {

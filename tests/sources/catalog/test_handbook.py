@@ -130,7 +130,7 @@ async def test_an_agent_file_that_says_other_than_the_policy_is_told(organisatio
         "agents/brand.yml:9: permissions.invoke[1]: the policy does not allow agent-brand to invoke tool://write",
         "agents/brand.yml:11: permissions.deny[0]: the policy allows agent-brand to read skill://brand/brief-writing",
         "agents/brand.yml:13: permissions.reed: there is no such verb; there are list, read, search, watch, write, "
-        "delete, invoke, render, complete, approve, admin, read_unredacted, and deny",
+        "delete, invoke, render, complete, approve, admin, and deny",
         "agents/brand.yml:14: permissions.list[0]: is no pattern, such as sop://brand/*",
         "agents/brand.yml:15: tools[1]: there is no such tool on this server",
     ]
