@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from textwrap import dedent
 from typing import Any
@@ -13,6 +14,7 @@ from tests.pipeline import secrets_corpus as corpus
 from octavo.app import Octavo
 from octavo.config.load import load
 from octavo.config.problems import ConfigError
+from octavo.core.asking import Answer, Form
 from octavo.core.errors import InvalidParams
 from octavo.core.model import Call, Op, Trail
 from octavo.core.ref import Ref
@@ -36,7 +38,7 @@ CONFIGURATION = """
     redact:
       sources: {crm: [email]}
       principals: {"role:guest": [phone]}
-    plugins: [{path: ./plugin.py}]
+    plugins: [{path: ./plugin.py, protocol: true}]
 """
 PLUGIN = """
 from octavo.core.errors import InvalidParams
@@ -53,7 +55,47 @@ def register(octavo):
     @octavo.tool("fail", description="Fails with it.", input_schema=SCHEMA, hints=HINTS)
     async def fail(ctx, arguments):
         raise InvalidParams("cannot use " + arguments["text"], detail=arguments["text"])
+
+    @octavo.tool("work", description="Tells while it works.", input_schema=SCHEMA, hints=HINTS)
+    async def work(ctx, arguments):
+        said = "at " + arguments["text"]
+        await ctx.progress(1, 2, said)
+        await ctx.notify_user(said)
+        field = {"type": "string", "title": said}
+        answer = await ctx.ask_user(said, {"type": "object", "properties": {"name": field}})
+        await ctx.wire.log("info", {"said": said})
+        return {"answer": answer.action}
 """
+
+
+class Client:
+    """Hears what a tool tells before it has a result."""
+
+    locales: Sequence[str] = ()
+    asks = waits = True
+    lasts = False
+
+    def __init__(self) -> None:
+        self.heard: list[str] = []
+        self.wire = Wire(self.heard)
+
+    async def progress(self, value: float, total: float | None = None, message: str | None = None) -> None:
+        self.heard.append(f"progress {message}")
+
+    async def ask(self, form: Form) -> Answer:
+        self.heard.append(f"question {form.text} {form.schema}")
+        return Answer(action="accept", content={})
+
+    async def approve(self, question: Any) -> None: ...
+
+
+class Wire:
+    def __init__(self, heard: list[str]) -> None:
+        self._heard = heard
+        self.shown: Callable[[Any], Any] = str
+
+    async def log(self, level: str, data: Any) -> None:
+        self._heard.append(f"log {self.shown(data)}")
 
 
 def house(folder: Path, configuration: str = CONFIGURATION) -> Octavo:
@@ -229,6 +271,17 @@ async def test_what_a_tool_of_a_plugin_makes_up_is_redacted_and_stays_json(tmp_p
             await ask(octavo, "invoke", "tool://fail", text=TOKEN)
         assert TOKEN not in f"{raised.value}{raised.value.message}{raised.value.data}"
         assert "[redacted:github-token:" in raised.value.message
+
+
+async def test_what_a_tool_tells_before_its_result_is_redacted(tmp_path: Path) -> None:
+    async with house(tmp_path) as octavo:
+        for who, hidden in (("insider", TOKEN), ("guest", PHONE)):
+            client, principal = Client(), octavo.works.identity.launched(who)
+            arguments = {"text": f"{TOKEN} and {PHONE}"}
+            call = Call("invoke", Ref.parse("tool://work"), principal, Trail(), arguments=arguments, channel=client)
+            await octavo.works.ask(call)
+            assert [one.split()[0] for one in client.heard] == ["progress", "question", "question", "log"]
+            assert all(TOKEN not in one and hidden not in one and "[redacted:" in one for one in client.heard)
 
 
 async def test_marks_and_markers_are_not_written_back(tmp_path: Path) -> None:

@@ -312,7 +312,7 @@ async def compose(
     )
     ask = awaitable(begin)
     seal, questions = Seal(state.key("cursor")), questions_in(state, audit)
-    tools.bind(now or ask, desk.canonical, seal, policy.allows, questions, policy.rights)
+    tools.bind(now or ask, desk.canonical, seal, policy.allows, questions, policy.rights, redact.seen)
     prompts.bind(ask)
     changes.bind(ask)
     composed.bind(ask, desk.canonical)

@@ -23,14 +23,18 @@ from octavo.core.fair import in_thread
 from octavo.core.guard import guarded
 from octavo.core.model import CHANGING, Call, Change, Content, Edited, Entry, News, Page, Principal
 from octavo.core.ports import Next, Reply, settled
+from octavo.core.ref import Ref
 from octavo.core.surface import PromptResult, ToolResult
 from octavo.pipeline.marks import HIDDEN
+from octavo.pipeline.telling import Telling
 from octavo.pipeline.unseen import Unseen
 from octavo.pipeline.veil import Veil
 
 # RE2 frees the interpreter lock while it searches (two threads on two cores: 1.9 times one), so a long text
 # does not hold up the loop; for a short one the hop to a thread costs more than the search.
 OFF_LOOP = 32 << 10
+
+TELLING = frozenset(("invoke", "render"))  # what may tell its client something before it has a result
 
 _MARK = re.compile(HIDDEN + r"|⟨U\+[0-9A-F]{4,6}(?: and \d+ more)?⟩")
 
@@ -107,6 +111,8 @@ class Redact:
         veil = self.veil(call.ref.scheme)
         if call.op in CHANGING:
             call_next = self._guarding(call, call_next, veil)
+        if call.op in TELLING and call.channel is not None:
+            call = call._replace(channel=self._telling(call, veil))
         if veil.idle:
             return await settled(call_next(call))
         if call.op == "write":
@@ -123,6 +129,10 @@ class Redact:
                 return await in_thread(veil.content, reply)
             return veil.content(reply)
         return self._other(call, reply, veil)
+
+    def _telling(self, call: Call, veil: Veil) -> Telling:
+        veils = (veil.numbered, self.further(call.principal))  # whoever calls a tool may choose what it tells
+        return Telling(call.channel, [one for one in veils if one is not None and not one.idle])
 
     def _guarding(self, call: Call, call_next: Next, veil: Veil) -> Next:
         """The rest of the chain, where nothing shows after a change that was hidden from its caller before."""
@@ -160,6 +170,12 @@ class Redact:
     def text(self, text: str) -> str:
         """The same object where there is nothing to hide."""
         return self._veil.text(text)
+
+    def seen(self, who: Principal, ref: Ref, name: str, text: str) -> str:
+        """What somebody may see of a text that a tool took out of a content which is no text as a whole."""
+        shown: str = self.veil(ref.scheme).value(text, name)
+        further = self.further(who)
+        return shown if further is None else further.value(shown, name)
 
     def address(self, text: str) -> str:
         return self._veil.address(text)

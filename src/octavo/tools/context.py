@@ -7,7 +7,7 @@ import json
 import secrets
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, contextmanager
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from octavo.core.effort import Effort
 from octavo.core.errors import Forbidden, InvalidParams, OctavoError
@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     from octavo.core.outside import Rights
 
 _BEAT: Final = 1.0  # seconds between two words of progress
+# What somebody may see of a text that has a name, in the resource in which it stands.
+Seen: TypeAlias = Callable[[Principal, Ref, str, str], str]
 _NOWHERE = Ref("invalid")  # stands for an address that could not be parsed; the call carries the fault
 OF_THIS_PROCESS = Seal(secrets.token_bytes(32))
 
@@ -91,6 +93,7 @@ class ToolContext:
         "_read_only",
         "_rights",
         "_seal",
+        "_seen",
         "call",
         "canonical",
     )
@@ -107,6 +110,7 @@ class ToolContext:
         questions: Callable[[], Questions] | None = None,
         may: May = _nobody_may,
         rights: Callable[[Principal], Rights] | None = None,
+        seen: Seen | None = None,
         read_only: bool = False,
     ) -> None:
         """`canonical` gives the one spelling of an address that has several; it looks at nothing but the text.
@@ -120,6 +124,7 @@ class ToolContext:
         self._questions = questions
         self._may = may
         self._rights = rights
+        self._seen = seen
         self._read_only = read_only
 
     @property
@@ -135,6 +140,10 @@ class ToolContext:
         if self._rights is None:
             raise Forbidden("What the caller may open is not known here")
         return self._rights(self.principal)
+
+    def seen(self, ref: Ref, name: str, text: str) -> str:
+        """What the caller may see of a text of this name in a resource that was no text as a whole."""
+        return text if self._seen is None else self._seen(self.principal, ref, name, text)
 
     async def read(self, uri: str) -> Content:
         """Raises what a read by the caller itself would: NotFound, Forbidden, TooLarge and so on."""

@@ -18,7 +18,7 @@ from octavo.core.ref import Ref
 from octavo.core.seal import Seal
 from octavo.core.shelf import Shelf
 from octavo.core.surface import Audio, Block, Embedded, Image, Text, ToolInfo, ToolResult, unknown_tool
-from octavo.tools.context import OF_THIS_PROCESS, Deadline, ToolContext
+from octavo.tools.context import OF_THIS_PROCESS, Deadline, Seen, ToolContext
 from octavo.tools.kept import Results
 from octavo.tools.permissions import Demand, May, demand, demands
 from octavo.tools.schema import Check, compile_schema, mentions
@@ -67,6 +67,7 @@ class ToolRegistry(Shelf):
         self._may: May = lambda who, verb, ref: True
         self._questions: Callable[[], Questions] | None = None
         self._rights: Callable[[Principal], Rights] | None = None
+        self._seen: Seen | None = None
         self._results = Results()
 
     def bind(
@@ -77,11 +78,12 @@ class ToolRegistry(Shelf):
         may: May | None = None,
         questions: Callable[[], Questions] | None = None,
         rights: Callable[[Principal], Rights] | None = None,
+        seen: Seen | None = None,
     ) -> None:
         """`ask` is the folded pipeline: what tools ask on behalf of their callers goes there. `seal` is for their
         cursors, `may` says whether a caller holds what a tool demands, `questions` is for what they ask people,
-        `rights` is what a caller may open by other ways than by calls."""
-        self._ask, self._seal, self._questions, self._rights = ask, seal, questions, rights
+        `rights` is what a caller may open by other ways than by calls, `seen` what it may see of a text."""
+        self._ask, self._seal, self._questions, self._rights, self._seen = ask, seal, questions, rights, seen
         self._canonical = canonical or self._canonical
         self._may = may or self._may
 
@@ -172,6 +174,7 @@ class ToolRegistry(Shelf):
             questions=self._questions,
             may=self._may,
             rights=self._rights,
+            seen=self._seen,
             read_only=tool.info.hints.read_only,
         )
         try:

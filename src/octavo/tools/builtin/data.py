@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import Any, Final, NamedTuple
 
 from octavo.core.errors import InvalidParams, TooLarge
+from octavo.core.model import Entry
 from octavo.core.surface import Block, Image, Text, ToolResult
 from octavo.tools.builtin import defining as d
 from octavo.tools.builtin.addresses import address
@@ -14,6 +15,7 @@ from octavo.tools.builtin.room import Budget, Room
 from octavo.tools.context import ToolContext
 from octavo.tools.data.child import Work
 from octavo.tools.registry import Tool
+from octavo.tools.threads import in_thread
 
 FORMATS: Final = ("json", "jsonl", "yaml", "toml", "csv", "xml", "parquet")
 _ENDINGS: Final[Mapping[str, str]] = {
@@ -25,9 +27,18 @@ _TYPES: Final[Mapping[str, str]] = {
     "application/json": "json", "application/yaml": "yaml", "text/csv": "csv", "application/xml": "xml",
     "text/xml": "xml", "application/toml": "toml",
 }  # fmt: skip
+_OPAQUE: Final = frozenset(("parquet", "sqlite"))  # no text as a whole, so nothing of it is hidden when it is read
 _TABLES: Final = 10
 _ROWS: Final = 1_000
 _NAME: Final = re.compile(r"[^\W\d]\w{0,62}\Z")
+
+
+class _Given(NamedTuple):
+    """What is worked on; `hidden` are the texts in it that its caller may not see, and what it sees instead."""
+
+    body: str | bytes
+    format: str
+    hidden: Mapping[str, str]
 
 
 class _Data(NamedTuple):
@@ -38,12 +49,15 @@ class _Data(NamedTuple):
     max_output: int
 
     async def convert(self, ctx: ToolContext, asked: Mapping[str, Any]) -> ToolResult:
-        body, source = await _read(ctx, asked["target"], asked.get("from"))
+        given = await self._read(ctx, asked["target"], asked.get("from"))
         to, place = asked["to"], asked.get("save_as")
         if to == "parquet" and place is None:
             raise InvalidParams("Parquet is no text: say with save_as where to write it")
         done = await self.work.do(
-            "convert", {"formats": [source, to], "names": [asked["target"]]}, [body], max_bytes=self.max_output
+            "convert",
+            {"formats": [given.format, to], "names": [asked["target"]], "hidden": [given.hidden]},
+            [given.body],
+            max_bytes=self.max_output,
         )
         if place is not None:
             written: str | bytes = done.body if to == "parquet" else done.body.decode("utf-8")
@@ -67,8 +81,8 @@ class _Data(NamedTuple):
         for name in wanted:
             if not _NAME.match(name):
                 raise InvalidParams(f"{name[:80]!r} is no name for a table: letters, digits and _")
-        read = [await _read(ctx, target, asked.get("from"), sqlite=True) for target in wanted.values()]
-        formats = [format for _, format in read]
+        read = [await self._read(ctx, target, asked.get("from"), sqlite=True) for target in wanted.values()]
+        formats = [one.format for one in read]
         if formats.count("sqlite") > 1:
             raise InvalidParams("Only one SQLite database at a time can be asked")
         header = {
@@ -76,8 +90,9 @@ class _Data(NamedTuple):
             "names": [*wanted],
             "sql": asked["sql"],
             "limit": asked.get("limit", 100),
+            "hidden": [one.hidden for one in read],
         }
-        done = await self.work.do("query", header, [body for body, _ in read], max_bytes=self.max_output)
+        done = await self.work.do("query", header, [one.body for one in read], max_bytes=self.max_output)
         answer = done.answer
         room, rows = Room(self.budget.told_twice), list[Any]()
         lines = [_line(answer["columns"])]
@@ -99,24 +114,32 @@ class _Data(NamedTuple):
     async def validate(self, ctx: ToolContext, asked: Mapping[str, Any]) -> ToolResult:
         if ("schema" in asked) is ("schema_target" in asked):
             raise InvalidParams("Give the schema itself, or schema_target, where it stands")
-        body, format = await _read(ctx, asked["target"], asked.get("from"))
-        header: dict[str, Any] = {"formats": [format], "names": [asked["target"]], "schema": asked.get("schema")}
-        inputs = [body]
+        given = [await self._read(ctx, asked["target"], asked.get("from"))]
+        names = [asked["target"]]
         if "schema_target" in asked:
-            schema, written = await _read(ctx, asked["schema_target"], None)
-            inputs.append(schema)
-            header["formats"].append(written)
-            header["names"].append(asked["schema_target"])
-        done = await self.work.do("validate", header, inputs, max_bytes=self.max_output)
+            given.append(await self._read(ctx, asked["schema_target"], None))
+            names.append(asked["schema_target"])
+        header: dict[str, Any] = {
+            "formats": [one.format for one in given],
+            "names": names,
+            "schema": asked.get("schema"),
+            "hidden": [one.hidden for one in given],
+        }
+        done = await self.work.do("validate", header, [one.body for one in given], max_bytes=self.max_output)
         problems = done.answer["problems"]
         lines = [f"{one['path'] or '/'}: {one['message']}" for one in problems]
         said = "It fits the schema." if done.answer["valid"] else "It does not fit the schema:\n" + "\n".join(lines)
         return d.result(said, {"valid": done.answer["valid"], "problems": problems})
 
     async def profile(self, ctx: ToolContext, asked: Mapping[str, Any]) -> ToolResult:
-        body, format = await _read(ctx, asked["target"], asked.get("from"))
-        header = {"formats": [format], "names": [asked["target"]], "chart": asked.get("chart", True)}
-        done = await self.work.do("profile", header, [body], max_bytes=self.max_output)
+        given = await self._read(ctx, asked["target"], asked.get("from"))
+        header = {
+            "formats": [given.format],
+            "names": [asked["target"]],
+            "chart": asked.get("chart", True),
+            "hidden": [given.hidden],
+        }
+        done = await self.work.do("profile", header, [given.body], max_bytes=self.max_output)
         answer = done.answer
         lines = [f"{answer['rows']:,} rows, {len(answer['columns']) + answer['left_out']} columns"]
         room, columns = Room(self.budget.told_twice), list[Any]()
@@ -137,16 +160,34 @@ class _Data(NamedTuple):
         structured = {"rows": answer["rows"], "columns": columns, "left_out": left_out}
         return ToolResult(content=tuple(blocks), structured=structured)
 
+    async def _read(self, ctx: ToolContext, target: str, said: str | None, *, sqlite: bool = False) -> _Given:
+        content = await ctx.read(address(target))
+        ref, body = content.entry.ref, content.body
+        format = _format(content.entry, target, said, sqlite=sqlite)
+        if format not in _OPAQUE:
+            return _Given(body, format, {})  # a text is read as its caller may see it
+        header = {"formats": [format], "names": [target]}
+        done = await self.work.do("texts", header, [body], max_bytes=self.max_output)
+        texts: Mapping[str, list[str]] = done.answer["texts"]
 
-async def _read(ctx: ToolContext, target: str, format: str | None, *, sqlite: bool = False) -> tuple[str | bytes, str]:
-    """The content of a resource, and its format: as it was said, by its ending, or by its media type."""
-    content = await ctx.read(address(target))
-    entry = content.entry
-    found = format or _ENDINGS.get(entry.ref.name.rpartition(".")[2].lower()) or _TYPES.get(entry.mime_type)
+        def hidden() -> Mapping[str, str]:
+            return {
+                text: shown
+                for name, these in texts.items()
+                for text in these
+                if (shown := ctx.seen(ref, name, text)) != text
+            }
+
+        return _Given(body, format, await in_thread(hidden))
+
+
+def _format(entry: Entry, target: str, said: str | None, *, sqlite: bool) -> str:
+    """As it was said, by its ending, or by its media type."""
+    found = said or _ENDINGS.get(entry.ref.name.rpartition(".")[2].lower()) or _TYPES.get(entry.mime_type)
     if found is None or (found == "sqlite" and not sqlite):
         known = (*FORMATS, "sqlite") if sqlite else FORMATS
         raise InvalidParams(f"It is not clear what {target} is: say it with from, one of {', '.join(known)}")
-    return content.body, found
+    return found
 
 
 def _line(cells: list[Any]) -> str:

@@ -7,20 +7,20 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from octavo.core.errors import InvalidParams
-from octavo.tools.data.formats import parse, plain, write
+from octavo.tools.data.formats import plain, write
+from octavo.tools.data.sight import parsed
 from octavo.tools.schema import compile_schema
 
 
 def convert(asked: Mapping[str, Any], inputs: Sequence[bytes]) -> tuple[Mapping[str, Any], bytes]:
-    source, target = asked["formats"]
-    return {}, write(parse(inputs[0], source, name=asked["names"][0]), target)
+    return {}, write(parsed(asked, inputs, 0), asked["formats"][1])
 
 
 def validate(asked: Mapping[str, Any], inputs: Sequence[bytes]) -> tuple[Mapping[str, Any], bytes]:
-    value = plain(parse(inputs[0], asked["formats"][0], name=asked["names"][0]))
+    value = plain(parsed(asked, inputs, 0))
     schema = asked.get("schema")
     if schema is None:
-        schema = parse(inputs[1], asked["formats"][1], name=asked["names"][1])
+        schema = parsed(asked, inputs, 1)
     if not isinstance(schema, Mapping):
         raise InvalidParams("A JSON Schema is an object")
     problems = compile_schema(schema)(value)

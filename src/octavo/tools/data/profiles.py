@@ -9,7 +9,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final, cast
 
 from octavo.tools.data.chart import chart
-from octavo.tools.data.formats import parse, plain
+from octavo.tools.data.formats import plain
+from octavo.tools.data.sight import parsed
 from octavo.tools.data.tables import cell, table_of
 
 MAX_COLUMNS: Final = 100
@@ -21,7 +22,7 @@ _DATE: Final = re.compile(r"\d{4}-\d\d-\d\d(?:[T ]\d\d:\d\d(?::\d\d(?:\.\d+)?)?(
 
 
 def profile(asked: Mapping[str, Any], inputs: Sequence[bytes]) -> tuple[Mapping[str, Any], bytes]:
-    table = table_of(parse(inputs[0], asked["formats"][0], name=asked["names"][0]))
+    table = table_of(parsed(asked, inputs, 0))
     names = table.columns[:MAX_COLUMNS]
     columns = [{"name": name[:200], **column([row[at] for row in table.rows])} for at, name in enumerate(names)]
     picture = chart(columns) if asked.get("chart") else None

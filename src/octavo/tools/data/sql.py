@@ -12,7 +12,7 @@ from contextlib import closing
 from typing import Any, Final
 
 from octavo.core.errors import InvalidParams
-from octavo.tools.data.formats import parse
+from octavo.tools.data.sight import copied, hidden_in, opened, parsed
 from octavo.tools.data.tables import Table, cell, distinct, table_of
 
 MAX_CELL: Final = 4 << 20  # bytes
@@ -50,12 +50,15 @@ def query(asked: Mapping[str, Any], inputs: Sequence[bytes]) -> tuple[Mapping[st
 
 def _answer(connection: sqlite3.Connection, asked: Mapping[str, Any], inputs: Sequence[bytes]) -> Mapping[str, Any]:
     connection.execute("PRAGMA temp_store=MEMORY")
-    for raw, format, name in zip(inputs, asked["formats"], asked["names"], strict=True):
-        if format == "sqlite":
-            _open(connection, raw, name)
-    for raw, format, name in zip(inputs, asked["formats"], asked["names"], strict=True):
+    given = [*zip(inputs, asked["formats"], asked["names"], strict=True)]
+    for at, (raw, format, name) in enumerate(given):
+        if format == "sqlite" and (hidden := hidden_in(asked, at)):
+            copied(connection, raw, name, hidden)
+        elif format == "sqlite":
+            opened(connection, raw, name)
+    for at, (_, format, name) in enumerate(given):
         if format != "sqlite":
-            _load(connection, name, table_of(parse(raw, format, name=name)))
+            _load(connection, name, table_of(parsed(asked, inputs, at)))
     tables = _lock(connection)
     try:
         cursor = connection.execute(asked["sql"])
@@ -67,16 +70,6 @@ def _answer(connection: sqlite3.Connection, asked: Mapping[str, Any], inputs: Se
     columns = [str(one[0]) for one in cursor.description]
     shown = [[_shown(value) for value in row] for row in rows[: asked["limit"]]]
     return {"columns": columns, "rows": shown, "more": len(rows) > asked["limit"], "tables": dict(tables)}
-
-
-def _open(connection: sqlite3.Connection, raw: bytes, name: str) -> None:
-    try:
-        connection.deserialize(raw)
-        connection.execute("PRAGMA trusted_schema=OFF")
-        connection.execute("PRAGMA cell_size_check=ON")
-        connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
-    except (sqlite3.Error, MemoryError, OverflowError) as error:
-        raise InvalidParams(f"{name} is no SQLite database that can be read: {error}") from None
 
 
 def _load(connection: sqlite3.Connection, name: str, table: Table) -> None:

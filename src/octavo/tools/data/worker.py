@@ -70,6 +70,8 @@ def _prepared(header: Mapping[str, Any]) -> Job:
             from octavo.tools.data.jobs import convert as job
         case "validate":
             from octavo.tools.data.jobs import validate as job
+        case "texts":
+            from octavo.tools.data.sight import texts as job
         case "query":
             from octavo.tools.data.sql import query as job
         case _:

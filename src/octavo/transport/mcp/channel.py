@@ -19,6 +19,10 @@ if TYPE_CHECKING:
 _SEVERITY = ("debug", "info", "notice", "warning", "error", "critical", "alert", "emergency")
 
 
+def _as_it_is(value: Any) -> Any:
+    return value
+
+
 class Wire:
     """What a plugin marked `protocol: true` gets besides the ordinary context."""
 
@@ -29,6 +33,7 @@ class Wire:
         self.params = params  # the request's validated params model
         self.list_changed = changed
         self._level = level
+        self.shown: Callable[[Any], Any] = _as_it_is  # redaction puts itself here: what the client may see of a value
 
     @property
     def modern(self) -> bool:
@@ -41,7 +46,7 @@ class Wire:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", MCPDeprecationWarning)  # logging is deprecated, and still asked for
             sent = self.context.session.send_log_message(
-                level, data, logger, related_request_id=self.context.request_id
+                level, self.shown(data), logger, related_request_id=self.context.request_id
             )
         await sent
 

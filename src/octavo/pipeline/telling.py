@@ -1,0 +1,74 @@
+"""The client that waits, seen through redaction: what a tool tells before it has a result is told as its result is.
+
+Progress, questions, notices and log messages leave the server while a tool works, past the fold that looks at
+results. So a tool never holds the channel itself, but this.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from copy import copy
+from typing import TYPE_CHECKING, Any
+
+from msgspec.structs import replace
+
+if TYPE_CHECKING:
+    from octavo.core.approval import Question, Verdict
+    from octavo.core.asking import Answer, Form
+    from octavo.core.ports import Channel
+    from octavo.pipeline.veil import Veil
+
+_READ_BY_PEOPLE = frozenset(("title", "description", "enumNames"))  # of a field; its choices come back as they are
+
+
+class Telling:
+    """A Channel. `veils` are those of everybody and of the caller."""
+
+    def __init__(self, channel: Channel, veils: Sequence[Veil]) -> None:
+        self._channel, self._veils = channel, veils
+
+    async def progress(self, value: float, total: float | None = None, message: str | None = None) -> None:
+        await self._channel.progress(value, total, None if message is None else self._shown(message))
+
+    @property
+    def locales(self) -> Sequence[str]:
+        return self._channel.locales
+
+    @property
+    def asks(self) -> bool:
+        return self._channel.asks
+
+    @property
+    def lasts(self) -> bool:
+        return self._channel.lasts
+
+    @property
+    def waits(self) -> bool:
+        return self._channel.waits
+
+    async def ask(self, form: Form) -> Answer | None:
+        return await self._channel.ask(replace(form, text=self._shown(form.text), schema=self._described(form.schema)))
+
+    async def approve(self, question: Question) -> Verdict | None:
+        """A question of the house, not of the tool."""
+        return await self._channel.approve(question)
+
+    @property
+    def wire(self) -> Any:
+        wire = copy(self._channel.wire)
+        if wire is not None:
+            wire.shown = self._shown
+        return wire
+
+    def _shown(self, value: Any) -> Any:
+        for veil in self._veils:
+            value = veil.value(value)
+        return value
+
+    def _described(self, schema: Mapping[str, Any]) -> Mapping[str, Any]:
+        fields: Mapping[str, Mapping[str, Any]] = schema.get("properties", {})
+        told = {
+            name: {key: self._shown(value) if key in _READ_BY_PEOPLE else value for key, value in field.items()}
+            for name, field in fields.items()
+        }
+        return {**schema, "properties": told}
