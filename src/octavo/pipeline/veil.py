@@ -32,6 +32,11 @@ _NUMBER = 10**8  # an integer below it is neither a card nor anybody's number
 _WORTH_A_LOOK = re.compile(r"[@=;&%?<\"'\s]|:.*:|[A-Za-z0-9_+-]{20,}|\d-\d{4}|[^\x00-\x7f]")
 
 
+# A notebook keeps a text as a list of its lines, and puts them together to show it. A seam has a string on both sides.
+_CELL = '"cell_type"'
+_SEAM = re.compile(r'"[ \t]*,[ \t]*\r?\n[ \t]*"(?=(?:[^"\\]|\\.)*+"[ \t]*\r?\n?[ \t]*[,\]])')
+
+
 class Veil:
     """Replaces what rules find by `[redacted:rule:hmac8]`. Everything gives the same object back where there is
     nothing to hide."""
@@ -253,14 +258,14 @@ class Veil:
         return shown(text) if self._invisible else text
 
     def _bare(self, text: str) -> str:
-        """Without what nobody sees, and what is no character: a secret with one of those inside is none to a rule, and
-        one to whoever reads it."""
+        """Without what nobody sees, what is no character, and the seams of a notebook's lines: a secret with one of
+        those inside is none to a rule, and one to whoever reads it."""
         from octavo.pipeline.rules.invisible import shown, suspicious
 
-        if not suspicious(text) and not (text.isascii() and "\0" in text):
-            return text
-        bare = shown(text, removed=True) if self._invisible else text
-        bare = bare.replace("\0", "").replace("\ufffd", "")
+        bare = _SEAM.sub("", text) if _CELL in text else text
+        if suspicious(bare) or (bare.isascii() and "\0" in bare):
+            bare = shown(bare, removed=True) if self._invisible else bare
+            bare = bare.replace("\0", "").replace("\ufffd", "")
         return text if bare == text else bare
 
     def _found(self, text: str, bare: str) -> list[Span]:

@@ -133,6 +133,10 @@ class Engine:
             groups = range(1, pattern.groups + 1)
             for match in pattern.finditer(raw):
                 start, end = _extent(match, groups)
+                if rule.values is not None:
+                    places = rule.values(raw, start)
+                    claims += [(left, right, index) for left, right in places if self._is_not_allowed(raw[left:right])]
+                    continue
                 if rule.ends is not None and start < end:
                     end = rule.ends(raw, start)
                 if start < end and self._stays_hidden(rule, raw[start:end]):
@@ -163,6 +167,9 @@ class Engine:
     def _stays_hidden(self, rule: Rule, secret: bytes) -> bool:
         if rule.accept is not None and not rule.accept(secret.decode("utf-8", "replace")):
             return False
+        return self._is_not_allowed(secret)
+
+    def _is_not_allowed(self, secret: bytes) -> bool:
         return not any(allowed.fullmatch(secret) for allowed in self._allow)
 
 

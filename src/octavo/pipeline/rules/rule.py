@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 from msgspec import Struct
 
@@ -19,7 +19,8 @@ class Rule(Struct, frozen=True):
 
     One of the `keywords` (lower case) or something that `clue` (RE2) describes stands in every match; a
     rule without either runs on every text. `accept` takes the second look that a pattern cannot. Where no pattern can
-    tell how far a value goes it gives the first character, and `ends` (in bytes: text, start) the end.
+    tell how far a value goes it gives the first character, and `ends` (in bytes: text, start) the end. Where values
+    stand elsewhere than what tells of them, it gives the latter, and `values` (text, start) where they are.
     """
 
     name: str
@@ -28,6 +29,7 @@ class Rule(Struct, frozen=True):
     clue: str = ""
     accept: Callable[[str], bool] | None = None
     ends: Callable[[bytes, int], int] | None = None
+    values: Callable[[bytes, int], Iterable[tuple[int, int]]] | None = None
 
 
 def token(name: str, prefix: str, body: str, *, accept: Callable[[str], bool] = checks.is_real) -> Rule:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 
 from octavo.pipeline.rules import checks
+from octavo.pipeline.rules.columns import CLUE, HEADER, values_below
 from octavo.pipeline.rules.rule import Rule, token
 from octavo.pipeline.rules.values import argument_end, value_end
 
@@ -184,7 +185,7 @@ BY_SURROUNDINGS: tuple[Rule, ...] = (
         # In the place of the user, with a password that only says so or none.
         "url-token",
         r"""://([A-Za-z0-9_-]{20,})(?::(?:x-oauth-basic)?)?@[A-Za-z0-9]""",
-        clue=r"""://[A-Za-z0-9_-]{20,}(?::(?:x-oauth-basic)?)?@""",
+        clue=r"""://[^\s/@"<>]*@""",
         accept=checks.is_mixed,
     ),
     Rule(
@@ -203,6 +204,7 @@ BY_SURROUNDINGS: tuple[Rule, ...] = (
         accept=checks.is_password,
         ends=value_end,
     ),
+    Rule("column", HEADER, clue=CLUE, values=values_below),
 )  # fmt: skip
 
 
