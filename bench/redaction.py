@@ -6,9 +6,10 @@
 The corpus of the first is made anew each time: `tests/pipeline/secrets_corpus.py`. The speed is that of one thread, in
 processor time, over texts as handbooks and repositories have them, one secret in every eighth, in Korean and English.
 
-`--corpus` takes a folder that others made: a checkout of gitleaks, betterleaks, trufflehog, detect-secrets, CredSweeper,
-Nosey Parker, Kingfisher, secretlint, Presidio, presidio-research or libphonenumber; any other folder is taken for
-ordinary documents and code, in which nothing is to be found. `--show` prints what was missed or wrong, of the two thirds not held out.
+`--corpus` takes a folder that others made: a checkout of gitleaks, betterleaks, trufflehog, detect-secrets,
+CredSweeper, Nosey Parker, Kingfisher, secretlint, Presidio, presidio-research or libphonenumber; any other folder is
+taken for ordinary documents and code, in which nothing is to be found. `--show` prints what was missed or wrong, of the
+two thirds not held out.
 """
 
 from __future__ import annotations
