@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from tests.cli.conftest import Run
+from wcmatch.glob import GLOBSTAR, globmatch
 
 from octavo.config.load import load
 from octavo.config.model import FileOptions
@@ -126,6 +127,27 @@ mcpServers:
     assert made.config.policy[0].what == (f"file://{project}/src/**/*.ts", f"file://{project}/package.json")
     everything = Made(run, empty, shape.partition("    resources:")[0] + '    resources: "*"\n')
     assert everything.config.policy == ()
+
+
+@pytest.mark.parametrize("way", ["real", "link"])
+def test_the_filter_of_a_client_finds_in_lists_what_it_allows(run: Run, empty: Path, way: str) -> None:
+    """004: the client sifts resources/list by its own patterns, which are absolute; so lists have to be too."""
+    real, project = empty / "real/project", empty / way / "project"
+    (empty / "link").symlink_to("real")
+    for name in ("src/index.ts", "src/deep/er/x.ts", "src/x.js", "test/x.ts", "package.json", "config.json"):
+        (real / name).parent.mkdir(parents=True, exist_ok=True)
+        (real / name).write_text(name, encoding="utf-8")
+    resources = [f"file://{project}/src/**/*.ts", f"file://{project}/package.json"]
+    server = {"command": "mcp-server-filesystem", "args": ["--root", f"{project}/"], "resources": resources}
+    Made(run, empty, json.dumps({"mcpServers": {"filesystem": server}}))
+    listed = run("ls").stdout.split()
+    assert listed == [f"file://{project}/{name}" for name in ("package.json", "src/deep/er/x.ts", "src/index.ts")]
+    assert [uri for uri in listed if any(globmatch(uri, one, flags=GLOBSTAR) for one in resources)] == listed
+    for uri in listed:
+        assert run("cat", uri).stdout == uri.removeprefix(f"file://{project}/")
+    for name in ("config.json", "src/x.js", "test/x.ts"):
+        refused = run("cat", f"file://{project}/{name}")
+        assert refused.exit_code != 0 and "Access denied" in refused.stderr
 
 
 @pytest.mark.parametrize(

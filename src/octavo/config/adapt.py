@@ -25,6 +25,7 @@ SOURCE = "files"
 READING = ("list", "read", "search", "watch", "complete")
 OFFICIAL = "server-filesystem"  # ends the name of the official file server, as a package and as a program
 KEY_PATTERN = "mcp:resource:{namespace}:{path}"
+_ABSOLUTE = ("file:///", "file://localhost/")
 BUILT_IN = "is built in, so there is nothing to configure"
 
 
@@ -49,6 +50,10 @@ class Adapted(Struct):
         made: dict[str, Any] = {"version": 1}
         if self.roots:
             source: dict[str, Any] = {"kind": "file", "roots": self.roots}
+            if any(pattern.startswith(_ABSOLUTE) for pattern in self.patterns):
+                # The client sifts lists by these patterns itself, so it must be given the spelling that they have.
+                source["roots"] = [_by_its_path(root) for root in self.roots]
+                source["uris"] = "absolute"
             if self.extensions:
                 source["extensions"] = self.extensions
             if self.writes and all(self.writes):
@@ -248,6 +253,12 @@ def _add_root(made: Adapted, key: str, path: str) -> None:
         made.leave(f"{key}: {path}", "has a variable of the client; name the folder under roots:")
     elif path not in made.roots:
         made.roots.append(path)
+
+
+def _by_its_path(root: str) -> str | dict[str, str]:
+    """A root whose addresses hold the path as the client writes it, whatever links are in it."""
+    public = root.rstrip("/")
+    return {"path": root, "as": public} if public.startswith("/") and not set("%?#") & set(public) else root
 
 
 def _is_open(path: str) -> bool:
