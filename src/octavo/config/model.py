@@ -568,7 +568,9 @@ class Limits(Strict):
         "700KB", parse_size, "Largest picture or sound in the answer of a built-in tool; larger pictures are shrunk."
     )
     time: Timeout = written("10s", parse_timeout, "Longest time that one read or list may take.")
-    page: Annotated[Count, Field(le=1000)] = Field(default=100, description="Entries on one page of a list.")
+    page: Annotated[Count, Field(le=1000)] = Field(
+        default=100, description="Entries on one page of a list of resources; tools and prompts come all at once."
+    )
     per_principal: Limit = written(
         "50/s", parse_rate, 'Requests of one agent with a key, such as 50/s; "off" for none.'
     )

@@ -8,11 +8,20 @@ import bisect
 import hashlib
 import json
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, Final
 
 from octavo.core.errors import InvalidParams, NotFound, TooLarge
 from octavo.core.model import Content, Entry, Page
 from octavo.core.ref import Ref
+
+# Many clients never ask for a second page of tools or prompts. The operator, who chose them, bounds how many there are.
+DEFINED: Final = frozenset(("tool", "prompt"))
+ALL: Final = 1_000_000
+
+
+def most_entries(scope: Ref, page: int) -> int:
+    """How many entries of a listing come at once where a page holds so many."""
+    return ALL if scope.scheme in DEFINED else page
 
 
 class Shelf:

@@ -22,6 +22,7 @@ from octavo.core.errors import InvalidParams, OctavoError, SourceUnavailable, Ti
 from octavo.core.model import EVERYTHING, NOTHING, Call, Entry, Memo, Page, Principal
 from octavo.core.ports import Next, Reply, settled
 from octavo.core.ref import Ref
+from octavo.core.shelf import most_entries
 from octavo.pipeline.filters import Narrowed, Test, narrowed
 from octavo.pipeline.hidden import Decides, look_beside
 from octavo.pipeline.marks import hides
@@ -75,7 +76,8 @@ class Listing:
     def page(self, call: Call, call_next: Next, policy: Shows) -> Reply:
         """One page, at once where it is known. Raises InvalidParams for a cursor that is not of this listing,
         and what the source of a scope raises."""
-        limit = call.limit if call.limit < self._page else self._page
+        most = most_entries(call.ref, self._page)
+        limit = call.limit if call.limit < most else most
         if limit < 1:
             raise InvalidParams("A page holds at least one entry")
         place = (call.principal, call.ref, call.cursor, limit, policy.phase)

@@ -16,6 +16,7 @@ from octavo.core.fair import acting_for, in_thread
 from octavo.core.model import Call, Content, Edited, Entry, News, Page, Principal
 from octavo.core.ports import Next, Reply
 from octavo.core.query import TextQuery
+from octavo.core.shelf import most_entries
 from octavo.core.surface import PromptResult, ToolResult
 from octavo.pipeline.veil import Veil
 
@@ -40,7 +41,7 @@ class Mask:
             call = call._replace(
                 max_bytes=min(call.max_bytes, self._max_bytes),
                 timeout=min(call.timeout, self._timeout),
-                limit=min(call.limit, self._page),
+                limit=min(call.limit, most_entries(call.ref, self._page)),
             )
         if self._hidden_from is not None and (veil := self._hidden_from(call.principal)) is not None:
             self._refuse_guesses(call, veil)

@@ -20,6 +20,7 @@ from octavo.core.house import House, Works
 from octavo.core.model import EVERYTHING, NOTHING, Call, Content, Entry, Page, Principal, Template, Trail
 from octavo.core.ports import Channel, Reply
 from octavo.core.ref import Ref
+from octavo.core.shelf import most_entries
 from octavo.core.skill import Skill
 from octavo.core.surface import PromptResult, ToolResult, unknown_task
 from octavo.transport.mcp import keys, shapes
@@ -186,7 +187,7 @@ class Calls:
         uri = _EVERYWHERE if scope is EVERYTHING else str(scope)
         return Call(
             "list", scope, who, Trail(), uri, {**arguments, "named": named} if arguments else _NAMED[named], inner,
-            limits.page, limits.max_bytes, limits.timeout, None, None, fault, moment,
+            most_entries(scope, limits.page), limits.max_bytes, limits.timeout, None, None, fault, moment,
         )  # fmt: skip
 
     def next_cursor(self, call: Call, page: Page[Any]) -> str | None:
