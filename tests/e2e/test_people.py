@@ -43,7 +43,7 @@ async def test_the_python_client_answers(place: Place, era: str) -> None:
         fields = params.requested_schema["properties"]
         if "rating" in fields:
             return ElicitResult(action="accept", content={"rating": 5})
-        return ElicitResult(action="accept", content={"answer": "blue"} if fields else {})
+        return ElicitResult(action="accept", content={"answer": "blue", "further": 1} if fields else {"further": 1})
 
     with (place.base / "stderr").open("w+", encoding="utf-8") as log:
         server = StdioServerParameters(command=command, args=arguments, env=place.environment)
@@ -129,6 +129,8 @@ def test_without_forms_a_question_waits_for_whoever_looks(place: Place, era: str
         assert [one["id"] for one in listed] == [error["question"]] and listed[0]["question"] == ASKED
         wrong = place.run("questions", "answer", error["question"], "answer=green")
         assert wrong.returncode == 1 and "no answer" in wrong.stderr
+        slip = place.run("questions", "answer", error["question"], "answer=blue", "colour=1")
+        assert slip.returncode == 1 and "no answer" in slip.stderr
         assert place.run("questions", "answer", error["question"], "answer=blue").returncode == 0
         assert pipe.ask("tools/call", asking)["result"]["structuredContent"] == ANSWERED
         again = pipe.ask("tools/call", asking)["result"]["_meta"]["dev.octavo/error"]["data"]

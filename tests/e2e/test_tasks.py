@@ -89,12 +89,12 @@ def test_a_task_that_asks_waits_for_an_answer_that_fits(world: World) -> None:
     assert asked["status"] == "input_required"
     ((key, question),) = asked["inputRequests"].items()
     assert question["method"] == "elicitation/create" and question["params"]["message"] == "Who is Kim?"
-    wrong: tuple[Any, ...] = ({}, {"name": 5}, {"name": "Kim", "further": 1}, "text")
+    wrong: tuple[Any, ...] = ({}, {"name": 5}, {"further": "Kim"}, "text")
     for content in wrong:
         update(world.brand, task, key, content)
         assert get(world.brand, task)["result"]["inputRequests"].keys() == {key}
     update(world.brand, task, "question-99", {"name": "Lee"})
-    update(world.brand, task, key, {"name": "김"})
+    update(world.brand, task, key, {"name": "김", "further": 1})
     assert world.ended(world.brand, task)["result"]["content"][0]["text"] == "accept: 김"
 
 

@@ -46,14 +46,16 @@ class Form(Struct, frozen=True):
     text: str
     schema: Mapping[str, Any]
 
-    def fits(self, answer: Answer) -> bool:
-        """Whether it is an answer to this question; who declines need not fill in anything."""
+    def taken(self, answer: Answer) -> Answer | None:
+        """The answer without what nobody asked for, since some clients send more than the form; None for what is no
+        answer to this question. Who declines need not fill in anything."""
         if answer.action != "accept":
-            return True
+            return answer
         fields = self.schema.get("properties", {})
-        return all(name in answer.content for name in self.schema.get("required", ())) and all(
-            name in fields and _fits(fields[name], value) for name, value in answer.content.items()
-        )
+        content = {name: value for name, value in answer.content.items() if name in fields}
+        missing = any(name not in content for name in self.schema.get("required", ()))
+        fits = not missing and all(_fits(fields[name], value) for name, value in content.items())
+        return Answer(answer.action, content) if fits else None
 
 
 class Asked(Struct, frozen=True, kw_only=True):

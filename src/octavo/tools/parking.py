@@ -62,9 +62,10 @@ class Running:
             if key not in self._waiting:
                 continue
             form, answered = self._waiting[key]
-            if not answered.done() and form.fits(answer):
+            taken = form.taken(answer)
+            if not answered.done() and taken is not None:
                 del self._waiting[key]
-                answered.set_result(answer)
+                answered.set_result(taken)
         self._show()
 
     def _show(self) -> None:

@@ -29,7 +29,7 @@ async def approve(ctx: ServerRequestContext[Any, Any], params: Any, question: Qu
         if said is None:
             raise ApprovalRequired("A human has to allow this first", question=question)
         return said
-    answer = await shown(ctx, Form(question.text, CONSENT), lambda given: verdict(given) is not None)
+    answer = await shown(ctx, Form(question.text, CONSENT), lambda given: given if verdict(given) else None)
     return None if answer is None else verdict(answer)
 
 

@@ -43,10 +43,10 @@ async def ask(ctx: Context, params: Any, form: Form) -> Answer | None:
         return None
     if ctx.protocol_version == keys.MODERN:
         return _brought(params, form)
-    return await shown(ctx, form, form.fits)
+    return await shown(ctx, form, form.taken)
 
 
-async def shown(ctx: Context, form: Form, fits: Callable[[Answer], bool]) -> Answer | None:
+async def shown(ctx: Context, form: Form, taken: Callable[[Answer], Answer | None]) -> Answer | None:
     """What the user of a handshake-era client says. None for a client that cannot ask him after all; whoever gives
     nothing that fits, again and again, has put the question away."""
     for _ in range(TRIES):
@@ -55,8 +55,8 @@ async def shown(ctx: Context, form: Form, fits: Callable[[Answer], bool]) -> Ans
         except (MCPError, ValidationError) as error:
             logger.warning("a client that shows forms has not shown one: %s", type(error).__name__)
             return None
-        answer = Answer(said.action, said.content or {})
-        if fits(answer):
+        answer = taken(Answer(said.action, said.content or {}))
+        if answer is not None:
             return answer
     return Answer("cancel")
 
@@ -81,8 +81,8 @@ def _brought(params: Any, form: Form) -> Answer:
     for name, said in (getattr(params, "input_responses", None) or {}).items():
         if name.startswith(_PREFIX) and isinstance(said, types.ElicitResult):
             answers[name] = Answer(said.action, said.content or {})
-    if key in answers and form.fits(answers[key]):
-        return answers[key]
+    if key in answers and (taken := form.taken(answers[key])) is not None:
+        return taken
     answers.pop(key, None)
     state = msgspec.json.encode(answers).decode()
     raise InputRequired("A person has to answer a question first", form=form, key=key, state=state)
