@@ -103,6 +103,12 @@ async def test_a_plain_name_of_a_later_root_says_where_it_led(tmp_path: Path, wr
     entry = await source.stat(Ref.parse("file://x.md"))
     assert (str(entry.ref), str(entry.target)) == ("file://x.md", "file://x.md?root=2")
     assert (await source.stat(Ref.parse("file://x.md?root=2"))).target is None
+    for parameter in ("range=0-1", "encoding=utf-8"):
+        content = await source.read(Ref.parse(f"file://x.md?{parameter}"), max_bytes=100)
+        assert content.body == "two"[: 2 if "range" in parameter else 3]
+        assert str(content.entry.target) == "file://x.md?root=2"
+        with pytest.raises(NotFound):
+            await source.read(Ref.parse(f"file://{one}/x.md?{parameter}"), max_bytes=100)
     with pytest.raises(NotFound):
         await source.stat(Ref.parse("file://x.md?root=1"))
 

@@ -65,11 +65,11 @@ class Addresses:
     def where(self, ref: Ref) -> Where:
         if not ref.params and not ref.absolute and ref.scheme == self.scheme:
             return Where(ref.segments, self._all)
+        one_root = ref.absolute  # which the relative spelling of an address in the first root does not say
         ref = self.canonical(ref)
         number = ref.param("root")
         if number is None:
-            # an absolute address means one root, and the first one's relative addresses do not say so
-            return Where(ref.segments, (0,))
+            return Where(ref.segments, (0,) if one_root else self._all)
         if not (number.isascii() and number.isdigit() and 1 <= int(number[:9]) <= len(self._all)):
             raise InvalidParams(f"The parameter root is a number from 1 to {len(self._all)}", uri=str(ref))
         return Where(ref.segments, (int(number) - 1,))
