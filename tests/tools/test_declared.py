@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 import pytest
@@ -13,7 +13,7 @@ from octavo.core.model import Call, Principal, Trail
 from octavo.core.ref import Ref
 from octavo.core.surface import Text, ToolResult
 from octavo.tools.context import ToolContext
-from octavo.tools.declared import Outside, declared
+from octavo.tools.declared import Order, Outside, declared
 from octavo.tools.registry import ToolRegistry
 
 pytestmark = [pytest.mark.anyio, pytest.mark.seed("T10", "T7")]
@@ -72,8 +72,9 @@ class There:
         self.sent: list[tuple[str, str, dict[str, str], bytes]] = []
         self.outside = Outside(self.run, frozenset({"grep"}), self.fetch)
 
-    async def run(self, ctx: ToolContext, program: str, words: Sequence[str], stdin: bytes) -> Ran:
-        self.started.append((program, [*words], stdin))
+    async def run(self, ctx: ToolContext, order: Order) -> Ran:
+        words, stdin = order.filled([f"./{path}" for path in order.paths])
+        self.started.append((order.program, [*words], stdin))
         return self.ran
 
     async def fetch(self, method: str, url: str, headers: Mapping[str, str], body: bytes) -> Replied:
@@ -195,6 +196,10 @@ async def test_a_program_that_fails_says_why_and_one_past_its_limits_says_which(
         (COUNT + "timeout: 0\n", "timeout"),
         (COUNT.replace('"--label={label}"', '--label, "{label}"'), "write --label={label}"),
         (COUNT.replace('"--label={label}"', '"--{label}"'), "choose an option"),
+        (COUNT + "paths: [file]\n", "file under paths, which is not under arguments"),
+        (COUNT + "paths: [most]\n", "most is under paths, so its type is string"),
+        (ISSUE + "paths: [title]\n", "belong to a command"),
+        (ISSUE + "folder: docs\n", "belong to a command"),
     ],
 )
 def test_a_declaration_that_cannot_be_right_is_refused_with_the_remedy(text: str, says: str) -> None:

@@ -10,15 +10,19 @@ from octavo.config.commands import Commands, ProgramOptions
 from octavo.config.model import Config, FileOptions, GitOptions
 from octavo.config.reference import interpreters
 from octavo.core.clock import Clock
+from octavo.core.errors import InvalidParams
 from octavo.core.foundation import Foundation
 from octavo.core.outside import Program, RunLimits, Surveys
 from octavo.core.ports import Source
-from octavo.tools.builtin.process.commands import Argument, Command
+from octavo.tools.builtin.process.commands import Argument, Command, path_word
+from octavo.tools.builtin.process.named import Named, named
 from octavo.tools.builtin.process.places import Places, Root
 from octavo.tools.builtin.process.processes import Processes, process_tools
 from octavo.tools.builtin.process.run_command import Shop, run_command_tool
 from octavo.tools.builtin.process.runner import ProgramRunner
 from octavo.tools.builtin.room import Budget
+from octavo.tools.context import ToolContext
+from octavo.tools.declared import Order
 from octavo.tools.registry import Tool
 
 
@@ -56,6 +60,22 @@ def places_of(config: Config, sources: Mapping[str, Source], foundation: Foundat
             else:
                 stores += [str(root.path) for root in options.roots]
     return Places(roots, foundation, stores)
+
+
+async def ordered(places: Places, ctx: ToolContext, program: Program, order: Order, *, write: bool) -> Named:
+    """What a declared tool points its program at. Raises what the caller may not reach, and what cannot be."""
+    if order.folder is None:
+        if order.paths:
+            return await named(places, ctx, program, order.paths)
+        await places.refuse_beside(ctx, program)
+        return Named(None, ())
+    try:
+        words = tuple(map(path_word, order.paths))
+    except ValueError as error:
+        raise InvalidParams(f"A path {error}") from None
+    work = await places.place(ctx, program, order.folder, write=write)
+    await places.refuse_unseen(ctx, work.place, order.paths, order.folder)
+    return Named(work.place, words, (work,))
 
 
 def program_of(options: ProgramOptions) -> Program:

@@ -5,7 +5,7 @@ Nothing is loaded or opened before somebody needs it: most servers start no prog
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from contextlib import AsyncExitStack
 from functools import cached_property
 from types import MappingProxyType
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from octavo.tools.builtin.process.places import Places
     from octavo.tools.builtin.process.runner import ProgramRunner
     from octavo.tools.context import ToolContext
-    from octavo.tools.declared import Outside
+    from octavo.tools.declared import Order, Outside
     from octavo.tools.registry import Tool
 
 
@@ -74,15 +74,22 @@ class Reaching:
 
         return client_of(self._config.web, self._stack)
 
-    async def _run(self, ctx: ToolContext, name: str, words: Sequence[str], stdin: bytes) -> Finished:
-        """Without a working folder: of what is served it sees nothing."""
-        from octavo.app.programs import limits_of, program_of
+    async def _run(self, ctx: ToolContext, order: Order) -> Finished:
+        """Of what is served a program sees what the tool points it at, as far as its caller may: a folder in which it
+        works, or the files that a call names."""
+        from octavo.app.programs import limits_of, ordered, program_of
 
         commands = self._config.commands
-        listed = commands.programs[name]
+        listed = commands.programs[order.program]
         program = program_of(listed)
-        await self._places.refuse_beside(ctx, program)
-        return await self._runner.run(program, (*listed.run[1:], *words), stdin=stdin, limits=limits_of(commands))
+        work = await ordered(self._places, ctx, program, order, write=listed.write)
+        words, stdin = order.filled(work.words)
+        finished = await self._runner.run(
+            program, (*listed.run[1:], *words), stdin=stdin, limits=limits_of(commands), place=work.place
+        )
+        for folder in work.folders:
+            await self._places.refuse_changed(ctx, folder)
+        return finished
 
     async def _fetch(self, method: str, url: str, headers: Mapping[str, str], body: bytes) -> HttpReply:
         from octavo.core.outside import HttpRequest

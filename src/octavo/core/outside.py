@@ -86,6 +86,11 @@ class Surveys(Protocol):
         than can be looked at, and what `rights` raises."""
         ...
 
+    async def opening(self, root: int, names: Sequence[str]) -> tuple[Ref, Opening]:
+        """Of the file with these names below one of its roots, whatever the rules say: its own address, behind a link
+        that of what it leads to, and how a program opens it from the root on. Raises NotFound."""
+        ...
+
 
 class RunLimits(Struct, frozen=True, kw_only=True):
     seconds: float = 30.0  # until it is killed, with all that it started

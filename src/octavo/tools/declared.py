@@ -45,8 +45,17 @@ class Replied(Protocol):
     def body(self) -> bytes: ...
 
 
-# For whom, a program's name, its words, its input.
-Run: TypeAlias = Callable[[ToolContext, str, Sequence[str], bytes], Awaitable[Ran]]
+class Order(Struct, frozen=True):
+    """A program by its name, what it is pointed at, and where it works: without a folder, only with what is named."""
+
+    program: str
+    paths: tuple[str, ...]
+    folder: str | None
+    # Its words and its input, from how the program has to name the paths.
+    filled: Callable[[Sequence[str]], tuple[Sequence[str], bytes]]
+
+
+Run: TypeAlias = Callable[[ToolContext, Order], Awaitable[Ran]]
 Fetch: TypeAlias = Callable[[str, str, Mapping[str, str], bytes], Awaitable[Replied]]  # method, URL, headers, body
 
 
@@ -79,6 +88,8 @@ class Declared(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     optional: tuple[str, ...] = ()
     command: tuple[str, ...] = ()
     stdin: str = ""
+    paths: tuple[str, ...] = ()  # arguments that are files or folders
+    folder: str | None = None  # where the program works
     http: Request | None = None
     read_only: bool | None = None
     destructive: bool | None = None
@@ -142,9 +153,15 @@ def _check_arguments(one: Declared) -> None:
         raise InvalidParams(f"uses {{{unknown[0]}}}, which is not under arguments")
     if idle := sorted(set(one.arguments) - used):
         raise InvalidParams(f"has the argument {idle[0]} and does not use it: write {{{idle[0]}}} where it belongs")
+    if (one.paths or one.folder is not None) and not one.command:
+        raise InvalidParams("has paths or a folder, which belong to a command")
+    if stray := sorted(set(one.paths) - set(one.arguments)):
+        raise InvalidParams(f"has {stray[0]} under paths, which is not under arguments")
     check_words(one.command[1:], one.arguments, one.optional)
     for name, shape in one.arguments.items():
         whole = f"{{{name}}}" in one.command
+        if name in one.paths and shape.get("type") not in ("string", "array"):
+            raise InvalidParams(f"the argument {name} is under paths, so its type is string, or array of them")
         if shape.get("type") not in ("string", "integer", "number", "boolean", *(("array",) if whole else ())):
             raise InvalidParams(
                 f"the argument {name} needs a type: string, integer, number or boolean; "
@@ -160,6 +177,24 @@ def _filled_in(one: Declared, asked: Mapping[str, Any]) -> dict[str, Any]:
     return {name: asked.get(name, shape.get("default")) for name, shape in one.arguments.items()}
 
 
+def _order(one: Declared, given: Mapping[str, Any]) -> Order:
+    named = {name: given[name] for name in one.paths if given[name] is not None}
+    flat = [path for value in named.values() for path in (value if isinstance(value, list) else (value,))]
+    if not all(isinstance(path, str) for path in flat):
+        raise InvalidParams("A path is a text", toolName=one.name)
+
+    def fill(paths: Sequence[str]) -> tuple[Sequence[str], bytes]:
+        left = iter(paths)
+        placed = {
+            name: [next(left) for _ in value] if isinstance(value, list) else next(left)
+            for name, value in named.items()
+        }
+        full = {**given, **placed}
+        return words(one.command[1:], full), filled(one.stdin, full).encode()
+
+    return Order(one.command[0], tuple(flat), one.folder, fill)
+
+
 def _runs(one: Declared, outside: Outside) -> Handler:
     run, program = outside.run, one.command[0]
     if places(program):
@@ -169,7 +204,7 @@ def _runs(one: Declared, outside: Outside) -> Handler:
 
     async def handler(ctx: ToolContext, asked: Mapping[str, Any]) -> ToolResult:
         given = _filled_in(one, asked)
-        ran = await run(ctx, program, words(one.command[1:], given), filled(one.stdin, given).encode())
+        ran = await run(ctx, _order(one, given))
         if ran.because == "time":
             raise Timeout(f"{program} did not end in time", toolName=one.name, telling=False)
         if ran.because == "output":

@@ -7,10 +7,10 @@ from contextlib import AsyncExitStack
 from pathlib import Path
 
 import pytest
-from tests.tools.builtin.conftest import Serve
+from tests.tools.builtin.conftest import Serve, Tools
 from tests.tools.builtin.test_web import Site
 
-from octavo.core.errors import Forbidden, InternalError, InvalidParams
+from octavo.core.errors import Forbidden, InternalError, InvalidParams, NotFound
 from octavo.core.surface import Text
 
 pytestmark = [pytest.mark.anyio, pytest.mark.seed("T10", "T7")]
@@ -56,6 +56,121 @@ async def test_a_command_is_run_by_its_listed_name_without_the_toolset(tmp_path:
         await tools("other", word="-rf")
     with pytest.raises(InvalidParams, match="Unknown tool"):
         await tools("run_command", program="count")
+
+
+COUNTS = """
+name: counts
+description: Counts the lines of files that hold a word.
+arguments:
+  word: {type: string}
+  files: {type: array, items: {type: string}}
+paths: [files]
+command: [grep, "{word}", --, "{files}"]
+read_only: true
+"""
+SHOWS = """
+name: shows
+description: Shows a file, whatever it is called.
+arguments: {file: {type: string}}
+command: [cat, --, "{file}"]
+read_only: true
+"""
+FINDS = """
+name: finds
+description: Finds a word in the reports.
+arguments: {word: {type: string}, file: {type: string, default: .}}
+paths: [file]
+folder: reports
+command: [grep, "{word}", --, "{file}"]
+read_only: true
+"""
+REACH = """
+    sources: {{work: {{kind: file, roots: [./work, ./more]}}}}
+    tools: {{dirs: [./tools]}}
+    agents: {{ann: {{}}}}
+    commands: {{programs: {{grep: {{run: [grep, -r, -h]}}, cat: {{run: cat}}}}}}
+    policy:
+      - {{who: ann, may: "*", what: "**", approve: never}}
+      - {{who: ann, may: "*", what: "file://hr/*", effect: deny}}
+      - {{who: ann, may: "*", what: "file://board/*", effect: deny, hide: true}}
+      {more}
+"""
+FILES = {
+    "hr/pay.md": "word canary",
+    "board/plan.md": "word canary",
+    "a.md": "word one\n",
+    "reports/-b.md": "word two\n",
+    "reports/\u1112\u1161\u11ab.md": "word three\n",
+    "keys/.env": "word canary",
+}
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="programs of Linux")
+class TestFiles:
+    async def tools(self, tmp_path: Path, serve: Serve, more: str = "") -> Tools:
+        for name, text in (("counts", COUNTS), ("shows", SHOWS), ("finds", FINDS)):
+            _tool(tmp_path, name, text)
+        (tmp_path / "more").mkdir()
+        (tmp_path / "more/other.md").write_text("word four\n", encoding="utf-8")
+        return await serve(REACH.format(more=more), FILES)
+
+    async def test_a_command_is_given_the_files_that_its_caller_may_read(self, tmp_path: Path, serve: Serve) -> None:
+        """By every spelling of their addresses, and by the names that they have on disk."""
+        tools = await self.tools(tmp_path, serve)
+        (tools.root / "link.md").symlink_to("a.md")
+
+        async def counts(*files: str) -> list[str]:
+            return (await tools.text("counts", who="ann", word="word", files=[*files])).split("\n")[:-1]
+
+        assert await counts("a.md") == ["word one"]
+        assert await counts(f"file://{tools.root}/a.md", "file://link.md") == ["word one"] * 2
+        assert await counts("reports/-b.md", "reports/한.md") == ["word two", "word three"]
+        assert sorted(await counts("reports/", "a.md")) == ["word one", "word three", "word two"]
+        assert await counts("other.md") == ["word four"]
+        with pytest.raises(InvalidParams, match="below one root"):
+            await counts("a.md", "other.md")
+
+    @pytest.mark.parametrize("named", ["hr/pay.md", "hr/none.md", "file://hr/pay.md", "link.md", "hr"])
+    async def test_what_the_caller_may_not_read_is_refused_there_or_not(
+        self, tmp_path: Path, serve: Serve, named: str
+    ) -> None:
+        tools = await self.tools(tmp_path, serve)
+        (tools.root / "link.md").symlink_to("hr/pay.md")
+        with pytest.raises(Forbidden):
+            await tools("counts", who="ann", word="word", files=["a.md", named])
+
+    @pytest.mark.parametrize("named", ["board/plan.md", "none.md", "keys/.env", "out.md"])
+    async def test_what_is_hidden_is_not_found(self, tmp_path: Path, serve: Serve, named: str) -> None:
+        tools = await self.tools(tmp_path, serve)
+        (tmp_path / "secret.md").write_text("word canary", encoding="utf-8")
+        (tools.root / "out.md").symlink_to(tmp_path / "secret.md")
+        with pytest.raises(NotFound):
+            await tools("counts", who="ann", word="word", files=[named])
+
+    async def test_beside_what_is_named_nothing_can_be_opened(self, tmp_path: Path, serve: Serve) -> None:
+        tools = await self.tools(tmp_path, serve)
+        for file in ("a.md", str(tools.root / "a.md"), str(tools.root / "hr/pay.md")):
+            told = await tools("shows", who="ann", file=file)
+            assert told.is_error and "word" not in str(told.content)
+        # A folder of which something is withheld is given as far as it may be read.
+        assert (await tools.text("counts", who="ann", word="word", files=["."])).count("canary") == 0
+
+    async def test_a_tool_that_names_a_folder_works_there(self, tmp_path: Path, serve: Serve) -> None:
+        tools = await self.tools(tmp_path, serve)
+        assert "word two" in await tools.text("finds", who="ann", word="word", file="-b.md")
+        for outside in ("../a.md", "file://a.md"):
+            with pytest.raises(InvalidParams, match="below the working folder"):
+                await tools("finds", who="ann", word="word", file=outside)
+        with pytest.raises(NotFound):
+            await tools("finds", who="ann", word="word", file="none.md")
+
+    async def test_a_tool_in_a_folder_that_its_caller_may_not_list_finds_nothing(
+        self, tmp_path: Path, serve: Serve
+    ) -> None:
+        more = '- {who: ann, may: "*", what: "file://reports/*", effect: deny}'
+        tools = await self.tools(tmp_path, serve, more)
+        with pytest.raises(NotFound):
+            await tools("finds", who="ann", word="word")
 
 
 async def test_a_request_goes_out_by_the_guarded_client_to_listed_hosts_alone(tmp_path: Path, serve: Serve) -> None:

@@ -121,3 +121,9 @@ class Survey:
             raise TooLarge(f"The folder holds more than {MOST:,} entries, too many to confine a program to them")
         if self._stop():
             raise OSError(errno.EINTR, os.strerror(errno.EINTR))
+
+
+def opening(tree: Tree, names: Names) -> tuple[Names, Opening]:
+    """Of a file that is served. Blocking; raises OSError where there is none."""
+    own, found = tree.look(names)
+    return own, Opening(tree.on_disk(own), READ_FILE, found.st_dev, found.st_ino)

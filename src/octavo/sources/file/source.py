@@ -38,7 +38,7 @@ from octavo.sources.file.tree import HardLinks, Symlinks, Tree
 from octavo.sources.file.watch import Watcher
 
 if TYPE_CHECKING:
-    from octavo.core.outside import Extent, Rights
+    from octavo.core.outside import Extent, Opening, Rights
     from octavo.sources.file.search.searcher import Searcher
 
 T = TypeVar("T")
@@ -233,6 +233,14 @@ class FileSource:
             return await self._in_thread(partial(survey.of, names), self._addresses.of(tuple(names), root))
         finally:
             stop.set()
+
+    async def opening(self, root: int, names: Sequence[str]) -> tuple[Ref, Opening]:
+        from octavo.sources.file.extent import opening  # here: most servers start no programs
+
+        start = tuple(names)
+        work = partial(opening, self._forest.trees[root], start)
+        own, found = await self._in_thread(work, self._addresses.of(start, root))
+        return self._addresses.of(own, root), found
 
     async def search(
         self,

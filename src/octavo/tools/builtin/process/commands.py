@@ -123,7 +123,7 @@ def _checked(argument: Argument, value: Any) -> str | None:
         raise ValueError(f"may have {argument.longest} characters at most")
     if any(ord(c) < 32 and c not in "\t\n" for c in value) or not _is_utf8(value):
         raise ValueError("has characters that no program should be given")
-    return _path(value) if argument.type == "path" else _text(argument, value)
+    return path_word(value) if argument.type == "path" else _text(argument, value)
 
 
 def _integer(argument: Argument, value: Any) -> str:
@@ -151,8 +151,8 @@ def _text(argument: Argument, value: str) -> str:
     return value
 
 
-def _path(value: str) -> str:
-    """Below the working folder, and no option whatever its name is."""
+def path_word(value: str) -> str:
+    """Below the working folder, and no option whatever its name is. Raises ValueError."""
     names = [name for name in value.split("/") if name not in ("", ".")]
     if value.startswith("/") or "://" in value or ".." in names or "\n" in value:
         raise ValueError("must be a path below the working folder, without ..")

@@ -47,6 +47,10 @@ class Places:
         """In the order in which they are looked into. `stores` are folders that are served by addresses of others."""
         self._roots, self._foundation, self._stores = roots, foundation, stores
 
+    @property
+    def roots(self) -> Sequence[Root]:
+        return self._roots
+
     async def place(self, ctx: ToolContext, program: Program, target: str | None, *, write: bool) -> Workplace:
         """Raises NotFound or Forbidden, as a listing by the caller would, InvalidParams for what is no folder, and
         Forbidden where the program could not be kept from what the caller may not have."""
@@ -57,7 +61,7 @@ class Places:
         if not seen:
             raise NotFound(f"Resource not found: {uri}", uri=uri)
         ref = ctx.canonical(Ref.parse(uri))
-        found = ((root, _found(root, ref)) for root in self._roots if root.scheme == ref.scheme)
+        found = ((root, found_in(root, ref)) for root in self._roots if root.scheme == ref.scheme)
         root, real = next(((root, real) for root, real in found if real), (None, ""))
         if root is None:
             raise InvalidParams(f"{uri} is no folder in which a command can work; a link to one is none", uri=uri)
@@ -68,8 +72,7 @@ class Places:
         if place.write:
             self._refuse_essentials(uri, place)
             return Workplace(_writing(place, extent, rights, ctx), root)
-        words = sum(len(os.fsencode(opening_word(one))) for one in extent.openings)
-        if len(extent.openings) > _OPENINGS or words > _WORDS:
+        if too_many(extent.openings):
             much = f"more than {_OPENINGS:,} entries would have to be opened one by one"
             raise _refused(f"A program cannot be kept to what you may read of {uri}: {much}", ctx, rights, extent.free)
         return Workplace(replace(place, openings=extent.openings), root, extent.unlisted)
@@ -135,6 +138,11 @@ class Places:
                 raise
 
 
+def too_many(openings: Sequence[Opening]) -> bool:
+    """To be told to the launcher."""
+    return len(openings) > _OPENINGS or sum(len(os.fsencode(opening_word(one))) for one in openings) > _WORDS
+
+
 def _writing(place: Place, extent: Extent, rights: Rights, ctx: ToolContext) -> Place:
     """Who may write in a folder may make anything below it, so nothing there may be kept from the caller."""
     ref, spellings = extent.folder
@@ -174,7 +182,7 @@ def _is_free(place: Place, names: tuple[str, ...]) -> bool:
     return os.path.realpath(folder) == folder and not os.path.lexists(os.path.join(folder, names[-1]))
 
 
-def _found(root: Root, ref: Ref) -> str:
+def found_in(root: Root, ref: Ref) -> str:
     """The root, if it has that folder and no link is on the way: behind one is another folder, with other rules."""
     real = os.path.realpath(root.path)
     inside = os.path.join(real, *ref.segments)
