@@ -8,6 +8,9 @@ from types import ModuleType
 from typing import NamedTuple
 
 import pytest
+from tests.tools.builtin.conftest import serve
+
+__all__ = ["book", "generate", "root", "serve"]
 
 ROOT = Path(__file__).parents[2]
 _FENCE = re.compile(r"^```(?P<language>[a-z]*)\n(?P<body>.*?)^```$", re.DOTALL | re.MULTILINE)
