@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from tests.config.random_rules import compare
 
 from octavo.config.load import Loaded, load_text
 from octavo.config.problems import ConfigError
@@ -129,6 +130,8 @@ sources:
   h: {kind: file, roots: [handbook], expose: false}
   s: {kind: sop, store: h, path: sops}
   f: {kind: file, roots: [%s]}
+  o: {kind: org, store: h, path: org}
+  n: {kind: memory, scheme: note, resources: {today: {text: x}}, templates: {"day/{m}-{d}": {text: x}}}
 policy:
   - {who: "*", may: "*", what: "**"}
   - {who: "*", may: %s, what: "%s", effect: %s}
@@ -150,7 +153,11 @@ NEVER = [
     ("*", "spo://hr/*", "no exposed source serves spo:// (did you mean sop://?)"),
     ("*", "db://x", "no exposed source serves db:// (there is sop://, file://"),
     ("*", "tol://write", "did you mean tool://?"),
-    ("admin", "server://nothing", "write server://config or server://metrics"),
+    ("admin", "server://nothing", "there is server://config, server://metrics"),
+    ("*", "sop://hr/pay/2026", "no address of sop:// can look like that (there is sop://*/*)"),
+    ("*", "sop://hr/**/pay/x/*", "no address of sop:// can look like that"),
+    ("*", "org://functions/*", "there is org://function/*, org://value-stream/*, org://role/*"),
+    ("*", "changes://flie/*", "no address of changes:// can look like that"),
     ("*", "file:///nowhere/*", "no root lies there"),
     ("read", "tool://*", "tool:// is asked for approve, invoke"),
 ]
@@ -175,7 +182,9 @@ def test_a_pattern_that_can_never_match_is_an_error_where_it_denies_and_a_warnin
     "pattern",
     [
         "sop://hr/*", "sop://hrr/*", "sop://*", "**", "*://x", "file://work/*", "file://a%3Fb.md", "tool://nobody",
-        "prompt://x", "permission://x", "changes://*", "server://config", "server://*", "file:///*",
+        "prompt://x", "permission://x", "changes://*", "server://config", "server://*", "file:///*", "sop://**/pay",
+        "sop://hr", "org://role/*", "org://r*/x", "org://*/x", "note://todya", "*://*/*/*",
+        "changes://file/docs", "server://con*",
     ],
 )  # fmt: skip
 def test_a_pattern_that_can_match_some_day_is_no_reason_not_to_start(tmp_path: Path, pattern: str) -> None:
@@ -194,6 +203,24 @@ def test_an_absolute_pattern_matches_below_a_root_by_its_path_and_by_the_one_tha
         loaded(SERVED % ("work", '"*"', f"file://{tmp_path / 'link'}/hr/*", "deny"), tmp_path)
     public = "{path: work, as: /project}"
     loaded(SERVED % (public, '"*"', "file:///project/hr/*", "deny"), tmp_path)
+
+
+@pytest.mark.seed("O14")
+def test_of_random_rules_exactly_those_that_can_never_match_are_named(tmp_path: Path) -> None:
+    """A small count of `python -m tests.config.random_rules`."""
+    figures = compare(200, 7, tmp_path.resolve())
+    assert (figures.missed, figures.wronged) == (0, 0) and 50 < figures.never < 150
+
+
+def test_a_pattern_of_any_length_is_looked_at(tmp_path: Path) -> None:
+    folders(tmp_path)
+    for pattern in (
+        "sop://" + "a*" * 1500,
+        "sop://" + "**/" * 1300 + "x",
+        "org://" + "*/" * 1900,
+        "note://" + "t*" * 900,
+    ):
+        loaded(SERVED % ("work", '"*"', pattern, "allow"), tmp_path)
 
 
 def test_what_a_plugin_may_bring_is_only_a_warning(tmp_path: Path) -> None:

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Iterator
 from difflib import get_close_matches
-from pathlib import Path
 from typing import Final, NamedTuple
 
-from octavo.config.model import Config, FileOptions
+from octavo.config.forms import forms, roots
+from octavo.config.model import Config
 from octavo.config.words import RESERVED_SCHEMES
 from octavo.core.glob import Glob
 
-_OF_THE_SERVER: Final = ("server://config", "server://metrics")
+_TOLD: Final = 5  # addresses
 
 
 class Never(NamedTuple):
@@ -36,19 +34,19 @@ def never(pattern: str, config: Config) -> Never | None:
         near = get_close_matches(glob.scheme, known, n=1)
         hint = f"did you mean {near[0]}://?" if near else f"there is {', '.join(f'{one}://' for one in known)}"
         return Never(f"never matches: no exposed source serves {glob.scheme}://", hint, sure=not config.plugins)
-    if glob.scheme == "server" and not any(map(glob.may_overlap, map(Glob, _OF_THE_SERVER))):
-        return Never("never matches: of the server there are few addresses", f"write {' or '.join(_OF_THE_SERVER)}")
-    if glob.literal.absolute and "file" in served and not any(map(glob.may_overlap, _roots(config))):
-        hint = "absolute addresses begin with the path of a root, or with its as:"
-        return Never("never matches: no root lies there", hint)
+    if glob.absolute:
+        if "file" in served and not any(form.meets(glob) for form in roots(config)):
+            hint = "absolute addresses begin with the path of a root, or with its as:"
+            return Never("never matches: no root lies there", hint)
+        return None
+    if glob.scheme in ("*", "changes") and config.plugins:
+        return None  # a plugin may bring a scheme
+    kinds = [forms(config, scheme) for scheme in (known if glob.scheme == "*" else (glob.scheme,))]
+    if all(kind is not None and not any(form.meets(glob) for form in kind) for kind in kinds):
+        return Never(f"never matches: no address of {glob.scheme}:// can look like that", _addresses(config, glob))
     return None
 
 
-def _roots(config: Config) -> Iterator[Glob]:
-    for source in config.sources.values():
-        if isinstance(source, FileOptions) and source.scheme == "file" and source.expose:
-            for root in source.roots:
-                paths = (root.path, Path(os.path.realpath(root.path))) if root.public is None else (Path(root.public),)
-                for path in paths:
-                    names = "".join(f"/{name}" for name in path.parts[1:])
-                    yield Glob(f"file://{names.replace('%', '%25').replace('*', '%2A').replace('?', '%3F')}/*")
+def _addresses(config: Config, glob: Glob) -> str:
+    told = [f"{glob.scheme}://{form}" for form in forms(config, glob.scheme) or ()]
+    return f"there is {', '.join(told[:_TOLD])}{' and more' if len(told) > _TOLD else ''}" if told else ""

@@ -37,7 +37,7 @@ class Glob:
         if len(text) > MAX_PATTERN_CHARACTERS:
             raise InvalidParams(f"The pattern is longer than {MAX_PATTERN_CHARACTERS} characters")
         self.text = text
-        self._segments: tuple[_Part, ...] = ()
+        self._segments: tuple[Part, ...] = ()
         self._subtree = False
         self._absolute = False
         self.asks = "?" in text  # it has a query, so that it matches nothing
@@ -85,6 +85,15 @@ class Glob:
         return Glob("/".join([str(name.bare).replace("*", "%2A"), *rest]))
 
     @property
+    def parts(self) -> tuple[Part, ...]:
+        """One for each segment: the texts between its stars, or ANY_DEPTH."""
+        return self._segments
+
+    @property
+    def absolute(self) -> bool:
+        return self._absolute
+
+    @property
     def exact(self) -> bool:
         """Whether the pattern can match one address only."""
         return not self._subtree and self.scheme != "*" and all(len(part) == 1 for part in self._segments)
@@ -129,8 +138,8 @@ class Glob:
             if self._subtree and len(parts) in at:
                 return True
             left = [i for i in at if i < len(parts)]
-            at = {i for i in left if parts[i] == _ANY_DEPTH} | {
-                i + 1 for i in left if parts[i] != _ANY_DEPTH and fits(parts[i], name)
+            at = {i for i in left if parts[i] == ANY_DEPTH} | {
+                i + 1 for i in left if parts[i] != ANY_DEPTH and fits(parts[i], name)
             }
         return bool(at)
 
@@ -146,13 +155,13 @@ class Glob:
 
 # One segment as the texts between its stars: ("a", "") is `a*`, a single text is a fixed name, and the
 # empty tuple is `**`. So a star that a name really contains (%2A) is never taken for a wildcard.
-_Part: TypeAlias = tuple[str, ...]
-_ANY_DEPTH: _Part = ()
+Part: TypeAlias = tuple[str, ...]
+ANY_DEPTH: Part = ()
 
 
-def _compiled(segment: str, pattern: str) -> _Part:
+def _compiled(segment: str, pattern: str) -> Part:
     if segment == "**":
-        return _ANY_DEPTH
+        return ANY_DEPTH
     pieces = tuple(unicodedata.normalize("NFC", decode(piece)) for piece in segment.split("*"))
     if pieces in (("",), (".",), ("..",)) or any("/" in piece for piece in pieces):
         # It could match nothing, so a deny rule would silently do nothing.
@@ -160,12 +169,12 @@ def _compiled(segment: str, pattern: str) -> _Part:
     return pieces
 
 
-def _match(pattern: Sequence[_Part], path: Sequence[str], subtree: bool) -> bool:
+def _match(pattern: Sequence[Part], path: Sequence[str], subtree: bool) -> bool:
     """Two pointers with one backtrack point: `**` is to segments what `*` is to characters."""
     i = j = 0
     star, mark = -1, 0
     while j < len(path):
-        if i < len(pattern) and pattern[i] == _ANY_DEPTH:
+        if i < len(pattern) and pattern[i] == ANY_DEPTH:
             star, mark = i, j
             i += 1
         elif i < len(pattern) and fits(pattern[i], path[j]):
@@ -178,13 +187,13 @@ def _match(pattern: Sequence[_Part], path: Sequence[str], subtree: bool) -> bool
             i, j = star + 1, mark
         else:
             return False
-    return all(part == _ANY_DEPTH for part in pattern[i:])
+    return all(part == ANY_DEPTH for part in pattern[i:])
 
 
-def _without_any_depth(pattern: Sequence[_Part], i: int) -> Iterator[int]:
+def _without_any_depth(pattern: Sequence[Part], i: int) -> Iterator[int]:
     """Where one stands in a pattern, since `**` may stand for nothing."""
     yield i
-    while i < len(pattern) and pattern[i] == _ANY_DEPTH:
+    while i < len(pattern) and pattern[i] == ANY_DEPTH:
         i += 1
         yield i
 
