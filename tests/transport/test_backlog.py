@@ -47,6 +47,13 @@ def test_who_has_most_is_refused_before_a_newcomer() -> None:
     assert not backlog.full("third")
 
 
+def test_one_of_a_few_is_let_in_whatever_it_costs() -> None:
+    """Two agents whose questions took 0.3 s each refused each other: one had none under way, and was refused."""
+    backlog = costing(10.0)
+    assert entered(backlog, "hog", 100) == FLOOR
+    assert [entered(backlog, f"agent-{number}", 2) for number in range(FLOOR)] == [*[1] * (FLOOR - 1), 0]
+
+
 def test_what_one_holds_keeps_no_other_from_a_share_of_its_own() -> None:
     backlog = Backlog()
     assert entered(backlog, "hog", 1000) == 1000  # nobody knows yet what one costs

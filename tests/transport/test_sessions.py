@@ -77,7 +77,7 @@ async def test_any_number_of_sessions_that_one_agent_opens_leave_room_for_all_ot
             await opens(web)
         polite = await opens(web, HR)
         at_once = await asyncio.gather(*(web.ask(initialize("2025-11-25"), old(BRAND)) for _ in range(20)))
-        assert {reply.status for reply in at_once} == {200, 429}
+        assert {reply.status for reply in at_once} == {200}  # they take turns, and each ends the one before
         assert await lives(web, polite)
 
 

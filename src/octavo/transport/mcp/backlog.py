@@ -16,7 +16,7 @@ import time
 
 TARGET = 0.25  # seconds of work that may lie ahead of a request
 CROWD = 2 * TARGET  # the same where each of those who ask has one
-FLOOR = 8  # requests that may be open whatever they cost
+FLOOR = 8  # requests that may be open whatever they cost, and callers that may have one
 OLD = 2.0  # seconds after which a request that is still open waits for something else
 INTERVAL = 0.1  # seconds between two looks
 ENOUGH = 20  # answered requests that say what one costs
@@ -45,6 +45,8 @@ class Backlog:
             return False
         mine = self._of.get(who, 0)
         if (count + mine) * self.cost < TARGET:  # nobody has more open than there is room left
+            return False
+        if not mine and len(self._of) < FLOOR:  # one each of a few, whatever they cost
             return False
         everybody = (len(self._of) + (not mine)) * self.cost
         if mine * everybody < TARGET and everybody < CROWD:

@@ -19,6 +19,7 @@ from mcp.shared.inbound import ERROR_CODE_HTTP_STATUS, decode_header_value
 from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS
 
 from octavo.core.errors import OctavoError, RateLimited
+from octavo.core.fair import FairQueue, acting_for
 from octavo.core.house import Admitted, House
 from octavo.core.model import Principal
 from octavo.transport.mcp import frames, keys
@@ -29,13 +30,15 @@ from octavo.transport.mcp.exchange import App, Message, Receive, Scope, Send, he
 from octavo.transport.mcp.hub import Hub
 from octavo.transport.mcp.lane import Answer, Lane, Taken
 from octavo.transport.mcp.leases import Leases
-from octavo.transport.mcp.recorded import BODY, KEPT, RecordedSend, refuse
+from octavo.transport.mcp.recorded import BODY, DATA, KEPT, RecordedSend, refuse
 from octavo.transport.mcp.sessions import SessionCounts
 from octavo.transport.mcp.signs import Signs
+from octavo.transport.mcp.turns import Turns
 
 PATH = "/mcp"
 BODY_SECONDS = 30.0  # for a whole request body to arrive
 LANE_BODY = 64 * 1024
+HANDSHAKES = 2  # at once, of which one caller has one: each takes many turns of the loop
 
 _HOT = frozenset(
     (b"resources/read", b"resources/list", b"resources/templates/list", b"tools/list", b"prompts/list",
@@ -72,6 +75,8 @@ class Front:
         self._app, self._house = app, house
         self.lane = lane
         self.backlog = Backlog()
+        self._turns = Turns()
+        self._handshakes = FairQueue(HANDSHAKES, "handshakes", spare=1)
         self._entry = Entry(house, security, access)
         self.signs = Signs(house, self._entry, hub, self.backlog, self._recorded)
         self._leases = Leases(house)
@@ -104,6 +109,7 @@ class Front:
         admitted = self._entry.recall(mark)
         known = admitted is not None
         if admitted is None:
+            await self._turns.come(f"from {(scope.get('client') or ('',))[0]}")  # nobody knows yet who it is
             admitted = await self._entry.admit(scope, receive, send)
             if admitted is None:
                 return
@@ -111,11 +117,13 @@ class Front:
         principal = admitted.principal
         scope[_ADMITTED] = admitted
         if scope["method"] != "POST":
+            await self._turns.come(principal.id)
             if await self._counted(scope, send, principal):
                 await self._sdk(scope, receive, send, principal)
             return
         streams = header(scope, b"mcp-method") == _LISTEN  # there are limits of their own for them
         if not streams and self.backlog.full(principal.id):
+            await self._turns.come(principal.id)  # to say no is work too
             await self._refuse(send, principal)
             return
         body = await self._received(scope, receive, send, principal)
@@ -123,6 +131,7 @@ class Front:
             return
         place = None if streams else self.backlog.enter(principal.id)
         try:
+            await self._turns.come(principal.id)
             await self._ask(scope, body, receive, send, principal, known=known)
         finally:
             if place is not None:
@@ -207,6 +216,7 @@ class Front:
 
     async def _passed_on(self, scope: Scope, receive: Receive, send: Send, who: Principal) -> None:
         noted = limited = False
+        place: str | None = None  # among the handshakes
         session = header(scope, _SESSION)
         # The SDK binds a session to the user of its first request.
         scope["user"] = AuthenticatedUser(AccessToken(token="", client_id=who.id, scopes=[]))
@@ -216,6 +226,12 @@ class Front:
             if not noted and _RECORDED not in scope:
                 noted = True
                 self._house.note(who.id, "request" if scope["method"] == "POST" else scope["method"], outcome)
+
+        def leave() -> None:
+            nonlocal place
+            if place is not None:
+                self._handshakes.leave(place)
+                place = None
 
         async def watched(message: Message) -> None:
             nonlocal noted, limited, session
@@ -228,6 +244,8 @@ class Front:
                 # A POST that begins with 200 may still become a call, which then has its own record.
                 if status != 200 or scope["method"] != "POST":
                     note(f"status {status}")
+            if DATA in message.get("body", b""):
+                leave()  # the answer is made: a client that does not take it holds up nobody
             if not limited:
                 await send(message)
 
@@ -244,11 +262,16 @@ class Front:
             elif header(scope, b"mcp-protocol-version") not in _HANDSHAKES:
                 await serve()
             elif _COUNTED in scope or await self._counted(scope, send, who):
-                whose = await self._sessions.make_room(who)
+                with acting_for(who.id):
+                    place = await self._handshakes.enter()
                 try:
-                    await serve()
+                    whose = await self._sessions.make_room(who)
+                    try:
+                        await serve()
+                    finally:
+                        self._sessions.opened(whose, None if session is None else session.decode("latin-1"))
                 finally:
-                    self._sessions.opened(whose, None if session is None else session.decode("latin-1"))
+                    leave()
             else:
                 noted = True
         except RateLimited as why:

@@ -22,7 +22,7 @@ KEPT = "octavo.kept"  # in the scope of a request that changed something: whethe
 BODY = "octavo.body"  # in the scope: the message that is answered
 HOLD = 0.25  # seconds that the beginning of a stream waits for its first message
 _STREAM = b"text/event-stream"
-_DATA = b"data: {"  # what an event that tells something has
+DATA = b"data: {"  # what an event that tells something has
 
 
 class RecordedSend:
@@ -49,7 +49,7 @@ class RecordedSend:
             await self._pass(message)
             return
         async with self._turn:
-            if not self._begun and _DATA not in message.get("body", b"") and message.get("more_body"):
+            if not self._begun and DATA not in message.get("body", b"") and message.get("more_body"):
                 self._held.append(message)
             else:
                 await self._pass(message)
