@@ -305,6 +305,33 @@ async def test_the_thread_of_the_ranked_search(asked: Asked) -> None:
     index.close()
 
 
+async def test_the_ranked_search_answers_beside_a_question_that_lasts(tmp_path: Path, asked: Asked) -> None:
+    """One caller has one of two threads: nobody waits for the end of what another asks."""
+    index, gate, inside = Index(tmp_path / "index"), threading.Event(), list[str]()
+    index.put([Document(ref=Ref.parse("doc://a"), version="1", title="-", text="budget", metadata={})])
+    search = FullText(index)
+
+    def lasts(_: Ref) -> bool:
+        inside.append("hostile")
+        return gate.wait(30)
+
+    for _ in range(HOSTILE):
+        asked.begin("hostile", lambda: search.find(TextQuery("budget"), allowed=lasts, viewer="all"))
+    await until(lambda: bool(inside))
+    found = []
+
+    async def find() -> None:
+        found.append(await search.find(TextQuery("budget"), allowed=lambda _: True, viewer="all"))
+
+    async with asyncio.timeout(30):
+        await asked.begin("polite", find)
+    assert asked.served == ["polite"] and inside == ["hostile"]
+    assert [len(one.items) for one in found] == [1]
+    gate.set()
+    await asked.end()
+    index.close()
+
+
 async def test_the_threads_of_a_folder(tmp_path: Path, asked: Asked) -> None:
     """Whose searches last as long as they may leaves two of the eight to others; those who wait have turns."""
     begun, gate = list[str](), threading.Event()

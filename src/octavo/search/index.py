@@ -7,6 +7,7 @@ Each write raises `revision`; whoever remembers something about a document can a
 from __future__ import annotations
 
 import logging
+import queue
 import sqlite3
 import threading
 from collections.abc import Callable, Generator, Iterable, Mapping
@@ -24,6 +25,7 @@ from octavo.search.document import MAX_CHARACTERS, Document, Fields, facets, fie
 logger = logging.getLogger(__name__)
 
 MOST: Final = 100_000  # documents
+READERS: Final = 2  # questions that are answered at once
 
 
 class Index:
@@ -33,10 +35,13 @@ class Index:
     def __init__(self, path: Path | None, *, most: int = MOST, clock: Clock | None = None) -> None:
         self._path = path
         self.most = most
-        self.threads = FairThreads(1, "ranked")  # questions wait for each other, and for nothing else
+        # Questions wait for each other, and for nothing else. One caller has one thread: what it asks may take long,
+        # and nobody else waits for the end of it. In memory there is one connection, and so one thread.
+        readers = READERS if path is not None else 1
+        self.threads = FairThreads(readers, "ranked", spare=readers - 1)
         self._clock = clock or SystemClock()
         self._writing = threading.RLock()
-        self._reading = threading.RLock() if path is not None else self._writing
+        self._readers: queue.LifoQueue[sqlite3.Connection] = queue.LifoQueue()  # those that nobody uses
         self._beginnings = 0
         self._redaction = ""
         self._closed = False
@@ -111,8 +116,7 @@ class Index:
     @contextmanager
     def reading(self) -> Generator[sqlite3.Connection]:
         """The index at one moment."""
-        with self._sound(), self._reading:
-            database = self._reader
+        with self._sound(), self._reader() as database:
             database.execute("BEGIN")
             try:
                 yield database
@@ -123,14 +127,39 @@ class Index:
     def close(self) -> None:
         """What threads still ask that nobody waits for any more is refused from here on."""
         self.threads.shutdown()
-        with self._writing, self._reading:
+        with self._writing, self._all_readers():
             self._closed = True
             try:
                 self._writer.execute("UPDATE state SET clean = 1")
             except sqlite3.Error:
                 logger.warning("The search index could not be closed in order; it is checked when it is next opened.")
             self._writer.close()
-            self._reader.close()
+
+    @contextmanager
+    def _reader(self) -> Generator[sqlite3.Connection]:
+        if self._path is None:
+            with self._writing:
+                yield self._writer
+            return
+        reader = self._readers.get()
+        try:
+            yield reader
+        finally:
+            self._readers.put(reader)
+
+    @contextmanager
+    def _all_readers(self) -> Generator[None]:
+        """Nobody reads any more, and they are closed. There are as many afterwards."""
+        readers = [] if self._path is None else [self._readers.get() for _ in range(READERS)]
+        for reader in readers:
+            reader.close()
+        beginning = self._beginnings
+        try:
+            yield
+        finally:
+            if self._beginnings == beginning:  # none were opened instead: whoever comes learns that they are closed
+                for reader in readers:
+                    self._readers.put(reader)
 
     @contextmanager
     def _change(self) -> Generator[tuple[sqlite3.Connection, int]]:
@@ -162,20 +191,24 @@ class Index:
             raise SourceUnavailable("The search index was damaged and is made anew; ask again in a moment") from error
 
     def _begin_again(self, beginning: int, why: str) -> None:
-        with self._writing, self._reading:
+        with self._writing:
             if self._beginnings != beginning:
                 return  # another thread came upon it first
-            self._writer.close()
-            self._reader.close()
-            if self._path is not None:
-                schema.set_aside(self._path, why, self._clock)
-            self._open()
-            self._writer.execute("UPDATE state SET redaction = ?", (self._redaction,))
+            with self._all_readers():
+                self._writer.close()
+                self._start_over(why)
         self.when_lost()
+
+    def _start_over(self, why: str) -> None:
+        if self._path is not None:
+            schema.set_aside(self._path, why, self._clock)
+        self._open()
+        self._writer.execute("UPDATE state SET redaction = ?", (self._redaction,))
 
     def _open(self) -> None:
         self._writer = schema.opened(self._path, self._clock)
-        self._reader = schema.connect(self._path) if self._path is not None else self._writer
+        for _ in range(READERS if self._path is not None else 0):
+            self._readers.put(schema.connect(self._path))
         self._beginnings += 1
 
 

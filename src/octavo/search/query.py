@@ -67,7 +67,8 @@ class FullText:
     ) -> Findings:
         """The same, in the thread of the caller. `vector` is what the question means, where that is known."""
         limit = max(1, min(limit, MAX_LIMIT))
-        findings = self._found(query, self._sights.of(query, allowed, viewer), cursor, limit, vector)
+        with self._sights.of(query, allowed, viewer) as sight:
+            findings = self._found(query, sight, cursor, limit, vector)
         if viewer is None or all(_may(allowed, one) for one in findings.items):
             return findings
         self._sights.forget(viewer)  # the rules are not those that were remembered

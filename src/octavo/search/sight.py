@@ -7,9 +7,11 @@ from __future__ import annotations
 
 import json
 import sqlite3
+import threading
 from array import array
 from collections import OrderedDict
-from collections.abc import Hashable
+from collections.abc import Generator, Hashable
+from contextlib import contextmanager
 from typing import Final
 
 from octavo.core.ports import Allowed
@@ -78,22 +80,32 @@ class Sights:
 
     def __init__(self) -> None:
         self._kept: OrderedDict[Hashable, Sight] = OrderedDict()
+        self._changing = threading.Lock()
+        self._forgotten = 0  # how often something was
 
-    def of(self, query: TextQuery, allowed: Allowed, viewer: Hashable | None) -> Sight:
+    @contextmanager
+    def of(self, query: TextQuery, allowed: Allowed, viewer: Hashable | None) -> Generator[Sight]:
+        """For one search. Nobody else has it meanwhile: two that are about the same each find out for themselves."""
         if viewer is None:
-            return Sight(query, allowed)
+            yield Sight(query, allowed)
+            return
         key = (viewer, query.within, query.where)
-        sight = self._kept.pop(key, None) or Sight(query, allowed)
+        with self._changing:
+            sight, forgotten = self._kept.pop(key, None) or Sight(query, allowed), self._forgotten
         sight.allowed = allowed
-        self._kept[key] = sight
-        if len(self._kept) > SIGHTS:
-            self._kept.popitem(last=False)
-        return sight
+        yield sight
+        with self._changing:
+            if forgotten == self._forgotten:  # else it may be what holds no longer
+                self._kept[key] = sight
+                if len(self._kept) > SIGHTS:
+                    self._kept.popitem(last=False)
 
     def forget(self, viewer: Hashable | None) -> None:
         """What was said to this viewer holds no longer."""
-        for key in [key for key in self._kept if isinstance(key, tuple) and key[0] == viewer]:
-            del self._kept[key]
+        with self._changing:
+            self._forgotten += 1
+            for key in [key for key in self._kept if isinstance(key, tuple) and key[0] == viewer]:
+                del self._kept[key]
 
 
 def _documents(database: sqlite3.Connection, scope: Ref | None, after: int) -> sqlite3.Cursor:
