@@ -104,6 +104,11 @@ async def until(so: Callable[[], bool]) -> None:
             await asyncio.sleep(0)
 
 
+def stands_behind(pid: int) -> bool:
+    """For the processor: whoever answers everybody has it first."""
+    return os.getpriority(os.PRIO_PROCESS, pid) > os.getpriority(os.PRIO_PROCESS, 0)
+
+
 class Served:
     """A house, whose tools are called as one of its agents."""
 
@@ -142,6 +147,7 @@ async def test_the_processes_of_the_data_tools(tmp_path: Path, asked: Asked) -> 
 
         holding = [ask(who, endless) for who in HOLDERS]
         await until(lambda: len(processes_with("octavo.tools.data.worker")) >= len(HOLDERS))
+        await until(lambda: all(map(stands_behind, processes_with("octavo.tools.data.worker"))))
         for _ in range(HOSTILE):
             ask("hostile", endless)
         await until(lambda: served.reads >= HOSTILE + len(HOLDERS))
@@ -178,6 +184,7 @@ async def test_the_processes_that_read_documents(asked: Asked) -> None:
     async with Converter(workers=1) as converter:
         await converter.convert(raw, mime)
         (pid,) = workers()
+        assert stands_behind(pid)
         os.kill(pid, signal.SIGSTOP)
         for _ in range(HOSTILE + 1):  # the first one is at work
             asked.begin("hostile", lambda: converter.convert(raw, mime))

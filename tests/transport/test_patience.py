@@ -7,6 +7,7 @@ import socket
 import ssl
 from collections.abc import Callable
 from contextlib import suppress
+from http.client import HTTPResponse
 from pathlib import Path
 
 import pytest
@@ -73,11 +74,35 @@ def test_who_never_agrees_on_encryption_is_sent_away_too(tmp_path: Path) -> None
         assert is_closed(silent)
 
 
-def test_above_the_number_of_connections_newcomers_are_sent_away(tmp_path: Path) -> None:
+def answers(connected: socket.socket) -> bool:
+    """And stays open."""
+    connected.settimeout(LIMIT)
+    connected.sendall(post(RAW, [*modern_headers(BODY, KEY)], 1))
+    answer = HTTPResponse(connected)
+    answer.begin()
+    return answer.status == 200 and b"result" in answer.read()
+
+
+def test_above_the_number_of_connections_the_longest_idle_of_the_same_address_makes_room(tmp_path: Path) -> None:
     bind, _, connect = doors(tmp_path, "tcp")
     with serving(tmp_path, bind, "connections: 2, deadlines: {headers: 1m}") as address:
-        first, second = connect(address), connect(address)
-        with first, second:
-            assert is_closed(connect(address))
-            first.sendall(post(RAW, [*modern_headers(BODY, KEY)], 1))
-            assert until(first, b"content").startswith(b"HTTP/1.1 200")
+        silent = [connect(address) for _ in range(5)]
+        assert all(map(is_closed, silent[:3]))
+        with silent[3], silent[4]:
+            assert answers(silent[4])
+
+
+def test_no_number_of_connections_of_another_takes_that_of_an_agent(tmp_path: Path) -> None:
+    """Before, whoever had all of them kept them, and newcomers were sent away."""
+    bind, _, connect = doors(tmp_path, "tcp")
+    with serving(tmp_path, bind, "connections: 4, deadlines: {headers: 1m}") as address:
+        silent = [connect(address) for _ in range(4)]
+        polite = connect(address)
+        assert is_closed(silent[0])
+        with polite:
+            assert answers(polite)
+            silent += [connect(address) for _ in range(20)]
+            assert all(map(is_closed, silent[1:21]))
+            assert answers(polite)
+        with silent[21], silent[22], silent[23]:
+            assert answers(silent[23])

@@ -10,6 +10,7 @@ import asyncio
 import logging
 import socket
 import sys
+from collections import Counter
 from functools import partial
 
 import uvicorn
@@ -26,7 +27,7 @@ class AcceptingServer(uvicorn.Server):
     def __init__(self, config: uvicorn.Config, *, handshake: float, most: int) -> None:
         super().__init__(config)
         self._handshake, self._most = handshake, most
-        self._arriving: set[asyncio.Task[object]] = set()
+        self._arriving: dict[asyncio.Task[object], str] = {}  # from which address; the oldest first
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         if sys.platform == "win32":
@@ -52,7 +53,7 @@ class AcceptingServer(uvicorn.Server):
         loop = asyncio.get_running_loop()
         for _ in range(AT_ONCE):
             try:
-                connected, _address = listening.accept()
+                connected, address = listening.accept()
             except (BlockingIOError, InterruptedError, ConnectionAbortedError):
                 return
             except OSError as error:
@@ -60,12 +61,19 @@ class AcceptingServer(uvicorn.Server):
                 loop.remove_reader(listening)
                 loop.call_later(PAUSE, self._listen, listening)
                 return
-            if len(self._arriving) >= self._most:
-                connected.close()
-                continue
-            task = loop.create_task(self._welcome(connected))
-            self._arriving.add(task)
-            task.add_done_callback(self._arriving.discard)
+            task: asyncio.Task[object] = loop.create_task(self._welcome(connected))
+            self._arriving[task] = str(address[0]) if address else ""
+            task.add_done_callback(partial(self._arrived, connected))
+            if len(self._arriving) > self._most:
+                self._make_room()
+
+    def _make_room(self) -> None:
+        """The oldest goes of the address from which most arrive: whoever never agrees on encryption keeps out nobody
+        else."""
+        (most, _), *_ = Counter(self._arriving.values()).most_common(1)
+        oldest = next(task for task, address in self._arriving.items() if address == most)
+        del self._arriving[oldest]
+        oldest.cancel()
 
     async def _welcome(self, connected: socket.socket) -> None:
         connected.setblocking(False)
@@ -81,9 +89,11 @@ class AcceptingServer(uvicorn.Server):
             )
         except OSError:  # who came has left again, is too slow, or does not speak TLS
             connected.close()
-        except asyncio.CancelledError:
+
+    def _arrived(self, connected: socket.socket, task: asyncio.Task[object]) -> None:
+        self._arriving.pop(task, None)
+        if task.cancelled():  # it may never have begun
             connected.close()
-            raise
 
     def _protocol(self) -> asyncio.Protocol:
         made: asyncio.Protocol = self.config.http_protocol_class(  # type: ignore[call-arg]

@@ -30,6 +30,7 @@ from octavo.transport.mcp.exchange import App, Message, Receive, Scope, Send, he
 from octavo.transport.mcp.hub import Hub
 from octavo.transport.mcp.lane import Answer, Lane, Taken
 from octavo.transport.mcp.leases import Leases
+from octavo.transport.mcp.patience import CONNECTION
 from octavo.transport.mcp.recorded import BODY, DATA, KEPT, RecordedSend, refuse
 from octavo.transport.mcp.sessions import SessionCounts
 from octavo.transport.mcp.signs import Signs
@@ -116,6 +117,8 @@ class Front:
             known = mark is not None and self._entry.remember(mark, scope, admitted)
         principal = admitted.principal
         scope[_ADMITTED] = admitted
+        if (connection := scope.get(CONNECTION)) is not None:
+            connection.used_by(principal.id)
         if scope["method"] != "POST":
             await self._turns.come(principal.id)
             if await self._counted(scope, send, principal):
