@@ -173,7 +173,7 @@ HEAD = [
 def starve_all(seconds: float, only: str) -> int:
     rows = list[list[str]]()
     for cells in starve.run(seconds, only):
-        print(f"{cells[0]}: {cells[1]} ms, {cells[2]} ms", flush=True)
+        print(f"{cells[0]}: quiet {cells[1]} ms, starved {cells[3]} ms, {cells[-1]}", flush=True)
         rows.append(cells)
     print(f"\n{starve.title()}, load {os.getloadavg()[0]:.2f}\n{report.grid(starve.HEAD, rows)}")
     return 0 if all(row[-1] == "ok" for row in rows) else 1

@@ -104,9 +104,12 @@ async def until(so: Callable[[], bool]) -> None:
             await asyncio.sleep(0)
 
 
-def stands_behind(pid: int) -> bool:
+def stands_behind(pid: int | str) -> bool:
     """For the processor: whoever answers everybody has it first."""
-    return os.getpriority(os.PRIO_PROCESS, pid) > os.getpriority(os.PRIO_PROCESS, 0)
+    try:
+        return os.getpriority(os.PRIO_PROCESS, int(pid)) > os.getpriority(os.PRIO_PROCESS, 0)
+    except ProcessLookupError:
+        return True  # of another run, and over
 
 
 class Served:
@@ -245,7 +248,8 @@ async def test_the_places_of_a_source(asked: Asked, wanted: str) -> None:
         await turns_of_the_loop()
     async with asyncio.timeout(30):
         await polite
-    assert asked.served.index("polite") <= 2
+    together = wanted != "doc://polite"  # with a hostile one, in one flight: either may be told first
+    assert asked.served.index("polite") <= 2 + together
 
 
 async def test_the_pace_of_a_source(asked: Asked) -> None:
