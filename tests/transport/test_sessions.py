@@ -21,6 +21,7 @@ from tests.transport.test_credentials import Stream
 from octavo.config.limits import Allowance
 from octavo.config.load import Loaded
 from octavo.core.clock import FrozenClock
+from octavo.transport.mcp import events
 from octavo.transport.mcp.http import Access
 
 pytestmark = [pytest.mark.anyio, pytest.mark.seed("A5", "T9")]
@@ -211,3 +212,35 @@ async def test_one_whose_envelopes_all_differ_keeps_nobody_else_from_the_lane(fo
         assert [await asks(HR, "polite"), await asks(BRAND, "hostile 299"), await asks(BRAND, "hostile 1")] == [
             True, True, False,
         ]  # fmt: skip
+
+
+async def test_what_all_sessions_of_one_principal_keep_for_replay_is_bounded_and_its_oldest_goes(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A hundred sessions would have kept 400 MiB. Here three answers of 60 KB are too much for one principal."""
+    monkeypatch.setattr(events, "OF_ONE", 150_000)
+    async with house(configuration(folder)) as octavo, Web(octavo, lane=True) as web:
+
+        async def reads(session: Headers) -> str:
+            """What to ask for all of it again with."""
+            reply = await web.ask(frame("resources/read", {"uri": "file://chapter.txt"}), session)
+            assert reply.body.count("chapter") > 1000
+            return next(line[4:] for line in reply.body.splitlines() if line.startswith("id: "))
+
+        async def again(session: Headers, event: str) -> bool:
+            stream = Stream(web, [*session, ("Last-Event-ID", event)], method="GET")
+            await stream.begun()
+            for _ in range(200):
+                await asyncio.sleep(0)
+            stream.task.cancel()
+            await asyncio.wait({stream.task})
+            return "chapter" in str(stream.sent)
+
+        newest = ("Mcp-Protocol-Version", "2025-11-25")  # whose answers begin with an event of their own
+        polite = [*await opens(web, HR), newest]
+        theirs = await reads(polite)
+        sessions = [[*await opens(web), newest] for _ in range(3)]
+        first, second, third = [await reads(session) for session in sessions]
+        assert await again(polite, theirs)
+        kept = [await again(*one) for one in zip(sessions, (first, second, third), strict=True)]
+        assert kept == [False, True, True]

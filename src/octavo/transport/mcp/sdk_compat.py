@@ -21,8 +21,8 @@ def on_disconnect(ctx: ServerRequestContext[Any, Any], callback: Callable[[], Aw
     ctx.session._connection.exit_stack.push_async_callback(callback)  # pyright: ignore[reportPrivateUsage]
 
 
-def events_per_session(manager: StreamableHTTPSessionManager, make: Callable[[], EventStore]) -> None:
-    """Gives each handshake-era session an event store of its own.
+def events_per_session(manager: StreamableHTTPSessionManager, make: Callable[[str], EventStore]) -> None:
+    """Gives each handshake-era session an event store of its own, made for whoever opened it.
 
     The SDK hands one store to all sessions and names streams by request id, so the events of one session
     could be replayed into another.
@@ -32,7 +32,7 @@ def events_per_session(manager: StreamableHTTPSessionManager, make: Callable[[],
     def admit_with_own_events(requestor: Any) -> Any:
         transport = admit(requestor)
         if transport is not None:
-            transport._event_store = make()  # pyright: ignore[reportPrivateUsage]
+            transport._event_store = make("" if requestor is None else requestor["client_id"])  # pyright: ignore[reportPrivateUsage]
         return transport
 
     manager._admit_session = admit_with_own_events  # type: ignore[method-assign]  # pyright: ignore[reportPrivateUsage]

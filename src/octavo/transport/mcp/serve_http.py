@@ -19,7 +19,7 @@ from octavo.core.house import House
 from octavo.transport.mcp.accepting import AcceptingServer
 from octavo.transport.mcp.calls import Calls
 from octavo.transport.mcp.entry import Access
-from octavo.transport.mcp.events import SessionEvents
+from octavo.transport.mcp.events import Replays, SessionEvents
 from octavo.transport.mcp.http import BODY_SECONDS, PATH, Front, admitted_by, mark_recorded, was_counted
 from octavo.transport.mcp.hub import Hub
 from octavo.transport.mcp.lane import Lane
@@ -73,7 +73,7 @@ def application(
         max_sessions=DEFAULT_MAX_SESSIONS,
     )
     manager = server.sdk.session_manager
-    events_per_session(manager, SessionEvents)
+    events_per_session(manager, Replays().of)
     sessions = SessionCounts(house, partial(live_sessions, manager), partial(end_session, manager))
     front = Front(inner, house, hot, security, access, hub, sessions, body_seconds=body_seconds, traced=traced)
     return front, hub
