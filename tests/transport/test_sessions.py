@@ -244,3 +244,26 @@ async def test_what_all_sessions_of_one_principal_keep_for_replay_is_bounded_and
         assert await again(polite, theirs)
         kept = [await again(*one) for one in zip(sessions, (first, second, third), strict=True)]
         assert kept == [False, True, True]
+
+
+async def test_one_whose_headers_all_differ_makes_nobody_else_show_a_key_again(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """1024 combinations of headers are known to be good; of one principal 32."""
+    asked = {"jsonrpc": "2.0", "id": 1, "method": "resources/read", "params": {"uri": "mem://one", "_meta": META}}
+    raw, shown = json.dumps(asked).encode(), list[str]()
+    async with house(configuration(folder)) as octavo, Web(octavo, lane=True) as web:
+        by_credential = octavo.works.identity.by_credential
+
+        async def counted(text: str) -> Any:
+            shown.append(text)
+            return await by_credential(text)
+
+        monkeypatch.setattr(octavo.works.identity, "by_credential", counted)
+        for _ in range(2):
+            await web.ask(raw, modern_headers(asked, HR))
+        for number in range(1100):
+            headers = [(k, f"127.0.0.1:{number + 1}" if k == "Host" else v) for k, v in modern_headers(asked, BRAND)]
+            assert (await web.ask(raw, headers)).status == 200
+        assert (await web.ask(raw, modern_headers(asked, HR))).status == 200
+    assert (shown.count(HR), shown.count(BRAND)) == (1, 1100)

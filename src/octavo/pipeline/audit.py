@@ -28,6 +28,7 @@ from typing import NamedTuple
 
 from octavo.core.clock import Clock, SystemClock, iso
 from octavo.core.errors import InternalError, OctavoError, RateLimited, Unrecorded
+from octavo.core.memo import Memo
 from octavo.core.model import Call
 from octavo.core.ports import Ledger, Next, Reply
 from octavo.core.ref import Ref
@@ -69,7 +70,7 @@ class Audit:
         self._scrub = scrub
         self.nonce = os.urandom(4).hex()  # makes ids unique among the processes that share a directory
         self._ids = itertools.count(1)
-        self._middles: dict[tuple[str, str, Ref, str, str, str], bytes] = {}
+        self._middles: Memo[tuple[str, str, Ref, str, str, str], bytes] = Memo(MAX_MEMO)
         self._method = lru_cache(MAX_MEMO)(self._address)
         self._since = self._until = 0.0
         self._opening = b""
@@ -116,9 +117,7 @@ class Audit:
         trail = call.trail
         # Calls repeat, so what most records have in common is put together once.
         key = (call.principal.id, call.op, trail.ref or call.ref, outcome, trail.rule, trail.cache)
-        middle = self._middles.get(key)
-        if middle is None:
-            middle = self._middle(key)
+        middle = self._middles.get(key) or self._middles.again(key) or self._middle(key)
         if call.fault is not None or call.parent is not None or incident or trail.changed:
             middle = self._rare(call, middle, outcome, incident)
         if not self._since <= wall < self._until:
@@ -195,11 +194,8 @@ class Audit:
         self._opening = f'{{"time":"{iso(self._since)}","id":"{self.nonce}-'.encode()
 
     def _middle(self, key: tuple[str, str, Ref, str, str, str]) -> bytes:
-        if len(self._middles) >= MAX_MEMO:
-            self._middles.clear()
         who, op, ref, outcome, rule, cache = key
-        made = self._middles[key] = _facts(who, op, self._address(str(ref)), outcome, rule, cache)
-        return made
+        return self._middles.keep(key, _facts(who, op, self._address(str(ref)), outcome, rule, cache))
 
     def _rare(self, call: Call, middle: bytes, outcome: str, incident: str) -> bytes:
         if call.fault is not None:  # the text is no address: show it as it came

@@ -16,13 +16,14 @@ from msgspec.structs import replace
 from octavo.core.clock import Clock
 from octavo.core.errors import OctavoError
 from octavo.core.glob import Glob
+from octavo.core.memo import Memo
 from octavo.core.model import FEED, Call, Entry, Principal, Template, Verb
 from octavo.core.ports import Next
 from octavo.core.ref import Ref
 from octavo.pipeline.refusals import refusal, told
 from octavo.pipeline.rulebook import CLOSED, OPEN, UNKNOWN, Decision, Depends, Facts, Rule, Rulebook, Truth, Verdict
 
-MEMO_SIZE = 50_000  # decisions kept; all are dropped when it is full
+MEMO_SIZE = 50_000  # decisions kept
 MEMO_CHARACTERS = 256  # of an address worth keeping: clients choose how long theirs are
 BOOKS = 1000  # sets of rules that are kept compiled
 
@@ -76,7 +77,7 @@ class Decisions:
         self._times = tuple({time: None for rule in rules if rule.condition for time in rule.condition.times})
         self._compiled: dict[tuple[Principal, Verb], Rulebook] = {}
         self._books: dict[tuple[int, ...], Rulebook] = {}  # by the rules in it
-        self._memo: dict[tuple[Principal, Verb, Ref], Verdict] = {}
+        self._memo: Memo[tuple[Principal, Verb, Ref], Verdict] = Memo(MEMO_SIZE)
         self.epoch = _epoch(self.rules)
 
     def verdict(self, principal: Principal, verb: Verb, ref: Ref) -> Verdict:
@@ -84,7 +85,7 @@ class Decisions:
         if not self.rules:
             return OPEN
         key = (principal, verb, ref)
-        verdict = self._memo.get(key)
+        verdict = self._memo.get(key) or self._memo.again(key)
         if verdict is None:
             spellings = self.spellings(ref)
             verdict = self.rulebook(principal, verb).decide(spellings)
@@ -95,9 +96,7 @@ class Decisions:
             sure = type(verdict) is Decision and verdict.allowed
             stays = len(spellings) == 1 or ref.scheme not in self.addresses.exposed or ref.scheme in self._naming
             if (sure or stays) and _length(ref) <= MEMO_CHARACTERS:
-                if len(self._memo) >= MEMO_SIZE:
-                    self._memo.clear()
-                self._memo[key] = verdict
+                self._memo.keep(key, verdict)
         return verdict
 
     def decide(self, principal: Principal, verb: Verb, ref: Ref, facts: Facts = UNKNOWN) -> Decision:

@@ -13,6 +13,7 @@ from collections.abc import Iterable
 from typing import Final, Literal
 
 from octavo.core.errors import OctavoError
+from octavo.core.memo import Memo
 from octavo.core.ref import Ref
 from octavo.sources.file.credentials import SAMPLED, is_sample
 from octavo.sources.file.mime import SAFE_EXTENSIONS, SAFE_NAMES
@@ -53,11 +54,11 @@ class Rules:
         longer = [chain for chain in chains if len(chain) > 1]
         self._hidden_chains = [[_one_of([part]) for part in chain] for chain in longer]
         self._chain_end = _one_of(chain[-1] for chain in longer)
-        self._memo: dict[tuple[str, ...], Verdict] = {}
+        self._memo: Memo[tuple[str, ...], Verdict] = Memo(_MEMO_SIZE)
 
     def verdict(self, names: tuple[str, ...]) -> Verdict:
         """On a file's canonical names from the root."""
-        known = self._memo.get(names)
+        known = self._memo.get(names) or self._memo.again(names)
         if known is not None:
             return known
         verdict: Verdict = "served"
@@ -67,10 +68,7 @@ class Rules:
             verdict = "hidden"
         elif not names or not self.allows(names[-1]):
             verdict = "extension"
-        if len(self._memo) >= _MEMO_SIZE:
-            self._memo.clear()
-        self._memo[names] = verdict
-        return verdict
+        return self._memo.keep(names, verdict)
 
     @property
     def narrowed(self) -> bool:

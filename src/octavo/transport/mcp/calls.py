@@ -17,6 +17,7 @@ from typing import Any, Literal
 from octavo.core.errors import InternalError, InvalidParams, OctavoError
 from octavo.core.glob import Glob
 from octavo.core.house import House, Works
+from octavo.core.memo import Memo
 from octavo.core.model import EVERYTHING, NOTHING, Call, Content, Entry, Page, Principal, Template, Trail
 from octavo.core.ports import Channel, Reply
 from octavo.core.ref import Ref
@@ -92,7 +93,7 @@ class Calls:
         self.house = house
         self.codes = Codes(strict=strict_codes)
         self._cursors = Cursors(house.key("cursor"))
-        self._parsed: dict[str, tuple[Ref, OctavoError | None]] = {}
+        self._parsed: Memo[str, tuple[Ref, OctavoError | None]] = Memo(MEMO_SIZE)
 
     @property
     def works(self) -> Works:
@@ -100,18 +101,14 @@ class Calls:
 
     def parse(self, uri: str) -> tuple[Ref, OctavoError | None]:
         """The address, or what is wrong with it. Good ones are remembered."""
-        known = self._parsed.get(uri)
+        known = self._parsed.get(uri) or self._parsed.again(uri)
         if known is not None:
             return known
         try:
             parsed = (Ref.parse(uri), None)
         except OctavoError as fault:
             return NOWHERE, fault
-        if len(uri) <= MEMO_CHARACTERS:
-            if len(self._parsed) >= MEMO_SIZE:
-                self._parsed.clear()
-            self._parsed[uri] = parsed
-        return parsed
+        return self._parsed.keep(uri, parsed) if len(uri) <= MEMO_CHARACTERS else parsed
 
     async def ask(self, call: Call) -> Reply:
         """Into the pipeline. From here on the request has its audit record."""

@@ -23,7 +23,8 @@ from octavo.core.errors import Forbidden, OctavoError, SourceUnavailable, Unauth
 from octavo.core.house import WELL_KNOWN, Admitted, House, Protected
 from octavo.transport.mcp.exchange import Receive, Scope, Send, headers, respond
 
-MEMO_SIZE = 1024  # header combinations known to be good
+MEMO_SIZE = 1024  # header combinations known to be good; the oldest makes room
+MEMO_OF_ONE = 32  # of one principal: more push out its own
 MEMO_SECONDS = 300.0  # after which a token is verified again: its issuer may have taken the key away
 PEER = "octavo.peer"  # in the scope: the user id of whoever connected to a unix socket
 
@@ -81,8 +82,12 @@ class Entry:
         """Whether it may be remembered: a good request, as far as its headers tell."""
         if scope["method"] != "POST" or not all(check_accept_headers(Request(scope))):
             return False
-        if len(self._good) >= MEMO_SIZE:
-            self._good.clear()
+        who = admitted.principal.id
+        own = [known for known, (good, _) in self._good.items() if good.principal.id == who]
+        if len(own) >= MEMO_OF_ONE:
+            del self._good[own[0]]
+        elif len(self._good) >= MEMO_SIZE:
+            del self._good[next(iter(self._good))]
         until = None if admitted.until is None else min(admitted.until, SystemClock.wall() + MEMO_SECONDS)
         self._good[mark] = admitted, until
         return True
