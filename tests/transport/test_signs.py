@@ -134,7 +134,7 @@ async def test_a_refusal_because_of_load_says_when_to_come_back(folder: Path) ->
     async with web(folder) as door:
         assert isinstance(door.house.ledger, MemoryLedger)
         door.app.backlog.cost = 60.0
-        tokens = [door.app.backlog.enter("somebody") for _ in range(8)]
+        tokens = [door.app.backlog.enter(f"somebody {number}") for number in range(8)]
         refused = await ask(door, "resources/read", uri="file://guide.md")
         assert refused.status == 429
         assert dict(refused.headers)["retry-after"] == "1"
