@@ -168,7 +168,10 @@ class Http(Strict):
         "the audit log and say nothing about who asks.",
     )
     deadlines: Deadlines = Field(default_factory=Deadlines, description="Slower connections are closed.")
-    connections: Count = Field(default=4096, description="Connections that may be open at once. Beyond it, whoever has most of them loses the longest idle one.")
+    connections: Count = Field(
+        default=4096,
+        description="Connections that may be open at once. Then whoever has most loses the longest idle one.",
+    )
     metrics: Literal["off", "admin", "open"] = Field(
         default="off",
         description="Numbers for Prometheus at /metrics: for agents whom a rule grants admin on server://metrics, or "
