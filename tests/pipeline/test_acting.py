@@ -6,6 +6,7 @@ from typing import Any, cast
 
 import pytest
 
+from octavo.core.errors import Forbidden
 from octavo.core.model import Call, Past, Principal, Trail
 from octavo.core.ref import Ref
 from octavo.pipeline.acting import Judge, arrange
@@ -26,6 +27,9 @@ class Changing:
 
     def hidden_above(self, *_: Any) -> None:
         return None
+
+    def refusal(self, *_: Any) -> Forbidden:
+        return Forbidden("no")
 
     async def consent(self, *_: Any) -> bool:
         self._asked = True

@@ -289,7 +289,6 @@ CATALOG = {
         ({"public": "true"}, "b"),
         ({"n": "3"}, "c"),
         ({"n": 3}, "c"),
-        ({"missing": None}, ""),
         ({"status": "active", "mimeType": "text/plain"}, ""),
         ({"status": "active", "name": "a*"}, "a"),
     ],

@@ -265,7 +265,7 @@ async def test_an_address_that_climbs_is_refused_in_the_seeds_shape() -> None:
             "agent": "agent-brand",
             "required_permission": "read",
             "resource": "sop://hr/../x",
-            "why": "A path may not contain '..'",
+            "why": "A path may not contain '..': write the address from the root of its source",
         },
     )
     assert isinstance(await sops().refused(BRAND, "read", "no address"), InvalidParams)
@@ -379,6 +379,7 @@ async def test_a_public_prefix_stands_for_its_root_in_rules(roots: Path) -> None
                 "agent": "agent-brand",
                 "required_permission": "read",
                 "resource": f"file://{roots}/one/brand/guide.md",
+                "why": "The path lies outside of what is served: use an address as lists show them",
             },
         )
 
@@ -605,7 +606,9 @@ async def test_completions_name_only_what_the_caller_may_list() -> None:
     paths = await house.ask(BRAND, "complete", "sop://", **completion("path"))
     assert paths == ["brand/guide", "brand/tone"]
     assert await house.ask(BRAND, "complete", "sop://", **completion("name", "sop://brand/{name}")) == ["logo", "tone"]
-    assert await house.ask(BRAND, "complete", "sop://", **completion("person", "sop://hr/{person}")) == []
+    unseen = await house.refused(BRAND, "complete", "sop://", **completion("person", "sop://hr/{person}"))
+    absent = await house.refused(BRAND, "complete", "sop://", **completion("person", "sop://rh/{person}"))
+    assert unseen.message.replace("hr", "rh") == absent.message, "a template that is not for him is none"
     everything = await offering().ask(BRAND, "complete", "sop://", **completion("path"))
     assert everything == sorted(SOPS)
 
@@ -619,7 +622,8 @@ async def test_completions_name_only_what_the_caller_may_list() -> None:
 async def test_a_template_of_the_clients_own_does_not_launder_names(argument: str, template: str) -> None:
     """The source completes without looking at the template: judged by `sop://brand/…`, `hr/pay` would come out."""
     house = offering(rule("*", "list", "sop://brand/*"))
-    assert await house.ask(BRAND, "complete", "sop://", **completion(argument, template)) == []
+    refused = await house.refused(BRAND, "complete", "sop://", **completion(argument, template))
+    assert isinstance(refused, InvalidParams) and "pay" not in refused.message
 
 
 @pytest.mark.seed("A3", "B2")

@@ -259,7 +259,6 @@ async def test_an_unknown_prompt_is_a_wrong_parameter_that_names_it() -> None:
         ("format", "ma", ["markdown", "Man"]),
         ("draft", "t", ["true"]),
         ("title", "", []),
-        ("nope", "", []),
     ],
 )
 async def test_completion_offers_what_the_schema_knows(

@@ -345,3 +345,33 @@ def test_docstrings_of_other_styles_say_the_same() -> None:
         assert info.description == "Adds."
         said = {name: shape["description"] for name, shape in info.input_schema["properties"].items()}
         assert said == {"a": "the first", "b": "the second, as it goes on"}
+
+
+async def test_an_async_def_that_awaits_nothing_holds_up_nobody() -> None:
+    """It would keep the event loop to itself for as long as it takes."""
+    threads: list[int] = []
+
+    async def computes(number: int) -> int:
+        """Computes for long."""
+        threads.append(threading.get_ident())
+        return number + 1
+
+    async def waits(number: int) -> int:
+        """Gives way to others."""
+        threads.append(threading.get_ident())
+        await asyncio.sleep(0)
+        return number + 1
+
+    async def begins(number: int) -> int:
+        """Needs the loop, and waits for nothing."""
+        threads.append(threading.get_ident())
+        asyncio.get_running_loop().call_soon(int)
+        return number + 1
+
+    here = threading.get_ident()
+    for function, moved in ((computes, True), (waits, False), (begins, False)):
+        tools = ToolRegistry()
+        tools.register(tool_of(function, max_answer=1000))
+        call = Call("invoke", Ref("tool", (function.__name__,)), Principal("a"), Trail(), "", {"number": 1})
+        assert (await tools.invoke(call)).structured == {"result": 2}
+        assert (threads.pop() != here) is moved, function.__name__

@@ -115,7 +115,7 @@ def test_a_schema_stands_in_the_definition_as_it_was_written() -> None:
 async def test_an_unknown_tool_is_a_wrong_parameter_that_names_it() -> None:
     with pytest.raises(InvalidParams, match="Unknown tool: nope") as caught:
         await ToolRegistry().invoke(calling("nope"))
-    assert caught.value.data == {"toolName": "nope"}
+    assert caught.value.data == {"toolName": "nope", "hint": "tools/list shows the tools that you may use"}
 
 
 @pytest.mark.seed("T3")

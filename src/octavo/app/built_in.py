@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
+from msgspec.structs import replace
+
 from octavo.app.narrowing import WHOLE, Narrowing, public_folders
 from octavo.config.model import Config, FileOptions, OverStore
 from octavo.core.ref import Ref
@@ -75,7 +77,8 @@ def built_in_tools(
             tools += data_tools(write=write, budget=budget, max_input=limits.read, seconds=limits.time)
         elif name == "seed":
             tools += _seeds(config)
-    return list({tool.info.name: tool for tool in reversed(tools)}.values())[::-1]  # of two with one name the first
+    first = [*{tool.info.name: tool for tool in reversed(tools)}.values()][::-1]  # of two with one name
+    return [_tried(tool) for tool in first]
 
 
 def toolsets(config: Config) -> dict[str, None]:
@@ -123,4 +126,11 @@ def _seeds(config: Config) -> list[Tool]:
     from octavo.tools.builtin.seeds import seed_tools
 
     write = any(one.write for one in _file_sources(config))
-    return seed_tools(write=write, budget=Budget(config.limits.answer, config.limits.answer_tokens))
+    made = seed_tools(write=write, budget=Budget(config.limits.answer, config.limits.answer_tokens))
+    return [_tried(tool) for tool in made]
+
+
+def _tried(tool: Tool) -> Tool:
+    """What changes something by child calls alone can be tried without an effect, up to the first of them."""
+    changes = tool.info.name in (*_CHANGING, *FILESYSTEM, *SEED) and not tool.info.hints.read_only
+    return replace(tool, rehearses=True) if changes else tool

@@ -542,14 +542,14 @@ def prompts(loaded: Loaded, who: str | None) -> list[PromptInfo]:
 
 def rendered(loaded: Loaded, who: str | None, name: str, given: dict[str, str], locale: str | None) -> PromptResult:
     """Raises InvalidParams also for a prompt of a plugin that speaks the raw protocol: there is nobody who hears it."""
-    from octavo.core.surface import PromptResult
+    from octavo.core.surface import PromptResult, unknown_prompt
 
     async def ask(house: Octavo) -> PromptResult:
         works = house.works
         try:
             ref, fault = Ref.of("prompt", (name,)), None
         except OctavoError:
-            ref, fault = NOWHERE, InvalidParams(f"Unknown prompt: {name[:80]}", promptName=name[:80])
+            ref, fault = NOWHERE, unknown_prompt(name[:80])
         call = Call("render", ref, works.identity.launched(who), Trail(), f"prompt://{name}", given, fault=fault)
         channel: Channel = _Terminal(locale)
         try:

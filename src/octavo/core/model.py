@@ -83,6 +83,7 @@ class Trail(Struct, eq=False, gc=False):
     intent: int = 0  # the record that was stored before the call changed something; 0: it changes nothing itself
     changed: bool = False  # it, or a part of it, has begun to change something
     kept: bool = False  # the outcome of such a call is stored: nothing holds its answer back
+    rehearsal: bool = False  # it is only tried: nothing may be changed by it
 
 
 class Memo(dict[Any, Any]):

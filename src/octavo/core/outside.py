@@ -147,6 +147,10 @@ class HttpReply(Struct, frozen=True, kw_only=True):
 
 
 class Fetcher(Protocol):
+    def refuse(self, request: HttpRequest) -> None:
+        """Raises what `fetch` would before it asks anybody."""
+        ...
+
     async def fetch(self, request: HttpRequest) -> HttpReply:
         """Asks a host that the configuration lists, at a public address. Raises Forbidden for any other, also where a
         redirect leads there; InvalidParams for a URL or header that cannot be; Timeout, TooLarge, SourceUnavailable."""
@@ -173,6 +177,10 @@ class Socket(Protocol):
 
 
 class Connector(Protocol):
+    def refuse(self, url: str) -> None:
+        """Raises what `connect` would before it asks anybody."""
+        ...
+
     async def connect(self, url: str) -> Socket:
         """Raises as a `Fetcher` does."""
         ...

@@ -72,7 +72,7 @@ class TextQuery(Struct, frozen=True):
 
 def _refuse_odd(text: str) -> None:
     if not text:
-        raise InvalidParams("The text to search for is empty")
+        raise InvalidParams("The text to search for is empty: give some words")
     if len(text) > MAX_QUERY_CHARACTERS:
         raise InvalidParams(f"The text to search for is longer than {MAX_QUERY_CHARACTERS} characters")
     if any(c in text for c in "\n\r\0"):

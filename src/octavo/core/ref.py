@@ -149,7 +149,7 @@ def _segment(raw: str) -> str:
 
 def _checked(segments: tuple[str, ...]) -> tuple[str, ...]:
     if ".." in segments:
-        raise Forbidden("A path may not contain '..'")
+        raise Forbidden("A path may not contain '..': write the address from the root of its source")
     total = 0
     for segment in segments:
         if segment in ("", "."):
@@ -157,7 +157,7 @@ def _checked(segments: tuple[str, ...]) -> tuple[str, ...]:
         if "/" in segment or "\\" in segment:
             raise InvalidParams("A path segment may not contain a slash or a backslash")
         if _UNSEEN.search(segment):
-            raise InvalidParams("A path segment may not contain control or invisible characters")
+            raise InvalidParams("A path segment may not contain control or invisible characters: leave them out")
         try:
             size = len(segment.encode("utf-8"))
         except UnicodeEncodeError:
@@ -189,7 +189,7 @@ def _checked_parameters(params: Iterable[tuple[str, str]]) -> tuple[tuple[str, s
         if key in found:
             raise InvalidParams(f"The query parameter {key!r} is given twice")
         if _UNSEEN.search(key) or "\x00" in value:
-            raise InvalidParams("A query may not contain control or invisible characters")
+            raise InvalidParams("A query may not contain control or invisible characters: leave them out")
         try:
             total += len(key.encode("utf-8")) + len(value.encode("utf-8")) + 2
         except UnicodeEncodeError:

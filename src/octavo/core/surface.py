@@ -9,6 +9,7 @@ from msgspec import Struct
 
 from octavo.core.errors import InvalidParams
 from octavo.core.model import NOTHING, Call, Content, Entry, News
+from octavo.core.ports import Next
 
 
 class Text(Struct, frozen=True):
@@ -50,12 +51,18 @@ class Hints(Struct, frozen=True, kw_only=True):
 
 def unknown_tool(name: str) -> InvalidParams:
     """Also for a tool that is hidden from the caller."""
-    return InvalidParams(f"Unknown tool: {name}", toolName=name)
+    return InvalidParams(f"Unknown tool: {name}", toolName=name, hint="tools/list shows the tools that you may use")
+
+
+def unknown_prompt(name: str) -> InvalidParams:
+    """Also for a prompt that is hidden from the caller. Words and data are the seed's."""
+    return InvalidParams(f"Unknown prompt: {name}", promptName=name)
 
 
 def unknown_task(handle: str) -> InvalidParams:
     """Also for a handle that is somebody else's, or that of a tool that is hidden from the caller."""
-    return InvalidParams(f"Unknown task: {handle[:80]}", taskId=handle[:80])
+    hint = "use the taskId of an answer that you were given; it may have expired"
+    return InvalidParams(f"Unknown task: {handle[:80]}", taskId=handle[:80], hint=hint)
 
 
 def is_unknown_tool(error: BaseException, name: str) -> bool:
@@ -127,8 +134,9 @@ class Tools(Protocol):
         """The input schema of a tool that takes arguments from HTTP headers; None for all others."""
         ...
 
-    def check(self, call: Call) -> None:
-        """Raises what `invoke` would for an unknown tool and for bad arguments."""
+    async def rehearse(self, call: Call, look: Next) -> None:
+        """Raises what `invoke` would for an unknown tool and for bad arguments, and as far as the tool can tell before
+        it does anything, for what could not be done. By `look` its caller sees what is there."""
         ...
 
     async def invoke(self, call: Call) -> ToolResult | Any:

@@ -34,7 +34,7 @@ class Changes:
         scope, after = call.ref.bare, call.arguments.get("after")
         everything = scope == EVERYTHING
         if not everything and scope.scheme not in self._watched:
-            raise InvalidParams(f"{scope.scheme}:// tells no changes", uri=call.uri)
+            raise InvalidParams(f"{scope.scheme}:// tells no changes: name a source of resources", uri=call.uri)
         schemes = self._watched if everything else (scope.scheme,)
         await self._feed.followed(schemes)
         number = self._feed.number()

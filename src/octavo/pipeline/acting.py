@@ -13,7 +13,7 @@ from octavo.core.operations import operation
 from octavo.core.ports import Next, Reply, settled
 from octavo.core.ref import Ref
 from octavo.pipeline.hidden import Decides, look_beside
-from octavo.pipeline.refusals import Refused, forbidden, not_whole, refusal, told
+from octavo.pipeline.refusals import Refused, forbidden, not_whole, told
 from octavo.pipeline.rulebook import OPEN, Decision, Verdict, stricter
 
 _TAKING: frozenset[Op] = frozenset(("delete", "move", "copy"))  # something that has to be there
@@ -62,6 +62,8 @@ async def done(judge: Judge, call: Call, call_next: Next) -> Reply:
     """The act itself. Of what stood there it tells as much as its caller may know in other ways."""
     if call.op == "invoke":
         return await settled(call_next(call))
+    if call.trail.rehearsal:
+        await judge.consent(call, OPEN, call_next)
     if call.op == "edit":
         await judge.follow_link(call, call_next)
     try:
@@ -111,7 +113,7 @@ async def _both_ends(judge: Judge, call: Call, target: Call | None, call_next: N
     asks = await _demand_all(judge, call, call.ref, call_next)
     if target is not None:
         asks = await _moved(judge, target, call.ref, target.ref, call_next, asks)
-    if page and not judge.goes_whole(call) and await _is_folder(call, call_next):
+    if page and not judge.goes_whole(call) and await is_folder(call, call_next):
         raise Refused(not_whole(call))
     async for entry in _below(call, call.ref, call_next, page):
         ref = judge.canonical(entry.ref)
@@ -152,7 +154,7 @@ async def _below(call: Call, ref: Ref, call_next: Next, page: int) -> AsyncItera
             return
 
 
-async def _is_folder(call: Call, call_next: Next) -> bool:
+async def is_folder(call: Call, call_next: Next) -> bool:
     """One that is a folder whatever is in it."""
     return bool(await settled(call_next(call._replace(op="folders", arguments={"depth": 0, "most": 1}))))
 
@@ -254,5 +256,5 @@ async def _required(judge: Judge, call: Call, verb: Verb, decision: Decision, re
     if not decision.allowed:
         if decision.hidden and ref == call.ref and call.op in _TAKING:
             await look_beside(judge, call, call_next, "list", "stat")
-        raise Refused(refusal(call, verb, decision))
+        raise Refused(judge.refusal(call, verb, decision))
     return decision if verb != "read" else OPEN

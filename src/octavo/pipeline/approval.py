@@ -63,7 +63,7 @@ class Approving:
 
     async def _obtained(self, call: Call, demand: Demand, look: Next, answers: bool) -> None:
         if call.op == "invoke":
-            self._tools.check(call)  # nobody is asked about what could not be done
+            await self._tools.rehearse(call, look)  # nobody is asked about what could not be done
         root = _root(call)
         while True:
             wanted = self._wanted(call, root, demand, self._digest(await self._versions(call, look)))

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Protocol
 
-from octavo.core.errors import OctavoError
+from octavo.core.errors import InvalidParams, OctavoError
 from octavo.core.glob import Glob
+from octavo.core.meant import meant
 from octavo.core.model import Call, Entry, Principal, Suggestion, Template, Verb
 from octavo.core.ports import Next, settled
 from octavo.core.ref import Ref
-from octavo.pipeline.offers import below, choices, expand, variables
+from octavo.pipeline.offers import below, choices, expand, names_in, variables
 from octavo.pipeline.refusals import absent
 from octavo.pipeline.rulebook import CLOSED, Decision
 
@@ -48,6 +49,7 @@ class Completing:
         """What names something that the caller may list, and that nothing forbids to complete."""
         if call.ref.scheme == "prompt":
             return await self._of_prompt(call, call_next)
+        call = self._of_template(call)
         said = self._choices(call)
         if said:
             return [value for value in said if value.startswith(call.arguments["prefix"])]
@@ -57,6 +59,27 @@ class Completing:
             entries = [one for one in found if isinstance(one, Suggestion)]
             return sorted({one.value for one in entries if await self._suggests(call, call_next, one.entry)})
         return await self._named(call, call_next, values) if self._ruled else values
+
+    def _of_template(self, call: Call) -> Call:
+        """The call with the template as its source writes it: without its query it means the same. Raises
+        InvalidParams for one that the caller does not see, and for a variable that it has not."""
+        asked, argument = call.arguments.get("template"), call.arguments["argument"]
+        if asked is None:
+            return call
+        scheme = call.ref.scheme
+        mine = [one for one in self._templates() if one.uri_template.startswith(f"{scheme}://")]
+        known = [f"{scheme}://{{+path}}", *(one.uri_template for one in mine if self.offers(call.principal, one))]
+        found = [one for one in known if one == asked] or [one for one in known if _path_of(one) == _path_of(asked)]
+        if not found:
+            raise InvalidParams(
+                f"Unknown template: {asked[:200]}; resources/templates/list shows those that you may use",
+                reason="unknown_template",
+            )
+        names = {name for one in found for name in names_in(one)}
+        if argument not in names:
+            raise InvalidParams(f"Unknown variable of {asked[:200]}: {argument[:80]!r}; {meant(argument, names)}")
+        fitting = next(one for one in found if argument in names_in(one))
+        return call._replace(arguments={**call.arguments, "template": fitting})
 
     async def _of_prompt(self, call: Call, call_next: Next) -> list[str]:
         decision = self._judge.at_best(call.principal, "render", call.ref)
@@ -107,6 +130,10 @@ class Completing:
         template, argument = call.arguments.get("template"), call.arguments["argument"]
         offered = next((one for one in self._templates() if one.uri_template == template), None)
         return choices(offered, argument) if offered and self.offers(call.principal, offered) else ()
+
+
+def _path_of(template: str) -> str:
+    return template.partition("{?")[0].replace("{+", "{")
 
 
 def _forbidden(decision: Decision) -> bool:

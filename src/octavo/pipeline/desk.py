@@ -36,6 +36,7 @@ from octavo.core.ports import (
     Writes,
 )
 from octavo.core.ref import Ref
+from octavo.core.rehearsal import Rehearsed
 from octavo.core.surface import Changes, Prompts, Tools
 
 if TYPE_CHECKING:
@@ -174,8 +175,10 @@ class Desk:
 
     async def _altered(self, call: Call, source: Source) -> Reply:
         op, ref, asked, by = call.op, call.ref, call.arguments, call.principal.id
-        if ref.scheme not in self._writable:
-            raise Forbidden("This source is read-only: serve with --write, or set write: true on it", uri=call.uri)
+        if call.trail.rehearsal:
+            raise Rehearsed
+        if (refused := self.unchangeable(ref)) is not None:
+            raise refused
         if not ((op == "edit" and asked.get("dry_run")) or (op == "undo" and asked.get("look"))):
             self.intends(call)
         if isinstance(source, Writes):
@@ -246,6 +249,13 @@ class Desk:
         """What the source says of the name alone, whether or not there is anything."""
         source = self._sources.get(ref.scheme)
         return source.refuses(ref) if isinstance(source, Refuses) else None
+
+    def unchangeable(self, ref: Ref) -> OctavoError | None:
+        """What is said of every change there, whatever stands there."""
+        if ref == EVERYTHING or ref.scheme in self._writable:
+            return None
+        why = "This source is read-only: serve with --write, or set write: true on it"
+        return Forbidden(why, uri=str(ref))
 
     def restores(self, ref: Ref) -> bool:
         """Whether `undo` could take back a change there. An undo of all sources takes part only in those that can."""

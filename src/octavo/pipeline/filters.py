@@ -13,11 +13,36 @@ from urllib.parse import quote
 
 from octavo.core.errors import InvalidParams
 from octavo.core.glob import Glob
+from octavo.core.meant import meant, nearest
 from octavo.core.model import Entry
 from octavo.core.ref import Ref
 
 Test: TypeAlias = Callable[[Entry], bool]
 _TEXTS: Final = ("mimeType", "name")
+
+
+class Keys:
+    """The keys of the metadata of all that was held against a filter."""
+
+    def __init__(self) -> None:
+        self.told: set[str] = set()
+        self.looked = False
+
+    def noting(self, wanted: Test) -> Test:
+        def test(entry: Entry) -> bool:
+            self.looked = True
+            self.told.update(entry.metadata)
+            return wanted(entry)
+
+        return test
+
+    def refuse_unknown(self, asked: Mapping[str, Any], known: Collection[str]) -> None:
+        """After a listing in which nothing fitted. Raises InvalidParams for a key that nothing there has, of which
+        the caller may see anything; where there was nothing to look at, for one that is a known one mistyped."""
+        words = {*_TEXTS, "under", *known, *self.told}
+        for key in asked:
+            if key not in words and (self.looked or nearest(key, words)):
+                raise InvalidParams(f"Unknown filter: {key[:80]!r}; {meant(key, words)}", reason="unknown_filter")
 
 
 class Narrowed(NamedTuple):
@@ -44,7 +69,7 @@ def narrowed(asked: Mapping[str, Any] | None, scope: Ref, known: Collection[str]
 
 def _text(key: str, value: Any) -> Test:
     if not isinstance(value, str) or not value:
-        raise InvalidParams(f"The filter {key!r} is text, with * for any characters")
+        raise InvalidParams(f"The filter {key!r} must be text, with * for any characters")
     # As one segment of a pattern, in which only the stars mean something.
     try:
         glob = Glob("x://" + quote(_segment(value), safe="*", errors="surrogatepass") if value.strip("*") else "**")

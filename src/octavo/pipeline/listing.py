@@ -23,7 +23,7 @@ from octavo.core.model import EVERYTHING, NOTHING, Call, Entry, Memo, Page, Prin
 from octavo.core.ports import Next, Reply, settled
 from octavo.core.ref import Ref
 from octavo.core.shelf import most_entries
-from octavo.pipeline.filters import Narrowed, Test, narrowed
+from octavo.pipeline.filters import Keys, Narrowed, Test, narrowed
 from octavo.pipeline.hidden import Decides, look_beside
 from octavo.pipeline.marks import hides
 
@@ -100,7 +100,8 @@ class Listing:
         asked_for = call.arguments.get("filter")
         if not parts and not everywhere and policy.decide(call.principal, "list", call.ref).hidden:
             await look_beside(policy, call, call_next)
-        narrow = [_narrowed(asked_for, scope, policy) for scope, _ in parts]
+        keys = Keys()
+        narrow = [_narrowed(asked_for, scope, policy, keys) for scope, _ in parts]
         first: Page[Entry] | None = None
         only = at  # the one scope that was asked
         until = self._now() + call.timeout
@@ -152,6 +153,8 @@ class Listing:
             elif len(kept) == limit and room and (batch.cut or (sight == "all" and wanted is None)):
                 following = _cursor(scope.scheme, inner)
                 break
+        if asked_for and not kept and following is None and call.cursor is None and not down:
+            keys.refuse_unknown(asked_for, {name for scope, _ in parts for name in policy.filters(scope.scheme)})
         made = Page(kept, following, tuple(down), memo)
         # While a page of a source is in the cache nothing in that source has changed, so what was made of it and
         # of the pages behind it holds as well; not so if several sources took part.
@@ -201,12 +204,13 @@ class Listing:
         return start
 
 
-def _narrowed(asked: Mapping[str, Any] | None, scope: Ref, policy: Shows) -> Narrowed:
+def _narrowed(asked: Mapping[str, Any] | None, scope: Ref, policy: Shows, keys: Keys) -> Narrowed:
     """What is hidden fits no filter. A source judges its own on what is there, so what it found is looked at again."""
     if not asked and not scope.params:
         return Narrowed(scope, None)
     known = policy.filters(scope.scheme)
     scope, wanted = narrowed(asked, scope, known)
+    wanted = None if wanted is None else keys.noting(wanted)
     theirs = [key for key, _ in scope.params if key in known]
     if not theirs:
         return Narrowed(scope, wanted)

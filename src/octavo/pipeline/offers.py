@@ -17,6 +17,11 @@ def variables(template: str) -> frozenset[str]:
     return frozenset(name for _, name in _VARIABLE.findall(template))
 
 
+def names_in(template: str) -> frozenset[str]:
+    """All that can be filled in, also in its query."""
+    return variables(template).union(name for names in _QUERY.findall(template) for name in names.split(","))
+
+
 def choices(offered: Template, argument: str) -> Sequence[str]:
     """What a parameter of the query can be, where the template itself says so. Those are words, not names."""
     if not any(argument in names.split(",") for names in _QUERY.findall(offered.uri_template)):

@@ -33,17 +33,19 @@ from octavo.core.operations import operation
 from octavo.core.ports import Next, Reply, settled
 from octavo.core.query import TextQuery
 from octavo.core.ref import Ref
+from octavo.core.rehearsal import Rehearsed
 from octavo.pipeline.acting import act, act_with_consent, arrange, done
 from octavo.pipeline.completing import Completing
 from octavo.pipeline.composing import BY_ENTRY, Composing
 from octavo.pipeline.consent import Consent
 from octavo.pipeline.decisions import Addresses
 from octavo.pipeline.finding import find, folders, search
-from octavo.pipeline.hidden import as_if_absent, ask_beside, look_beside
+from octavo.pipeline.hidden import as_if_absent, ask_beside, beside, look_beside
 from octavo.pipeline.listing import Listing
 from octavo.pipeline.naming import NAMED, ask_by_name
 from octavo.pipeline.older import is_older, is_version, no_version, version
 from octavo.pipeline.refusals import Refused, forbidden, told
+from octavo.pipeline.rehearsal import refuse_impossible
 from octavo.pipeline.rights import CallerRights
 from octavo.pipeline.rulebook import CLOSED, Decision, Depends, Rule
 from octavo.pipeline.seeing import LIST_VERB, Seeing
@@ -59,6 +61,7 @@ _SPECIAL: frozenset[Op] = frozenset(
         "invoke", "write", "edit", "make",
     )
 )  # fmt: skip
+_NO_FILE = (NotFound, Forbidden)  # what a source says of an address at which there is nothing to read
 _ACTS: frozenset[Op] = frozenset(("invoke", "write", "edit", "make"))  # about which a human may have to be asked
 
 
@@ -138,15 +141,20 @@ class Policy(Seeing):
 
     async def consent(self, call: Call, decision: Decision, call_next: Next) -> bool:
         """Returns where nobody has to be asked, or a human has allowed it: whether that was so."""
+        rehearsal = call.trail.rehearsal
         demand = None if self._approval is None else self._approval.demand(call, decision)
-        if self._approval is None or demand is None:
+        if self._approval is None or (demand is None and not rehearsal):
             return False
+        if call.op != "invoke":
+            await refuse_impossible(self, call, call_next)
+        if rehearsal or demand is None:
+            raise Rehearsed
         nobody = call._replace(trail=Trail(), parent=None)
 
         def look(one: Call) -> Reply:
             # As the caller may see it: a new question must not tell of changes elsewhere. He hears of it in no other
-            # way, so that nothing waits for what is not there.
-            return self(one._replace(parent=nobody), call_next)
+            # way, so that nothing waits for what is not there. What would change something is only tried.
+            return self(one._replace(parent=nobody, trail=Trail(rehearsal=True)), call_next)
 
         try:
             await self._approval.obtain(call, demand, look, self._answers(call))
@@ -209,8 +217,8 @@ class Policy(Seeing):
                 else:
                     reply = self._asked(call, call_next)
             except OctavoError as raised:
-                if self._may_speak_of_a_target(call, raised):
-                    return self._later(call, call_next, self._fault(call, call_next, raised))
+                if op == "read" and (isinstance(raised, _NO_FILE) or self._may_speak_of_a_target(call, raised)):
+                    return self._later(call, call_next, _raising(raised))
                 raise told(call, raised) from None
             if type(reply) is CoroutineType:
                 return self._later(call, call_next, reply)
@@ -245,8 +253,29 @@ class Policy(Seeing):
         if call.op == "read" and decision is CLOSED and self._composing.may_collect(call):
             return self._later(call, call_next, self._composing.read(call, call_next, refused))
         if decision.hidden and call.op in ("read", "stat"):
-            return self._later(call, call_next, as_if_absent(self, call, call_next, refused))
+            return self._later(call, call_next, self._as_if_absent(call, call_next, refused))
         raise refused
+
+    async def _as_if_absent(self, call: Call, call_next: Next, refused: OctavoError) -> Reply:
+        await self._look_beside(call, call_next, refused)
+        raise Refused(refused)
+
+    async def _look_beside(self, call: Call, call_next: Next, refused: OctavoError) -> None:
+        """All that is asked of what is not there."""
+        await look_beside(self, call, call_next)
+        if call.op == "read" and call.ref.segments:
+            await self._or_folder(call._replace(ref=beside(self, call)), call_next, refused)
+
+    async def _or_folder(self, call: Call, call_next: Next, absent: OctavoError) -> OctavoError:
+        """What to say where no file was found to read: whether a folder is there, to whoever may list it."""
+        look = call._replace(op="folders", ref=call.ref.bare, arguments={"depth": 0, "most": 1}, trail=Trail())
+        try:
+            found = await folders(self, look, call_next)
+        except OctavoError:
+            return absent
+        if not found:
+            return absent
+        return InvalidParams(f"{call.uri} is a folder: list it, or name a file in it", uri=call.uri, reason="is_folder")
 
     async def _by_condition(self, call: Call, call_next: Next, verb: Verb, verdict: Depends) -> Reply:
         decision = await self.settle(verdict, call, call.ref, call_next)
@@ -258,7 +287,7 @@ class Policy(Seeing):
             if call.op == "read" and decision is CLOSED and self._composing.may_collect(call):
                 return await self._composing.read(call, call_next, refused)
             if decision.hidden and call.op in ("read", "stat"):
-                await look_beside(self, call, call_next)
+                await self._look_beside(call, call_next, refused)
             raise Refused(refused)
         reply = await settled(self._asked(call, call_next))
         # It may have changed since it was looked at, and an older version of it says other things of itself.
@@ -340,14 +369,17 @@ class Policy(Seeing):
         except Refused as refused:
             raise refused.refusal from None
         except OctavoError as raised:
-            if not self._may_speak_of_a_target(call, raised):
-                raise told(call, raised) from None
-            try:
-                return await self._fault(call, call_next, raised)
-            except Refused as refused:
-                raise refused.refusal from None
-            except OctavoError as fault:
-                raise told(call, fault) from None
+            fault: OctavoError = raised
+            if self._may_speak_of_a_target(call, raised):
+                try:
+                    return await self._fault(call, call_next, raised)
+                except Refused as refused:
+                    raise refused.refusal from None
+                except OctavoError as other:
+                    fault = other
+            if call.op == "read" and isinstance(fault, _NO_FILE):
+                fault = await self._or_folder(call, call_next, fault)
+            raise told(call, fault) from None
         return await settled(self._led(call, call_next, given))
 
     def _may_speak_of_a_target(self, call: Call, raised: OctavoError) -> bool:
@@ -409,3 +441,7 @@ class Policy(Seeing):
         if call.op == "stat" and self.rules and self.addresses.collects(call.ref):
             return self._composing.stat(call, call_next)
         return version(self, call, call_next) if is_version(call.ref) else call_next(call)
+
+
+async def _raising(fault: OctavoError) -> Reply:
+    raise fault

@@ -10,7 +10,7 @@ from typing import Any
 
 from octavo.core.errors import Conflict, Forbidden, InvalidParams, NotFound, OctavoError, SourceUnavailable, TooLarge
 from octavo.core.model import FEED, VERB_OF, Call, Verb
-from octavo.core.surface import unknown_tool
+from octavo.core.surface import unknown_prompt, unknown_tool
 from octavo.pipeline.identity import LOCAL
 from octavo.pipeline.rulebook import Decision
 
@@ -63,7 +63,7 @@ def absent(call: Call) -> OctavoError:
     if call.op == "invoke":
         return unknown_tool(name)
     if call.ref.scheme == "prompt" and call.op in ("render", "complete"):
-        return InvalidParams(f"Unknown prompt: {name}", promptName=name)
+        return unknown_prompt(name)
     return NotFound(f"Resource not found: {call.uri}", uri=call.uri)
 
 
@@ -98,4 +98,8 @@ def forbidden(call: Call, fault: Forbidden) -> Forbidden:
     }
     if not fault.message.startswith("Access denied to resource"):
         data["why"] = fault.message
+    else:
+        data["hint"] = f"the source does not allow {VERB_OF[call.op]} there; lists show what you may use"
+    if extension := fault.data.get("extension"):
+        data["extension"] = extension
     return Forbidden(message, **data)

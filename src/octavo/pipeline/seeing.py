@@ -105,6 +105,9 @@ class Seeing(Decisions):
     def weakens(self, ref: Ref, there: Ref) -> str | None:
         return self.addresses.weakens(ref, there)
 
+    def unchangeable(self, ref: Ref) -> OctavoError | None:
+        return self.addresses.unchangeable(ref)
+
     def blindly(self, call: Call) -> Call:
         """A text is written in the encoding of what stands there only for whoever may read that."""
         if call.op != "write" or call.arguments.get("encoding") is not None:
@@ -115,15 +118,16 @@ class Seeing(Decisions):
 
     def plainly(self, call: Call, fault: OctavoError) -> OctavoError:
         """A fault of a change, as far as its caller may know what stands there: a folder, a link, how large it is."""
-        return fault if not isinstance(fault, Conflict | TooLarge) or self._knows(call) else in_the_way(call)
+        return fault if not isinstance(fault, Conflict | TooLarge) or self.knows(call) else in_the_way(call)
 
     def bare(self, call: Call, entry: Entry) -> Entry:
         """What a change answers: to whoever may not know more, only what the change itself made."""
-        if call.op != "write" or self._knows(call):
+        if call.op != "write" or self.knows(call):
             return entry
         return Entry(ref=entry.ref, name=entry.name, version=entry.version, size=entry.size)
 
-    def _knows(self, call: Call) -> bool:
+    def knows(self, call: Call) -> bool:
+        """Whether the caller may know what stands there in other ways than by changing it."""
         return any(self.allows(call.principal, verb, call.ref) for verb in ("list", "read"))
 
     def lists(self, principal: Principal, ref: Ref) -> bool:

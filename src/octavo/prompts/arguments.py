@@ -9,6 +9,7 @@ from typing import Any, cast
 import msgspec
 
 from octavo.core.errors import InvalidParams
+from octavo.core.meant import meant
 from octavo.core.surface import PromptArgument, PromptInfo
 from octavo.prompts.filling import written
 from octavo.prompts.template import CONTEXT, LANGUAGE, Check
@@ -25,7 +26,7 @@ def checked(name: str, schema: Mapping[str, Any], check: Check, given: Mapping[s
     """
     declared = properties(schema)
     problems = [
-        {"path": f"/{key[:_MAX_SHOWN]}", "message": "is not an argument of this prompt"}
+        {"path": f"/{key[:_MAX_SHOWN]}", "message": f"is not an argument of this prompt; {meant(key, declared)}"}
         for key in given
         if key not in declared
     ]

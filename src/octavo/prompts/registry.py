@@ -14,10 +14,11 @@ from msgspec import Struct
 from octavo.core.errors import Conflict, InternalError, InvalidParams
 from octavo.core.fair import in_thread
 from octavo.core.foundation import Changeable, nothing_changes
+from octavo.core.meant import meant
 from octavo.core.model import Call
 from octavo.core.ports import Ask, Reply
 from octavo.core.shelf import Shelf
-from octavo.core.surface import Conversations, PromptInfo, PromptResult
+from octavo.core.surface import Conversations, PromptInfo, PromptResult, unknown_prompt
 
 if TYPE_CHECKING:
     from octavo.prompts.filling import Address
@@ -155,6 +156,12 @@ class PromptRegistry(Shelf):
     async def complete_argument(self, call: Call) -> Sequence[str]:
         """Raises InvalidParams for an unknown prompt."""
         registered = self._known(call.ref.path)
+        argument, known = call.arguments["argument"], [one.name for one in registered.info.arguments]
+        if argument not in known:
+            raise InvalidParams(
+                f"Unknown argument of the prompt {call.ref.path}: {argument[:80]!r}; {meant(argument, known)}",
+                promptName=call.ref.path,
+            )
         from octavo.prompts.completing import complete
 
         addresses: Sequence[Address] = () if registered.template is None else registered.template.addresses()
@@ -179,7 +186,7 @@ class PromptRegistry(Shelf):
     def _known(self, name: str) -> _Registered:
         registered = self._prompts.get(name)
         if registered is None:
-            raise InvalidParams(f"Unknown prompt: {name}", promptName=name)
+            raise unknown_prompt(name)
         return registered
 
     def _add(self, registered: _Registered, definition: Mapping[str, Any]) -> None:

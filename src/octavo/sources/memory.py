@@ -327,7 +327,9 @@ def _not_found(ref: Ref) -> NotFound:
 
 def _refuse_parameters(ref: Ref) -> None:
     if ref.params:
-        raise InvalidParams(f"Unknown query parameter: {ref.params[0][0]!r}", uri=str(ref))
+        raise InvalidParams(
+            f"Unknown query parameter: {ref.params[0][0]!r}; {ref.scheme}:// takes none: leave it out", uri=str(ref)
+        )
 
 
 def _raw(body: str | bytes) -> bytes:

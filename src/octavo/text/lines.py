@@ -69,9 +69,11 @@ def line_range(text: str, first: int, last: int = -1) -> Part:
     begin = first if first > 0 else max(total + 1 + first, 1)
     end = min(last, total) if last > 0 else total + 1 + last
     if begin > max(total, 1):
-        raise InvalidParams(f"Line {first} is beyond the end: the text has {total} lines", lines=total)
+        raise InvalidParams(f"Line {first} is beyond the end: the text has {total} lines, numbered from 1", lines=total)
     if end < begin and total:
-        raise InvalidParams(f"Lines {first} to {last} are no range: the text has {total} lines", lines=total)
+        raise InvalidParams(
+            f"Lines {first} to {last} are no range: give the first and then the last, of {total} lines", lines=total
+        )
     return Part("".join(lines[begin - 1 : end]), begin, end, total)
 
 
@@ -94,7 +96,7 @@ def byte_range(text: str, start: int, stop: int) -> ByteRange:
     if not 0 <= start <= stop:
         raise InvalidParams("A byte range is 0 <= start <= stop", bytes=total)
     if start > total:
-        raise InvalidParams(f"Byte {start} is beyond the end: the text has {total} bytes", bytes=total)
+        raise InvalidParams(f"Byte {start} is beyond the end: the text has {total} bytes, give less", bytes=total)
     begin, end = _character(raw, start), _character(raw, min(stop, total))
     return ByteRange(raw[begin:end].decode("utf-8", "surrogatepass"), begin, end, total)
 

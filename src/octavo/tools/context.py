@@ -16,6 +16,7 @@ from octavo.core.model import EVERYTHING, NOTHING, Call, Content, Edited, Entry,
 from octavo.core.ports import Ask, Channel, Mode
 from octavo.core.query import Query, TextQuery
 from octavo.core.ref import Ref
+from octavo.core.rehearsal import Rehearsed
 from octavo.core.seal import Seal
 from octavo.core.surface import PromptResult
 from octavo.tools.permissions import May
@@ -91,6 +92,7 @@ class ToolContext:
         "_protocol",
         "_questions",
         "_read_only",
+        "_rehearsal",
         "_rights",
         "_seal",
         "_seen",
@@ -112,9 +114,11 @@ class ToolContext:
         rights: Callable[[Principal], Rights] | None = None,
         seen: Seen | None = None,
         read_only: bool = False,
+        rehearsal: bool = False,
     ) -> None:
         """`canonical` gives the one spelling of an address that has several; it looks at nothing but the text.
-        `questions` is where those wait that the client cannot show. `read_only`: it refuses to change anything."""
+        `questions` is where those wait that the client cannot show. `read_only`: it refuses to change anything.
+        `rehearsal`: the tool is only tried, up to where its effects would begin."""
         self._seal = seal
         self.call = call
         self.canonical = canonical
@@ -126,10 +130,16 @@ class ToolContext:
         self._rights = rights
         self._seen = seen
         self._read_only = read_only
+        self._rehearsal = rehearsal
 
     @property
     def principal(self) -> Principal:
         return self.call.principal
+
+    def begins(self) -> None:
+        """A tool that can be rehearsed calls it when everything has been checked, before it does anything."""
+        if self._rehearsal:
+            raise Rehearsed
 
     def may(self, verb: Verb, uri: str) -> bool:
         """Whether the rules let the caller do that there, whatever is there; where they depend on more, they do not."""
@@ -313,7 +323,10 @@ class ToolContext:
             try:
                 arguments["to"] = self._parsed(to)
             except OctavoError as fault:
-                call = call._replace(fault=call.fault or fault)
+                if call.fault is None:  # it is about the other end, which would be written
+                    call = call._replace(op="write", uri=to, fault=fault)
+        if self._rehearsal:  # looks, and ends it
+            return await self._ask(call._replace(arguments=arguments))
         effort = Effort()
         telling = asyncio.get_running_loop().create_task(self._tell(effort))
         telling.add_done_callback(_seen)

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import dis
 import inspect
 import typing
-from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Iterator, Mapping, Sequence
 from typing import Annotated, Any, Final, NotRequired, cast
 
 from pydantic import ConfigDict, Field, TypeAdapter, ValidationError, with_config
@@ -24,6 +25,9 @@ from octavo.tools.threads import in_thread
 _BLOCKS: Final = (Text, Image, Audio, Embedded, Link)
 _STRICT: Final = ConfigDict(extra="forbid", hide_input_in_errors=True, arbitrary_types_allowed=False)
 _UNREADABLE: Final = (PydanticSchemaGenerationError, PydanticUserError)
+
+_WAITS: Final = frozenset(("GET_AWAITABLE", "GET_AITER", "GET_ANEXT", "BEFORE_ASYNC_WITH", "SEND", "YIELD_VALUE"))
+_LOOPS: Final = frozenset(("asyncio", "anyio", "create_task", "ensure_future", "get_running_loop", "get_event_loop"))
 
 Answers = Callable[[Any], Outcome]
 
@@ -59,7 +63,7 @@ def tool_of(function: Callable[..., Any], *, max_answer: int = 0) -> Tool:
         if marks.hints.destructive and not marks.hints.read_only
         else "",
     )
-    return Tool(info, _handler(function, name, arguments, context, answer), max_answer=max_answer)
+    return Tool(info, _handler(function, name, arguments, context, answer), max_answer=max_answer, rehearses=True)
 
 
 def _types(function: Callable[..., Any], name: str) -> dict[str, Any]:
@@ -176,7 +180,8 @@ def _handler(
     context: str | None,
     answer: Answers,
 ) -> Handler:
-    waits = inspect.iscoroutinefunction(function)
+    waits = inspect.iscoroutinefunction(function) and _awaits(function)
+    blocks = inspect.iscoroutinefunction(function) and not waits
 
     async def handler(ctx: ToolContext, asked: Mapping[str, Any]) -> Outcome:
         try:
@@ -189,13 +194,33 @@ def _handler(
                 toolName=name,
                 validationErrors=problems,
             ) from None
+        ctx.begins()
         if context is not None:
             given[context] = ctx
         if waits:
             return answer(await cast("Awaitable[Any]", function(**given)))
-        return answer(await in_thread(lambda: function(**given)))
+        return answer(await in_thread(lambda: _ended(function(**given)) if blocks else function(**given)))
 
     return handler
+
+
+def _awaits(function: Callable[..., Any]) -> bool:
+    """Whether an `async def` ever gives way to others. One that does not would hold up everybody for as long as it
+    takes, and is run as a plain function; but for one that needs the loop without waiting for it."""
+    code = inspect.unwrap(function).__code__
+    if not _LOOPS.isdisjoint(code.co_names):
+        return True
+    return any(step.opname in _WAITS for step in dis.get_instructions(code))
+
+
+def _ended(work: Coroutine[Any, Any, Any]) -> Any:
+    """What a coroutine that waits for nothing returns."""
+    try:
+        work.send(None)
+    except StopIteration as end:
+        return end.value
+    work.close()
+    raise RuntimeError("an async def without an await waited for something")
 
 
 def _plain(schema: dict[str, Any]) -> dict[str, Any]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from types import FrameType
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar, cast
 
 import msgspec
@@ -13,8 +14,9 @@ from msgspec import Struct
 from octavo.core.errors import Conflict, InternalError, InvalidParams, Timeout, TooLarge
 from octavo.core.foreign import own_fault, owner
 from octavo.core.model import Call, Principal
-from octavo.core.ports import Ask, Reply
+from octavo.core.ports import Ask, Next, Reply, settled
 from octavo.core.ref import Ref
+from octavo.core.rehearsal import Rehearsed
 from octavo.core.seal import Seal
 from octavo.core.shelf import Shelf
 from octavo.core.surface import Audio, Block, Embedded, Image, Text, ToolInfo, ToolResult, unknown_tool
@@ -42,6 +44,9 @@ class Tool(Struct, frozen=True):
     handler: Handler
     protocol: bool = False  # whether the handler may use `ctx.wire`
     max_answer: int = 0  # bytes of an answer; 0: it keeps a budget of its own
+    rehearses: bool = (
+        False  # whether the handler says by `ctx.begins` where its effects begin, or has child calls alone
+    )
 
 
 class _Registered(Struct, frozen=True):
@@ -157,6 +162,20 @@ class ToolRegistry(Shelf):
             )
         return await self._run(registered, call, arguments, self._ask)
 
+    async def rehearse(self, call: Call, look: Next) -> None:
+        registered = self._fitting(call, arguments := dict(call.arguments))
+        if not registered.tool.rehearses:
+            return
+
+        async def ask(child: Call) -> Reply:
+            return await settled(look(child))
+
+        context = self._context(registered.tool, call, ask, Deadline(registered.tool.info.timeout), rehearsal=True)
+        try:
+            await registered.tool.handler(context, arguments)
+        except Rehearsed:
+            pass
+
     async def _run(
         self, registered: _Registered, call: Call, arguments: Mapping[str, Any], ask: Ask
     ) -> ToolResult | Any:
@@ -164,19 +183,7 @@ class ToolRegistry(Shelf):
         if registered.foreign:
             ask = _of_the_house(ask)
         deadline = Deadline(tool.info.timeout)
-        context = ToolContext(
-            call,
-            ask,
-            protocol=tool.protocol,
-            canonical=self._canonical,
-            seal=self._seal,
-            deadline=deadline,
-            questions=self._questions,
-            may=self._may,
-            rights=self._rights,
-            seen=self._seen,
-            read_only=tool.info.hints.read_only,
-        )
+        context = self._context(tool, call, ask, deadline)
         try:
             work = tool.handler(context, arguments)
             if registered.foreign:
@@ -189,8 +196,21 @@ class ToolRegistry(Shelf):
             raise fault from fault.__cause__
         return _checked(registered, _as_result(outcome))
 
-    def check(self, call: Call) -> None:
-        self._fitting(call, dict(call.arguments))
+    def _context(self, tool: Tool, call: Call, ask: Ask, deadline: Deadline, *, rehearsal: bool = False) -> ToolContext:
+        return ToolContext(
+            call,
+            ask,
+            protocol=tool.protocol,
+            canonical=self._canonical,
+            seal=self._seal,
+            deadline=deadline,
+            questions=self._questions,
+            may=self._may,
+            rights=self._rights,
+            seen=self._seen,
+            read_only=tool.info.hints.read_only,
+            rehearsal=rehearsal,
+        )
 
     def _fitting(self, call: Call, arguments: dict[str, Any]) -> _Registered:
         name = call.ref.path
@@ -238,6 +258,12 @@ async def _owned(name: str, work: Awaitable[T]) -> T:
         return await work
     finally:
         owner.set(before)
+
+
+def tool_in(frame: FrameType) -> str | None:
+    """`tool NAME` of a frame that waits for a tool of an author's, "" of one that waits for what such a tool asks of
+    the house, and None of all others."""
+    return str(frame.f_locals["name"]) if frame.f_code is _owned.__code__ else None
 
 
 def _of_the_house(ask: Ask) -> Ask:

@@ -125,7 +125,10 @@ def pointer(path: list[str | int]) -> str:
 
 
 def _short(message: str) -> str:
-    return message if len(message) <= _MAX_MESSAGE else message[: _MAX_MESSAGE - 1] + "…"
+    """What was given stands first, what was expected last: both ends are kept."""
+    if len(message) <= _MAX_MESSAGE:
+        return message
+    return f"{message[: _MAX_MESSAGE // 3]} … {message[-_MAX_MESSAGE // 2 :]}"
 
 
 def _refuse(uri: str) -> NoReturn:

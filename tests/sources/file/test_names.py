@@ -55,7 +55,7 @@ async def test_a_wrong_extension_is_forbidden_whether_the_file_exists_or_not(wri
     for uri in ("file://there.exe", "file://missing.exe"):
         with pytest.raises(Forbidden) as caught:
             await source.stat(Ref.parse(uri))
-        assert caught.value.message == f"Access denied to resource: {uri}"
+        assert caught.value.message == "The extension .exe is not served here; served are .md"
 
 
 @pytest.mark.seed("F2", "F3")

@@ -25,11 +25,9 @@ BOTH = """
 ASKED: list[tuple[str, dict[str, Any]]] = [
     ("run_command", {"program": "say"}),
     ("start_process", {"program": "say"}),
-    ("write_input", {"process": "x", "text": "y"}),
     ("http_request", {"url": "http://127.0.0.1:9/", "method": "POST"}),
     ("http_request", {"url": "http://127.0.0.1:9/", "body": "x"}),
     ("websocket", {"action": "connect", "url": "ws://127.0.0.1:9/"}),
-    ("websocket", {"action": "send", "socket": "x", "message": "y"}),
 ]
 NOT_ASKED: list[tuple[str, dict[str, Any]]] = [
     ("list_processes", {}),
@@ -111,3 +109,101 @@ async def test_hints_say_what_the_tools_do(serve: Serve) -> None:
     for name in ("read_output", "list_processes"):
         info = registry.tool(name)
         assert info is not None and info.hints.read_only, name
+
+
+EVERYTHING_IS_ASKED = """
+    sources: {work: {kind: file, roots: [./work], write: true, extensions: [.txt]}, fixed: {kind: memory, scheme: mem}}
+    toolsets: [files, filesystem, seed, process, web]
+    commands: {programs: {say: {run: echo, args: [{name: text}]}}}
+    web: {hosts: [{host: api.example.com, methods: [GET, POST], websocket: true}]}
+    agents: {ann: {}, eve: {}}
+    policy:
+      - {who: "*", may: "*", what: "**", approve: human}
+      - {who: ann, may: [read, write, delete], what: "file://hr/*", effect: deny}
+      - {who: eve, may: [read, list], what: "file://*", effect: deny}
+"""
+FILES = {"a.txt": "one\ntwo\ntwo\n", "b.txt": "b\n", "d/c.txt": "c\n", "hr/pay.txt": "pay\n"}
+POST = {"method": "POST", "body": "x"}
+IMPOSSIBLE: list[tuple[str, dict[str, Any]]] = [
+    ("write", {"target": "file://hr/new.txt", "content": "x"}),
+    ("write", {"target": "file://a.txt", "content": "x", "mode": "create"}),
+    ("write", {"target": "file://new.txt", "content": "x", "mode": "overwrite"}),
+    ("write", {"target": "file://a.txt", "content": "x", "if_match": "stale"}),
+    ("write", {"target": "file://new.txt", "content": "x", "if_match": "stale"}),
+    ("write", {"target": "file://a.txt", "content": "x", "base64": "eA=="}),
+    ("write", {"target": "mem://x", "content": "x"}),
+    ("write", {"target": "what://x", "content": "x"}),
+    ("write", {"target": "file://../x.txt", "content": "x"}),
+    ("edit", {"target": "file://a.txt", "edits": [{"old": "two", "new": "2"}]}),
+    ("edit", {"target": "file://a.txt", "edits": [{"old": "none of it", "new": "2"}]}),
+    ("edit", {"target": "file://none.txt", "edits": [{"old": "one", "new": "1"}]}),
+    ("edit", {"target": "file://a.txt", "edits": [{"old": "one", "new": "1"}], "if_match": "stale"}),
+    ("edit", {"target": "file://hr/pay.txt", "edits": [{"old": "pay", "new": "1"}]}),
+    ("delete", {"target": "file://none.txt"}),
+    ("delete", {"target": "file://a.txt", "if_match": "stale"}),
+    ("delete", {"target": "file://hr/pay.txt"}),
+    ("move", {"target": "file://none.txt", "to": "file://new.txt"}),
+    ("move", {"target": "file://a.txt", "to": "file://b.txt"}),
+    ("move", {"target": "file://a.txt", "to": "file://hr/new.txt"}),
+    ("copy", {"target": "file://a.txt", "to": "mem://x"}),
+    ("copy", {"target": "file://a.txt", "to": "file://b.txt"}),
+    ("create_directory", {"target": "file://a.txt"}),
+    ("write_file", {"path": "hr/new.txt", "content": "x"}),
+    ("edit_file", {"path": "a.txt", "edits": [{"oldText": "two", "newText": "2"}]}),
+    ("move_file", {"source": "none.txt", "destination": "new.txt"}),
+    ("deleteFile", {"path": "none.txt"}),
+    ("run_command", {"program": "say", "args": {"txt": "x"}}),
+    ("run_command", {"program": "say", "folder": "file://none"}),
+    ("run_command", {"program": "say", "input": "x"}),
+    ("start_process", {"program": "say", "args": {"txt": "x"}}),
+    ("write_input", {"process": "x", "text": "y"}),
+    ("stop_process", {"process": "x"}),
+    ("http_request", {"url": "https://other.example/", **POST}),
+    ("http_request", {"url": "http://api.example.com/", **POST}),
+    ("http_request", {"url": "https://api.example.com/", "method": "DELETE"}),
+    ("http_request", {"url": "https://api.example.com/", "json": {}, **POST}),
+    ("http_request", {"url": "https://api.example.com/", "headers": {"Host": "x"}, **POST}),
+    ("http_request", {"url": "no address", **POST}),
+    ("websocket", {"action": "connect", "url": "wss://other.example/"}),
+    ("websocket", {"action": "connect"}),
+    ("websocket", {"action": "send", "socket": "x", "message": "y"}),
+]
+POSSIBLE: list[tuple[str, dict[str, Any]]] = [
+    ("write", {"target": "file://new.txt", "content": "x"}),
+    ("edit", {"target": "file://a.txt", "edits": [{"old": "one", "new": "1"}]}),
+    ("delete", {"target": "file://a.txt"}),
+    ("delete", {"target": "file://d"}),
+    ("move", {"target": "file://a.txt", "to": "file://b.txt", "overwrite": True}),
+    ("copy", {"target": "file://d", "to": "file://e"}),
+    ("create_directory", {"target": "file://new"}),
+    ("write_file", {"path": "a.txt", "content": "x"}),
+    ("run_command", {"program": "say", "args": {"text": "x"}}),
+    ("start_process", {"program": "say"}),
+    ("http_request", {"url": "https://api.example.com/", **POST}),
+    ("websocket", {"action": "connect", "url": "wss://api.example.com/"}),
+]
+
+
+@pytest.mark.seed("T5")
+async def test_nobody_is_asked_about_what_cannot_happen(serve: Serve) -> None:
+    tools = await serve(EVERYTHING_IS_ASKED, FILES)
+    before = {file: file.read_bytes() for file in tools.root.rglob("*.txt")}
+    for name, arguments in IMPOSSIBLE:
+        with pytest.raises(OctavoError) as refused:
+            await tools(name, who="ann", **arguments)
+        assert not isinstance(refused.value, ApprovalRequired), (name, arguments)
+        assert tools.octavo.approvals.standing() == [], (name, arguments)
+    for number, (name, arguments) in enumerate(POSSIBLE, 1):
+        with pytest.raises(ApprovalRequired):
+            await tools(name, who="ann", **arguments)
+        assert len(tools.octavo.approvals.standing()) == number, (name, arguments)
+    assert {file: file.read_bytes() for file in tools.root.rglob("*.txt")} == before, "what was tried has no effect"
+
+
+@pytest.mark.seed("T5")
+async def test_who_may_not_know_what_stands_there_learns_it_by_no_refusal_before_the_question(serve: Serve) -> None:
+    tools = await serve(EVERYTHING_IS_ASKED, FILES)
+    for target in ("file://a.txt", "file://none.txt"):
+        for name, more in (("write", {"content": "x", "mode": "create"}), ("delete", {})):
+            with pytest.raises(ApprovalRequired):
+                await tools(name, who="eve", target=target, **more)

@@ -274,7 +274,7 @@ async def test_a_place_with_a_weaker_label_is_asked_about(serve: Any, tool: str,
     for path, places in WEAKER.items():
         for to in places:
             with pytest.raises(ApprovalRequired):
-                await tools(tool, who="ann", target=path, to=to)
+                await tools(tool, who="ann", target=path, to=to, overwrite=True)
             assert not (tools.root / to).exists() or to in files
     waiting = tools.octavo.approvals.standing()
     assert {one.wanted.rule for one in waiting} == {"labels"} and len(waiting) == 8

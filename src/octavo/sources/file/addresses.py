@@ -12,9 +12,10 @@ from typing import Final, NamedTuple
 
 from msgspec import Struct
 
-from octavo.core.errors import InvalidParams, OctavoError
+from octavo.core.errors import Forbidden, InvalidParams, OctavoError
+from octavo.core.meant import meant
 from octavo.core.ref import Ref
-from octavo.sources.file.faults import forbidden, not_found
+from octavo.sources.file.faults import not_found
 from octavo.sources.file.tree import Names
 
 
@@ -51,16 +52,16 @@ class Addresses:
         if ref.scheme != self.scheme:
             raise not_found(ref)
         allowed = PARAMETERS[1:] if ref.absolute else PARAMETERS
-        if any(key not in allowed for key, _ in ref.params):
-            known = ", ".join(allowed)
-            raise InvalidParams(f"Unknown query parameter for this resource (allowed: {known})", uri=str(ref))
+        unknown = [key for key, _ in ref.params if key not in allowed]
+        if unknown:
+            raise InvalidParams(f"Unknown query parameter: {unknown[0]!r}; {meant(unknown[0], allowed)}", uri=str(ref))
         if not ref.absolute:
             return ref
         for prefix, k in self._accepted:
             if ref.segments[: len(prefix)] == prefix:
                 found = self.of(ref.segments[len(prefix) :], k)
                 return found._replace(params=tuple(sorted((*found.params, *ref.params)))) if ref.params else found
-        raise forbidden(ref)
+        raise Forbidden("The path lies outside of what is served: use an address as lists show them", uri=str(ref))
 
     def where(self, ref: Ref) -> Where:
         if not ref.params and not ref.absolute and ref.scheme == self.scheme:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+from collections.abc import Sequence
 from typing import Final
 
 from octavo.core.errors import (
@@ -23,6 +24,7 @@ ABSENT: Final = frozenset(
     (errno.ENOENT, errno.ENOTDIR, errno.EISDIR, errno.ELOOP, errno.EXDEV, errno.ENAMETOOLONG, errno.EINVAL,
      errno.ENXIO, errno.ENODEV, errno.EOPNOTSUPP, errno.ESTALE)
 )  # fmt: skip
+_SHOWN: Final = 12  # extensions that are named
 DENIED: Final = frozenset((errno.EACCES, errno.EPERM))
 
 
@@ -41,6 +43,13 @@ def not_found(ref: Ref) -> NotFound:
 def forbidden(ref: Ref) -> Forbidden:
     uri = str(ref)
     return Forbidden(f"Access denied to resource: {uri}", uri=uri)
+
+
+def unserved(ref: Ref, extension: str, served: Sequence[str]) -> Forbidden:
+    """By the name alone: whether there is such a file is not told."""
+    what = f"The extension {extension} is not served here" if extension else "A name without an extension is not served"
+    some = f"{', '.join(served[:_SHOWN])}{', …' if len(served) > _SHOWN else ''}"
+    return Forbidden(f"{what}; served are {some}", uri=str(ref), extension=extension)
 
 
 def outside(ref: Ref) -> Forbidden:

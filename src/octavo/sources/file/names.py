@@ -71,6 +71,11 @@ class Rules:
         return self._memo.keep(names, verdict)
 
     @property
+    def served(self) -> list[str]:
+        """The extensions, as they are written."""
+        return sorted(f".{one}" for one in self._extensions)
+
+    @property
     def narrowed(self) -> bool:
         return self._within is not None
 
@@ -106,6 +111,12 @@ class Rules:
             if rest in self._extensions:
                 return True
         return False
+
+
+def extension_of(names: tuple[str, ...]) -> str:
+    """With its dot; none where there is none."""
+    last = names[-1][1:] if names else ""
+    return f".{last.rpartition('.')[2]}" if "." in last else ""
 
 
 def canonical_name(on_disk: str) -> str | None:

@@ -18,7 +18,7 @@ def parse_range(ref: Ref, text: str, max_bytes: int) -> tuple[int, int]:
     first, dash, last = text.partition("-")
     numbers = [part for part in (first, last) if part.isascii() and part.isdigit() and len(part) < 16]
     if not dash or len(numbers) != 2 or int(last) < int(first):
-        raise InvalidParams("The parameter range is two numbers of bytes, such as 0-65535", uri=str(ref))
+        raise InvalidParams("The parameter range must be two numbers of bytes, such as 0-65535", uri=str(ref))
     length = int(last) - int(first) + 1
     if length > max_bytes:
         raise InvalidParams(f"The range has {length} bytes, the limit is {max_bytes}: ask for less", uri=str(ref))

@@ -24,12 +24,12 @@ from octavo.sources.file.complete import Completer
 from octavo.sources.file.confine import Confinement
 from octavo.sources.file.credentials import CREDENTIALS
 from octavo.sources.file.entries import Digests
-from octavo.sources.file.faults import fault, forbidden, not_found, outside
+from octavo.sources.file.faults import fault, not_found, outside, unserved
 from octavo.sources.file.folders import folders
 from octavo.sources.file.forest import Forest
 from octavo.sources.file.forms import Forms, refuse_unknown_form
 from octavo.sources.file.hints import hints
-from octavo.sources.file.names import Rules
+from octavo.sources.file.names import Rules, extension_of
 from octavo.sources.file.pages import beginning, page
 from octavo.sources.file.parts import DOCUMENT_BYTES, parse_range
 from octavo.sources.file.snapshot import Snapshot
@@ -427,7 +427,7 @@ class FileSource:
         if verdict == "hidden":
             raise not_found(ref)
         if verdict == "extension":
-            raise forbidden(ref)
+            raise unserved(ref, extension_of(where.names), self._rules.served)
         return where
 
     async def _in_thread(self, work: Callable[[], T], ref: Ref) -> T:

@@ -13,6 +13,7 @@ from typing import Final, TypeVar
 from octavo.core.clock import Clock, SystemClock
 from octavo.core.errors import InvalidParams, OctavoError, SourceUnavailable
 from octavo.core.fair import FairThreads
+from octavo.core.meant import meant
 from octavo.core.model import Change, Content, Entry, Page
 from octavo.core.ref import Ref
 from octavo.sources.file.credentials import CREDENTIALS
@@ -211,7 +212,7 @@ class GitSource:
 
 
 def _unknown(ref: Ref, key: str) -> InvalidParams:
-    return InvalidParams(f"Unknown query parameter: {key!r}", uri=str(ref))
+    return InvalidParams(f"Unknown query parameter: {key!r}; {meant(key, _PARAMETERS)}", uri=str(ref))
 
 
 def _closed() -> SourceUnavailable:

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from functools import partial
 from typing import Any
 
+from octavo.core.errors import InvalidParams
 from octavo.core.event import numbered
 from octavo.core.model import Change, News
 from octavo.core.surface import ToolResult
@@ -21,6 +22,8 @@ _GAP = "[gap: what happened since then is not known; list anew, then go on with 
 
 async def _changes(budget: Budget, ctx: ToolContext, asked: Mapping[str, Any]) -> ToolResult:
     target, after = asked.get("target"), asked.get("after")
+    if target and "?" in target:
+        raise InvalidParams("Changes are told of an address and all below it, without a query: leave it out")
     news = await ctx.changes(address(target) if target else None, after=after, limit=asked.get("limit", 100))
     told, lines = _fitting(news, budget, latest=after is None)
     following, more = news.next, news.more

@@ -56,6 +56,7 @@ def tool(
     gives: Mapping[str, Any] | None = None,
     lane_safe: bool = False,
     asks: str = "",
+    rehearses: bool = False,
 ) -> Tool:
     info = ToolInfo(
         name=name,
@@ -67,7 +68,7 @@ def tool(
         lane_safe=lane_safe,
         asks=asks,
     )
-    return Tool(info, handler)
+    return Tool(info, handler, rehearses=rehearses)
 
 
 def result(text: str, structured: Mapping[str, Any]) -> ToolResult:

@@ -83,6 +83,7 @@ async def _everywhere(
     """Namespace by namespace: each is the first level, what stands in it the second."""
     begin, inner = ctx.opened(cursor, str, (str, type(None))) if cursor is not None else ("", None)
     down: list[str] = []
+    strangers: list[InvalidParams] = []
     rest = asked if asked.leaves else asked._replace(depth=max(asked.depth - 1, 0))
     if begin not in schemes:
         begin, inner = "".join(schemes[:1]), None
@@ -96,9 +97,14 @@ async def _everywhere(
             except (SourceUnavailable, Timeout):
                 down.append(uri)
                 place = None
+            except InvalidParams as fault:
+                strangers.append(_of_filter(fault))
+                place = None
             if place is not None:
                 return "", ctx.sealed(scheme, place)
         inner = None
+    if strangers and len(strangers) == len(schemes):
+        raise strangers[0]
     return f"[not available now: {', '.join(down)}]" if down else "", None
 
 
@@ -136,21 +142,34 @@ async def _sorted(
     begin: int = ctx.opened(cursor, int)[0] if cursor is not None else 0
     found: list[Row] = []
     looks, note = 0, ""
+    strangers: list[InvalidParams] = []
     for uri in uris:
         rows = await asked.rows(ctx, uri, namespace(uri.partition(":")[0]) if len(uris) > 1 else ())
-        async for step in asked.walk(ctx, uri, None):
-            looks += 1
-            if looks > LOOKS:
-                note = f"[sorted among the first {LOOKS:,} files only: list a folder of it]"
-                break
-            found += rows.before(step.entry)
-            found += rows.of(step.entry)
+        try:
+            async for step in asked.walk(ctx, uri, None):
+                looks += 1
+                if looks > LOOKS:
+                    note = f"[sorted among the first {LOOKS:,} files only: list a folder of it]"
+                    break
+                found += rows.before(step.entry)
+                found += rows.of(step.entry)
+        except InvalidParams as fault:
+            strangers.append(_of_filter(fault))
         found += rows.before(None)
+    if strangers and len(strangers) == len(uris):
+        raise strangers[0]
     found.sort(key=lambda row: getattr(row.entry, sort, None) or 0, reverse=True)
     for number, row in enumerate(found[begin:], begin):
         if not answer.takes([row]):
             return note, ctx.sealed(number)
     return note, None
+
+
+def _of_filter(fault: InvalidParams) -> InvalidParams:
+    """Raises any other. A filter that one source does not know may be for another."""
+    if fault.data.get("reason") != "unknown_filter":
+        raise fault
+    return fault
 
 
 def walked(ctx: ToolContext, uri: str, cursor: str | None, depth: int, filter: Mapping[str, Any] | None = None) -> Walk:

@@ -40,6 +40,8 @@ async def ranked(budget: Budget, ctx: ToolContext, asked: Mapping[str, Any]) -> 
         found = await ctx.find(query, uri, cursor=cursor, limit=max(1, len(results)))  # for a cursor to go on from
     elif not results and uri is not None:
         await refuse_missing(ctx, uri.partition("?")[0])
+        if query.where:  # a list says which keys there are
+            await ctx.list(uri, limit=1, filter={key: [*values] for key, values in query.where})
     structured: dict[str, Any] = {"results": results}
     notes = [*_notes(found)]
     if found.corrected:

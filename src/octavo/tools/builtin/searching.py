@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any, Final, NamedTuple
 
-from octavo.core.errors import NotFound, OctavoError, RateLimited, TooLarge
+from octavo.core.errors import InvalidParams, NotFound, OctavoError, RateLimited, TooLarge
 from octavo.core.model import Entry
 from octavo.core.query import ContentQuery, NameQuery
 from octavo.core.surface import ToolResult
@@ -87,6 +87,10 @@ class Answer:
 
 async def _search(budget: Budget, kinds: Kinds, ctx: ToolContext, asked: Mapping[str, Any]) -> ToolResult:
     kind = kinds.meant(asked)
+    of_others = [option for option in (_OF_LINES if kind == RANKED else ("where",)) if option in asked]
+    if of_others:
+        other = "content" if kind == RANKED else RANKED
+        raise InvalidParams(f"{of_others[0]} is for kind: {other}; leave it out here, or say that kind")
     if kind == RANKED:
         return await ranked(budget, ctx, asked)
     uri, text = address(asked.get("target", "")), asked["query"]

@@ -41,7 +41,7 @@ def parse(raw: bytes, format: str, *, name: str = "") -> Any:
     except json.JSONDecodeError as error:
         raise InvalidParams(f"{label} is no JSON: {error.msg} in line {error.lineno}, column {error.colno}") from None
     except (ValueError, ArithmeticError) as error:
-        raise InvalidParams(f"{label} is no {format.upper()}: {error}") from None
+        raise InvalidParams(f"{label} is no {format.upper()}: {error}; mend it, or say with from what it is") from None
 
 
 def write(value: Any, format: str) -> bytes:

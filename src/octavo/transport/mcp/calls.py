@@ -23,7 +23,7 @@ from octavo.core.ports import Channel, Reply
 from octavo.core.ref import Ref
 from octavo.core.shelf import most_entries
 from octavo.core.skill import Skill
-from octavo.core.surface import PromptResult, ToolResult, unknown_task
+from octavo.core.surface import PromptResult, ToolResult, unknown_prompt, unknown_task, unknown_tool
 from octavo.transport.mcp import keys, shapes
 from octavo.transport.mcp.codes import Codes, WireError
 from octavo.transport.mcp.cursors import Cursors
@@ -132,13 +132,21 @@ class Calls:
         under = asked.pop("under", None)
         scope, fault = EVERYTHING, None
         if under is not None:
-            scope, fault = self.parse(under) if isinstance(under, str) else (NOWHERE, InvalidParams("`under` is a URI"))
+            scope, fault = (
+                self.parse(under)
+                if isinstance(under, str)
+                else (NOWHERE, InvalidParams("`under` must be the URI of a folder or of a source"))
+            )
             if scope.scheme in ("tool", "prompt"):
-                scope, fault = NOWHERE, InvalidParams("Tools and prompts have lists of their own")
+                scope, fault = (
+                    NOWHERE,
+                    InvalidParams("Tools and prompts have lists of their own: use tools/list and prompts/list"),
+                )
         if not wanted:
             return self._listing(who, scope, _ALL_RESOURCES, cursor, moment=moment)
         named = json.dumps([str(under), sorted(asked.items(), key=str)])
-        return self._listing(who, scope, named, cursor, {"filter": asked}, fault)
+        call = self._listing(who, scope, named, cursor, {"filter": asked}, fault)
+        return call if fault is None else call._replace(uri=str(under)[:200])
 
     def list_templates(self, who: Principal, cursor: str | None) -> Call:
         fault = None if cursor is None else InvalidParams("This list has one page only", reason="invalid_cursor")
@@ -286,7 +294,7 @@ class Calls:
         try:
             ref, fault = _ref(scheme, name), None
         except OctavoError:
-            ref, fault = NOWHERE, InvalidParams(f"Unknown {scheme}: {name[:80]}", name=name[:80])
+            ref, fault = NOWHERE, (unknown_tool if scheme == "tool" else unknown_prompt)(name[:80])
         return Call(op, ref, who, Trail(), f"{scheme}://{name[:200]}", arguments, channel=channel, fault=fault)
 
     # -- tools and prompts
@@ -302,7 +310,7 @@ class Calls:
 
     def tool_error(self, name: str, error: WireError) -> dict[str, Any]:
         """What the model sees when a call failed: enough to correct itself."""
-        body = {"code": error.code, "message": error.message, "data": error.data}
+        body = error.of_tool(name)
         shape: dict[str, Any] = {
             "content": [{"type": "text", "text": json.dumps(body, ensure_ascii=False)}],
             "isError": True,

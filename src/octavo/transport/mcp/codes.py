@@ -18,6 +18,13 @@ class WireError(NamedTuple):
     message: str
     data: Any
 
+    def of_tool(self, name: str) -> dict[str, Any]:
+        """As a tool answers it, with its name: beside the data where that is exactly `{uri}`."""
+        body = {"code": self.code, "message": self.message, "data": self.data}
+        if {*self.data} == {"uri"}:
+            return {**body, "toolName": name}
+        return {**body, "data": {**self.data, "toolName": name}}
+
 
 class _Codes(NamedTuple):
     legacy: int

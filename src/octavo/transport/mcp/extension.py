@@ -13,7 +13,7 @@ from mcp.server.context import ServerRequestContext
 from mcp.shared.exceptions import MCPError
 from pydantic import ConfigDict
 
-from octavo.core.errors import Forbidden, InvalidParams, NotFound
+from octavo.core.errors import Forbidden, NotFound
 from octavo.core.model import Call, Page, Principal
 from octavo.transport.mcp import eras, keys, shapes
 from octavo.transport.mcp.calls import Calls
@@ -65,11 +65,8 @@ class SkillsExtension:
         try:
             page: Page[Any] = await self._calls.ask(call)
             return page
-        except (NotFound, Forbidden, InvalidParams) as error:
-            if str(error.data.get("reason", "")).endswith("_cursor"):
-                raise
-            hidden = isinstance(error, Forbidden)
-            absent = NotFound(f"Resource not found: {call.uri}" if hidden else error.message, uri=call.uri)
+        except (NotFound, Forbidden):
+            absent = NotFound(f"Resource not found: {call.uri}", uri=call.uri)
             wire = self._calls.codes.encode(absent, modern=True)
             raise MCPError(wire.code, wire.message, wire.data) from None
 

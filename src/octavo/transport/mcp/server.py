@@ -37,6 +37,7 @@ from octavo.transport.mcp import eras, keys
 from octavo.transport.mcp.calls import Account, Calls, accounting, incident
 from octavo.transport.mcp.channel import McpChannel
 from octavo.transport.mcp.codes import WireError
+from octavo.transport.mcp.explained import Told, explained, wrong_params
 from octavo.transport.mcp.extension import DirectoryParams, SkillParams, SkillsExtension
 from octavo.transport.mcp.hub import Hub
 from octavo.transport.mcp.lean import promised, unbuilt
@@ -86,6 +87,8 @@ _CALLING = frozenset(
         "resources/directory/read", "tasks/get", "tasks/update", "tasks/cancel",
     )
 )  # fmt: skip
+
+_METHODS = sorted((*_CALLING, "resources/unsubscribe", "subscriptions/listen", "logging/setLevel", "server/discover"))
 
 _REASONS = frozenset(kind.reason for kind in ALL)
 
@@ -241,10 +244,10 @@ class McpServer:
                 return result
             except MCPError as refused:
                 outcome = _outcome(refused)
-                raise
-            except ValidationError:
+                raise explained(refused, ctx.method, ctx.params, _METHODS) from None
+            except ValidationError as found:
                 outcome = "invalid_params"
-                raise
+                raise wrong_params(ctx.method, ctx.params, found) from None
             except Exception as fault:
                 outcome = "crash"
                 raise _mcp(self._incident(fault)) from None
@@ -433,7 +436,7 @@ def _outcome(refused: MCPError) -> str:
 
 
 def _mcp(error: WireError) -> MCPError:
-    return MCPError(error.code, error.message, error.data)
+    return Told(error.code, error.message, error.data)
 
 
 def _complete(result: dict[str, Any], hint: CacheHint | None = None) -> dict[str, Any]:

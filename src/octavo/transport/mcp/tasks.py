@@ -88,7 +88,8 @@ class TasksExtension:
         fault = None if declared(ctx) else _undeclared()
         headers = getattr(ctx.request, "headers", None)  # none on stdio
         if headers is not None and decode_header_value(headers.get(MCP_NAME_HEADER)) != params.task_id:
-            fault = ProtocolError("The header Mcp-Name is not the taskId of the request", code=types.HEADER_MISMATCH)
+            why = "The header Mcp-Name must be the taskId of the request"
+            fault = ProtocolError(why, code=types.HEADER_MISMATCH, reason="header_mismatch")
         call = await self._calls.task(op, self._who(ctx), params.task_id, further, fault)
         try:
             return await self._calls.ask(call)
@@ -161,7 +162,8 @@ def declared(ctx: Context) -> bool:
 
 def _undeclared() -> ProtocolError:
     return ProtocolError(
-        "The client has not declared the extension for tasks",
+        f"The client has not declared the extension for tasks: send {keys.TASKS_EXTENSION} among its capabilities",
+        reason="missing_capability",
         code=types.MISSING_REQUIRED_CLIENT_CAPABILITY,
         requiredCapabilities=_REQUIRED,
     )

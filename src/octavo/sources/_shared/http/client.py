@@ -73,10 +73,20 @@ class GuardedClient:
     async def aclose(self) -> None:
         await self._pool.aclose()
 
-    async def fetch(self, request: HttpRequest) -> HttpReply:
+    def refuse(self, request: HttpRequest) -> None:
+        url = self._spelled(request)
+        _allowed(request.headers, self.rule(url, request.method), request.body)
+
+    def _spelled(self, request: HttpRequest) -> Url:
         if len(request.body) > self._limits.body:
             raise TooLarge(f"The body has more than {self._limits.body:,} bytes", limit=self._limits.body)
-        url, method, body, headers = spelled_url(request.url), request.method, request.body, request.headers
+        url = spelled_url(request.url)
+        if url.scheme not in ("http", "https"):
+            raise InvalidParams("The URL of a request begins with https:// or http://")
+        return url
+
+    async def fetch(self, request: HttpRequest) -> HttpReply:
+        url, method, body, headers = self._spelled(request), request.method, request.body, request.headers
         try:
             async with asyncio.timeout(self._limits.seconds), self._room.turn():
                 for _ in range(self._limits.redirects + 1):
@@ -124,7 +134,10 @@ class GuardedClient:
         """The first that covers the host. Raises Forbidden, and says what is allowed."""
         found = next((rule for rule in self._rules if rule.covers(url.host)), None)
         if found is None:
-            raise Forbidden(f"The operator does not allow requests to {url.host}", host=url.host)
+            raise Forbidden(
+                f"The operator does not allow requests to {url.host}: web.hosts in the configuration must name it",
+                host=url.host,
+            )
         if method not in found.methods:
             raise Forbidden(f"{url.host} may be asked with {', '.join(sorted(found.methods))} only", host=url.host)
         if not url.secure and not found.plain:

@@ -44,13 +44,21 @@ class WebSockets:
         self._client, self._network = client, network
         self._seconds, self._message = seconds, message
 
-    async def connect(self, url: str) -> WebSocket:
+    def refuse(self, url: str) -> None:
+        self._allowed(url)
+
+    def _allowed(self, url: str) -> tuple[Url, HostRule]:
         place = spelled_url(url)
         if place.scheme not in ("ws", "wss"):
             raise InvalidParams("The URL of a WebSocket begins with wss:// or ws://")
         rule = self._client.rule(place, "GET")
         if not rule.websocket:
-            raise Forbidden(f"The operator does not allow WebSockets to {place.host}", host=place.host)
+            why = f"The operator does not allow WebSockets to {place.host}: its rule in web.hosts needs websocket: true"
+            raise Forbidden(why, host=place.host)
+        return place, rule
+
+    async def connect(self, url: str) -> WebSocket:
+        place, rule = self._allowed(url)
         try:
             async with asyncio.timeout(self._seconds):
                 return await self._opened(place, rule)

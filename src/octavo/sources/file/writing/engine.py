@@ -22,10 +22,10 @@ from octavo.core.model import Entry
 from octavo.core.ref import Ref
 from octavo.sources.file.addresses import Addresses, Where
 from octavo.sources.file.entries import Digests, contents
-from octavo.sources.file.faults import ABSENT, forbidden, not_found, outside
+from octavo.sources.file.faults import ABSENT, forbidden, not_found, outside, unserved
 from octavo.sources.file.forest import Forest
 from octavo.sources.file.mime import known_binary, mime_type
-from octavo.sources.file.names import Rules
+from octavo.sources.file.names import Rules, extension_of
 from octavo.sources.file.stats import identity
 from octavo.sources.file.tree import Seen
 from octavo.sources.file.writing.attributes import Attributes
@@ -174,7 +174,9 @@ class Engine:
             if found is not None:
                 if stat.S_ISDIR(found.st_mode):
                     return
-                raise Conflict(f"A file stands at {ref}; a directory cannot be made there", uri=str(ref))
+                raise Conflict(
+                    f"A file stands at {ref}; a directory cannot be made there, choose another name", uri=str(ref)
+                )
             record = Record(
                 id=new_number(), at=0, by=by, op="make_directory", place=self.spelled(spot),
                 new=Version(UNKNOWN, ""), made=spot.made,
@@ -236,7 +238,10 @@ class Engine:
         self.refuse_hidden(ref, where)
         spot = spot_of(self.trees, where, use=use)
         if spot is None:
-            raise forbidden(ref) if self._rules(ref, where).verdict(where.names) == "extension" else not_found(ref)
+            rules = self._rules(ref, where)
+            if rules.verdict(where.names) == "extension":
+                raise unserved(ref, extension_of(where.names), rules.served)
+            raise not_found(ref)
         return spot
 
     def made_spot(self, where: Where, root: int | None = None, *, use: Use = "change") -> Spot:
@@ -288,7 +293,10 @@ class Engine:
         fd = spot.open()
         try:
             old = Old(fd, os.fstat(fd))
-            if not stat.S_ISREG(old.stat.st_mode) or spot.tree.rules.verdict(spot.place.names) != "served":
+            rules, names = spot.tree.rules, spot.place.names
+            if (verdict := rules.verdict(names)) == "extension":  # in the words for what is not there
+                raise unserved(ref, extension_of(names), rules.served)
+            if not stat.S_ISREG(old.stat.st_mode) or verdict != "served":
                 raise forbidden(ref)
             if identity(spot.tree.look(spot.place.names).stat) != identity(old.stat):
                 raise changed()
@@ -324,7 +332,7 @@ class Engine:
     def refuse_hidden(self, ref: Ref, where: Where) -> None:
         """By name alone, before the disk is asked."""
         if not where.names:
-            raise forbidden(ref)
+            raise Forbidden("A source is not changed as a whole: name something in it", uri=str(ref))
         rules = self._rules(ref, where)
         if any(rules.hides(where.names[: i + 1]) for i in range(len(where.names))):
             raise not_found(ref)

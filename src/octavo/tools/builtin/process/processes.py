@@ -36,6 +36,7 @@ class Processes:
     async def start(self, ctx: ToolContext, asked: Mapping[str, Any]) -> ToolResult:
         command, words, work = await self._shop.order(ctx, asked)
         owner = ctx.principal.id
+        ctx.begins()
         await self._make_room(owner)
         name, started = await self._held.open(
             owner,
@@ -74,12 +75,14 @@ class Processes:
             raise Conflict(f"The process {name} has ended: {self._state(started)}")
         if started.running.untaken + len(data) > self._shop.input:
             raise Conflict("The process has not read what was written before; try again later")
+        ctx.begins()
         started.running.type(data, end=asked.get("end", False))
         return d.result("Written", {"process": name, "state": self._state(started)})
 
     async def stop(self, ctx: ToolContext, asked: Mapping[str, Any]) -> ToolResult:
         name = asked["process"]
         started = self._held.get(ctx.principal.id, name)
+        ctx.begins()
         await started.stop(asked.get("seconds", 5))
         state = self._state(started)
         return d.result(f"{name}: {state}", {"process": name, "state": state})
@@ -112,7 +115,7 @@ def process_tools(processes: Processes, shop: Shop) -> list[Tool]:
     return [
         d.tool(
             "start_process", "Start a process", f"Starts a listed program that runs on.\n{shop.listed()}",
-            processes.start, ACTS, shop.takes(), required=["program"], gives=_STATE, asks=ASKS,
+            processes.start, ACTS, shop.takes(), required=["program"], gives=_STATE, asks=ASKS, rehearses=True,
         ),
         d.tool(
             "read_output", "Read what a process printed",
@@ -124,11 +127,11 @@ def process_tools(processes: Processes, shop: Shop) -> list[Tool]:
         d.tool(
             "write_input", "Write to a process", "Writes to the standard input of a process; end closes it.",
             processes.write, ACTS, {**one, "text": d.TEXT, "end": d.FLAG}, required=["process"], gives=_STATE,
-            asks="it tells a program what to do",
+            asks="it tells a program what to do", rehearses=True,
         ),
         d.tool(
             "stop_process", "Stop a process", "Asks a process to end, and kills it when it has not after some seconds.",
-            processes.stop, ENDS, {**one, "seconds": _SECONDS}, required=["process"], gives=_STATE,
+            processes.stop, ENDS, {**one, "seconds": _SECONDS}, required=["process"], gives=_STATE, rehearses=True,
         ),
         d.tool(
             "list_processes", "List processes", "Your processes, and how they stand.",

@@ -75,6 +75,7 @@ def run_command_tool(shop: Shop, runner: Runner) -> Tool:
         stdin = shop.typed(command, asked.get("input"))
         seconds = min(asked.get("seconds", shop.limits.seconds), shop.limits.seconds)
         limits = replace(shop.limits, seconds=float(seconds))
+        ctx.begins()
         async with telling(ctx, command.name, limits.seconds):
             finished = await runner.run(command.program, words, stdin=stdin, limits=limits, place=work.place)
         await shop.places.refuse_changed(ctx, work)
@@ -110,7 +111,7 @@ def run_command_tool(shop: Shop, runner: Runner) -> Tool:
         asks=ASKS,
         timeout=shop.limits.seconds + _QUEUE,
     )
-    return Tool(info, run_command)
+    return Tool(info, run_command, rehearses=True)
 
 
 def said(finished: Finished, limits: RunLimits) -> str:

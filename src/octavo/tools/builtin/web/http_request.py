@@ -31,6 +31,8 @@ def http_request_tool(fetcher: Fetcher, hosts: str, *, seconds: float, budget: B
         body, kind = _body(asked)
         headers = {**kind, **asked.get("headers", {})}
         request = HttpRequest(url=asked["url"], method=asked.get("method", "GET"), headers=headers, body=body)
+        fetcher.refuse(request)
+        ctx.begins()
         return _answer(await fetcher.fetch(request), budget, media)
 
     info = ToolInfo(
@@ -59,7 +61,7 @@ def http_request_tool(fetcher: Fetcher, hosts: str, *, seconds: float, budget: B
         quiet=_only_asks,
         timeout=seconds + _QUEUE,
     )
-    return Tool(info, http_request)
+    return Tool(info, http_request, rehearses=True)
 
 
 def _only_asks(arguments: Mapping[str, Any]) -> bool:

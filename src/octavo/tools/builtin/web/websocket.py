@@ -27,14 +27,18 @@ def websocket_tool(connector: Connector, sockets: Handles[Socket], hosts: str, *
             if needed not in asked:
                 raise InvalidParams(f"{action} needs {needed}")
         if action == "connect":
+            connector.refuse(asked["url"])
+            ctx.begins()
             name, _ = await sockets.open(owner, lambda: connector.connect(asked["url"]))
             return d.result(f"Open: socket {name}", {"socket": name})
         name = asked["socket"]
         if action == "close":
             sockets.get(owner, name)
+            ctx.begins()
             await sockets.close(owner, name)
             return d.result(f"Closed {name}", {"socket": name})
         socket = sockets.get(owner, name)
+        ctx.begins()
         try:
             if action == "send":
                 await socket.send(asked["message"])
@@ -68,7 +72,7 @@ def websocket_tool(connector: Connector, sockets: Handles[Socket], hosts: str, *
         quiet=lambda arguments: arguments.get("action") in ("receive", "close"),
         timeout=_LONGEST_WAIT + 30,
     )
-    return Tool(info, websocket)
+    return Tool(info, websocket, rehearses=True)
 
 
 async def _received(socket: Socket, name: str, seconds: float, budget: Budget) -> ToolResult:

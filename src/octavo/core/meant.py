@@ -1,0 +1,30 @@
+"""What to say to who wrote a word that nothing here has: the nearest one, and those that there are."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Final
+
+MOST: Final = 20  # words that are told
+_WORD: Final = 80  # characters of what was written that are compared
+
+
+def meant(word: str, known: Iterable[str]) -> str:
+    """For the end of a sentence. `known` is nothing that the caller may not know."""
+    from difflib import get_close_matches  # here: it is for who mistyped
+
+    words = sorted({*known})
+    if not words:
+        return "there is none here"
+    near = nearest(word, words) or get_close_matches(word[:_WORD], words, 1)
+    more = ", …" if len(words) > MOST else ""
+    return f"{f'did you mean {near[0]}? ' if near else ''}known are: {', '.join(words[:MOST])}{more}"
+
+
+def nearest(word: str, known: Iterable[str]) -> list[str]:
+    """Those that differ in case or in `_` and `-` alone."""
+    return [one for one in known if _plain(one) == _plain(word)]
+
+
+def _plain(word: str) -> str:
+    return word.casefold().replace("_", "").replace("-", "")

@@ -1,0 +1,80 @@
+"""Whether a change could be made as things are: looked at before a human is asked about it.
+
+Only who may know what stands there is told more than the rules and the shape of the call say: to all others the answer
+comes with the act.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Protocol
+
+from octavo.core.errors import Conflict, Forbidden, NotFound, OctavoError, TooLarge
+from octavo.core.model import NOTHING, Call, Content, Entry, Trail
+from octavo.core.ports import Next, settled
+from octavo.core.ref import Ref
+from octavo.pipeline.acting import Judge, done, is_folder
+
+
+class Knows(Judge, Protocol):
+    def knows(self, call: Call) -> bool: ...
+    def unchangeable(self, ref: Ref) -> OctavoError | None: ...
+
+
+async def refuse_impossible(judge: Knows, call: Call, call_next: Next) -> None:
+    """Raises what the act would raise. Changes nothing."""
+    refused = judge.unchangeable(call.ref)
+    if refused is not None:
+        raise refused
+    if call.op == "edit":
+        dry = call._replace(arguments={**call.arguments, "dry_run": True}, trail=Trail())
+        await done(judge, dry, call_next)
+    elif call.op != "undo" and judge.knows(call):
+        await _refuse_by_state(judge, call, call_next)
+
+
+async def _refuse_by_state(judge: Knows, call: Call, call_next: Next) -> None:
+    asked, uri = call.arguments, str(call.ref)
+    entry = await _entry(call, call.ref, call_next)
+    if call.op == "make":
+        if entry is not None:
+            raise Conflict(f"A file stands at {uri}; a directory cannot be made there, choose another name", uri=uri)
+        return
+    if entry is None and call.op == "write":
+        if asked.get("if_match") is not None:
+            raise Conflict(f"{uri} does not exist, so it has no version to match; leave if_match out", uri=uri)
+        if asked.get("mode") == "overwrite":
+            raise NotFound(f"Resource not found: {uri}", uri=uri)
+        return
+    if entry is None:
+        if not await is_folder(call, call_next):
+            raise NotFound(f"Resource not found: {uri}", uri=uri)
+    else:
+        await _refuse_stale(call, entry, asked.get("if_match"), call_next)
+        if call.op == "write" and asked.get("mode") == "create":
+            raise Conflict(f"{uri} exists already; use the mode overwrite to replace it", uri=uri)
+    to: Any = asked.get("to")
+    if not isinstance(to, Ref) or asked.get("overwrite") or not judge.knows(call._replace(op="write", ref=to)):
+        return
+    if await _entry(call, to, call_next) is not None:
+        raise Conflict(f"{to} exists already; say overwrite to replace it", uri=str(to))
+
+
+async def _entry(call: Call, ref: Ref, call_next: Next) -> Entry | None:
+    look = call._replace(op="stat", ref=ref, arguments=NOTHING, trail=Trail())
+    try:
+        entry: Entry = await settled(call_next(look))
+    except (NotFound, Forbidden):  # a folder is no resource, and its name has no extension to be served
+        return None
+    return entry
+
+
+async def _refuse_stale(call: Call, entry: Entry, if_match: str | None, call_next: Next) -> None:
+    if if_match is None or if_match in (entry.version, entry.etag):
+        return
+    try:
+        look = call._replace(op="read", arguments=NOTHING, trail=Trail())
+        content: Content = await settled(call_next(look))
+    except TooLarge:
+        return  # then the source finds out
+    if if_match not in (content.etag, content.entry.version):
+        raise Conflict(f"{call.ref} has changed since that version; read it again", uri=str(call.ref))

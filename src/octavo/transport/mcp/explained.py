@@ -1,0 +1,72 @@
+"""What the SDK refuses by itself, with a reason, what was expected and what to do: it says a code and little more.
+
+The texts are ours and pydantic's, about the shape of a request. What the caller sent is not repeated, but for names.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from difflib import get_close_matches
+from typing import Any, Final
+
+import mcp_types as types
+from mcp.shared.exceptions import MCPError
+from pydantic import ValidationError
+
+MOST: Final = 20  # problems that are told of one request
+_NAME: Final = 80  # characters of a name that are repeated
+_REASONS: Final[Mapping[int, str]] = {
+    types.METHOD_NOT_FOUND: "method_not_found",
+    types.INVALID_PARAMS: "invalid_params",
+    types.INVALID_REQUEST: "invalid_request",
+    types.PARSE_ERROR: "parse_error",
+    types.INTERNAL_ERROR: "internal",
+    types.MISSING_REQUIRED_CLIENT_CAPABILITY: "missing_capability",
+    types.UNSUPPORTED_PROTOCOL_VERSION: "unsupported_version",
+    types.HEADER_MISMATCH: "header_mismatch",
+}
+
+
+class Told(MCPError):
+    """An error of ours, or of a plugin that speaks the raw protocol: it goes out as it is."""
+
+
+def wrong_params(method: str, params: Mapping[str, Any] | None, found: ValidationError) -> Told:
+    problems = [
+        {"path": "".join(f"/{part}" for part in one["loc"]), "message": one["msg"]}
+        for one in found.errors(include_url=False, include_context=False, include_input=False)[:MOST]
+    ]
+    first = problems[0]
+    message = f"Invalid parameters for {method}: {first['path'] or '/'}: {first['message']}"
+    more = f" (and {len(problems) - 1} more)" if len(problems) > 1 else ""
+    data = {"reason": "invalid_params", "validationErrors": problems, **_tool(method, params)}
+    return Told(types.INVALID_PARAMS, f"{message}{more}", data)
+
+
+def explained(refused: MCPError, method: str, params: Mapping[str, Any] | None, known: Sequence[str]) -> MCPError:
+    """The same error, with what helps to make the request right. `known` are the methods that are served."""
+    error = refused.error
+    if isinstance(refused, Told):
+        return refused
+    data: dict[str, Any] = dict(error.data) if isinstance(error.data, dict) else {}
+    if {*data} == {"uri"} or "reason" in data:
+        return refused
+    message, reason = error.message, _REASONS.get(error.code, "protocol")
+    if error.code == types.METHOD_NOT_FOUND:
+        near = get_close_matches(method[:_NAME], known, 1)
+        hint = (
+            f"did you mean {near[0]}?"
+            if near and method not in known
+            else "the capabilities of the server say what it serves to this version of the protocol"
+        )
+        message = f"Method not found: {method[:_NAME]}; {hint}"
+        data["method"] = method[:_NAME]
+    elif error.code == types.INVALID_PARAMS and not error.data:
+        message = f"Invalid request parameters: {method[:_NAME]} came before the handshake; send initialize first"
+        reason = "not_initialized"
+    return Told(error.code, message, {"reason": reason, **data, **_tool(method, params)})
+
+
+def _tool(method: str, params: Mapping[str, Any] | None) -> dict[str, str]:
+    name = params.get("name") if params is not None and method == "tools/call" else None
+    return {"toolName": name[:_NAME]} if isinstance(name, str) else {}
