@@ -142,8 +142,9 @@ class Octavo:
         }
         return {**self.works.ailing, **{scheme: words for scheme, words in concerned.items() if words}}
 
-    def held_up(self, scheme: str, words: str) -> None:
-        self.works.faults.note(scheme, "loop", words)
+    def held_up(self, whose: str, words: str) -> None:
+        """By the code of a source, or of a tool."""
+        self.works.faults.note(whose, "loop", words)
 
     def remarks(self) -> Mapping[str, Any]:
         held = self._books.held()

@@ -19,6 +19,8 @@ from typing import Final
 
 from octavo.core.clock import SystemClock
 from octavo.pipeline.guard import door
+from octavo.pipeline.guard.faults import Faults
+from octavo.tools.registry import tool_in
 
 logger = logging.getLogger(__name__)
 
@@ -33,7 +35,7 @@ ENDING: Final = 10.0  # seconds for everything to close once nobody is served an
 
 class Watchdog:
     def __init__(self) -> None:
-        # Called on the loop, with the scheme of the source whose code held it up, and where.
+        # Called on the loop, with the scheme of the source or with the tool whose code held it up, and where.
         self.told: Callable[[str, str], None] | None = None
         self._over = threading.Event()
         self._said: dict[str, float] = {}
@@ -59,7 +61,7 @@ class Watchdog:
         self._timer = self._loop.call_later(LOOK, self._beat)
 
     def _watch(self) -> None:
-        held, said, looked, worked = 0.0, False, self._now(), time.process_time()
+        held, said, looked, worked = 0.0, "", self._now(), time.process_time()
         while not self._over.wait(LOOK):
             now, work = self._now(), time.process_time()
             if now > self._until:
@@ -70,29 +72,30 @@ class Watchdog:
             looked, worked, last = now, work, self._last
             if held and last > held:
                 if said:
-                    logger.warning("The event loop went on after %.1f s", last - held)
+                    logger.warning("The event loop went on after %.1f s%s", last - held, said)
                 held = 0.0
             elif not held and now - last > LATE and not asleep and now < self._until:
                 held = last
                 said = self._say(now)
 
-    def _say(self, now: float) -> bool:
+    def _say(self, now: float) -> str:
+        """What was said of whose code it is, if anything was."""
         frames = [*_stack(sys._current_frames().get(self._of))]
         where = ", ".join(f"{_file(frame)}:{frame.f_lineno} {frame.f_code.co_name}" for frame in frames[:FRAMES])
         place = where.partition(",")[0]
-        scheme = next(filter(None, map(door.source_in, frames)), "")
-        if not scheme and now < self._served:
-            return False
+        owner = next((one for one in map(_owner, frames) if one is not None), "")
+        if not owner and now < self._served:
+            return ""
         if now - self._said.get(place, -AGAIN) < AGAIN:
-            return False
+            return ""
         if len(self._said) >= PLACES:
             self._said.clear()
         self._said[place] = now
-        whose = f" by the source {scheme}://" if scheme else ""
+        whose = f" by {Faults.named(owner)}" if owner else ""
         logger.warning("The event loop is held up for more than %g s%s, at %s", LATE, whose, where)
-        if scheme and self.told is not None:
-            self._loop.call_soon_threadsafe(self.told, scheme, f"it held up the event loop, at {place}")
-        return True
+        if owner and self.told is not None:
+            self._loop.call_soon_threadsafe(self.told, owner, f"it held up the event loop, at {place}")
+        return f"{whose}, at {place}"
 
 
 def give_up(why: str) -> None:
@@ -112,6 +115,11 @@ def leave_no_threads(before: set[threading.Thread]) -> None:
             thread.join(max(0.0, until - SystemClock.monotonic()))
             if thread.is_alive():
                 give_up("a thread did not end")
+
+
+def _owner(frame: FrameType) -> str | None:
+    """The scheme of a source, or `tool NAME`; "" for the house where a tool asks it for something."""
+    return door.source_in(frame) or tool_in(frame)
 
 
 def _stack(frame: FrameType | None) -> Iterator[FrameType]:

@@ -50,12 +50,16 @@ class Faults:
         known.count += 1
         known.until = float("inf") if lasts else self._now() + SHOWN
         if known.count == 1:
-            logger.error(
-                "Incident %s: the source %s:// failed in %s: %s", known.incident, scheme, where, words, exc_info=cause
-            )
+            whose = self.named(scheme)
+            logger.error("Incident %s: %s failed in %s: %s", known.incident, whose, where, words, exc_info=cause)
         elif _is_round(known.count):
-            logger.error("Incident %s of %s:// again: %d times by now", known.incident, scheme, known.count)
+            logger.error("Incident %s of %s again: %d times by now", known.incident, self.named(scheme), known.count)
         return known.incident
+
+    @staticmethod
+    def named(whose: str) -> str:
+        """A source is known by its scheme, a tool as `tool NAME`."""
+        return f"the {whose}" if " " in whose else f"the source {whose}://"
 
     def current(self) -> Mapping[str, str]:
         """What is wrong now, by scheme: the latest of each."""
