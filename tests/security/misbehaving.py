@@ -234,6 +234,13 @@ def register(octavo):
             raise error()
         octavo.tool(f"tool_{name}", handler, description="Misbehaves.", hints=HINTS)
         octavo.prompt(PromptInfo(name=f"prompt_{name}", description="Misbehaves."), handler)
+    octavo.tool("tool_blocks", blocking, description="Misbehaves.", hints=HINTS)
+
+
+async def blocking(ctx, arguments):
+    await asyncio.sleep(0)
+    time.sleep(1.5)
+    return "done"
 """
 
 # What each does to a listing, and what the log says of it.

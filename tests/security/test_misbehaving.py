@@ -91,6 +91,16 @@ def test_a_loop_that_is_held_up_is_said_with_where_and_by_whom(tmp_path: Path) -
         pipe.log.wait_for("went on after")
 
 
+def test_a_tool_that_holds_up_the_loop_is_named_in_the_log_and_in_readiness(tmp_path: Path) -> None:
+    with served(tmp_path, "http") as (ask, log, server):
+        assert server is not None
+        ask("tools/call", {"name": "tool_blocks", "arguments": {}})
+        log.wait_for(r"held up for more than 1 s by the tool tool_blocks, at root/bad.py:\d+ blocking")
+        log.wait_for(r"went on after [\d.]+ s by the tool tool_blocks, at root/bad.py:\d+ blocking")
+        told = server.asking(KEYS["operator"]).get("/readyz").body["sources"]
+        assert "held up the event loop" in told["tool tool_blocks"]
+
+
 @pytest.mark.parametrize("transport", ["stdio", "http"])
 def test_the_operator_can_still_end_the_server(tmp_path: Path, transport: str) -> None:
     """Ctrl-C is no fault of the source whose code runs when it comes."""
