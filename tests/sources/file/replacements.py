@@ -306,9 +306,7 @@ class Siege:
             self.counts["reads"] += 1
             if "result" in answer:
                 text = _text(answer["result"]["contents"][0]["text"])
-                # An address that comes to be there while it is asked for can be answered as a collection of one.
-                collected = text.startswith("{") and f'"collection": "{uri}"' in text
-                if text not in self.ever.get(uri, ()) and text and not collected:
+                if text not in self.ever.get(uri, ()) and text:
                     self.faults.append(f"a read of {uri} gave {text!r}, which never stood there")
             elif answer["error"].get("data", {}).get("reason") == "source_unavailable":
                 self.counts["unavailable"] += 1
