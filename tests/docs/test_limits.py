@@ -182,15 +182,6 @@ def test_a_configuration_has_at_most_a_mebibyte(tmp_path: Path) -> None:
 
 
 @pytest.mark.anyio
-async def test_read_unredacted_gives_nothing(serve: Serve) -> None:
-    key = "AKIA" + "Z7Q3M5XK2WPLR4TB"
-    rules = 'policy: [{who: "*", may: [read, read_unredacted, list], what: "**"}]'
-    tools = await serve(f"sources: {{work: {{kind: file, roots: [./work]}}}}\n{rules}", {"a.md": f"key {key}\n"})
-    body = str((await ask(tools, "read", "file://a.md")).body)
-    assert key not in body and "[redacted:" in body
-
-
-@pytest.mark.anyio
 async def test_a_secret_of_no_known_form_is_not_hidden(serve: Serve) -> None:
     text = "The word at the gate is swordfish.\n"
     tools = await serve("sources: {work: {kind: file, roots: [./work]}}", {"a.md": text})

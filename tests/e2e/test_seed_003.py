@@ -385,7 +385,10 @@ def test_variables_are_completed_with_what_the_caller_may_see(door: Callable[[st
     roles = sorted(uri.rpartition("/")[2] for uri in front.uris("org", type="role"))
     assert door(BRAND).completed(role, "name") == roles, "of roles, and not of functions"
     assert door(BRAND).completed(by_filter, "status", "d") == ["draft", "deprecated"]
-    assert door(BRAND).completed("sop://hr/{name}", "name") == []
+    made_up = {"ref": {"type": "ref/resource", "uri": "sop://hr/{name}"}, "argument": {"name": "name", "value": ""}}
+    for who in (BRAND, ORCHESTRATOR):  # the same for whoever may see what is there
+        refused = door(who).send("completion/complete", **made_up)["error"]
+        assert (refused["code"], refused["data"]["reason"]) == (-32602, "unknown_template")
 
 
 @pytest.mark.seed("O13", "O14")

@@ -142,7 +142,9 @@ def _noseyparker(folder: Path) -> set[Told]:
 
 def _secretlint(folder: Path) -> set[Told]:
     def snapshot(text: str, *values: str) -> str:
-        places = [{"range": [text.index(value), text.index(value) + len(value)]} for value in values]
+        places = [
+            {"messageId": "TOKEN", "range": [text.index(value), text.index(value) + len(value)]} for value in values
+        ]
         return json.dumps({"sourceContent": text, "messages": places})
 
     rule = "packages/@secretlint/secretlint-rule-"

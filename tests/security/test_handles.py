@@ -81,7 +81,7 @@ async def two(
 @both_eras
 @both_ways
 @pytest.mark.parametrize("lane", [True, False], ids=["lane", "sdk"])
-@pytest.mark.parametrize("method", ["resources/list", "tools/list"])
+@pytest.mark.parametrize("method", ["resources/list"])
 async def test_a_cursor(folder: Path, era: str, owner: str, other: str, lane: bool, method: str) -> None:
     async with two(folder, era, owner, other, lane=lane) as (_, mine, theirs):
         for _ in range(3):  # until the lane knows the frame

@@ -84,7 +84,7 @@ def test_neighbouring_byte_ranges_meet_on_characters(text: str, borders: list[in
     [
         (lambda: line_range("a\nb\n", 3), "the text has 2 lines"),
         (lambda: line_range("a\nb\n", 0, 1), "count from 1"),
-        (lambda: line_range("a\nb\n", 2, 1), "the text has 2 lines"),
+        (lambda: line_range("a\nb\n", 2, 1), "of 2 lines"),
         (lambda: head("a", 0), "at least one"),
         (lambda: tail("a", -1), "at least one"),
         (lambda: byte_range("한", 4, 5), "has 3 bytes"),
