@@ -123,7 +123,7 @@ async def test_a_client_walks_down_directories(place: Place, transport: str, era
 async def test_what_is_no_skill_or_no_directory_is_told_in_one_way(place: Place, transport: str, era: str) -> None:
     handbook(place)
     refused = {
-        "skills/get": ("skill://none/none/SKILL.md", "skill://hr/pay/SKILL.md", "skill://brand/letters", "nonsense"),
+        "skills/get": ("skill://none/none/SKILL.md", "skill://hr/pay/SKILL.md", "skill://brand/letters"),
         "resources/directory/read": (LETTERS, "sop://brand/brief", "sop://hr", "sop://none", "sop://../x", "nope://x"),
     }
     async with connected(place, transport, era, agent="agent-brand") as link:
@@ -132,6 +132,9 @@ async def test_what_is_no_skill_or_no_directory_is_told_in_one_way(place: Place,
                 with pytest.raises(MCPError) as raised:
                     await asked(link, method, uri=uri)
                 assert (raised.value.error.code, raised.value.error.data) == (-32602, {"uri": uri}), (method, uri)
+        with pytest.raises(MCPError) as raised:
+            await asked(link, "skills/get", uri="nonsense")
+        assert (raised.value.error.code, raised.value.error.data["reason"]) == (-32602, "invalid_params")
         for method, params in {"skills/list": {}, "resources/directory/read": {"uri": "sop://"}}.items():
             with pytest.raises(MCPError) as raised:
                 await asked(link, method, **params, cursor="made up")
