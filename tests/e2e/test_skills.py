@@ -124,7 +124,13 @@ async def test_what_is_no_skill_or_no_directory_is_told_in_one_way(place: Place,
     handbook(place)
     refused = {
         "skills/get": ("skill://none/none/SKILL.md", "skill://hr/pay/SKILL.md", "skill://brand/letters"),
-        "resources/directory/read": (LETTERS, "sop://brand/brief", "sop://hr", "sop://none", "sop://../x", "nope://x"),
+        "resources/directory/read": ("sop://hr", "sop://none", "sop://../x"),
+    }
+    told = {
+        ("skills/get", "nonsense"): "invalid_params",
+        ("resources/directory/read", LETTERS): "invalid_params",
+        ("resources/directory/read", "sop://brand/brief"): "invalid_params",
+        ("resources/directory/read", "nope://x"): "unknown_scheme",
     }
     async with connected(place, transport, era, agent="agent-brand") as link:
         for method, uris in refused.items():
@@ -132,9 +138,10 @@ async def test_what_is_no_skill_or_no_directory_is_told_in_one_way(place: Place,
                 with pytest.raises(MCPError) as raised:
                     await asked(link, method, uri=uri)
                 assert (raised.value.error.code, raised.value.error.data) == (-32602, {"uri": uri}), (method, uri)
-        with pytest.raises(MCPError) as raised:
-            await asked(link, "skills/get", uri="nonsense")
-        assert (raised.value.error.code, raised.value.error.data["reason"]) == (-32602, "invalid_params")
+        for (method, uri), reason in told.items():
+            with pytest.raises(MCPError) as raised:
+                await asked(link, method, uri=uri)
+            assert (raised.value.error.code, raised.value.error.data["reason"]) == (-32602, reason), (method, uri)
         for method, params in {"skills/list": {}, "resources/directory/read": {"uri": "sop://"}}.items():
             with pytest.raises(MCPError) as raised:
                 await asked(link, method, **params, cursor="made up")
