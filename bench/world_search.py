@@ -56,7 +56,7 @@ class Asked(NamedTuple):
 def _same(given: str, path: str) -> bool:
     """An address with or without the ending of its file."""
     plain = "/" + unquote(given).partition("://")[2].strip("/")
-    return plain.endswith("/" + path) or plain.endswith("/" + path.rpartition(".")[0])
+    return plain.endswith(("/" + path, "/" + path.rpartition(".")[0]))
 
 
 def repositories() -> dict[str, dict[str, Any]]:
@@ -125,7 +125,7 @@ def qmd(folder: Path, command: Sequence[str]) -> Iterator[Finds]:
         environ = {**os.environ, "HOME": home, "XDG_CACHE_HOME": f"{home}/cache", "XDG_CONFIG_HOME": f"{home}/config"}
 
         def run(*arguments: str) -> str:
-            done = subprocess.run([*command, *arguments], capture_output=True, text=True, env=environ, check=False)  # noqa: S603
+            done = subprocess.run([*command, *arguments], capture_output=True, text=True, env=environ, check=False)
             return done.stdout
 
         run("collection", "add", str(folder), "--name", "pages")
@@ -148,7 +148,7 @@ def rg(folder: Path, command: Sequence[str]) -> Iterator[Finds]:
         words, places = Counter[str](), Counter[str]()
         for word in set(re.findall(r"\w+", text)):
             arguments = [*command, "-i", "-F", "--count-matches", "-g", "*.{md,mdx}", "--", word, "."]
-            done = subprocess.run(arguments, capture_output=True, text=True, cwd=folder, check=False)  # noqa: S603
+            done = subprocess.run(arguments, capture_output=True, text=True, cwd=folder, check=False)
             for line in done.stdout.splitlines():
                 path, _, count = line.rpartition(":")
                 words[path] += 1

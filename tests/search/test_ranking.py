@@ -159,3 +159,36 @@ def test_two_common_words_find_the_document_that_has_both_though_it_is_old(
         put(f"doc://x/one-{number}", "예산")
         put(f"doc://x/other-{number}", "승인")
     assert find("예산 승인 없는말이다")[0] == "doc://x/both"
+
+
+@pytest.mark.seed("B6", "B12")
+@pytest.mark.parametrize(
+    ("question", "wanted", "decoy"),
+    [
+        ("크론잡 만들기", "크론잡 개요", "웹 페이지 만들기"),
+        ("예산이란 무엇인가", "예산", "다음은 무엇인가"),
+        ("환불 방법", "환불 규정", "결제 방법"),
+        ("how do I make a badge", "Badges", "How to make coffee"),
+        ("what is the difference between leave and absence", "Leave and absence", "The difference between teams"),
+    ],
+)
+def test_what_is_asked_about_counts_and_not_the_words_of_asking(
+    question: str, wanted: str, decoy: str, put: Any, find: Any
+) -> None:
+    put("doc://x/wanted", f"{wanted} " + "글 text " * 30, title=wanted)
+    put("doc://x/decoy", f"{decoy} " * 5, title=decoy)
+    put("doc://x/mention", f"{wanted} 이야기 " + "글 text " * 30, title="Others")
+    assert find(question)[0] == "doc://x/wanted"
+
+
+def test_a_word_that_every_text_has_still_tells_in_a_title(put: Any, find: Any) -> None:
+    for number in range(20):
+        put(f"doc://x/{number}", "a call with customers, and how to behave in it" if number < 6 else "a call")
+    put("doc://x/etiquette", "a call and what to mind", title="Call etiquette")
+    assert find("how to behave on a call")[:6].count("doc://x/etiquette") == 1
+
+
+def test_two_parts_of_a_long_name_are_found_as_one_word(put: Any, find: Any) -> None:
+    put("doc://x/post_mortem_process", "what follows")
+    put("doc://x/other", "process")
+    assert find("postmortem") == ["doc://x/post_mortem_process"]

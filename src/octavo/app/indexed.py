@@ -25,6 +25,7 @@ from octavo.core.ref import Ref
 from octavo.search import Document, FullText, Index
 from octavo.sources.catalog.names import plain, words
 from octavo.stores.places import Place
+from octavo.text.titles import is_markdown, title_of
 
 if TYPE_CHECKING:
     from octavo.app.compose import Works
@@ -107,7 +108,10 @@ class Documents:
         text = content.body if isinstance(content.body, str) else ""
         if content.entry.metadata or (ref.scheme in self._declared and content.entry.target is None):
             text = _FRONT.sub("", text, count=1)  # title and metadata say it already
-        document = Document.of(replace(content.entry, ref=ref, version=entry.version), text)
+        found = content.entry
+        if found.title is None and is_markdown(found.name):
+            found = replace(found, title=title_of(text, ref.segments))
+        document = Document.of(replace(found, ref=ref, version=entry.version), text)
         return replace(document, aliases=self._aliases(document))
 
     def _aliases(self, document: Document) -> dict[str, list[str]]:

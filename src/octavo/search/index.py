@@ -19,13 +19,14 @@ from octavo.core.clock import Clock, SystemClock
 from octavo.core.errors import InternalError, SourceUnavailable
 from octavo.core.fair import FairThreads
 from octavo.core.ref import Ref
-from octavo.search import schema
+from octavo.search import loanwords, schema
 from octavo.search.document import MAX_CHARACTERS, Document, Fields, facets, fields_of, kept_metadata
 
 logger = logging.getLogger(__name__)
 
 MOST: Final = 100_000  # documents
 READERS: Final = 2  # questions that are answered at once
+_SOUNDING: Final = 100_000  # words that are remembered, so as not to be written again
 
 
 class Index:
@@ -45,6 +46,7 @@ class Index:
         self._beginnings = 0
         self._redaction = ""
         self._closed = False
+        self._sounding = set[str]()  # words that were written; of a change that failed they are missed until the next
         self.when_lost: Callable[[], None] = _nothing  # called when the index was begun again, and is empty
         self._open()
 
@@ -54,8 +56,9 @@ class Index:
         with self._change() as (database, _):
             (held,) = database.execute("SELECT redaction FROM state").fetchone()
             if held != redaction:
-                for table in ("documents", "texts", "facets", "vectors"):
+                for table in ("documents", "texts", "facets", "vectors", "sounds"):
                     database.execute(f"DELETE FROM {table}")  # noqa: S608  # the names stand above
+                self._sounding.clear()
                 database.execute("INSERT INTO words(words) VALUES ('delete-all')")
                 database.execute("UPDATE state SET redaction = ?, birth = randomblob(8)", (redaction,))
 
@@ -73,6 +76,7 @@ class Index:
                         continue
                     room -= 1
                 _keep(database, document, fields, tokens, revision)
+                self._keep_sounds(database, tokens)
 
     def remove(self, refs: Iterable[Ref]) -> None:
         """Takes out documents. What stands below them stays: the page of a team may go, and its rota be there."""
@@ -161,6 +165,15 @@ class Index:
                 for reader in readers:
                     self._readers.put(reader)
 
+    def _keep_sounds(self, database: sqlite3.Connection, tokens: str) -> None:
+        """The words, by how they sound. Those of documents that went stay: whether anybody may find one is asked."""
+        if len(self._sounding) > _SOUNDING:
+            self._sounding.clear()
+        unheard = [word for word in tokens.split() if word not in self._sounding]
+        rows = [(key, script, word) for word in unheard for key, script in loanwords.keys(word)]
+        database.executemany("INSERT OR IGNORE INTO sounds VALUES (?, ?, ?)", rows)
+        self._sounding.update(unheard)
+
     @contextmanager
     def _change(self) -> Generator[tuple[sqlite3.Connection, int]]:
         with self._sound(), self._writing:
@@ -210,6 +223,7 @@ class Index:
         for _ in range(READERS if self._path is not None else 0):
             self._readers.put(schema.connect(self._path))
         self._beginnings += 1
+        self._sounding = set()
 
 
 def _nothing() -> None:

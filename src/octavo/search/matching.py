@@ -16,6 +16,7 @@ from octavo.search.sight import Sight
 
 MOST: Final = 2000  # documents that one way of finding a word gives, the newest of them
 _FIELDS: Final = ((t.TITLE, 3.0), (t.TAGS, 2.0), (t.HEADINGS, 1.5))
+NAMED: Final = 0.5  # what it is worth to be called so, beside having the word
 _ENOUGH: Final = 0.6  # of its pairs of syllables make a word that is spelled otherwise
 _BATCH: Final = 512
 
@@ -30,6 +31,16 @@ class Matches(Struct):
     ways: list[Way] = field(default_factory=list[Way])  # that were followed
     complete: bool = True  # no document was left out
     rarity: float = 0.0
+    named: frozenset[int] = frozenset()  # documents that have it in the title or in a name
+    named_rarity: float = 0.0  # of a name with it
+
+    def counts(self, number: int) -> float:
+        """What it tells of a document to have the word: a word that is everywhere tells something in a title."""
+        return max(self.rarity, NAMED * self.named_rarity) if number in self.named else self.rarity
+
+    @property
+    def most(self) -> float:
+        return max(self.rarity, NAMED * self.named_rarity)
 
     def scores(self) -> Iterator[tuple[int, float]]:
         """What is known without a look at the texts."""
@@ -59,7 +70,7 @@ class Matcher:
                 found.confirmed.update(numbers)
         if found.weight:
             self._look_at_fields(found)
-            found.rarity = rarity(max(seen, len(found.weight)), self._sight.count)
+            found.rarity = unit.share * rarity(max(seen, len(found.weight)), self._sight.count)
         return found
 
     def like(self, unit: Unit, weight: float) -> Matches:
@@ -71,7 +82,7 @@ class Matcher:
                 counts[number] = counts.get(number, 0) + 1
         found.weight = {n: weight * c / len(pairs) for n, c in counts.items() if c >= max(2, _ENOUGH * len(pairs))}
         found.confirmed = set(found.weight)
-        found.rarity = rarity(len(found.weight), self._sight.count)
+        found.rarity = unit.share * rarity(len(found.weight), self._sight.count)
         return found
 
     def together(self, found: Sequence[Matches]) -> list[int]:
@@ -85,6 +96,14 @@ class Matcher:
             "SELECT term FROM vocabulary WHERE term IN (SELECT value FROM json_each(?))", (json.dumps([*words]),)
         )
         return [term for (term,) in rows]
+
+    def sounding(self, keys: Iterable[str], *, hangul: bool) -> list[str]:
+        """Those in one script that may sound so, whoever may see them."""
+        rows = self._database.execute(
+            "SELECT word FROM sounds WHERE key IN (SELECT value FROM json_each(?)) AND hangul = ?",
+            (json.dumps([*keys]), hangul),
+        )
+        return [word for (word,) in rows]
 
     def visible(self, expression: str) -> tuple[list[int], float]:
         """The newest of the documents, and how many there are; guessed from those looked at where there are many.
@@ -102,9 +121,19 @@ class Matcher:
                 return found, max(MOST + 1.0, MOST * self._sight.count / looked_at)
         return found, float(len(found))
 
+    def _named(self, ways: Sequence[Way], mark: str) -> list[int]:
+        """A piece of a compound in a title says little of the compound, as does a syllable that a word begins with."""
+        whole = [way for way in ways if way.weight >= BEGINNING and not way.vague]
+        return self.visible(" OR ".join(way.expression(mark) for way in whole))[0] if whole else []
+
     def _look_at_fields(self, found: Matches) -> None:
+        named = set[int]()
         for mark, factor in reversed(_FIELDS):
             expression = " OR ".join(way.expression(mark) for way in found.ways)
             prominent = dict.fromkeys(self.visible(expression)[0], factor)
+            if mark != t.HEADINGS:
+                named.update(self._named(found.ways, mark))
             found.prominence.update(prominent)
             found.weight.update(dict.fromkeys(prominent.keys() - found.weight.keys(), BEGINNING))
+        found.named = frozenset(named)
+        found.named_rarity = found.unit.share * rarity(len(named), self._sight.count)

@@ -17,11 +17,11 @@ from octavo.core.query import TextQuery
 from octavo.search.index import Index
 from octavo.search.matching import Matcher, Matches
 from octavo.search.meaning import Meaning
-from octavo.search.question import SYNONYM, Question, Unit, question, word_unit
+from octavo.search.question import LOAN, SYNONYM, Question, Unit, question, word_unit
 from octavo.search.ranking import UNSEEN, Asked, Ranked, fused, ranked
 from octavo.search.sight import Sight, Sights
 from octavo.search.snippets import patterns, snippet
-from octavo.search.spelling import CORRECTED, corrections
+from octavo.search.spelling import CORRECTED, corrections, in_other_script
 
 MAX_FINDINGS: Final = 1000  # that one query can be followed to
 MAX_LIMIT: Final = 100
@@ -100,15 +100,20 @@ class FullText:
         corrected: dict[str, str] = {}
         guessed = 0
         for unit in map(self._with_synonyms, asked.units):
-            matches = matcher.matches(unit)
-            if not matches.weight and not unit.phrase:
+            matches, asking = matcher.matches(unit), unit.share < 1.0
+            others = [] if asking else in_other_script(unit, matcher)
+            if not matches.weight and not unit.phrase and not asking:
                 meant = corrections(unit, matcher) if guessed < _GUESSED else []
                 guessed += 1
                 if meant:
                     corrected[unit.surface] = meant[0].surface
-                    matches = matcher.matches(unit.with_others(meant, CORRECTED))
+                    matches = matcher.matches(unit.with_others(meant, CORRECTED).with_others(others, CORRECTED * LOAN))
+                elif others:
+                    matches = matcher.matches(unit.with_others(others, LOAN))
                 elif len(unit.stem) >= 3:
                     matches = matcher.like(unit, _LIKE)
+            elif others:
+                matches = matcher.matches(unit.with_others(others, LOAN))
             found.append(matches)
         there = [matches for matches in found if matches.weight and matches.ways]
         if len(there) > 1 and not all(matches.complete for matches in there):

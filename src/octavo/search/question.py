@@ -25,13 +25,27 @@ _SPACE: Final = re.compile(r"\s+")
 # What people put around what they look for. They count only where there is nothing else.
 _ENGLISH = (
     "a an the of in on at for to from by with and or is are was be do does did how what which who whom when where why "
-    "can could should i we our my me you your it its this that there any about please find show tell"
+    "can could should i we our us my me you your he she they them their it its this that these those there here any "
+    "about as but not no so than then will am were been being please find show tell"
 )
 _KOREAN = (
     "어떻게 무엇 무엇인가요 뭐 뭔가요 어디 어디서 누구 누가 언제 왜 그 이 저 것 수 및 등 또는 그리고 대한 대해 관한 "
     "관련 위한 있는 있나요 하나요 되나요 인가요 알려줘 알려주세요 찾아줘 보여줘 주세요"
 )
 _FILLERS: Final = frozenset(_ENGLISH.split() + _KOREAN.split())
+# What people ask with, not about. A page may be called so, and they count next to nothing.
+_ASKING_ENGLISH = (
+    "make makes making made get gets getting got go goes use uses using used need needs want wants would must may "
+    "might have has had happen happens mean means difference between vs way ways thing things something someone "
+    "somebody know ask asks asked say give given take takes if when whether most best possible"
+)
+_ASKING_KOREAN = (
+    "만들기 만드는 만들려면 만들고 하기 하는 하려면 하면 해야 하나 방법 방식 무엇인가 무엇일까 무엇을 어떤 어느 "
+    "차이 차이점 이유 경우 때 쓰기 쓰는 쓸 써야 쓰려면 싶어요 싶습니다 싶다 없나요 없어요 있어요 있을까요 될까요 "
+    "할까요 주기 주는 주려면 알기 되는 되면 하고 합니다 좋을까요 좋은가요 다른가요 뭐예요 무슨 안에서 계속 바로"
+)
+_ASKING: Final = frozenset(_ASKING_ENGLISH.split() + _ASKING_KOREAN.split())
+_ASKED_WITH: Final = 0.1  # of what another word counts
 
 EXACT: Final = 1.0
 STEM: Final = 0.9
@@ -39,6 +53,7 @@ TOGETHER: Final = 0.8  # the pieces of a compound, anywhere in the document
 INSIDE: Final = 0.6  # inside a longer word
 BEGINNING: Final = 0.5  # of a longer word
 APART: Final = 0.3  # a piece of a compound
+LOAN: Final = 0.8  # the same word in the other script
 SYNONYM: Final = 0.7
 
 
@@ -57,6 +72,10 @@ class Way(NamedTuple):
     weight: float
     groups: tuple[tuple[Term, ...], ...]
     exact: bool = True
+
+    @property
+    def vague(self) -> bool:
+        return any(term.begins and len(term.token) == 1 for group in self.groups for term in group)
 
     def expression(self, field: str = "") -> str:
         return " OR ".join(f"({' AND '.join(term.expression(field) for term in group)})" for group in self.groups)
@@ -77,7 +96,9 @@ class Unit(Struct, frozen=True):
     spellings: tuple[Spelling, ...]
     pattern: str  # where it stands in a text, as a regular expression
     stem: str = ""  # of a plain word, which may be misspelt
+    token: str = ""  # the whole of it, a compound too: as it may be written in another script
     phrase: bool = False
+    share: float = 1.0  # of what it counts, where it is a word of asking
 
     def with_others(self, others: Iterable[Unit], weight: float) -> Unit:
         ways, spellings, patterns = [*self.ways], [*self.spellings], [self.pattern]
@@ -103,7 +124,7 @@ def question(text: str) -> Question:
     units = {unit.surface: unit for unit in phrases}
     for word in telling or ([] if phrases else words):
         unit = word_unit(word)
-        units.setdefault(unit.surface, unit)
+        units.setdefault(unit.surface, replace(unit, share=_ASKED_WITH) if _is_asking(unit) else unit)
     for date in dict.fromkeys(t.dates(cut)):
         units[date] = Unit(date, (Way(EXACT, ((Term(date),),)),), (), re.escape(date))
     if not units:
@@ -111,6 +132,10 @@ def question(text: str) -> Question:
     kept = tuple(units.values())[:MAX_UNITS]
     ignored = len(units) - len(kept) + (len(text) > MAX_CHARACTERS)
     return Question(kept, squeezed(" ".join(words)), ignored)
+
+
+def _is_asking(unit: Unit) -> bool:
+    return unit.surface in _ASKING or (unit.stem in _ASKING and t.is_syllabic(unit.stem))
 
 
 def folded(text: str) -> str:
@@ -139,7 +164,7 @@ def _latin(piece: str) -> Unit:
     told = f"{stem[:-1]}[yi]" if stem.endswith("y") and stem != fold else re.escape(stem)
     spellings = tuple(Spelling(EXACT, (one,)) for one in dict.fromkeys((stem, fold)))
     rest = r"[^\W_]*" if stem.isalpha() else r"(?!\d)"
-    return Unit(fold, tuple(ways), spellings, rf"(?<![^\W_]){told}{rest}", stem)
+    return Unit(fold, tuple(ways), spellings, rf"(?<![^\W_]){told}{rest}", stem, stem)
 
 
 def _syllabic(piece: str) -> Unit:
@@ -153,9 +178,8 @@ def _syllabic(piece: str) -> Unit:
     halves = [(stem[:cut], stem[cut:]) for cut in _cuts(stem)]
     spellings = [Spelling(EXACT, (stem,)), *(Spelling(APART, pair) for pair in halves)]
     loose = (r"\s?" if halves else "").join(stem)
-    return Unit(
-        piece, tuple(ways), tuple(spellings), "|".join([loose, *(half for pair in halves for half in pair)]), stem
-    )
+    pattern = "|".join([loose, *(half for pair in halves for half in pair)])
+    return Unit(piece, tuple(ways), tuple(spellings), pattern, stem, stem)
 
 
 def _cuts(word: str) -> range:
@@ -189,7 +213,7 @@ def _compound(run: str, pieces: Sequence[str]) -> Unit:
     )
     joined = r"[\W_]?".join(map(re.escape, strings))
     long = [unit.pattern for unit in inner if len(unit.surface) > 1]
-    return Unit(english.fold(run), tuple(ways), spellings, "|".join([rf"{joined}[^\W_]*", *long]))
+    return Unit(english.fold(run), tuple(ways), spellings, "|".join([rf"{joined}[^\W_]*", *long]), token=whole)
 
 
 def _phrase(quoted: str) -> Unit | None:

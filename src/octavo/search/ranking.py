@@ -16,7 +16,7 @@ from typing import Final, NamedTuple
 from octavo.core.ref import Ref
 from octavo.search.counting import Texts, worth
 from octavo.search.index import ref_of
-from octavo.search.matching import Matches
+from octavo.search.matching import NAMED, Matches
 from octavo.search.question import Question
 from octavo.search.sight import Sight
 
@@ -97,7 +97,7 @@ def _score(number: int, texts: Texts, asked: Asked, sight: Sight) -> float:
     """0 where the text does not say what the index guessed."""
     score = possible = reached = 0.0
     for matches in asked.matches:
-        possible += matches.rarity
+        possible += matches.most
         weight = matches.weight.get(number)
         if weight is None and matches.complete:
             continue
@@ -109,7 +109,9 @@ def _score(number: int, texts: Texts, asked: Asked, sight: Sight) -> float:
                 continue
             frequency = 1.0
         score += matches.rarity * (weight or UNSEEN) * worth(frequency, sight.lengths[number], sight.average)
-        reached += matches.rarity
+        if number in matches.named:
+            score += NAMED * matches.named_rarity * (weight or UNSEEN)
+        reached += matches.counts(number)
     if not score:
         return 0.0
     said = texts.says(asked.question.plain) if asked.question.plain else 0.0

@@ -17,7 +17,7 @@ from octavo.search import tokens
 
 logger = logging.getLogger(__name__)
 
-LAYOUT: Final = 1
+LAYOUT: Final = 2
 STAMP: Final = LAYOUT * 1000 + tokens.VERSION
 _DAMAGED: Final = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
 
@@ -34,6 +34,7 @@ CREATE TABLE texts (
 CREATE TABLE facets (key TEXT, value TEXT, id INTEGER, PRIMARY KEY (key, value, id)) WITHOUT ROWID;
 CREATE INDEX facets_by_document ON facets (id);
 CREATE TABLE vectors (id INTEGER PRIMARY KEY, name TEXT NOT NULL, vector BLOB NOT NULL);
+CREATE TABLE sounds (key TEXT, hangul INTEGER, word TEXT, PRIMARY KEY (key, hangul, word)) WITHOUT ROWID;
 CREATE TABLE state (
     birth BLOB NOT NULL, revision INTEGER NOT NULL, removals INTEGER NOT NULL, clean INTEGER NOT NULL,
     redaction TEXT NOT NULL);

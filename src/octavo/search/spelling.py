@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from octavo.search import english, korean
+from octavo.search import english, korean, loanwords
 from octavo.search import tokens as t
 from octavo.search.matching import Matcher
 from octavo.search.question import LONG_WORD, Unit, word_unit
@@ -25,6 +25,19 @@ def corrections(unit: Unit, matcher: Matcher) -> list[Unit]:
         return []
     found = _neighbours(unit, matcher)
     return found or _halves(unit, matcher)
+
+
+def in_other_script(unit: Unit, matcher: Matcher) -> list[Unit]:
+    """Words that are there and sound like it, in Hangul for one in Latin letters and the other way round."""
+    word = unit.token
+    keys = [key for key, _ in loanwords.keys(word)]
+    if not keys:
+        return []
+    hangul = loanwords.is_hangul(word)
+    near = matcher.sounding(keys, hangul=not hangul)
+    found = [one for one in near if loanwords.sounds_like(*((word, one) if hangul else (one, word)))]
+    counted = sorted((-len(matcher.visible(f'"{one}"')[0]), one) for one in found)
+    return [word_unit(one) for count, one in counted if count][:_GUESSES]
 
 
 def _neighbours(unit: Unit, matcher: Matcher) -> list[Unit]:

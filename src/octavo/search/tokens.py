@@ -7,7 +7,8 @@ documents that are worth it. There are two kinds of tokens, and each may carry t
     +예산       two neighbouring syllables of a word, so that a part of a compound is found
     =예산 =+예산   the same in the title; `@` in tags and names, `^` in headings
 
-`snake_case`, `camelCase`, `kebab-case` and `AI캠페인` give their parts and the whole, without what joins it.
+`snake_case`, `camelCase`, `kebab-case` and `AI캠페인` give their parts, each two neighbours, and the whole, without
+what joins it.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from typing import Final
 
 from octavo.search import english, korean
 
-VERSION: Final = 1  # of the tokens: an index with others is made anew
+VERSION: Final = 2  # of the tokens: an index with others is made anew
 MARKS: Final = "+=@^"  # no letters or digits, so no word begins with one
 TITLE, TAGS, HEADINGS = "=", "@", "^"
 
@@ -118,6 +119,8 @@ def _of_run(run: str) -> tuple[str, ...]:
             found += grams(piece[:_MAX_RUN])
     if len(pieces) > 1:
         found.append(whole(pieces))
+    if len(pieces) > 2:  # post_mortem_process is found by postmortem
+        found += [whole([*pair]) for pair in pairwise(pieces) if all(map(str.isalpha, pair))]
     return tuple(found)
 
 

@@ -320,3 +320,52 @@ asyncio.run(main())
 """
     ran = subprocess.run([sys.executable, "-c", program], capture_output=True, encoding="utf-8", timeout=60, check=True)
     assert ran.stdout.strip() == "[]"
+
+
+PAGES: dict[str, str | bytes] = {
+    "guide/cron.md": "---\ntitle: 크론잡\n---\n정해진 시간에 일을 시작합니다.\n",
+    "guide/README.md": "이 폴더의 안내\n",
+    "guide/other.md": "# Making pages\n\nHow to make a page, and what a page is.\n",
+}
+
+
+@pytest.mark.seed("B6", "B12")
+async def test_a_question_over_files_is_answered_by_the_best_documents_and_said_so(serve: Any) -> None:
+    tools = await serve(files=PAGES)
+    result = await tools("search", query="CronJob은 어떻게 만들기")
+    (best, *_) = result.structured["results"]
+    assert (best["uri"], best["title"]) == ("file://guide/cron.md", "크론잡")
+    assert result.structured["instead"] == "ranked"
+    assert result.content[0].text.startswith("[no line says exactly this")
+
+
+async def test_a_line_that_says_it_is_given_as_ever(serve: Any) -> None:
+    tools = await serve(files=PAGES)
+    told = await tools.data("search", query="일을 시작합니다")
+    assert [one["uri"] for one in told["files"]] == ["file://guide/cron.md"]
+    for asked in ({"kind": "content"}, {"word": True}, {"include": ["*.md"]}):
+        assert await tools.data("search", query="cron how", **asked) == {"files": []}
+    assert await tools.data("search", query="zzqx") == {"files": []}
+
+
+async def test_the_ranked_answer_to_a_question_goes_on_by_its_cursor(serve: Any) -> None:
+    tools = await serve(files={f"{n}.md": f"# Page {n}\n\nA budget, and then the approval.\n" for n in range(7)})
+    seen: list[str] = []
+    asked: dict[str, Any] = {}
+    while True:
+        told = await tools.data("search", query="approval of budget", limit=3, **asked)
+        seen += [one["uri"] for one in told["results"]]
+        if "cursor" not in told:
+            break
+        asked = {"cursor": told["cursor"]}
+    assert sorted(seen) == sorted(f"file://{n}.md" for n in range(7))
+
+
+async def test_a_plain_page_is_called_by_its_title_its_heading_or_its_folder(serve: Any) -> None:
+    tools = await serve(files=PAGES)
+    told = await tools.data("search", query="크론잡 안내 page", kind="ranked")
+    assert {one["uri"]: one["title"] for one in told["results"]} == {
+        "file://guide/cron.md": "크론잡",
+        "file://guide/README.md": "guide",
+        "file://guide/other.md": "Making pages",
+    }

@@ -65,7 +65,7 @@ async def test_an_entry_that_is_deleted_leaves_those_below_it_in_the_search(serv
 async def test_a_link_to_the_entry_above_it_is_a_link(serve: Any) -> None:
     tools = await serve(CONFIGURATION, FILES)
     (tools.root / "wiki/team/alias.md").symlink_to("../team.md")
-    assert await uris(tools, "우리 팀") == ["wiki://team"]
+    assert await uris(tools, "우리") == ["wiki://team"]
 
 
 async def test_files_of_a_skill_are_found_and_its_own_text_once(serve: Any) -> None:

@@ -24,7 +24,8 @@ _TOLD: Final = 2000  # characters of metadata that are told of one document
 _LONG: Final = Budget(4_000, 2_000)  # of one title or word
 
 
-async def ranked(budget: Budget, ctx: ToolContext, asked: Mapping[str, Any]) -> ToolResult:
+async def ranked(budget: Budget, ctx: ToolContext, asked: Mapping[str, Any], *, instead: bool = False) -> ToolResult:
+    """`instead` of lines, of which none has the query: the answer says so."""
     uri = address(asked["target"]) if asked.get("target") else None
     cursor: str | None = ctx.opened(asked["cursor"], str, str)[1] if "cursor" in asked else None
     query = TextQuery(asked["query"], where=_where(asked.get("where", {})))
@@ -44,6 +45,9 @@ async def ranked(budget: Budget, ctx: ToolContext, asked: Mapping[str, Any]) -> 
             await ctx.list(uri, limit=1, filter={key: [*values] for key, values in query.where})
     structured: dict[str, Any] = {"results": results}
     notes = [*_notes(found)]
+    if instead and lines:
+        structured["instead"] = KIND
+        lines = ["[no line says exactly this: these documents have most to say on its words]", *lines]
     if found.corrected:
         structured["corrected"] = {word: meant for word, meant in found.corrected.items() if len(word) <= _TOLD}
     if found.building or found.limited:
@@ -52,6 +56,14 @@ async def ranked(budget: Budget, ctx: ToolContext, asked: Mapping[str, Any]) -> 
         structured["cursor"] = ctx.sealed(KIND, found.cursor)
         notes.append(f"[more: call again with cursor: {structured['cursor']}]")
     return d.result("\n".join([*(lines or ["Nothing was found"]), *notes]), structured)
+
+
+def is_ranked(ctx: ToolContext, cursor: str | None) -> bool:
+    """Whether the cursor is one of this search."""
+    try:
+        return cursor is not None and ctx.opened(cursor, str, str)[0] == KIND
+    except InvalidParams:
+        return False
 
 
 def _within(budget: Budget, found: Findings) -> tuple[list[dict[str, Any]], list[str]]:

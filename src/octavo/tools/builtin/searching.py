@@ -22,7 +22,7 @@ from octavo.tools.builtin.kinds import refuse_missing
 from octavo.tools.builtin.large import Binary, Large
 from octavo.tools.builtin.places import Step, Walk
 from octavo.tools.builtin.ranking import KIND as RANKED
-from octavo.tools.builtin.ranking import ranked
+from octavo.tools.builtin.ranking import is_ranked, ranked
 from octavo.tools.builtin.room import Budget, Room
 from octavo.tools.context import ToolContext
 from octavo.tools.registry import Tool
@@ -50,6 +50,10 @@ class Kinds(NamedTuple):
         if not asked.get("target"):
             return self.usual
         return "content" if address(asked["target"]).partition("://")[0].lower() in self.lines else RANKED
+
+    def chooses(self, asked: Mapping[str, Any]) -> bool:
+        """Whether it was left to the tool what is searched, and there is more than lines."""
+        return self.ranked and not any(option in asked for option in ("kind", *_OF_LINES))
 
 
 LINES: Final = Kinds()
@@ -91,7 +95,7 @@ async def _search(budget: Budget, kinds: Kinds, ctx: ToolContext, asked: Mapping
     if of_others:
         other = "content" if kind == RANKED else RANKED
         raise InvalidParams(f"{of_others[0]} is for kind: {other}; leave it out here, or say that kind")
-    if kind == RANKED:
+    if kind == RANKED or (kinds.chooses(asked) and is_ranked(ctx, asked.get("cursor"))):
         return await ranked(budget, ctx, asked)
     uri, text = address(asked.get("target", "")), asked["query"]
     inner: str | None = ctx.opened(asked["cursor"], (str, type(None)))[0] if "cursor" in asked else None
@@ -117,6 +121,10 @@ async def _search(budget: Budget, kinds: Kinds, ctx: ToolContext, asked: Mapping
         raise
     if not answer.files:
         await refuse_missing(ctx, uri)
+        if kinds.chooses(asked) and "cursor" not in asked:
+            best = await ranked(budget, ctx, asked, instead=True)
+            told = best.structured or {}
+            return best if told.get("results") or told.get("incomplete") else result
     return result
 
 
@@ -212,7 +220,10 @@ def search_tool(budget: Budget, kinds: Kinds) -> Tool:
         "Lines that contain query (text, or an RE2 regex), or files by name (kind: names; part of a path, or a glob), "
         "below target. Leaves out what .gitignore names."
     )
-    best = " kind: ranked: the best documents of all sources for some words, or a phrase in quotes."
+    best = (
+        " kind: ranked: the best documents of all sources for a question, some words, or a phrase in quotes; "
+        "given too where no line has query and no kind is named."
+    )
     usual = f" Default: {kinds.usual}." if kinds.ranked else ""
     filters = {"where": d.said(d.an_object({}), 'ranked: metadata, as {"status": "active"}')}
     return d.tool(
@@ -236,5 +247,11 @@ def search_tool(budget: Budget, kinds: Kinds) -> Tool:
             "cursor": d.TEXT,
         },
         required=["query"],
-        gives=d.an_object({"files": d.a_list(), **({"results": d.a_list()} if kinds.ranked else {}), "cursor": d.TEXT}),
+        gives=d.an_object(
+            {
+                "files": d.a_list(),
+                **({"results": d.a_list(), "instead": d.TEXT} if kinds.ranked else {}),
+                "cursor": d.TEXT,
+            }
+        ),
     )

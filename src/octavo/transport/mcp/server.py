@@ -73,7 +73,9 @@ P = TypeVar("P")
 INSTRUCTIONS = (
     "Use this server to find and read the organisation's knowledge: list the resources, read them by URI, and "
     "subscribe to the ones you depend on (patterns such as file://docs/* cover a folder). What you see is what you "
-    "may use."
+    "may use.\n"
+    "To find something, call the tool search with the question or its rarest nouns, in the language of the documents.\n"
+    "For an exact text give kind: content, for a file name kind: names; then read what was found by its URI."
 )
 # Lists depend on who asks, so no copy of one may serve somebody else.
 _LISTS = CacheHint(ttl_ms=60_000, scope="private")
