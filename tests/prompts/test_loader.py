@@ -182,6 +182,7 @@ def test_what_cannot_be_read_is_reported(tmp_path: Path) -> None:
     templates, problems = load([tmp_path, tmp_path / "nowhere"], compile_schema)
     assert templates == []
     assert [(Path(p.path).name, p.line, p.reason) for p in problems] == [
+        ("notes.txt", 1, "is no prompt file: those end with .json, .jsonc, .yaml, .yml, .md"),
         ("huge.json", 1, "the file is larger than 1048576 bytes"),
         ("latin.json", 2, "the file is not UTF-8"),
         ("nowhere", 1, "the directory cannot be read: No such file or directory"),

@@ -81,7 +81,7 @@ REQUIREMENTS: dict[str, Requirement] = {
     "P10": done("A rule on prompt:// hides a prompt from lists, completion and tools, and refuses it."),
     "P11": done("A system message becomes a marked user message; a content array one message a block."),
     "P12": done("The tool get_prompt gives the seed's shape with role system."),
-    "P13": planned("Prompt files of other programs, as they are."),
+    "P13": done("Prompt files of other programs, as they are."),
     # Organisation (003)
     "O1": done(
         "Versions by front matter, versioned files and git history; unknown keys refused, known versions named."

@@ -221,7 +221,7 @@ async def compose(
     if config.tools.only:
         tools.keep_only(config.tools.only)
     for problem in prompts.load(prompt_folders(loaded, narrowing)):
-        logger.warning("prompt left out: %s", problem)
+        logger.log(logging.INFO if problem.remark else logging.WARNING, "prompt left out: %s", problem)
     served: dict[str, Source] = {scheme: source for scheme, (source, _) in sources.items()}
     of_skills = [] if catalogs is None else catalogs.of_skills
     composed = Composed(exposed, [scheme for scheme in exposed if scheme in of_skills])

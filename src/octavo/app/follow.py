@@ -62,7 +62,9 @@ async def _reread(house: Octavo) -> None:
     """Prompt files that have changed."""
     problems = await house.works.prompts.refresh()
     for problem in problems or ():
-        logger.warning("prompt left out, or as it was before: %s", problem)
+        logger.log(
+            logging.INFO if problem.remark else logging.WARNING, "prompt left out, or as it was before: %s", problem
+        )
     if problems is not None:
         logger.info("prompts loaded again")
 

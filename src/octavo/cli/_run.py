@@ -336,14 +336,15 @@ def answered_approval(loaded: Loaded, name: str, *, by: str, user: str, allow: b
     return _inside(loaded, ask)
 
 
-def prompt_problems(loaded: Loaded) -> list[Problem]:
-    """Prompt files that would not load."""
+def prompt_problems(loaded: Loaded) -> tuple[list[Problem], list[Problem]]:
+    """Prompt files that would not load, and what else is in their folders."""
     from octavo.app.essentials import changeable
     from octavo.prompts.loader import load
     from octavo.tools.schema import compile_schema
 
     _, problems = load(prompt_directories(loaded), compile_schema, changeable=changeable(loaded))
-    return [Problem(problem.path, "", problem.reason, line=problem.line) for problem in problems]
+    wrong = [Problem(one.path, "", one.reason, line=one.line) for one in problems if not one.remark]
+    return wrong, [Problem(one.path, "", one.reason) for one in problems if one.remark]
 
 
 def tool_problems(loaded: Loaded) -> list[Problem]:

@@ -42,8 +42,9 @@ def check(ctx: click.Context, config_file: Path | None, as_json: bool) -> None:
         found = load(path)
         with _unlogged():
             wrong, odd = _run.catalog_problems(found)
-        problems = [*_run.prompt_problems(found), *_run.tool_problems(found), *wrong]
-        warnings = [*found.warnings, *odd]
+        broken, others = _run.prompt_problems(found)
+        problems = [*broken, *_run.tool_problems(found), *wrong]
+        warnings = [*found.warnings, *odd, *others]
     except ConfigError as error:
         problems = list(error.problems)
     if as_json:

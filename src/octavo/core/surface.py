@@ -106,6 +106,7 @@ class PromptInfo(Struct, frozen=True, kw_only=True):
     arguments: tuple[PromptArgument, ...] = ()
     input_schema: Mapping[str, Any] | None = None
     titles: Mapping[str, str] = NOTHING  # by language, where it has several
+    metadata: Mapping[str, Any] = NOTHING  # what else a file of another program says: its name, model and tools
     lane_safe: bool = False  # never asks the client anything while it renders
 
 

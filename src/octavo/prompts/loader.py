@@ -1,7 +1,7 @@
 """Prompt files: one file a prompt, JSON in the format of seed 002 or the same as YAML.
 
-`NAME.ko.json` beside `NAME.json` says the same in another language. A broken file is reported with its line and the
-others load.
+`NAME.ko.json` beside `NAME.json` says the same in another language. Files of other programs are taken as they are, see
+`world`. A broken file is reported with its line and the others load; one that is no prompt is named.
 """
 
 from __future__ import annotations
@@ -19,10 +19,16 @@ from octavo.text.languages import is_tag
 
 JSON = (".json", ".jsonc")
 YAML = (".yaml", ".yml")
-SUFFIXES = (*JSON, *YAML)
+MARKDOWN = (".md",)
+SUFFIXES = (*JSON, *YAML, *MARKDOWN)
 STARTER = Path(__file__).parent / "starter"  # prompts that come with Octavo
 MAX_FILE_BYTES = 1 << 20
 MAX_FILES = 1000  # of one directory
+MAX_LEFT_OUT = 100  # that are named
+# Markdown in such folders that is for people, or for another purpose: a command may well be called `security`.
+_FOR_PEOPLE = ("readme.md", "license.md", "licence.md", "changelog.md", "contributing.md", "code_of_conduct.md")
+_FOR_OTHERS = ("AGENTS.md", "CLAUDE.md", "GEMINI.md", "SECURITY.md", "SUPPORT.md", "SKILL.md")
+_OTHERWISE = (".instructions.md",)
 
 # What tells whether anything is other than it was.
 Fingerprint: TypeAlias = Mapping[str, tuple[int, int, int]]
@@ -32,6 +38,7 @@ class Problem(NamedTuple):
     path: str
     line: int
     reason: str
+    remark: bool = False  # nothing is broken: it is no prompt
 
     def __str__(self) -> str:
         return f"{self.path}:{self.line}: {self.reason}"
@@ -57,6 +64,7 @@ def load(
             continue
         if len(files) > MAX_FILES:
             problems.append(Problem(str(directory), 1, f"has more than {MAX_FILES} prompt files; the rest is left out"))
+        problems += _left_out(directory)
         linked = [path for path in files[:MAX_FILES] if changeable(path)]
         problems += (Problem(str(path), 1, LINKED) for path in linked)
         for path, translations in _with_translations([path for path in files[:MAX_FILES] if path not in linked]):
@@ -77,11 +85,16 @@ def load_file(
     preferred: Sequence[str] = (),
 ) -> Template:
     """Raises Broken, and OfTranslation where one of the translations, by language, is broken."""
-    document, text = _read(path)
+    text = _text(path)
+    if path.suffix in MARKDOWN or (_is_listed(path) and "id" not in _of_yaml(text).value):
+        from octavo.prompts.world import of_world  # here: most folders have none
+
+        return of_world(path, text, compile_schema)
+    document = _document(path, text)
     further: list[Translation] = []
     for locale, file in (translations or {}).items():
         try:
-            further.append(Translation(locale, *_read(file)))
+            further.append(Translation(locale, _document(file, told := _text(file)), told))
         except Broken as broken:
             raise OfTranslation(locale, broken) from None
     return Definition(document, text, compile_schema, str(path)).template(further, preferred)
@@ -120,7 +133,7 @@ def fingerprint(directories: Iterable[Path]) -> Fingerprint:
 
 def _files(directory: Path) -> list[Path]:
     with os.scandir(directory) as found:
-        names = sorted(one.name for one in found if one.name.endswith(SUFFIXES) and one.is_file())
+        names = sorted(one.name for one in found if _is_taken(one.name) and one.is_file())
     return [directory / name for name in names if not name.startswith(".")]
 
 
@@ -131,25 +144,54 @@ def _with_translations(files: Sequence[Path]) -> list[tuple[Path, dict[str, Path
     prompts: list[Path] = []
     for path in files:
         name, _, tag = path.stem.rpartition(".")
-        if name in stems and is_tag(tag):
+        if name in stems and is_tag(tag) and path.suffix not in MARKDOWN:
             translations.setdefault(name, {})[tag] = path
         else:
             prompts.append(path)
     return [(path, translations.get(path.stem, {})) for path in prompts]
 
 
-def _read(path: Path) -> tuple[Document, str]:
+def _left_out(directory: Path) -> list[Problem]:
+    """What is there and is no prompt, by its name."""
+    found: list[Problem] = []
+    with os.scandir(directory) as there:
+        for one in sorted(there, key=lambda one: one.name):
+            if one.name.startswith(".") or (one.is_file() and _is_taken(one.name)):
+                continue
+            reason = "is no prompt file: those end with " + ", ".join(SUFFIXES)
+            if one.is_dir():
+                reason = "is a folder, and prompts in it are not looked for; name it in prompts.dirs as well"
+            elif one.name.endswith(MARKDOWN):
+                reason = "is no prompt, by its name"
+            found.append(Problem(one.path, 1, reason, remark=True))
+    return found[:MAX_LEFT_OUT]
+
+
+def _is_taken(name: str) -> bool:
+    if not name.endswith(MARKDOWN):
+        return name.endswith(SUFFIXES)
+    return name.lower() not in _FOR_PEOPLE and name not in _FOR_OTHERS and not name.endswith(_OTHERWISE)
+
+
+def _is_listed(path: Path) -> bool:
+    return path.name.lower().endswith((".prompt.yml", ".prompt.yaml"))
+
+
+def _text(path: Path) -> str:
     try:
         with path.open("rb") as file:
             raw = file.read(MAX_FILE_BYTES + 1)
         if len(raw) > MAX_FILE_BYTES:
             raise Broken(1, f"the file is larger than {MAX_FILE_BYTES} bytes")
-        text = raw.decode("utf-8-sig")
+        return raw.decode("utf-8-sig")
     except OSError as error:
         raise Broken(1, f"the file cannot be read: {error.strerror}") from None
     except UnicodeDecodeError as error:
         raise Broken(error.object.count(b"\n", 0, error.start) + 1, "the file is not UTF-8") from None
-    return (_of_yaml(text) if path.suffix in YAML else parse(text)), text
+
+
+def _document(path: Path, text: str) -> Document:
+    return _of_yaml(text) if path.suffix in YAML else parse(text)
 
 
 def _of_yaml(text: str) -> Document:

@@ -329,7 +329,7 @@ PAGES: dict[str, str | bytes] = {
 }
 
 
-@pytest.mark.seed("B6", "B12")
+@pytest.mark.seed("B6")
 async def test_a_question_over_files_is_answered_by_the_best_documents_and_said_so(serve: Any) -> None:
     tools = await serve(files=PAGES)
     result = await tools("search", query="CronJob은 어떻게 만들기")

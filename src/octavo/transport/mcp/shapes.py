@@ -115,6 +115,8 @@ def prompt(info: PromptInfo) -> dict[str, Any]:
         shape["_meta"] = {keys.INPUT_SCHEMA: dict(info.input_schema)}
     if info.titles:
         shape["_meta"] = {**shape.get("_meta", {}), keys.TITLES: dict(info.titles)}
+    if info.metadata:
+        shape["_meta"] = {**shape.get("_meta", {}), keys.METADATA: dict(info.metadata)}
     return shape
 
 
