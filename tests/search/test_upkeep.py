@@ -17,6 +17,7 @@ from octavo.core.model import Change, ChangeKind, Entry
 from octavo.core.query import TextQuery
 from octavo.core.ref import Ref
 from octavo.search import Document, FullText, Index, Upkeep
+from octavo.search import upkeep as upkeep_module
 
 pytestmark = pytest.mark.anyio
 
@@ -262,3 +263,31 @@ async def test_who_asks_waits_for_what_was_heard_by_then_and_not_for_what_is_hea
                 await anyio.lowlevel.checkpoint()
         found = await FullText(made.index).find(TextQuery("gamma"), allowed=lambda _: True)
         assert [one.ref.name for one in found.items] == ["a"]
+
+
+async def test_whoever_asks_while_the_index_is_made_is_answered_from_what_is_there(
+    index: Index, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(upkeep_module, "ENOUGH", 100)
+    library, go_on = Library(**{f"a/{number}": "예산" for number in range(250)}), asyncio.Event()
+
+    async def entries(scheme: str) -> AsyncIterator[Entry]:
+        number = 0
+        async for entry in library.entries(scheme):
+            if number == 200:
+                await go_on.wait()
+            number += 1
+            yield entry
+
+    upkeep = Upkeep(index, ("doc",), entries=entries, read=library.read, pause=0, retry=0.01)
+    async with anyio.create_task_group() as group:
+        group.start_soon(upkeep.run)
+        with anyio.fail_after(30):
+            await upkeep.answerable()
+            assert not upkeep.is_compared
+            found = FullText(index).find_now(TextQuery("예산"), lambda ref: ref.name != "0")
+            assert found.items and 100 - 1 <= found.seen < 250  # what may be seen is counted, and nothing else
+            go_on.set()
+            await upkeep.compared()
+        assert FullText(index).find_now(TextQuery("예산"), lambda _: True).seen == 250
+        group.cancel_scope.cancel()

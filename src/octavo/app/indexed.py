@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Final
 from msgspec import Struct
 from msgspec.structs import replace
 
+from octavo.config.model import FileOptions
 from octavo.core.errors import OctavoError, RateLimited, SourceUnavailable, Timeout
 from octavo.core.findings import Finding
 from octavo.core.model import NOTHING, Call, Content, Entry, Op, Page, Principal, Trail
@@ -23,6 +24,7 @@ from octavo.core.ports import Reply, Searches
 from octavo.core.query import NameQuery
 from octavo.core.ref import Ref
 from octavo.search import Document, FullText, Index
+from octavo.sources._shared.documents.convert import FORMATS
 from octavo.sources.catalog.names import plain, words
 from octavo.stores.places import Place
 from octavo.text.titles import is_markdown, title_of
@@ -37,6 +39,7 @@ _PAGE: Final = 200
 _ALL: Final = NameQuery("*")
 _NO_TEXT: Final = ("image/", "audio/", "video/", "font/")
 _FRONT: Final = re.compile(r"\A\ufeff?---[ \t]*\r?\n.*?\n---[ \t]*\r?(?:\n|\Z)", re.DOTALL)
+_DOCUMENT: Final = 16 << 20  # bytes of a PDF or Office file whose text is indexed
 _SWITCH: Final = 0.001  # seconds after which the thread that writes the index lets others run
 
 
@@ -74,6 +77,7 @@ class Documents:
         by_name = {} if works.catalogs is None else works.catalogs.by_name
         self._declared = {one.scheme: one.declaration for one in by_name.values()}
         self.schemes = sorted(works.desk.exposed, key=lambda scheme: scheme not in self._declared)
+        self._files = {one.scheme for one in works.config.sources.values() if isinstance(one, FileOptions)}
         self._most = works.config.search.text
 
     def serve(self, works: Works) -> None:
@@ -100,8 +104,12 @@ class Documents:
             entry = next((one for one in page.items if self._works.canonical(one.ref) == ref), None)
         if entry is None or not await self._is_searched(entry):
             return None
-        if entry.mime_type.startswith(_NO_TEXT) or (entry.size or 0) > self._most:
+        converts = ref.scheme in self._files and entry.mime_type in FORMATS
+        most = _DOCUMENT if converts else self._most
+        if entry.mime_type.startswith(_NO_TEXT) or (entry.size or 0) > most:
             return Document.of(replace(entry, ref=ref), "")
+        if converts:
+            return Document.of(replace(entry, ref=ref), await self._converted(ref))
         content: Content = await self._ask("read", ref)
         if self._is_link(content.entry):
             return None
@@ -113,6 +121,17 @@ class Documents:
             found = replace(found, title=title_of(text, ref.segments))
         document = Document.of(replace(found, ref=ref, version=entry.version), text)
         return replace(document, aliases=self._aliases(document))
+
+    async def _converted(self, ref: Ref) -> str:
+        """The text of a PDF or Office document; none where it cannot be read, as without what the extra installs."""
+        try:
+            content: Content = await self._ask("read", ref._replace(params=(*ref.params, ("as", "text"))))
+        except (SourceUnavailable, RateLimited):
+            raise
+        except OctavoError as fault:
+            logger.info("%s is found by its name alone: %s", ref, fault)
+            return ""
+        return content.body if isinstance(content.body, str) else ""
 
     def _aliases(self, document: Document) -> dict[str, list[str]]:
         """The filters of a catalog, and names for ids: `function: func-brand` is found by `function: brand`."""

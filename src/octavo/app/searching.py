@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 AHEAD: Final = 3.0  # seconds after the start: the first request is answered by then
-PATIENCE: Final = 5.0  # seconds that a question waits while not everything was looked at
+PATIENCE: Final = 5.0  # seconds that a question waits while next to nothing was looked at
 MOMENT: Final = 0.3  # and for what has just changed
 LOOK_AGAIN: Final = 60.0  # seconds between two looks for what the feed did not tell
 _RARELY: Final = 10  # so many of these until what cannot be watched is compared
@@ -86,7 +86,7 @@ class Searching:
             return Findings((), building=True)
         room, kept = ready
         upkeep = kept.upkeep
-        await _patiently(upkeep.compared(), max(0.0, until - time()))
+        await _patiently(upkeep.answerable(), max(0.0, until - time()))
         await _patiently(upkeep.caught_up(), MOMENT)
         found = await room.text.find(query, allowed=allowed, viewer=viewer, cursor=cursor, limit=limit)
         there = await asyncio.gather(*map(kept.documents.as_it_is, found.items))

@@ -32,4 +32,5 @@ class Findings(Struct, frozen=True):
     corrected: Mapping[str, str] = NOTHING  # words asked for, and what was meant
     ignored: int = 0  # words beyond those that one query may have
     building: bool = False  # not everything was looked at yet since the server started
+    seen: int = 0  # documents that may be seen and were asked about, as far as they are indexed
     limited: bool = False  # there is more than may be searched at all

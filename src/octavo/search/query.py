@@ -93,7 +93,7 @@ class FullText:
             shown = _shown(page, found, database)
         more = len(best) > begin + limit
         following = _cursor(digest, begin + limit, str(page[-1].ref)) if more and page else None
-        return Findings(shown, following, found.corrected, asked.ignored)
+        return Findings(shown, following, found.corrected, asked.ignored, seen=sight.count)
 
     def _matched(self, asked: Question, matcher: Matcher) -> Asked:
         found: list[Matches] = []

@@ -25,6 +25,7 @@ from octavo.search.meaning import Meaning
 logger = logging.getLogger(__name__)
 
 PAUSE: Final = 0.05  # seconds in which changes are gathered
+ENOUGH: Final = 500  # documents: whoever asks while there are more to come is answered from these
 RETRY: Final = 5.0  # seconds before what failed is tried again
 _AT_ONCE: Final = 8  # reads
 _BATCH: Final = 100  # documents of one transaction
@@ -70,6 +71,8 @@ class Upkeep:
         self._news = asyncio.Event()
         self._in_step = asyncio.Event()
         self._compared = asyncio.Event()
+        self._enough = asyncio.Event()
+        self._written_so_far = 0
         self._heard = 0  # changes so far
         self._found = 0  # of them, those that can be found
         self._unfinished = False  # some of them must be looked at once more
@@ -95,6 +98,10 @@ class Upkeep:
 
     async def compared(self) -> None:
         await self._hurried(self._compared)
+
+    async def answerable(self) -> None:
+        """Returns once everything was looked at, or enough for an answer from what is there."""
+        await self._hurried(self._enough)
 
     async def caught_up(self) -> None:
         """Returns once all that was heard so far can be found, whatever is heard meanwhile."""
@@ -140,6 +147,7 @@ class Upkeep:
                 logger.warning("%s:// could not be listed for the search index: %s", scheme, fault)
                 self._unlisted.add(scheme)
         self._compared.set()
+        self._enough.set()
         await self._catch_up()
         if self._meaning is not None:
             await self._meaning.learn()
@@ -237,8 +245,11 @@ class Upkeep:
 
     async def _put(self, documents: Sequence[Document]) -> None:
         if documents:
+            self._written_so_far += len(documents)
             refs = [one.ref for one in documents]
             await self._written(refs, lambda: self._index.put(documents, redaction=self._redaction))
+            if self._written_so_far >= ENOUGH:
+                self._enough.set()
 
     async def _remove(self, refs: Iterable[Ref]) -> None:
         refs = list(refs)

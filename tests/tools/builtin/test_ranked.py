@@ -10,6 +10,7 @@ from typing import Any
 
 import anyio
 import pytest
+from tests.sources.documents.build import docx
 
 from octavo.app import Octavo
 from octavo.config.load import load, load_text
@@ -303,6 +304,8 @@ def test_nothing_of_it_is_loaded_before_it_is_needed(tmp_path: Path) -> None:
     program = f"""
 import asyncio, sys
 from pathlib import Path
+from tests.sources.documents.build import docx
+
 from octavo.app import Octavo
 from octavo.config.load import zero
 from octavo.core.model import EVERYTHING, Call, Trail
@@ -369,3 +372,19 @@ async def test_a_plain_page_is_called_by_its_title_its_heading_or_its_folder(ser
         "file://guide/README.md": "guide",
         "file://guide/other.md": "Making pages",
     }
+
+
+@pytest.mark.seed("B6")
+async def test_documents_of_other_programs_are_found_by_their_text(serve: Any) -> None:
+    word = docx("<w:p><w:r><w:t>연간 추첨 계획</w:t></w:r></w:p>")
+    tools = await serve(files={"plan.docx": word, "broken.docx": b"no archive", "a.md": "다른 글\n"})
+    assert await uris(tools, "추첨", kind="ranked") == ["file://plan.docx"]
+    assert await uris(tools, "broken", kind="ranked") == ["file://broken.docx"]
+
+
+async def test_a_secret_in_such_a_document_is_not_found_either(serve: Any) -> None:
+    word = docx("<w:p><w:r><w:t>열쇠 AKIAQ3EGRJ5XTWMZPBR7</w:t></w:r></w:p>")
+    tools = await serve(files={"plan.docx": word})
+    (found,) = (await tools.data("search", query="열쇠", kind="ranked"))["results"]
+    assert "AKIAQ3EGRJ5XTWMZPBR7" not in found["snippet"]
+    assert await uris(tools, "AKIAQ3EGRJ5XTWMZPBR7", kind="ranked") == []

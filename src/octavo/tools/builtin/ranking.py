@@ -52,6 +52,8 @@ async def ranked(budget: Budget, ctx: ToolContext, asked: Mapping[str, Any], *, 
         structured["corrected"] = {word: meant for word, meant in found.corrected.items() if len(word) <= _TOLD}
     if found.building or found.limited:
         structured["incomplete"] = True
+    if found.building:
+        structured["indexed"] = found.seen
     if found.cursor is not None:
         structured["cursor"] = ctx.sealed(KIND, found.cursor)
         notes.append(f"[more: call again with cursor: {structured['cursor']}]")
@@ -109,7 +111,7 @@ def _notes(found: Findings) -> Sequence[str]:
     if found.ignored:
         notes.append("[the query is long: only its first words were searched]")
     if found.building:
-        notes.append("[not everything is indexed yet: ask again in a moment]")
+        notes.append(f"[not everything is indexed yet, {found.seen} documents so far: ask again in a moment]")
     if found.limited:
         notes.append("[there are more documents than search.documents lets be indexed]")
     return notes
