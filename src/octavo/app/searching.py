@@ -24,7 +24,8 @@ from octavo.feed import ChangeFeed
 if TYPE_CHECKING:
     from octavo.app.compose import Works
     from octavo.app.indexed import Documents, Room
-    from octavo.search import Upkeep
+    from octavo.search import Meaning, Upkeep
+    from octavo.sources._shared.http.client import GuardedClient
 
 logger = logging.getLogger(__name__)
 
@@ -56,6 +57,7 @@ class Searching:
         self._preparing: asyncio.Task[None] | None = None
         self._following: set[asyncio.Task[None]] = set()
         self._ahead: asyncio.TimerHandle | None = None
+        self._client: GuardedClient | None = None  # of the embedder, where there is one
 
     def serve(self, works: Works) -> None:
         """Another configuration: what the index holds is compared with it, unless it is about the same."""
@@ -111,6 +113,7 @@ class Searching:
         if self._preparing is not None:
             await asyncio.wait({self._preparing}, timeout=PATIENCE)  # what a thread opens must be closed
         await _ended(self._following)
+        await self._end_client()
         room, self._room, self._kept = self._room, None, None
         if room is not None:
             await asyncio.to_thread(room.close)
@@ -149,6 +152,8 @@ class Searching:
 
         redaction = works.redact.version
         documents = Documents(works)
+        await self._end_client()
+        room.text.meaning = meaning = self._meaning(works, room)
         room.index.most = works.config.search.documents
         await asyncio.to_thread(room.index.begin_for, redaction)
         upkeep = Upkeep(
@@ -157,12 +162,28 @@ class Searching:
             entries=documents.entries,
             read=documents.read,
             redaction=redaction,
+            meaning=meaning,
             rest=_REST,
         )
         watched = [source.scheme for source in works.sources if isinstance(source, Watches)]
         _kept_track(self._following, self._run(upkeep, watched))
         _kept_track(self._following, self._look_out(upkeep, watched, [*set(documents.schemes) - set(watched)]))
         return _Kept(works, documents, upkeep)
+
+    def _meaning(self, works: Works, room: Room) -> Meaning | None:
+        options = works.config.search.embedder
+        if options is None:
+            return None
+        from octavo.app.embedding import HttpEmbedder, client_for
+        from octavo.search import Meaning
+
+        self._client = client_for(options)
+        return Meaning(room.index, HttpEmbedder(options, self._client, works.redact.text))
+
+    async def _end_client(self) -> None:
+        client, self._client = self._client, None
+        if client is not None:
+            await client.aclose()
 
     async def _run(self, upkeep: Upkeep, watched: list[str]) -> None:
         leave = self._feed.subscribe(upkeep.hear)

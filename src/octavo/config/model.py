@@ -18,6 +18,7 @@ from octavo.config.conditions import Demands
 from octavo.config.http import Http
 from octavo.config.limits import Allowance, SourceLimit, ToolLimit
 from octavo.config.reference import FilePath, Secret
+from octavo.config.search import Search
 from octavo.config.strict import Strict, written
 from octavo.config.units import (
     Age,
@@ -716,12 +717,6 @@ class Approval(Strict):
         description="For so long after untrusted content was shown to a caller, a human is asked before each change "
         "that it makes and each call that may send something out, such as 8h. Default: never.",
     )
-
-
-class Search(Strict):
-    enabled: Flag = Field(default=True, description="Whether there is a ranked search over all sources, with an index.")
-    documents: Count = Field(default=100_000, description="How many documents it may be about; catalogs come first.")
-    text: Size = written("1MiB", parse_size, "Larger documents are found by their names and metadata alone.")
 
 
 class State(Strict):

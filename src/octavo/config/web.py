@@ -32,7 +32,7 @@ def _check_host(host: str) -> str:
     return host
 
 
-def _check_network(network: str) -> str:
+def check_network(network: str) -> str:
     try:
         ipaddress.ip_network(network, strict=True)
     except ValueError:
@@ -81,7 +81,7 @@ class WebHost(Strict):
 
 class Web(Strict):
     hosts: tuple[WebHost, ...] = Field(default=(), description="Hosts that may be asked. No other ever is.")
-    inside: tuple[Annotated[str, AfterValidator(_check_network)], ...] = Field(
+    inside: tuple[Annotated[str, AfterValidator(check_network)], ...] = Field(
         default=(),
         description="Networks that are not public and may be reached nevertheless, such as 10.1.2.0/24.",
     )

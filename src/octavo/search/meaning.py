@@ -35,16 +35,22 @@ class Meaning:
     def __init__(self, index: Index, embedder: Embedder) -> None:
         self._index = index
         self._embedder = embedder
+        self._failing = False
 
-    async def learn(self) -> None:
-        """Finds out what the documents mean of which it is not known yet."""
+    async def learn(self) -> bool:
+        """Finds out what the documents mean of which it is not known yet. False where that is to be tried again."""
         try:
             while unknown := await asyncio.to_thread(self._unknown):
                 vectors = [unit(one) for one in await self._embedder.embed([text for *_, text in unknown])]
                 known = [(n, rev, v.tobytes()) for (n, rev, _), v in zip(unknown, vectors, strict=True)]
                 await asyncio.to_thread(self._index.keep_vectors, self._embedder.name, known)
         except OctavoError as fault:
-            logger.warning("Documents could not be embedded, they are found by their words: %s", fault)
+            if not self._failing:
+                logger.warning("Documents could not be embedded, they are found by their words for now: %s", fault)
+            self._failing = True
+            return False
+        self._failing = False
+        return True
 
     async def of(self, text: str) -> array[float] | None:
         try:

@@ -35,7 +35,7 @@ class FullText:
 
     def __init__(self, index: Index, *, synonyms: Sequence[Sequence[str]] = (), meaning: Meaning | None = None) -> None:
         self._index = index
-        self._meaning = meaning
+        self.meaning = meaning
         self._sights = Sights()
         self._others = {
             word_unit(word).stem: [word_unit(other) for other in group if other != word]
@@ -53,7 +53,7 @@ class FullText:
         limit: int = 10,
     ) -> Findings:
         """See `core.ports.Finds`. `allowed` is called in a thread."""
-        vector = None if self._meaning is None else await self._meaning.of(query.text)
+        vector = None if self.meaning is None else await self.meaning.of(query.text)
         return await self._index.threads.run(self.find_now, query, allowed, viewer, cursor, limit, vector)
 
     def find_now(
@@ -84,8 +84,8 @@ class FullText:
             sight.refresh(database)
             found = self._matched(asked, Matcher(database, sight))
             ranking = ranked(found, sight, database)
-            if self._meaning is not None and vector is not None:
-                ranking = fused(ranking, self._meaning.nearest(database, sight, vector), database)
+            if self.meaning is not None and vector is not None:
+                ranking = fused(ranking, self.meaning.nearest(database, sight, vector), database)
             best = list(islice(ranking, MAX_FINDINGS if last else limit + 1))
             places = {str(one.ref): place for place, one in enumerate(best, 1)} if last else {}
             begin = places.get(last, given)

@@ -149,9 +149,8 @@ class Upkeep:
         self._compared.set()
         self._enough.set()
         await self._catch_up()
-        if self._meaning is not None:
-            await self._meaning.learn()
-        return bool(self._changed or self._unlisted)
+        learned = self._meaning is None or await self._meaning.learn()
+        return not learned or bool(self._changed or self._unlisted)
 
     async def _catch_up(self) -> None:
         changed, self._changed = self._changed, {}
