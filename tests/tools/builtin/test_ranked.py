@@ -351,6 +351,19 @@ async def test_a_line_that_says_it_is_given_as_ever(serve: Any) -> None:
     assert await tools.data("search", query="zzqx") == {"files": []}
 
 
+async def test_where_there_is_no_rank_a_question_finds_no_line(serve: Any) -> None:
+    rules = """
+    sources: {work: {kind: file, roots: [./work]}}
+    agents: {guest: {}}
+    policy: [{who: guest, may: [list, read, search], what: "file://*"}]
+    redact: {principals: {guest: [email]}}
+    """
+    tools = await serve(rules, PAGES)
+    assert await tools.data("search", who="guest", query="CronJob은 어떻게 만들기") == {"files": []}
+    tools = await serve(files=PAGES)
+    assert await tools.data("search", query="}{ ::") == {"files": []}
+
+
 async def test_the_ranked_answer_to_a_question_goes_on_by_its_cursor(serve: Any) -> None:
     tools = await serve(files={f"{n}.md": f"# Page {n}\n\nA budget, and then the approval.\n" for n in range(7)})
     seen: list[str] = []

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any, Final, NamedTuple
 
-from octavo.core.errors import InvalidParams, NotFound, OctavoError, RateLimited, TooLarge
+from octavo.core.errors import Forbidden, InvalidParams, NotFound, OctavoError, RateLimited, TooLarge
 from octavo.core.model import Entry
 from octavo.core.query import ContentQuery, NameQuery
 from octavo.core.surface import ToolResult
@@ -122,10 +122,18 @@ async def _search(budget: Budget, kinds: Kinds, ctx: ToolContext, asked: Mapping
     if not answer.files:
         await refuse_missing(ctx, uri)
         if kinds.chooses(asked) and "cursor" not in asked:
-            best = await ranked(budget, ctx, asked, instead=True)
-            told = best.structured or {}
-            return best if told.get("results") or told.get("incomplete") else result
+            return await _best(budget, ctx, asked) or result
     return result
+
+
+async def _best(budget: Budget, ctx: ToolContext, asked: Mapping[str, Any]) -> ToolResult | None:
+    """What the ranked search says where no line does; None where it has nothing, or is not for this caller or query."""
+    try:
+        best = await ranked(budget, ctx, asked, instead=True)
+    except (Forbidden, InvalidParams):
+        return None
+    told = best.structured or {}
+    return best if told.get("results") or told.get("incomplete") else None
 
 
 async def _in_names(ctx: ToolContext, walk: Walk, answer: Answer) -> ToolResult:
