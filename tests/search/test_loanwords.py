@@ -20,6 +20,8 @@ pytestmark = pytest.mark.seed("B6")
         ("인그레스", "ingress"),
         ("리듀서", "reducer"),
         ("텍스트", "text"),
+        ("데이터", "data"),
+        ("스테이트풀셋", "StatefulSet"),
         ("마케팅", "marketing"),
         ("톨러레이션", "toleration"),
         ("쿠버네티스", "Kubernetes"),  # by the table: a stem of it is what is kept

@@ -21,6 +21,7 @@ from octavo.core.fair import FairThreads
 from octavo.core.ref import Ref
 from octavo.search import loanwords, schema
 from octavo.search.document import MAX_CHARACTERS, Document, Fields, facets, fields_of, kept_metadata
+from octavo.search.tokens import MARKS
 
 logger = logging.getLogger(__name__)
 
@@ -169,7 +170,7 @@ class Index:
         """The words, by how they sound. Those of documents that went stay: whether anybody may find one is asked."""
         if len(self._sounding) > _SOUNDING:
             self._sounding.clear()
-        unheard = [word for word in tokens.split() if word not in self._sounding]
+        unheard = [word for word in tokens.split() if word[0] not in MARKS and word not in self._sounding]
         rows = [(key, script, word) for word in unheard for key, script in loanwords.keys(word)]
         database.executemany("INSERT OR IGNORE INTO sounds VALUES (?, ?, ?)", rows)
         self._sounding.update(unheard)

@@ -40,6 +40,7 @@ _ENDS: Final = {
     0: "", 1: "c?k|c+|g+|ch?|que?|gue", 4: "g?n+|nd", 8: "l+e?|r", 16: "m+b?", 17: "p+|b+",
     19: "t+|d|s+|th|x", 21: "ng?",
 }  # fmt: skip
+_KEYED_LETTERS: Final = dict(zip("kqbpfvtdszjlmn", "KKPPPPTTTTTLMN", strict=True))
 _KEYED_INITIALS: Final = "KKNTTLMPPTT TTTKTPH"
 _KEYED_ENDS: Final = {0: "", 1: "K", 4: "N", 8: "L", 16: "M", 17: "P", 19: "T", 21: "N"}
 _EXCEPTIONS: Final = (
@@ -117,14 +118,12 @@ def _keyed(letter: str, behind: str, before: str) -> tuple[str, ...]:
         return ("K", "") if before == "n" or behind == "n" else ("K", "T")
     if letter == "c":
         return ("K",) if behind and behind in "aoukrlt" else ("T", "K")
-    for letters, key in (("kq", "K"), ("bpfv", "P"), ("tdszj", "T"), ("l", "L"), ("m", "M"), ("n", "N")):
-        if letter in letters:
-            return (key,)
-    return ("",)
+    return (_KEYED_LETTERS[letter],)
 
 
 def _squeezed(key: str) -> str:
-    return re.sub(r"(.)\1+", r"\1", key.replace(" ", ""))
+    key = key.replace(" ", "")
+    return "".join(sound for sound, before in zip(key, " " + key, strict=False) if sound != before)
 
 
 def _is_closed(syllable: str) -> bool:
