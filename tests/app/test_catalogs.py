@@ -199,7 +199,17 @@ async def test_a_link_to_what_is_denied_is_denied_in_every_view(house: Octavo, t
     page = await ask(house, "agent-brand", "list", "sop://brand")
     assert [str(entry.ref) for entry in page.items] == ["sop://brand/brief"]
     for uri in ("sop://brand", "sop://?status=active", "org://function/hr?view=relations"):
-        assert "link" not in (await ask(house, "agent-brand", "read", uri)).body
+        assert "brand/link" not in (await ask(house, "agent-brand", "read", uri)).body
+
+
+@pytest.mark.seed("O18")
+async def test_an_address_with_the_ending_of_the_file_passes_no_rule(house: Octavo) -> None:
+    assert (await ask(house, "agent-brand", "read", "sop://brand/brief.md")).body == FILES["sops/brand/brief.md"]
+    for uri in ("sop://hr/salary", "sop://hr/salary.md"):
+        with pytest.raises(Forbidden):
+            await ask(house, "agent-brand", "read", uri)
+        with pytest.raises(Forbidden):
+            await ask(house, "agent-brand", "stat", uri)
 
 
 async def test_a_namespace_of_ones_own_is_served_and_redacted(house: Octavo) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import unicodedata
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -88,22 +89,92 @@ def test_check_finds_broken_prompts(run: Run, folder: Path) -> None:
     assert f"octavo: error: {folder}/handbook/prompts/bad.json:3: " in result.stderr
 
 
-def test_check_finds_what_is_wrong_with_the_files_of_catalogs(run: Run, empty: Path) -> None:
-    """File, line and reason; a file that only seems to be misplaced is a warning."""
+def handbook(empty: Path, kind: str, files: dict[str, str]) -> Path:
     (empty / "octavo.yaml").write_text(
-        "sources:\n  book: {kind: file, roots: [book], expose: false}\n  sops: {kind: sop, store: book}\n",
-        encoding="utf-8",
+        f"sources:\n  book: {{kind: file, roots: [book], expose: false}}\n  it: {{kind: {kind}, store: book}}\n",
+        "utf-8",
     )
-    folder = empty / "book" / "sops"
-    (folder / "hr").mkdir(parents=True)
-    (folder / "hr" / "pay.md").write_text("---\nid: pay\nversion: 1.0.0\nstatus: actve\ntitle: Pay\n---\n", "utf-8")
-    (folder / "README.md").write_text("about\n", "utf-8")
+    folder = empty / "book"
+    folder.mkdir()
+    for name, text in files.items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text(text, "utf-8")
+    return folder
+
+
+def test_check_finds_what_is_wrong_with_the_files_of_catalogs(run: Run, empty: Path) -> None:
+    """File, line and reason; a link that leads nowhere is only worth a look."""
+    wrong = "---\nid: pay\nversion: 1.0.0\nstatus: actve\ntitle: Pay\n---\n"
+    folder = handbook(empty, "sop", {"sops/hr/pay.md": wrong, "sops/README.md": "[x](none.md) [y](logo.txt)\n"})
     result = run("check")
     assert result.exit_code == 1
-    assert f"octavo: error: {folder}/hr/pay.md:4: status must be one of: draft, active, deprecated\n" in result.stderr
-    assert f"octavo: warning: {folder}/README.md:1: is not served" in result.stderr
-    assert "sops: sop, sop://, book/sops" in result.stdout
+    said = f"octavo: error: {folder}/sops/hr/pay.md:4: status must be one of: draft, active, deprecated\n"
+    assert said in result.stderr
+    assert f"octavo: warning: {folder}/sops/README.md:1: none.md leads nowhere\n" in result.stderr
+    assert "it: sop, sop://, book/sops" in result.stdout
     assert not (empty / ".octavo").exists(), "a check leaves nothing behind"
+
+
+@pytest.mark.seed("O17")
+def test_many_problems_are_told_by_message_with_three_examples(run: Run, empty: Path) -> None:
+    wrong = "---\nid: x{0}\nversion: 1.0.0\nstatus: actve\ntitle: Pay\n---\n"
+    files = {f"hr/{n:02}.md": wrong.format(n) for n in range(20)}
+    files |= {f"notes/{n:02}.md": f"# {n}\n\n[next](none-{n}.md)\n" for n in range(30)}
+    folder = handbook(empty, "sop", files)
+    result = run("check")
+    assert result.exit_code == 1
+    errors, warnings, begin = result.stderr.splitlines()
+    assert errors == (
+        f"octavo: error: 20 × status must be one of: draft, active, deprecated: {folder}/hr/00.md:4, "
+        f"{folder}/hr/01.md:4, {folder}/hr/02.md:4 and 17 more"
+    )
+    assert warnings.startswith(f"octavo: warning: 30 × a link leads nowhere: {folder}/notes/00.md:3 (none-0.md leads")
+    assert begin == f"octavo: first: mend {folder}/hr/00.md:4"
+    everything = run("check", "--all")
+    assert everything.exit_code == 1 and len(everything.stderr.splitlines()) == 51
+    for one in [*(folder / "hr").iterdir()]:
+        one.unlink()
+    remarks = run("check")
+    assert remarks.exit_code == 0, "nothing is broken"
+    assert remarks.stderr.endswith("octavo: nothing is broken; 30 remarks are worth a look, --all shows each\n")
+
+
+@pytest.mark.seed("O17")
+@pytest.mark.parametrize(
+    ("files", "says"),
+    [
+        ({}, "nothing is served: the folder docs is not there, or empty\n"),
+        ({"a.png": "", "b.png": "", "Makefile": ""}, "none of the 3 files is a text (2 .png, 1 Makefile)"),
+        ({"docs/x.png": "", "content/a.md": ""}, "none of the 1 files is a text"),
+        ({"a.json": "{}", "b/c.json": "{}"}, "files: '**/*.json' would serve 2 of the 2 files"),
+    ],
+)
+def test_a_catalog_that_serves_nothing_is_an_error_that_says_what_would(
+    run: Run, empty: Path, files: dict[str, str], says: str
+) -> None:
+    handbook(empty, "doc", files)
+    result = run("check")
+    assert result.exit_code == 1
+    assert "sources.it: nothing is served: " in result.stderr and says in result.stderr
+
+
+@pytest.mark.seed("O17")
+def test_names_that_differ_in_their_unicode_form_alone_are_said(run: Run, empty: Path) -> None:
+    first, second = (unicodedata.normalize(form, "가이드") for form in ("NFC", "NFD"))
+    folder = handbook(empty, "doc", {f"a/{first}.md": "1", f"a/{second}.md": "2", f"b/{second}.md": "3"})
+    said = "is not served: another name beside it differs in its Unicode form alone"
+    assert run("check").stderr.splitlines() == [f"octavo: warning: {folder}/a/{second}.md:1: {said}"]
+
+
+@pytest.mark.seed("O17")
+def test_a_link_to_a_file_that_is_there_and_not_served_is_not_dead(run: Run, empty: Path) -> None:
+    folder = handbook(
+        empty, "doc", {"a.md": "[config](data.yml), [gone](gone.yml), `[x](y.md)`\n", "data.yml": "a: 1\n"}
+    )
+    assert run("check").stderr.splitlines() == [
+        f"octavo: warning: {folder}/a.md:1: data.yml is not served",
+        f"octavo: warning: {folder}/a.md:1: gone.yml leads nowhere",
+    ]
 
 
 @pytest.mark.parametrize("command", [("check",), ("serve",), ("ls",), ("cat", "file://x"), ("audit", "verify")])

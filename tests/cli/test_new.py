@@ -110,3 +110,29 @@ def test_the_configuration_says_where_the_files_are(run: Run, empty: Path) -> No
     assert run("new", "sop", "guide://a/b", "--title", "T").exit_code == 0
     assert (empty / "pages/hand/guides/a/b.md").is_file()
     assert run("new", "doc", "brand/b", "--title", "T").exit_code == 1
+
+
+@pytest.mark.seed("O17")
+def test_a_skill_is_begun_as_the_others_are(run: Run, empty: Path) -> None:
+    folder = empty / "book/skills/pdf"
+    folder.mkdir(parents=True)
+    (folder / "SKILL.md").write_text("---\nname: pdf\ndescription: Reads PDF.\n---\n", encoding="utf-8")
+    (empty / "octavo.yaml").write_text(
+        "sources:\n  book: {kind: file, roots: [./book], expose: false}\n  it: {kind: skill, store: book}\n",
+        encoding="utf-8",
+    )
+    result = run("new", "skill", "docx", "--title", "Writes documents")
+    assert (result.exit_code, result.stderr) == (0, "")
+    assert result.stdout == f"skill://docx  {empty}/book/skills/docx/SKILL.md\n"
+    assert run("check").stderr == ""
+
+
+@pytest.mark.seed("O17")
+def test_the_first_file_of_a_store_stands_in_the_usual_folder(run: Run, empty: Path) -> None:
+    (empty / "book").mkdir()
+    (empty / "octavo.yaml").write_text(
+        "sources:\n  book: {kind: file, roots: [./book], expose: false}\n  it: {kind: doc, store: book}\n",
+        encoding="utf-8",
+    )
+    assert run("new", "doc", "policies/gifts", "--title", "Gifts").exit_code == 0
+    assert (empty / "book/docs/policies/gifts.md").exists()

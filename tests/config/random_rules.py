@@ -32,10 +32,10 @@ FILES = """  work: {kind: file, roots: [{path: ./work, as: /project/docs}, ./mor
   vault: {kind: file, scheme: vault, roots: [./vault]}
 """
 CATALOGS = """  store: {kind: file, roots: [./handbook], expose: false}
-  sops: {kind: sop, store: store, path: sops}
+  sops: {kind: sop, store: store, path: sops, files: "{function}/{name}.md"}
   docs: {kind: doc, store: store, path: docs}
   skills: {kind: skill, store: store, path: skills}
-  agents: {kind: agent, store: store, path: agents}
+  agents: {kind: agent, store: store, path: agents, files: "{name}.yml"}
   org: {kind: org, store: store, path: org}
   wiki: {kind: catalog, scheme: wiki, store: store, path: wiki, files: "{team}/{+page}.md"}
   tickets: {kind: catalog, scheme: ticket, store: store, path: tickets, files: "{team}/open/{name}.md"}
@@ -78,13 +78,12 @@ class World:
         if has_files:
             self.has |= {"file": _anything, "vault": _anything}
         if CATALOGS in sources:
-            kinds = ("function", "value-stream", "role")
             self.has |= {
                 "sop": lambda names: len(names) <= 2,
-                "doc": lambda names: len(names) <= 2,
+                "doc": _anything,
                 "skill": _anything,
                 "agent": lambda names: len(names) <= 1,
-                "org": lambda names: len(names) <= 2 and (not names or names[0] in kinds),
+                "org": _anything,
                 "wiki": _anything,
                 "ticket": lambda names: len(names) <= 3 and (len(names) < 2 or names[1] == "open"),
             }

@@ -128,7 +128,7 @@ def test_rules_that_say_something_are_not(tmp_path: Path, rules: str) -> None:
 SERVED = """
 sources:
   h: {kind: file, roots: [handbook], expose: false}
-  s: {kind: sop, store: h, path: sops}
+  s: {kind: sop, store: h, path: sops, files: "{function}/{name}.md"}
   f: {kind: file, roots: [%s]}
   o: {kind: org, store: h, path: org}
   n: {kind: memory, scheme: note, resources: {today: {text: x}}, templates: {"day/{m}-{d}": {text: x}}}
@@ -156,7 +156,6 @@ NEVER = [
     ("admin", "server://nothing", "there is server://config, server://metrics"),
     ("*", "sop://hr/pay/2026", "no address of sop:// can look like that (there is sop://*/*)"),
     ("*", "sop://hr/**/pay/x/*", "no address of sop:// can look like that"),
-    ("*", "org://functions/*", "there is org://function/*, org://value-stream/*, org://role/*"),
     ("*", "changes://flie/*", "no address of changes:// can look like that"),
     ("*", "file:///nowhere/*", "no root lies there"),
     ("read", "tool://*", "tool:// is asked for approve, invoke"),

@@ -86,7 +86,7 @@ LIMITS: Final[dict[str, dict[str, str]]] = {
     },
     "docs/sources/catalog.md": {
         "within the first 64 KiB": "tests/sources/catalog/test_frontmatter.py::test_front_matter_that_does_not_end_is_told",
-        "Only the beginning of a long file": "(about work that is saved)",
+        "Only the beginning of a file of more than 256 KiB": "(about work that is saved)",
         "at most 8 KiB in a list": "tests/sources/catalog/test_problems.py::test_metadata_that_are_too_long_to_be_listed_are_left_out",
         "first 1,000 entries": "tests/app/test_composed_answers.py::test_what_is_hidden_takes_no_room_in_a_collection",
         "Catalogs are read-only": TRIED + "test_files_are_the_only_thing_that_can_be_written",

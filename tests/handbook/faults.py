@@ -85,8 +85,9 @@ def changed(name: str, of: str, says: str, change: Change, count: int = EACH) ->
 
 
 def _open_ended(copy: Copy) -> int:
+    """The end is taken to be where the keys end: before the first heading, or an empty line."""
     copy.lines[1:] = [line for line in copy.lines[1:] if line.rstrip() not in ("---", "...")]
-    return 1
+    return next(n for n, line in enumerate(copy.lines, 1) if not line.strip() or line.startswith("#"))
 
 
 def _headless(copy: Copy) -> int:
@@ -103,12 +104,12 @@ def _absent(key: str) -> Change:
 
 
 changed("headless", "sop", "has no front matter", _headless)
-changed("open-ended", "doc", "begins with --- and does not end", _open_ended)
-changed("no-yaml", "sop", "is no YAML", lambda one: one.behind("title", "  more: indented"))
+changed("open-ended", "doc", "does not end with a line ---", _open_ended)
+changed("no-yaml", "sop", "is no YAML", lambda one: one.behind("title", "  more: indented") - 1)
 changed("tab", "skill", "a tab indents", lambda one: one.behind("version", "more:", "\t- tab") + 1)
 changed("control", "skill", "holds a character that YAML does not allow", lambda one: one.put("version", "1\x07"))
 changed("bomb", "agent", "anchor or alias", lambda one: one.end("a: &a [x, x]", "b: &b [*a, *a]", "c: [*b, *b]"))
-changed("alias", "sop", "anchor or alias", lambda one: one.put("title", "*title"))
+changed("alias", "sop", "title needs quotes", lambda one: one.put("title", "*title"))
 changed("tag", "role", "has a tag", lambda one: one.end("run: !!python/object/apply:os.system [id]"))
 changed("merge", "function", "merge keys (<<) are not used", lambda one: one.end("<<: {id: other}"))
 changed("second", "stream", "begins a second document", lambda one: one.end("---", "id: other"))
@@ -117,7 +118,7 @@ changed("deep", "skill", "is nested deeper", lambda one: one.end("deep: " + "[" 
 changed("many", "agent", "has more than 10000 values", lambda one: one.end(f"many: [{'0, ' * 11_000}0]"), 3)
 changed("number", "function", "is a number that cannot be used", lambda one: one.end("budget: .inf"))
 changed("odd-key", "role", "a key must be plain text", lambda one: one.end("? [a, b]", ": c"))
-changed("long-matter", "sop", "front matter is too long", lambda one: one.put("note", "x" * 70_000) and 1, 3)
+changed("long-matter", "sop", "front matter is too long", lambda one: one.put("note", "x" * 300_000) and 1, 3)
 changed("wordy", "sop", "tags is too long to be listed", lambda one: one.put("tags", f"[{'tag, ' * 2_500}tag]"), 3)
 
 
@@ -160,8 +161,8 @@ changed("no-title", "doc", "title is missing", _absent("title"))
 changed("no-version", "sop", "version is missing", _absent("version"))
 changed("no-status", "sop", "status is missing", _absent("status"))
 changed("no-name", "skill", "name is missing", _absent("name"))
-changed("null-id", "role", "id must be text", lambda one: one.put("id", ""))
-changed("empty", "doc", "title must not be empty", lambda one: one.put("title", "''"))
+changed("null-id", "role", "id is missing", lambda one: one.put("id", ""))
+changed("empty", "doc", "title is missing", lambda one: one.put("title", "''"))
 changed("status", "sop", "status must be one of: draft, active, deprecated", lambda one: one.put("status", "actve"))
 changed("no-list", "sop", "tags must be a list", lambda one: one.put("tags", "brand"))
 changed("no-words", "skill", "agents[1] must be text", lambda one: one.put("agents", "[agent-brand, [agent-hr]]"))
@@ -262,22 +263,6 @@ def _(handbook: Path, kind: str, number: int) -> Seeded:
 
 
 # Where files stand
-
-
-@kind("misplaced")
-def _(handbook: Path, kind: str, number: int) -> Seeded:
-    copy = Copy(handbook, "sop", kind, number)
-    copy.path = handbook / "sops" / ("", "brand/deep", "hr/a/b")[number % 3] / copy.path.name
-    copy.write()
-    yield copy.file, 1, "is not served: it does not stand at {function}/{name}.md"
-
-
-@kind("shouting")
-def _(handbook: Path, kind: str, number: int) -> Seeded:
-    copy = Copy(handbook, "doc", kind, number)
-    copy.path = copy.path.with_suffix(".MD")
-    copy.write()
-    yield copy.file, 1, "is not served"
 
 
 @kind("ghost")

@@ -107,8 +107,8 @@ REQUIREMENTS: dict[str, Requirement] = {
     ),
     "O15": done("Catalogs over a local directory or a branch of a git repository, same code, default paths."),
     "O16": done("Ids, names and addresses in filters and references; addresses use the name."),
-    "O17": planned("An organisation's files as they are: any layout, with or without front matter."),
-    "O18": planned("Relative links between documents."),
+    "O17": done("An organisation's files as they are: any layout, with or without front matter."),
+    "O18": done("Relative links between documents are relations."),
     # Agent's side (004)
     "A1": partial("Addresses only. The sources come later."),
     "A2": done("Lists with signed cursors; text, blob, JSON."),

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
@@ -22,6 +24,9 @@ from octavo.tools.registry import ToolRegistry
 if TYPE_CHECKING:
     from octavo.sources.catalog import CatalogSource, Declaration, Handbook
     from octavo.sources.catalog.handbook import Pages
+
+
+logger = logging.getLogger(__name__)
 
 
 class Catalogs(Struct, frozen=True):
@@ -44,7 +49,7 @@ class Catalogs(Struct, frozen=True):
         return [one.scheme for one in self.by_name.values() if one.declaration.manifest]
 
 
-def catalogs(config: Config, stores: Mapping[str, Source], before: Catalogs | None) -> Catalogs | None:
+async def catalogs(config: Config, stores: Mapping[str, Source], before: Catalogs | None) -> Catalogs | None:
     """Those `before`, where a configuration changes neither them nor what they stand on."""
     options = {name: one for name, one in config.sources.items() if isinstance(one, OverStore)}
     if not options:
@@ -56,10 +61,14 @@ def catalogs(config: Config, stores: Mapping[str, Source], before: Catalogs | No
     from octavo.sources.catalog import CatalogSource, Handbook  # here: a server of files alone starts sooner
 
     handbook = Handbook()
-    made = {
-        name: CatalogSource(replace(_declared(one), further=asked), stores[one.store], handbook=handbook)
-        for name, one in options.items()
-    }
+    made: dict[str, CatalogSource] = {}
+    for name, one in options.items():
+        alone = sum(other.store == one.store for other in options.values()) == 1
+        declaration = await _declared(one, stores[one.store], alone=alone)
+        made[name] = CatalogSource(replace(declaration, further=asked), stores[one.store], handbook=handbook)
+        with suppress(OctavoError):  # a store that is down says so itself
+            if why := await made[name].serves_nothing():
+                logger.error("%s: %s", name, why)
     return Catalogs(made, handbook, made_of)
 
 
@@ -69,13 +78,15 @@ def _asked_about(config: Config) -> tuple[str, ...]:
     return tuple(dict.fromkeys(key for part in demands for key in part.metadata))
 
 
-def _declared(options: Any) -> Declaration:
-    from octavo.sources.catalog import DECLARATIONS, doc_with, own
+async def _declared(options: Any, store: Source, *, alone: bool) -> Declaration:
+    from octavo.sources.catalog import DECLARATIONS, chosen, doc_with, own, with_options
 
     if isinstance(options, CatalogOptions):
         return own(options.scheme, options.path, options.files, options.model, options.address)
-    usual = doc_with(options.categories) if isinstance(options, DocOptions) else DECLARATIONS[options.kind]
-    return replace(usual, scheme=options.scheme, path=options.path)
+    listed = isinstance(options, DocOptions) and options.categories != "any"
+    usual = doc_with(options.categories) if listed else DECLARATIONS[options.kind]
+    said = with_options(replace(usual, scheme=options.scheme), **options.layout)
+    return await chosen(said, store, path=options.path, alone=alone, files=bool(options.files))
 
 
 class LiveAgents(Struct, frozen=True):

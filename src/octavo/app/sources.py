@@ -48,7 +48,7 @@ async def configured(
             made[name] = await opened.take(name, _git(name, options, state, narrowing), [options.path], stack)
         elif isinstance(options, MemoryOptions):
             made[name] = await opened.take(name, _memory(options, state), (), stack)
-    over_stores = catalogs(loaded.config, made, opened.catalogs)
+    over_stores = await catalogs(loaded.config, made, opened.catalogs)
     if over_stores is not None:
         made |= over_stores.by_name
     sources: dict[str, tuple[Source, bool]] = {}

@@ -474,26 +474,32 @@ def calls(loaded: Loaded, show: Callable[[dict[str, Any]], bool], *, ready: Call
         time.sleep(LOOK)
 
 
-def catalog_problems(loaded: Loaded) -> tuple[list[Problem], list[Problem]]:
-    """What is wrong with the files of catalogs, and what is only odd, by file and line. What prompts refer to, too."""
+def catalog_problems(loaded: Loaded) -> tuple[list[Problem], list[Problem], dict[str, str]]:
+    """What is wrong with the files of catalogs, and what is only odd, by file and line. What prompts refer to, too.
+    And the folder of each catalog in its store."""
 
-    async def ask(house: Octavo) -> tuple[list[Problem], list[Problem]]:
-        found: tuple[list[Problem], list[Problem]] = ([], [])
+    async def ask(house: Octavo) -> tuple[list[Problem], list[Problem], dict[str, str]]:
+        wrong, odd, folders = list[Problem](), list[Problem](), dict[str, str]()
         catalogs = house.works.catalogs
         for name, catalog in catalogs.by_name.items() if catalogs is not None else ():
+            folders[name] = catalog.declaration.path
+            if why := await catalog.serves_nothing():
+                wrong.append(Problem(str(loaded.file), f"sources.{name}", why))
             for one in await catalog.problems():
-                problem = Problem(_path(loaded, name, one.file), "", one.message, line=one.line)
-                found[0 if one.serious else 1].append(problem)
+                file = _path(loaded, name, one.file)
+                (wrong if one.serious else odd).append(Problem(file, "", one.message, line=one.line, group=one.group))
+        odd.extend(twins(loaded))
         if catalogs is not None:
-            found[1].extend(_prompts_that_lead_nowhere(loaded, await catalogs.pages()))
-        found[1].extend([_unmatched(loaded, one) async for one in unmatched(house.works)])
-        return found
+            odd.extend(_prompts_that_lead_nowhere(loaded, await catalogs.pages()))
+        odd.extend([_unmatched(loaded, one) async for one in unmatched(house.works)])
+        return wrong, odd, folders
 
     from octavo.app.unmatched import unmatched
+    from octavo.cli._twins import twins
 
     denies = any(rule.effect == "deny" for rule in loaded.config.policy)
     if not denies and not any(isinstance(one, OverStore) for one in loaded.config.sources.values()):
-        return [], []
+        return [], [], {}
     return _inside(loaded, ask, leaves_traces=False)
 
 
@@ -509,7 +515,8 @@ def _prompts_that_lead_nowhere(loaded: Loaded, pages: Pages) -> Iterator[Problem
 
     for template in load(prompt_directories(loaded), compile_schema)[0]:
         for line, uri in nowhere(Path(template.origin).read_text(encoding="utf-8-sig"), pages):
-            yield Problem(template.origin, "", f"{uri} leads nowhere", line=line)
+            said = "an address leads nowhere"
+            yield Problem(template.origin, "", f"{uri} leads nowhere", line=line, group=said)
 
 
 def created_prompt(loaded: Loaded, name: str, title: str) -> Path:

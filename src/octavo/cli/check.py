@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 from msgspec import to_builtins
 
-from octavo.cli._shared import FAILED, config_option, json_option, print_json, say
+from octavo.cli._shared import FAILED, config_option, json_option, print_json, say, tell
 from octavo.config.problems import ConfigError, Problem
 
 if TYPE_CHECKING:
@@ -23,25 +23,26 @@ NO_POLICY = "no policy: whoever reaches the server reads everything exposed"
 
 @click.command(short_help="Find every problem of configuration and handbook.")
 @config_option
+@click.option("--all", "everything", is_flag=True, help="Tell each problem by itself, however many there are.")
 @json_option
 @click.pass_context
-def check(ctx: click.Context, config_file: Path | None, as_json: bool) -> None:
+def check(ctx: click.Context, config_file: Path | None, everything: bool, as_json: bool) -> None:
     """Find every problem of the configuration and of the handbook behind it, and say what it serves.
 
     Files of catalogs and prompts are checked one by one and beside each other, each problem with its file and line.
-    Exits with 1 if there is a problem; a warning is only worth a look.
+    Many with the same message are told together. Exits with 1 if there is a problem; a warning is only worth a look.
     """
-    from octavo.cli import _run
+    from octavo.cli import _grouped, _run
     from octavo.config.load import find, load
 
     path = config_file or find(Path.cwd())
     if path is None:
         raise click.UsageError("there is no octavo.yaml or octavo.toml here; name one with --config FILE")
-    found, problems, warnings = None, list[Problem](), list[Problem]()
+    found, problems, warnings, folders = None, list[Problem](), list[Problem](), dict[str, str]()
     try:
         found = load(path)
         with _unlogged():
-            wrong, odd = _run.catalog_problems(found)
+            wrong, odd, folders = _run.catalog_problems(found)
         broken, others = _run.prompt_problems(found)
         problems = [*broken, *_run.tool_problems(found), *wrong]
         warnings = [*found.warnings, *odd, *others]
@@ -53,16 +54,16 @@ def check(ctx: click.Context, config_file: Path | None, as_json: bool) -> None:
                 "ok": not problems,
                 "problems": [to_builtins(problem) for problem in problems],
                 "warnings": [to_builtins(warning) for warning in warnings],
-                **(_facts(found) if found else {}),
+                **(_facts(found, folders) if found else {}),
             }
         )
     else:
-        for problem in problems:
-            say("error", str(problem))
+        for level, said in _grouped.lines(problems, warnings if found else (), everything=everything):
+            say(level, said)
+        if begin := _grouped.first(problems, warnings):
+            tell(begin)
         if found is not None:
-            for warning in warnings:
-                say("warning", str(warning))
-            click.echo("\n".join(_lines(found)))
+            click.echo("\n".join(_lines(found, folders)))
     if problems:
         ctx.exit(FAILED)
 
@@ -79,7 +80,7 @@ def _unlogged() -> Iterator[None]:
         logger.setLevel(level)
 
 
-def _facts(found: Loaded) -> dict[str, Any]:
+def _facts(found: Loaded, folders: Mapping[str, str]) -> dict[str, Any]:
     from octavo.app.essentials import among_writable
     from octavo.config.load import prompt_directories, state_directory
 
@@ -92,7 +93,7 @@ def _facts(found: Loaded) -> dict[str, Any]:
                 "kind": source.kind,
                 "scheme": source.scheme,
                 "exposed": source.expose,
-                "serves": _serves(source),
+                "serves": _serves(source, folders.get(name)),
             }
             for name, source in config.sources.items()
         ],
@@ -116,19 +117,19 @@ def _facts(found: Loaded) -> dict[str, Any]:
     }
 
 
-def _serves(source: Any) -> list[str]:
+def _serves(source: Any, folder: str | None) -> list[str]:
     """Folders of a file source, the branch of a repository, addresses of a memory source, the store of a catalog."""
     if source.kind == "file":
         return [str(root.path) for root in source.roots]
     if source.kind == "git":
         return [f"{source.path}, branch {source.branch or 'of HEAD'}"]
     if source.kind != "memory":
-        return [f"{source.store}/{source.path}".rstrip("/")]
+        return [f"{source.store}/{source.folder if folder is None else folder}".rstrip("/")]
     return [f"{source.scheme}://{path}" for path in (*source.resources, *source.templates)]
 
 
-def _lines(found: Loaded) -> Iterator[str]:
-    facts = _facts(found)
+def _lines(found: Loaded, folders: Mapping[str, str]) -> Iterator[str]:
+    facts = _facts(found, folders)
     yield facts["file"]
     yield "sources"
     for source in facts["sources"]:

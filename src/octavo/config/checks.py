@@ -128,7 +128,7 @@ def _stores_are_stores(site: Site) -> Iterator[Finding]:
 def _catalogs_lie_apart(site: Site) -> Iterator[Finding]:
     seen: list[tuple[str, str, tuple[str, ...]]] = []
     for name, source in _catalogs(site.config):
-        folder = tuple(part for part in source.path.split("/") if part)
+        folder = tuple(part for part in source.folder.split("/") if part)
         for other_name, store, other in seen:
             shared = min(len(folder), len(other))
             if store == source.store and folder[:shared] == other[:shared]:
@@ -464,9 +464,9 @@ def _catalog_folders(config: Config) -> Iterator[tuple[KeyPath, Path]]:
         store = config.sources.get(source.store)
         if isinstance(store, FileOptions):
             for root in store.roots:
-                yield ("sources", name, "path"), root.path / source.path
+                yield ("sources", name, "path"), root.path / source.folder
         elif isinstance(store, GitOptions):  # what is committed stands in the work tree too, if there is one
-            folder = store.path / source.path
+            folder = store.path / source.folder
             yield ("sources", name, "path"), folder if folder.is_dir() else store.path
 
 

@@ -88,12 +88,12 @@ def roots(config: Config) -> list[Form]:
 
 
 def _of_catalog(options: Any) -> Iterator[Form]:
-    from octavo.sources.catalog import DECLARATIONS, own  # here: many configurations have none
+    from octavo.sources.catalog import DECLARATIONS, own, with_options  # here: many configurations have none
 
     if isinstance(options, CatalogOptions):
         declared = own(options.scheme, options.path, options.files, options.model, options.address)
     else:
-        declared = DECLARATIONS[options.kind]
+        declared = with_options(DECLARATIONS[options.kind], **options.layout)
     for shape in declared.shapes:
         form = _of_template(shape.address.text)
         yield Form(form.names, below=form.below or bool(declared.manifest))
@@ -101,7 +101,8 @@ def _of_catalog(options: Any) -> Iterator[Form]:
 
 def _of_template(text: str) -> Form:
     names = [name for name in text.split("/") if name]
-    return Form(tuple(map(_of_name, names)), below=bool(names) and "{+" in names[-1])
+    deep = next((number for number, name in enumerate(names, 1) if "{+" in name), None)
+    return Form(tuple(map(_of_name, names[:deep])), below=deep is not None)
 
 
 def _of_name(text: str) -> _Name:

@@ -9,7 +9,7 @@ import base64
 import binascii
 import hashlib
 from collections.abc import Callable
-from typing import Annotated, Any, Literal, TypeAlias
+from typing import Annotated, Any, ClassVar, Final, Literal, Self, TypeAlias
 
 from pydantic import AfterValidator, BeforeValidator, Field, field_validator, model_validator
 
@@ -288,53 +288,146 @@ class OverStore(Strict):
     expose: Flag = Field(default=True, description="False: not served, only there for others to refer to.")
     cache: Cache = Field(default_factory=Cache, description="How long copies are kept.")
 
+    @property
+    def folder(self) -> str:
+        """In the store: where its files stand, or mostly do where that is found by looking."""
+        raise NotImplementedError
 
-class SopOptions(OverStore):
-    """Standard operating procedures: Markdown with front matter."""
 
-    kind: Literal["sop"] = Field(description="Standard operating procedures: {function}/{name}.md.")
+def _check_ending(ending: str) -> str:
+    usual = "." + ending.strip().lstrip(".").lower()
+    if usual not in ENDINGS:
+        raise ValueError(f"must be one of {', '.join(ENDINGS)}")
+    return usual
+
+
+def _several(value: object) -> object:
+    return (value,) if isinstance(value, str) else value
+
+
+ENDINGS: Final = (".md", ".mdx", ".markdown", ".rst", ".adoc", ".txt", ".yml", ".yaml", ".json")
+Ending: TypeAlias = Annotated[str, AfterValidator(_check_ending)]
+FilePatterns: TypeAlias = Annotated[tuple[str, ...], BeforeValidator(_several)]
+
+
+class UsualCatalog(OverStore):
+    """What the catalogs have in common that every organisation has."""
+
+    usual: ClassVar[str]
+
+    path: Folder | None = Field(
+        default=None,
+        description="Their folder in the store. Not given: the usual one, if it is there; else the whole store, if "
+        "no other catalog stands on it.",
+    )
+    files: FilePatterns = Field(
+        default=(),
+        description="Where files stand below it, one pattern or several, such as {team}/{name}.md or **/*.mdx. A "
+        "variable is one folder or the name, {+path} and ** are any number of folders. Not given: found by looking.",
+    )
+    endings: tuple[Ending, ...] = Field(
+        default=(), description="Endings of files that are entries, where the patterns name none, such as .md and .rst."
+    )
+    required: tuple[Name, ...] = Field(
+        default=(), description="Keys that the front matter of every file must have; without one, check names the file."
+    )
+    id_rule: str = Field(
+        default="",
+        alias="id",
+        description="The key of the front matter that is the id, or how it is made of the pattern's variables, such as "
+        "sop-{function}-{name}. Not given: the key id, else the path of the address.",
+    )
+    title_rule: str = Field(
+        default="",
+        alias="title",
+        description="The same of the name for people. Not given: the keys title or name, else the first heading.",
+    )
+    model: dict[str, Any] = Field(
+        default={},
+        alias="schema",
+        description="JSON Schema (2020-12) that the front matter of every file must fit, beside what the kind knows.",
+    )
+
+    @property
+    def folder(self) -> str:
+        return self.usual if self.path is None else self.path
+
+    @property
+    def layout(self) -> dict[str, Any]:
+        """As a declaration takes it."""
+        return {
+            "files": self.files,
+            "endings": self.endings,
+            "schema": self.model,
+            "required": self.required,
+            "ids": self.id_rule,
+            "titles": self.title_rule,
+        }
+
+    @model_validator(mode="after")
+    def _fits_its_kind(self) -> Self:
+        if any(self.layout.values()):
+            from octavo.sources.catalog import check_options  # here: few configurations have one
+
+            if fault := check_options(getattr(self, "kind", ""), **self.layout):
+                raise ValueError(fault)
+        return self
+
+
+class SopOptions(UsualCatalog):
+    """Standard operating procedures: texts in folders, with or without front matter."""
+
+    usual = "sops"
+
+    kind: Literal["sop"] = Field(description="Standard operating procedures: {function}/{name}.md, or deeper.")
     scheme: Scheme = Field(default="sop", description="What the addresses begin with.")
-    path: Folder = Field(default="sops", description="Their folder in the store.")
 
 
-class DocOptions(OverStore):
-    """Documents: Markdown with front matter."""
+def _categories(value: object) -> object:
+    if value == []:
+        raise ValueError("must name a folder, or be any")
+    return value
 
-    kind: Literal["doc"] = Field(description="Documents: {category}/{name}.md.")
+
+class DocOptions(UsualCatalog):
+    """Documents: texts in folders, with or without front matter."""
+
+    usual = "docs"
+
+    kind: Literal["doc"] = Field(description="Documents: {category}/{name}.md, or deeper.")
     scheme: Scheme = Field(default="doc", description="What the addresses begin with.")
-    path: Folder = Field(default="docs", description="Their folder in the store.")
-    categories: tuple[Name, ...] = Field(
-        default=("policies", "brand", "product", "onboarding"),
-        min_length=1,
-        description="The folders that there may be.",
-        json_schema_extra={"default": "policies, brand, product, onboarding"},
+    categories: Annotated[tuple[Name, ...] | Literal["any"], BeforeValidator(_categories)] = Field(
+        default="any", description="The folders that there may be, or any. With a list, check names what is elsewhere."
     )
 
 
-class SkillOptions(OverStore):
-    """Skills: YAML definitions."""
+class SkillOptions(UsualCatalog):
+    """Skills: folders with a SKILL.md, and YAML definitions."""
 
-    kind: Literal["skill"] = Field(description="Skills: {function}/{name}.yml.")
+    usual = "skills"
+
+    kind: Literal["skill"] = Field(description="Skills: {name}/SKILL.md at any depth, or {function}/{name}.yml.")
     scheme: Scheme = Field(default="skill", description="What the addresses begin with.")
-    path: Folder = Field(default="skills", description="Their folder in the store.")
 
 
-class AgentOptions(OverStore):
-    """Agents: YAML definitions. They describe agents and grant nothing; see `agents` and `policy`."""
+class AgentOptions(UsualCatalog):
+    """Agents: definitions. They describe agents and grant nothing; see `agents` and `policy`."""
+
+    usual = "agents"
 
     kind: Literal["agent"] = Field(description="Agents: {name}.yml.")
     scheme: Scheme = Field(default="agent", description="What the addresses begin with.")
-    path: Folder = Field(default="agents", description="Their folder in the store.")
 
 
-class OrgOptions(OverStore):
-    """The organisation: YAML definitions of functions, value streams and roles."""
+class OrgOptions(UsualCatalog):
+    """The organisation: definitions of functions, value streams and roles."""
+
+    usual = "org"
 
     kind: Literal["org"] = Field(
         description="The organisation: functions/{name}.yml, value-streams/{name}.yml, roles/{name}.yml."
     )
     scheme: Scheme = Field(default="org", description="What the addresses begin with.")
-    path: Folder = Field(default="org", description="Their folder in the store.")
 
 
 class CatalogOptions(OverStore):
@@ -343,9 +436,10 @@ class CatalogOptions(OverStore):
     kind: Literal["catalog"] = Field(description="A namespace of your own.")
     scheme: Scheme = Field(description="What the addresses begin with.")
     path: Folder = Field(default="", description="Its folder in the store; empty is the whole store.")
-    files: str = Field(
-        description="Where files stand below it, such as {team}/{name}.md. A variable is one folder or the name; "
-        "{+name} at the end is several. Ends in .md, .yml or .yaml."
+    files: FilePatterns = Field(
+        min_length=1,
+        description="Where files stand below it, one pattern or several, such as {team}/{name}.md. A variable is one "
+        "folder or the name; {+path} and ** are any number of folders.",
     )
     address: str | None = Field(
         default=None,
@@ -365,6 +459,10 @@ class CatalogOptions(OverStore):
         if fault := check_own(self.scheme, self.path, self.files, self.model, self.address):
             raise ValueError(fault)
         return self
+
+    @property
+    def folder(self) -> str:
+        return self.path
 
 
 CatalogKinds: TypeAlias = SopOptions | DocOptions | SkillOptions | AgentOptions | OrgOptions | CatalogOptions

@@ -26,6 +26,7 @@ class Problem(Struct, frozen=True):
     hint: str = ""
     line: int | None = None
     column: int | None = None
+    group: str = ""  # what it has in common with others, where the message says more
 
     def __str__(self) -> str:
         place = "".join(f":{number}" for number in (self.line, self.column) if number is not None)

@@ -52,6 +52,8 @@ class Composing:
     async def stat(self, call: Call, call_next: Next) -> Entry:
         """Of a collection of which the caller may see something."""
         entry: Entry = await settled(call_next(call))
+        if entry.version:  # what is composed has none before it is read: this is an entry of its own
+            return entry
         content: Content = await settled(call_next(call._replace(op="read")))
         if self._seeing.conditional:
             await self._visible_now(call, call_next, content)

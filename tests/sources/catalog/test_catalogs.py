@@ -241,10 +241,10 @@ async def test_an_own_namespace_is_declared_without_python(founded: Any) -> None
 @pytest.mark.parametrize(
     ("files", "address", "schema"),
     [
-        ("{name}.txt", None, {}),
+        ("{name}.png", None, {}),
         ("name.md", None, {}),
         ("{a}-{b}.md", None, {}),
-        ("{+a}/{b}.md", None, {}),
+        ("{+a}/{+b}.md", None, {}),
         ("{a}/{a}.md", None, {}),
         ("{a}/../{b}.md", None, {}),
         ("{a}.md", "{b}", {}),

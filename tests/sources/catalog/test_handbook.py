@@ -66,7 +66,7 @@ async def test_relations_are_told_in_both_directions(organisation: Any) -> None:
 async def test_every_kind_is_told_even_if_there_is_none(organisation: Any) -> None:
     """What the policy leaves out must look like what was never there."""
     told = json.loads((await organisation.read("org://role/brand-lead?view=relations")).body)["relations"]
-    assert set(told) == {"sops", "docs", "skills", "agents", "functions", "value_streams", "roles"}
+    assert set(told) == {"sops", "docs", "skills", "agents", "functions", "value_streams", "roles", "org"}
 
 
 @pytest.mark.seed("O5")

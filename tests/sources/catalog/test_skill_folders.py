@@ -192,7 +192,7 @@ async def test_problems_say_what_keeps_clients_from_taking_a_skill(founded: Any)
         made.write(f"skills/b/many/{number}.txt", "x")
     made.write("skills/b/many/SKILL.md", "---\nname: many\ndescription: Too many.\n---\n")
     assert await made.problems("skill") == [
-        "skills/a/other/SKILL.md:2: name must be that of the folder, other",
+        "skills/a/other/SKILL.md:2: clients cannot take it as a skill: name must be that of the folder, other",
         "skills/a/other/SKILL.md:2: description is missing: clients choose a skill by it",
         "skills/a/한글.yml:1: clients cannot take it as a skill: its name needs small letters a-z, digits and single "
         "hyphens",

@@ -1,8 +1,9 @@
 """Catalogs over the files of a store: SOPs, documents, skills, agents, the organisation, and one's own namespaces."""
 
+from octavo.sources.catalog.choice import chosen
 from octavo.sources.catalog.declaration import Declaration, Shape
 from octavo.sources.catalog.handbook import Handbook, Live
-from octavo.sources.catalog.kinds import DECLARATIONS, check_own, doc_with, own
+from octavo.sources.catalog.kinds import DECLARATIONS, check_options, check_own, doc_with, own, with_options
 from octavo.sources.catalog.problems import Problem
 from octavo.sources.catalog.source import CatalogSource
 
@@ -14,7 +15,10 @@ __all__ = [
     "Live",
     "Problem",
     "Shape",
+    "check_options",
     "check_own",
+    "chosen",
     "doc_with",
     "own",
+    "with_options",
 ]

@@ -34,9 +34,7 @@ class Bundles:
         """The entry that a file of this address would belong to."""
         if not self._manifest or ref.absolute or ref.scheme != self._declaration.scheme:
             return None
-        above = (ref.segments[:n] for n in range(1, len(ref.segments)))
-        shapes = self._declaration.shapes
-        names = next((names for names in above if any(one.address.match(names) is not None for one in shapes)), None)
+        names = self._declaration.owner(ref.segments)
         return None if names is None else Ref(ref.scheme, names)
 
     async def stat(self, ref: Ref) -> Entry:

@@ -3,26 +3,38 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+import re
+from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from msgspec import Struct
 from msgspec.structs import replace
 
+from octavo.core.clock import iso
 from octavo.core.labels import LEVELS
 from octavo.core.model import NOTHING, Entry
 from octavo.core.ref import Ref
-from octavo.sources.catalog.declaration import Declaration, Segments, Shape
+from octavo.sources.catalog.declaration import FRONT_PAGES, Declaration, Segments, Shape, ending_of, form_of
 from octavo.sources.catalog.model import Check
 from octavo.sources.catalog.names import plain, words
 from octavo.sources.catalog.problems import Problem
-from octavo.text.frontmatter import FrontMatter, KeyPath, of_markdown, of_yaml
+from octavo.text.frontmatter import FrontMatter, KeyPath, of_yaml
+from octavo.text.handwritten import Handwritten, handwritten
+from octavo.text.heading import first_heading
+from octavo.text.references import references
 
 MAX_METADATA: Final = 8 * 1024  # characters of an entry's metadata as JSON: a page holds a hundred of them
 PROBLEMS: Final = "problems"  # the key of the metadata that is ours and no author's
 SHOWN_PROBLEMS: Final = 5
+_PLACE: Final = re.compile(r"\{([A-Za-z_][A-Za-z0-9_]*)\}")
+_NONE: Final = FrontMatter({}, {}, found=False)
 _PATHS: Final[dict[KeyPath, KeyPath]] = {}
-MIME: Final = {"markdown": "text/markdown", "yaml": "application/yaml"}
+MIME: Final = {
+    "markdown": "text/markdown", "text": "text/plain", "yaml": "application/yaml", "json": "application/json",
+}  # fmt: skip
+_OURS: Final = (PROBLEMS, "schema_version")  # no word of an author about the document
+_OTHER: Final = 1024  # characters of keys that the model does not know, in a list
+_FOLLOWS: Final = 3  # keys of the model by which a text shows that it was written for it
 DIRECTORY: Final = "inode/directory"
 
 
@@ -41,6 +53,7 @@ class Card(Struct, frozen=True):
     lines: Mapping[KeyPath, int]  # of what others may find fault with
     problems: tuple[Problem, ...] = ()
     inferred: frozenset[str] = frozenset()
+    references: tuple[str, ...] = ()  # links of the text, as they are written there
 
     @property
     def ref(self) -> Ref:
@@ -117,33 +130,37 @@ class Cards:
     def file(self, place: Segments) -> str:
         return file_of(self._folder, place)
 
-    def matter(self, shape: Shape, text: str, *, whole: bool = True) -> FrontMatter:
-        texts = self._declaration.texts
-        return of_yaml(text, texts=texts) if shape.form == "yaml" else of_markdown(text, texts=texts, whole=whole)
+    def matter(self, place: Segments, text: str, *, whole: bool = True) -> Handwritten:
+        texts, form = self._declaration.texts, form_of(place[-1])
+        if form in ("yaml", "json"):
+            return Handwritten(of_yaml(text, texts=texts))
+        return handwritten(text, texts=texts, whole=whole)
 
     def card(
         self, ref: Ref, place: Segments, shape: Shape, known: Entry, text: str | None, *, whole: bool, fault: str = ""
     ) -> Card:
         """From what the store tells of the file and its text, as far as it was read. `fault` says why it was not."""
-        of, file = self._declaration, self.file(place)
-        matter = FrontMatter({}, {}, found=False) if text is None else self.matter(shape, text, whole=whole)
+        of, file, form = self._declaration, self.file(place), form_of(place[-1])
+        matter, slips = Handwritten(_NONE) if text is None else self.matter(place, text, whole=whole)
+        held = not of.marks or form in ("yaml", "json") or sum(key in matter.data for key in of.marks) >= _FOLLOWS
         problems = [Problem(file, line, message, ref) for line, message in matter.faults]
+        # A manifest is written for other programs, which take what they can read of it.
+        strict = (held and place[-1] != of.manifest) or bool(of.required)
+        problems += [Problem(file, line, message, ref, serious=strict) for line, message in slips]
         if fault:
             problems.append(Problem(file, 1, fault, ref))
-        elif not matter.found:
-            problems.append(Problem(file, 1, f"has no front matter; a {of.what} begins with --- and its keys", ref))
         variables = shape.address.match(ref.segments) or {}
-        told = {**variables, **({"type": shape.kind} if len(of.shapes) > 1 else {})}
-        if place[-1] == of.manifest:
-            told["id"] = ref.name  # it is known by its folder: manifests of others have no ids
+        told = self._told(ref, place, shape, known, variables, matter.data)
         inferred = {k: v for k, v in told.items() if k in of.asked and k != "name" and matter.data.get(k) is None}
         fields = {**matter.data, **inferred}
-        if not problems:
+        if not any(problem.serious for problem in problems):
+            problems += self._missing(file, ref, matter)
+        if held and not any(problem.serious for problem in problems):
             problems += [Problem(file, matter.line(path), said, ref) for path, said in self._check(fields)]
             problems += self._elsewhere(file, ref, fields, matter, variables)
-            if place[-1] == of.manifest:
-                problems += [Problem(file, matter.line((key,)), said, ref) for key, said in _unfit(ref, fields)]
-        name = _first(fields, of.names)
+        if place[-1] == of.manifest and not fault:
+            problems += _unfit(file, ref, fields, matter)
+        name = self._title(ref, place, fields, variables, text or "", matter)
         metadata, left_out = _metadata(of, fields)
         problems += [Problem(file, matter.line((key,)), f"{key} is too long to be listed", ref) for key in left_out]
         entry = Entry(
@@ -151,7 +168,7 @@ class Cards:
             name=name or ref.name,
             title=name or None,
             description=_first(fields, of.about) or None,
-            mime_type=MIME[shape.form],
+            mime_type=MIME[form] if form != "text" else known.mime_type or MIME[form],
             version=known.version,
             size=known.size,
             modified=known.modified,
@@ -162,7 +179,57 @@ class Cards:
         beside = {key: fields[key] for key in of.asked if key in fields and key not in metadata}
         lines = {_shared(path): line for path, line in matter.lines.items() if path and path[0] in of.checked}
         kind, folder = shape.kind or of.scheme, self._folder
-        return Card(entry, place, folder, kind, beside or NOTHING, lines, tuple(problems), frozenset(inferred))
+        found = references(text, ending_of(place[-1]), matter.data) if text else ()
+        problems_of_it = tuple(problems)
+        return Card(entry, place, folder, kind, beside or NOTHING, lines, problems_of_it, frozenset(inferred), found)
+
+    def _told(
+        self,
+        ref: Ref,
+        place: Segments,
+        shape: Shape,
+        known: Entry,
+        variables: Mapping[str, str],
+        data: Mapping[str, Any],
+    ) -> dict[str, Any]:
+        """What is known of a file that it need not say itself."""
+        of = self._declaration
+        told: dict[str, Any] = {**variables}
+        if shape.kind and len({one.kind for one in of.shapes}) > 1:
+            told["type"] = shape.kind
+        told["id"] = ref.name if place[-1] == of.manifest else ref.path
+        if of.ids and (id := _by_rule(of.ids, variables, data)):
+            told["id"] = id
+        if known.modified is not None:
+            told["last_updated"] = iso(known.modified)[:10]
+        return told
+
+    def _title(
+        self,
+        ref: Ref,
+        place: Segments,
+        fields: Mapping[str, Any],
+        variables: Mapping[str, str],
+        text: str,
+        matter: FrontMatter,
+    ) -> str:
+        of = self._declaration
+        named = (of.titles and _by_rule(of.titles, variables, fields)) or _first(fields, of.names)
+        if named or form_of(place[-1]) in ("yaml", "json") or place[-1] == of.manifest:
+            return named
+        if heading := first_heading(text[matter.body :], ending_of(place[-1])):
+            return heading
+        return ref.segments[-2] if len(ref.segments) > 1 and ref.name.casefold() in FRONT_PAGES else ""
+
+    def _missing(self, file: str, ref: Ref, matter: FrontMatter) -> list[Problem]:
+        keys = [key for key in self._declaration.required if _written(matter.data, key) in (None, "")]
+        if not keys:
+            return []
+        *others, last = keys
+        said = f"{', '.join(others)} and {last} are missing" if others else f"{last} is missing"
+        about = "" if matter.found else "has no front matter: "
+        line = matter.line((last,)) if not others else matter.line(())
+        return [Problem(file, line, f"{about}{said}", ref)]
 
     def _elsewhere(
         self, file: str, ref: Ref, fields: Mapping[str, Any], matter: FrontMatter, variables: Mapping[str, str]
@@ -174,13 +241,15 @@ class Cards:
         return [Problem(file, matter.line((key,)), f"{key} is not the folder that the file stands in", ref)]
 
 
-def _unfit(ref: Ref, fields: Mapping[str, Any]) -> list[tuple[str, str]]:
+def _unfit(file: str, ref: Ref, fields: Mapping[str, Any], matter: FrontMatter) -> Iterator[Problem]:
     """What keeps clients from taking a manifest as one, beside its schema."""
-    found = [("name", f"name must be that of the folder, {ref.name}")] if fields.get("name") != ref.name else []
+    if fields.get("name") not in (None, ref.name):
+        said = "clients cannot take it as a skill: name must be that of the folder"
+        yield Problem(file, matter.line(("name",)), f"{said}, {ref.name}", ref, serious=False, group=said)
     described = fields.get("description")
     if not isinstance(described, str) or not described.strip():
-        found.append(("description", "description is missing: clients choose a skill by it"))
-    return found
+        line = matter.line(("description",))
+        yield Problem(file, line, "description is missing: clients choose a skill by it", ref)
 
 
 def _metadata(of: Declaration, fields: Mapping[str, Any]) -> tuple[dict[str, Any], list[str]]:
@@ -190,7 +259,8 @@ def _metadata(of: Declaration, fields: Mapping[str, Any]) -> tuple[dict[str, Any
     left_out: list[str] = []
     room = MAX_METADATA
     kind = ("type",) if "type" in fields else ()
-    for key in dict.fromkeys((*kind, *of.properties, *LEVELS, *of.further)):
+    known = dict.fromkeys((*kind, *of.properties, *LEVELS, *of.further))
+    for key in known:
         value = _written(fields, key)
         if value is None or (key == "title" and key not in of.further):
             continue
@@ -198,6 +268,14 @@ def _metadata(of: Declaration, fields: Mapping[str, Any]) -> tuple[dict[str, Any
         if size > room:
             left_out.append(key)
         else:
+            room -= size
+            metadata[key] = value
+    room = min(room, _OTHER)
+    for key, value in fields.items():  # what the model does not know is kept and shown, as far as there is room
+        if key in known or key in (*of.names, *of.about, *_OURS) or value is None:
+            continue
+        size = len(key) + len(json.dumps(value, ensure_ascii=False))
+        if size <= room:
             room -= size
             metadata[key] = value
     return metadata, left_out
@@ -233,6 +311,19 @@ def said_at(path: KeyPath, value: Any) -> list[tuple[KeyPath, str]]:
 
 
 def _flagged(metadata: Mapping[str, Any], problems: tuple[Problem, ...]) -> Mapping[str, Any]:
-    if not problems:
+    """A remark is for whoever mends the file: nobody who uses it need know."""
+    serious = [one for one in problems if one.serious]
+    if not serious:
         return metadata
-    return {**metadata, PROBLEMS: [f"line {one.line}: {one.message}" for one in problems[:SHOWN_PROBLEMS]]}
+    return {**metadata, PROBLEMS: [f"line {one.line}: {one.message}" for one in serious[:SHOWN_PROBLEMS]]}
+
+
+def _by_rule(rule: str, variables: Mapping[str, str], data: Mapping[str, Any]) -> str:
+    """A key of the front matter, or a template of variables and keys; empty where one of them is not there."""
+    if "{" not in rule:
+        return next(iter(words(data.get(rule))), "")
+    values = {**{key: found[0] for key, value in data.items() if (found := words(value))}, **variables}
+    try:
+        return _PLACE.sub(lambda one: values[one[1]].replace("/", "-"), rule)
+    except KeyError:
+        return ""

@@ -13,46 +13,92 @@ from octavo.core.errors import InvalidParams
 from octavo.core.ref import Ref
 
 Segments: TypeAlias = tuple[str, ...]
-Form: TypeAlias = Literal["markdown", "yaml"]
+Form: TypeAlias = Literal["markdown", "text", "yaml", "json"]
 
 _VARIABLE: Final = re.compile(r"\{(\+?)([A-Za-z_][A-Za-z0-9_]*)\}")
-_FORMS: Final[Mapping[str, Form]] = {".md": "markdown", ".markdown": "markdown", ".yml": "yaml", ".yaml": "yaml"}
+# In the order in which files of one address are preferred.
+FORMS: Final[Mapping[str, Form]] = {
+    ".md": "markdown", ".mdx": "markdown", ".markdown": "markdown", ".rst": "text", ".adoc": "text", ".txt": "text",
+    ".yml": "yaml", ".yaml": "yaml", ".json": "json",
+}  # fmt: skip
+DOCUMENTS: Final = tuple(ending for ending, form in FORMS.items() if form in ("markdown", "text"))
+DEFINITIONS: Final = tuple(ending for ending, form in FORMS.items() if form in ("yaml", "json"))
+# What a folder's own page is called; it is named for people as the folder is.
+FRONT_PAGES: Final = frozenset(("index", "_index", "readme"))
 # `expense@1.1.0.md` is version 1.1.0 of `expense`. At least one dot, so that few other names look like it.
 _VERSION: Final = re.compile(r"(?P<name>.+)@(?P<version>[0-9]+(?:\.[0-9]+)+(?:[-+][0-9A-Za-z.+-]+)?)\Z")
+
+
+def form_of(name: str) -> Form:
+    """By the ending of a file's name."""
+    return FORMS.get(ending_of(name), "text")
+
+
+def ending_of(name: str) -> str:
+    """One of those that are served, in small letters; nothing for every other."""
+    _, dot, ending = name.rpartition(".")
+    suffix = f"{dot}{ending.lower()}"
+    return suffix if suffix in FORMS and len(name) > len(suffix) else ""
 
 
 class Shape:
     """A pair of templates: `functions/{name}.yml` in the store is `function/{name}` in the catalog.
 
-    A variable is one whole segment; `{+path}` at the end is one or more. Both templates have the same variables. A
-    YAML file may end in .yml or in .yaml, whichever the template says.
+    A variable is one whole segment; `{+path}` is one or more. Both templates have the same variables. A YAML file may
+    end in .yml or in .yaml, whichever the template says; a template without an ending takes all of `endings`.
     """
 
-    def __init__(self, file: str, address: str | None = None, *, kind: str = "") -> None:
-        """`kind` is what others call such an entry when they refer to it. Raises InvalidParams for a template that
-        cannot be used."""
-        stem, dot, ending = file.rpartition(".")
-        suffix = f"{dot}{ending}".lower()
-        if suffix not in _FORMS or not stem:
-            raise InvalidParams(f"The path {file!r} must end in one of {', '.join(_FORMS)}")
-        self.form: Form = _FORMS[suffix]
-        self.suffixes = (suffix, *(other for other in (".yml", ".yaml") if self.form == "yaml" and other != suffix))
-        self.kind = kind
+    def __init__(
+        self,
+        file: str,
+        address: str | None = None,
+        *,
+        kind: str = "",
+        endings: tuple[str, ...] = (),
+        offered: bool = True,
+        pages: bool = True,
+        literal: bool = False,
+    ) -> None:
+        """`kind` is what others call such an entry when they refer to it. `offered` says whether clients are shown the
+        template, `pages` whether a folder's own page (`README`) is an entry too, `literal` that it is one file alone.
+        Raises InvalidParams for a template that cannot be used."""
+        suffix = ending_of(file.rpartition("/")[2])
+        stem = file[: -len(suffix)] if suffix else file
+        if not suffix and (not endings or "." in _VARIABLE.sub("", file.rpartition("/")[2])):
+            raise InvalidParams(f"The path {file!r} must end in one of {', '.join(FORMS)}")
+        if unknown := [one for one in endings if one not in FORMS]:
+            raise InvalidParams(f"There is no ending {unknown[0]!r}; there are {', '.join(FORMS)}")
+        same = (suffix, *(other for other in (".yml", ".yaml") if suffix in (".yml", ".yaml") and other != suffix))
+        self.suffixes: tuple[str, ...] = same if suffix else endings
+        self.form: Form = FORMS[self.suffixes[0]]
+        self.kind, self.offered, self._pages = kind, offered, pages
         self.file = _Template(stem)
         self.address = _Template(stem if address is None else address)
         names = set(self.file.names)
-        if not names or len(names) < len(self.file.names) or sorted(self.address.names) != sorted(names):
+        if not (names or literal) or len(names) < len(self.file.names) or sorted(self.address.names) != sorted(names):
             raise InvalidParams(f"The path {file!r} and its address need the same variables, each once")
+
+    def ending_in(self, endings: tuple[str, ...]) -> Shape:
+        """The same for files with other endings; a manifest stays what it is."""
+        if not self.file.ends_in_variable:
+            return self
+        made = Shape(self.file.text, self.address.text, kind=self.kind, endings=endings, offered=self.offered)
+        made._pages = self._pages
+        return made
+
+    @property
+    def pattern(self) -> str:
+        """For people: as it would stand in `files`."""
+        return self.file.text + self.suffixes[0]
 
     def fits(self, place: Segments) -> tuple[dict[str, str], str] | None:
         """The variables of a file, and the version that its name tells; None for a file of another shape."""
-        if not place:
+        suffix = ending_of(place[-1]) if place else ""
+        if suffix not in self.suffixes:
             return None
-        last = place[-1]
-        suffix = next((s for s in self.suffixes if last.lower().endswith(s) and len(last) > len(s)), None)
-        if suffix is None or last[-len(suffix) :] != suffix:
-            return None  # one address, one spelling: `.MD` would be a second
-        name, version = last[: -len(suffix)], ""
+        name, version = place[-1][: -len(suffix)], ""
+        if not self._pages and name.casefold() in FRONT_PAGES:
+            return None
         if found := _VERSION.match(name):
             name, version = found["name"], found["version"]
         values = self.file.match((*place[:-1], name))
@@ -64,9 +110,10 @@ class Shape:
         literal = not self.file.ends_in_variable
         return any(name == f"{self.file.last}{s}".lower() if literal else name.endswith(s) for s in self.suffixes)
 
-    def rank(self, place: Segments) -> int:
-        """Of two files with one address the one of lesser rank is served."""
-        return next(n for n, suffix in enumerate(self.suffixes) if place[-1].endswith(suffix))
+    def rank(self, place: Segments) -> tuple[int, bool]:
+        """Of two files with one address the one of lesser rank is served: by ending, and `.md` before `.MD`."""
+        suffix = ending_of(place[-1])
+        return self.suffixes.index(suffix), not place[-1].endswith(suffix)
 
     def places(self, segments: Segments, version: str = "") -> list[Segments]:
         """Where the file of an address can stand, the first that is there counts."""
@@ -83,35 +130,66 @@ class Shape:
 class _Template:
     def __init__(self, text: str) -> None:
         self.text = text
-        self._parts: list[tuple[str, bool, bool]] = []  # name or literal, whether a variable, whether many segments
-        for number, segment in enumerate(segments := text.split("/"), 1):
+        self._parts: list[tuple[str, bool]] = []  # name or literal, and whether it is a variable
+        self._many: int | None = None  # the part that is several segments
+        for number, segment in enumerate(text.split("/")):
             found = _VARIABLE.fullmatch(segment)
             if found is None and ("{" in segment or "}" in segment):
                 raise InvalidParams(f"In the path {text!r} a variable must be a whole segment, such as {{name}}")
-            many = found is not None and bool(found[1])
-            if many and number < len(segments):
-                raise InvalidParams(f"In the path {text!r} a variable with + must come last")
-            self._parts.append((segment if found is None else found[2], found is not None, many))
-        Ref.of("x", [part for part, variable, _ in self._parts if not variable])  # raises for what can be no name
-        self.names = [part for part, variable, _ in self._parts if variable]
-        self.last, self.ends_in_variable, _ = self._parts[-1]
+            if found is not None and found[1]:
+                if self._many is not None:
+                    raise InvalidParams(f"In the path {text!r} only one variable may have a +")
+                self._many = number
+            self._parts.append((segment if found is None else found[2], found is not None))
+        Ref.of("x", [part for part, variable in self._parts if not variable])  # raises for what can be no name
+        self.names = [part for part, variable in self._parts if variable]
+        self.deep = self._many is not None
+        self.last, self.ends_in_variable = self._parts[-1]
 
     def match(self, segments: Segments) -> dict[str, str] | None:
-        parts = self._parts
-        many = parts[-1][2]
-        if len(segments) < len(parts) or (len(segments) > len(parts) and not many):
+        parts, many = self._parts, self._many
+        more = len(segments) - len(parts)
+        if more < 0 or (more and many is None):
             return None
         values: dict[str, str] = {}
-        for (part, variable, all_of_it), *rest in zip(parts, segments, strict=False):
-            if variable:
-                values[part] = "/".join(segments[len(parts) - 1 :]) if all_of_it else rest[0]
-            elif part != rest[0]:
+        at = 0
+        for number, (part, variable) in enumerate(parts):
+            if number == many:
+                values[part] = "/".join(segments[at : at + more + 1])
+                at += more
+            elif variable:
+                values[part] = segments[at]
+            elif part != segments[at]:
                 return None
+            at += 1
         return values
 
     def fill(self, values: Mapping[str, str]) -> Segments:
-        filled = [values[part] if variable else part for part, variable, _ in self._parts]
+        filled = [values[part] if variable else part for part, variable in self._parts]
         return tuple("/".join(filled).split("/"))
+
+
+def shapes_of_files(
+    files: tuple[str, ...], address: str | None, *, kind: str, endings: tuple[str, ...]
+) -> tuple[Shape, ...]:
+    """As somebody writes patterns: `{team}/{name}.md`, `{+path}`, `guides/**/*.mdx`, `**`. Raises InvalidParams."""
+    return tuple(Shape(_in_variables(one), address, kind=kind, endings=endings) for one in files)
+
+
+def _in_variables(pattern: str) -> str:
+    """`**` with what follows it is `{+path}`, a `*` that is a whole name a variable of its own."""
+    named = re.sub(r"(^|/)\*\*(?:/\*(?=$|\.|/))?(?=$|\.|/)", r"\1{+path}", pattern)
+    count = 0
+    parts = named.split("/")
+    for number, part in enumerate(parts):
+        stem, dot, ending = part.partition(".")
+        if stem == "*":
+            count += 1
+            last = number == len(parts) - 1 and "{name}" not in named
+            parts[number] = ("{name}" if last else f"{{folder{count if count > 1 else ''}}}") + dot + ending
+        elif "*" in part:
+            raise InvalidParams(f"In the path {pattern!r} * must be a whole name, or stand before an ending")
+    return "/".join(parts)
 
 
 class Declaration(Struct, frozen=True, dict=True):
@@ -139,6 +217,15 @@ class Declaration(Struct, frozen=True, dict=True):
     matches: bool = False  # whether `?match=` finds entries by a request in plain words
     manifest: str = ""  # the file that makes a folder an entry, with whatever else stands in the folder
     further: tuple[str, ...] = ()
+    marks: tuple[
+        str, ...
+    ] = ()  # whoever writes three of these keys follows the model; other texts are taken as they are
+    required: tuple[str, ...] = ()  # keys that every file must have, whatever model it follows
+    ids: str = ""  # the key that holds an id, or how it is made: "sop-{function}-{name}"
+    titles: str = ""  # the same of the name for people
+    usual: tuple[str, ...] = ()  # folders of the store in which such files mostly stand
+    guessed: bool = False  # whether the folder was found by looking, and the rest of the store is nobody's
+    anywhere: bool = False  # whether they may be all that there is in a store
 
     @cached_property
     def properties(self) -> Mapping[str, Mapping[str, Any]]:
@@ -167,6 +254,28 @@ class Declaration(Struct, frozen=True, dict=True):
     @cached_property
     def variables(self) -> frozenset[str]:
         return frozenset(name for shape in self.shapes for name in shape.file.names)
+
+    def located(self, place: Segments) -> tuple[Segments, Shape, str] | None:
+        """The address of a file, and the version that its name tells; None for a file that has none."""
+        for shape in self.shapes:
+            fit = shape.fits(place)
+            if fit is not None:
+                values, version = fit
+                names = shape.address.fill(values)
+                return None if self.owner(names) is not None else (names, shape, version)  # None: a file of another
+        return None
+
+    def owner(self, names: Segments) -> Segments | None:
+        """The entry that a file of this address would belong to, by its name alone."""
+        if not self.manifest:
+            return None
+        for shape in self.shapes:
+            if shape.address.match(names) is not None:
+                return None  # it is one itself
+            for n in range(1, len(names)):
+                if shape.address.match(names[:n]) is not None:
+                    return names[:n]
+        return None
 
     def kind_of(self, ref: Ref) -> str:
         return next((s.kind for s in self.shapes if s.address.match(ref.segments) is not None), "") or self.scheme

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import Any, Final, NamedTuple, Protocol
@@ -11,6 +12,7 @@ from octavo.core.glob import Glob
 from octavo.core.ref import Ref
 from octavo.sources.catalog.card import Card
 from octavo.sources.catalog.declaration import Declaration
+from octavo.sources.catalog.places import Places
 from octavo.sources.catalog.problems import Problem
 from octavo.sources.catalog.snapshot import Snapshot
 from octavo.sources.catalog.spellings import meant_instead
@@ -21,6 +23,9 @@ PLURALS: Final[Mapping[str, str]] = {
     "sop": "sops", "doc": "docs", "skill": "skills", "agent": "agents", "function": "functions", "role": "roles",
     "value-stream": "value_streams",
 }  # fmt: skip
+
+
+_TURN: Final = 64  # texts between two turns of the event loop
 
 
 class Part(Protocol):
@@ -107,6 +112,7 @@ class Pages:
     def __init__(self, parts: Sequence[tuple[Declaration, Snapshot]]) -> None:
         self._parts = parts
         self._pointing: dict[Ref, list[Link]] | None = None
+        self._linking: Mapping[Ref, Sequence[Ref]] | None = None
         self._circles: dict[tuple[str, str], frozenset[Ref]] = {}
         self._of_kind = {shape.kind: page for of, page in parts for shape in of.shapes}
         self._of_scheme = {of.scheme: (of, page) for of, page in parts}
@@ -119,17 +125,45 @@ class Pages:
     def everything(self) -> Sequence[Ref]:
         return [ref for _, page in self._parts for ref in page.cards]
 
-    @cached_property
-    def files(self) -> frozenset[str]:
-        return frozenset(card.file for _, page in self._parts for card in page.cards.values())
-
     def keeps(self, file: str) -> bool:
         """Whether a file stands where a catalog has its files."""
-        return any(file.startswith(f"{folder}/") for folder in self._folders)
+        return not file.startswith("../") and any(file.startswith(folder) for folder in self._folders)
 
     @cached_property
     def _folders(self) -> frozenset[str]:
-        return frozenset(of.path.strip("/") for of, _ in self._parts) - {""}
+        return frozenset(f"{folder}/" if (folder := of.path.strip("/")) else "" for of, _ in self._parts)
+
+    def is_part(self, card: Card, file: str) -> bool:
+        """Whether a file of the same catalog belongs to an entry."""
+        names = tuple(file.removeprefix(card.folder).strip("/").split("/"))
+        return card.ref._replace(segments=names) in self.of(card.ref.scheme).files
+
+    def linked(self, card: Card, path: str) -> Ref | None:
+        """Where a relative link leads that stands in the text of a card, or one from the root of its site."""
+        return self._places.linked(card.file, path)
+
+    async def linking(self) -> Mapping[Ref, Sequence[Ref]]:
+        """To each entry those whose texts have a link to it. Others have their turn while that is found out."""
+        if self._linking is None:
+            found: dict[Ref, dict[Ref, None]] = {}
+            for number, card in enumerate((one for _, page in self._parts for one in page.cards.values()), 1):
+                for ref in self.links_of(card):
+                    found.setdefault(ref, {})[card.ref] = None
+                if number % _TURN == 0:
+                    await asyncio.sleep(0)
+            self._linking = {ref: sorted(cards) for ref, cards in found.items()}
+        return self._linking
+
+    def links_of(self, card: Card) -> Sequence[Ref]:
+        """The entries to which the text of a card has links, in their order there."""
+        if card.entry.target is not None:
+            return ()
+        found = dict.fromkeys(self.linked(card, path) for path in card.references)
+        return [ref for ref in found if ref is not None and ref != card.ref and self.card(ref).entry.target is None]
+
+    @cached_property
+    def _places(self) -> Places:
+        return Places((card.file, card.ref) for _, page in self._parts for card in page.cards.values())
 
     @property
     def schemes(self) -> frozenset[str]:

@@ -18,7 +18,7 @@ from octavo.core.errors import Conflict, NotFound
 from octavo.core.model import Entry
 from octavo.core.ref import Ref
 from octavo.sources.catalog.card import Card, Cards
-from octavo.sources.catalog.declaration import Declaration, Segments, Shape
+from octavo.sources.catalog.declaration import Declaration, Segments, Shape, ending_of
 from octavo.sources.catalog.problems import Problem
 from octavo.sources.catalog.snapshot import Snapshot
 from octavo.sources.catalog.store import Moment, Store, not_found
@@ -30,7 +30,7 @@ _FEW: Final = 100  # changed files that are looked at one by one, also in a cata
 
 
 class _File(NamedTuple):
-    rank: tuple[int, int]  # of several with one address the least is served
+    rank: tuple[int, tuple[int, bool]]  # of several with one address the least is served
     place: Segments
     shape: Shape
     entry: Entry
@@ -43,6 +43,7 @@ class _Found(Struct):
     files: dict[Ref, Entry] = field(default_factory=dict[Ref, Entry])
     strays: dict[Segments, Problem] = field(default_factory=dict[Segments, Problem])
     versions: dict[Ref, set[Segments]] = field(default_factory=dict[Ref, set[Segments]])
+    rivals: dict[Ref, set[Segments]] = field(default_factory=dict[Ref, set[Segments]])
 
 
 class Index:
@@ -52,18 +53,15 @@ class Index:
         self._known: dict[Segments, Card] = {}  # by place, also of files that nobody listed yet
         self._strays: dict[Segments, Problem] = {}
         self._versions: dict[Ref, set[Segments]] = {}  # old ones, that files beside an entry are by their names
+        self._rivals: dict[Ref, set[Segments]] = {}  # files whose address another one has
         self._stamp: object | None = None  # whatever changed later is looked at next time
         self._seen = 0  # the latest moment that the snapshot is as fresh as
         self.snapshot = Snapshot()
 
     def locate(self, place: Segments) -> tuple[Ref, Shape, str] | None:
         """The address of a file, and the version that its name tells; None for a file that has none."""
-        for shape in self._declaration.shapes:
-            fit = shape.fits(place)
-            if fit is not None:
-                values, version = fit
-                return Ref(self._declaration.scheme, shape.address.fill(values)), shape, version
-        return None
+        found = self._declaration.located(place)
+        return None if found is None else (Ref(self._declaration.scheme, found[0]), found[1], found[2])
 
     @property
     def has_files(self) -> bool:
@@ -79,15 +77,24 @@ class Index:
         """Where a file is located, or what makes an entry of the folder that it stands in."""
         located = self.locate(place)
         if located is None and self._declaration.manifest:
-            around = (self.locate((*place[:n], self._declaration.manifest)) for n in range(1, len(place)))
-            located = next((one for one in around if one is not None), None)
+            owner = self._declaration.owner(place)
+            located = None if owner is None else self.locate((*owner, self._declaration.manifest))
         return located
 
     def places(self, ref: Ref, version: str = "") -> Iterator[tuple[Shape, Segments]]:
-        if ref.scheme == self._declaration.scheme and not ref.absolute:
-            for shape in self._declaration.shapes:
-                for place in shape.places(ref.segments, version):
+        """Where the file of an address can stand. A file has one address: what rules say of it cannot be passed by."""
+        if ref.scheme != self._declaration.scheme or ref.absolute:
+            return
+        for shape in self._declaration.shapes:
+            for place in shape.places(ref.segments, version):
+                located = self.locate(place)
+                if located is not None and located[1] is shape and located[0] == ref:
                     yield shape, place
+        card = None if version else self.snapshot.cards.get(ref)
+        if card is not None and card.place[-1][-len(ending_of(card.place[-1])) :] != ending_of(card.place[-1]):
+            located = self.locate(card.place)  # `.MD`: no place that follows from the address
+            if located is not None and located[0] == ref:
+                yield located[1], card.place
 
     async def card(self, ref: Ref, version: str = "") -> Card:
         """Of one address, as it is now. Raises NotFound."""
@@ -103,14 +110,15 @@ class Index:
 
     async def matter(self, ref: Ref) -> tuple[FrontMatter, Ref | None]:
         """The whole front matter of one address as it is now, and where it led if it is a link. Raises NotFound."""
-        for shape, place in self.places(ref):
+        for _, place in self.places(ref):
             try:
-                head = await self._store.head(place, ref, shape, None)
+                head = await self._store.head(place, ref, None)
             except NotFound:
                 continue
             if self._leads_out(head.entry):
                 break
-            return self._cards.matter(shape, head.text or "", whole=head.whole), self._public(head.entry).target
+            found = self._cards.matter(place, head.text or "", whole=head.whole)
+            return found.matter, self._public(head.entry).target
         raise not_found(ref)
 
     def of_content(self, ref: Ref, place: Segments, shape: Shape, known: Entry, body: str | bytes) -> Card:
@@ -156,7 +164,9 @@ class Index:
         folders = self._folders(refs)
         near = {place for place in places if not _is_in(folders, place)}
         for ref in refs:
-            near.update(self._versions.get(ref, ()), (place for _, place in self.places(ref)))
+            near.update(self._versions.get(ref, ()), self._rivals.get(ref, ()))
+            if (card := self.snapshot.cards.get(ref)) is not None:
+                near.add(card.place)
         found = await self._there(near, folders)
         now = await self._sorted_out(found)
         for place in near - found.keys():
@@ -166,6 +176,7 @@ class Index:
         others = {p: stray for p, stray in self._strays.items() if p not in near and not _is_in(folders, p)}
         self._strays = {**others, **now.strays}
         self._versions = {ref: there for ref, there in self._versions.items() if ref not in refs} | now.versions
+        self._rivals = {ref: there for ref, there in self._rivals.items() if ref not in refs} | now.rivals
         files: dict[Ref, Entry | None] = {
             one.ref: None for ref in refs for one in self.snapshot.listed(ref, None) if isinstance(one, Entry)
         }
@@ -200,7 +211,7 @@ class Index:
     async def _looked(self) -> Snapshot:
         found = await self._sorted_out(await self._listed())
         self._known = {card.place: card for card in found.cards.values()}
-        self._strays, self._versions = found.strays, found.versions
+        self._strays, self._versions, self._rivals = found.strays, found.versions, found.rivals
         known, strays = self.snapshot, _in_order(found.strays)
         if found.cards == known.cards and strays == known.strays and found.files == known.files:
             return known
@@ -228,6 +239,7 @@ class Index:
         for number, (ref, there) in enumerate(files.items(), 1):
             served, *others = sorted(there, key=lambda file: file.rank)
             for file in others:
+                found.rivals.setdefault(ref, set()).add(file.place)
                 if file.place[-1] == self._declaration.manifest:
                     loose.append((file.place, file.entry))  # the definition stands beside it
                 else:
@@ -254,8 +266,8 @@ class Index:
         folders = {card.folder_of_files(manifest): card for card in cards if not card.entry.target} if manifest else {}
         found: dict[Ref, Entry] = {}
         for place, entry in loose:
-            above = (folders[place[:n]] for n in range(1, len(place)) if place[:n] in folders)
-            card = next(above, None)
+            owner = self._declaration.owner(place)
+            card = None if owner is None else folders.get(owner)
             if card is None:
                 if _looks_like(self._declaration, place):
                     strays[place] = self._misplaced(place)
@@ -270,7 +282,7 @@ class Index:
         card = self._known.get(place)
         if card is not None and self._is_of(card, ref, known):
             return card
-        head = await self._store.head(place, ref, shape, known.size)
+        head = await self._store.head(place, ref, known.size)
         if self._leads_out(head.entry):
             raise not_found(ref)
         entry = self._public(head.entry)
@@ -298,10 +310,10 @@ class Index:
         return known if known.target is None else replace(known, target=self._target(known))
 
     def _stray(self, place: Segments, message: str) -> Problem:
-        return Problem(self._cards.file(place), 1, message)
+        return Problem(self._cards.file(place), 1, message, serious=False)
 
     def _misplaced(self, place: Segments) -> Problem:
-        usual = " or ".join(shape.file.text + shape.suffixes[0] for shape in self._declaration.shapes)
+        usual = " or ".join(dict.fromkeys(shape.pattern for shape in self._declaration.shapes if shape.offered))
         return Problem(self._cards.file(place), 1, f"is not served: it does not stand at {usual}", serious=False)
 
 

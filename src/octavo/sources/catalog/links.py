@@ -1,37 +1,47 @@
-"""Addresses and relative links in the text of a file that lead nowhere."""
+"""Addresses and relative links in the text of a file: where they lead, and which of them lead nowhere."""
 
 from __future__ import annotations
 
 import posixpath
 import re
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from typing import Final
-from urllib.parse import unquote
 
 from octavo.core.errors import OctavoError
 from octavo.core.ref import Ref
 from octavo.sources.catalog.card import Card
+from octavo.sources.catalog.declaration import ending_of
 from octavo.sources.catalog.handbook import Pages
 from octavo.sources.catalog.problems import Problem
+from octavo.text.references import referring
 
 MAX_LINKED: Final = 1 << 20  # bytes of a text that is looked at
 
 _ADDRESS: Final = re.compile(r"(?<![\w+.:/-])(?P<scheme>[a-z][a-z0-9+.-]{0,63})://(?P<path>[^\s<>()\[\]\"'`|,;\\]+)")
-_RELATIVE: Final = re.compile(r"\]\(\s*<?(?P<path>[^()<>\s:#?@]+\.(?:md|markdown|yml|yaml))(?:#[^()<>\s]*)?[>\s)]")
 _BEHIND: Final = ".:!?*_~。、"  # what ends a sentence, or emphasis
 _PARTICLE: Final = re.compile(r"[가-힣]{1,6}\Z")
 
 
-def dangling(card: Card, text: str, pages: Pages) -> Iterator[Problem]:
-    """A warning each: a text may speak of addresses that it does not mean to lead to."""
+def dangling(card: Card, text: str, pages: Pages, there: Collection[str]) -> Iterator[Problem]:
+    """A remark each: a text may speak of addresses that it does not mean to lead to. `there` are the files of the
+    store, served or not."""
     told = frozenset(card.lines.values())  # references of the front matter are checked for themselves
-    for number, link in nowhere(text, pages, card.file):
+    for number, link in nowhere(text, pages):
         if number not in told:
-            yield Problem(card.file, number, f"{link[:200]} leads nowhere", card.ref, serious=False)
+            said = "an address leads nowhere"
+            yield Problem(card.file, number, f"{link[:200]} leads nowhere", card.ref, serious=False, group=said)
+    for number, path in referring(text, ending_of(card.place[-1])):
+        if path.startswith("/") or not ending_of(path) or pages.linked(card, path) is not None:
+            continue  # what stands at the root of a site only its builder knows
+        target = posixpath.normpath(posixpath.join(posixpath.dirname(card.file), path))
+        if not pages.keeps(target) or pages.is_part(card, target):
+            continue
+        which = "is not served" if target in there else "leads nowhere"
+        yield Problem(card.file, number, f"{path[:200]} {which}", card.ref, serious=False, group=f"a link {which}")
 
 
-def nowhere(text: str, pages: Pages, file: str = "") -> Iterator[tuple[int, str]]:
-    """Line by line the addresses in a text, and the links relative to its file, behind which there is nothing.
+def nowhere(text: str, pages: Pages) -> Iterator[tuple[int, str]]:
+    """Line by line the addresses in a text behind which there is nothing.
 
     Only catalogs are looked at: what other sources and folders hold is not known here.
     """
@@ -39,10 +49,6 @@ def nowhere(text: str, pages: Pages, file: str = "") -> Iterator[tuple[int, str]
         for scheme, uri in _mentioned(line):
             if scheme in pages.schemes and not _leads(uri, pages):
                 yield number, uri
-        for found in _RELATIVE.finditer(line) if file and "](" in line else ():
-            target = posixpath.normpath(posixpath.join(posixpath.dirname(file), unquote(found["path"])))
-            if pages.keeps(target) and target not in pages.files:
-                yield number, found["path"]
 
 
 def _mentioned(line: str) -> Iterator[tuple[str, str]]:

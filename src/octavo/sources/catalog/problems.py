@@ -13,6 +13,11 @@ class Problem(NamedTuple):
     message: str
     ref: Ref | None = None  # of the entry; None for a file that has no address
     serious: bool = True  # False: worth a look, such as a file that is not served because of its name
+    group: str = ""  # what it has in common with others, where the message says more
+
+    @property
+    def kind(self) -> str:
+        return self.group or self.message
 
     def __str__(self) -> str:
         return f"{self.file}:{self.line}: {self.message}"

@@ -16,7 +16,7 @@ from octavo.core.model import Call, Content, Entry, Op, Page
 from octavo.core.ports import Ask
 from octavo.core.ref import Ref
 from octavo.core.skill import MANIFEST, MAX_BYTES, MAX_FILES, Skill, SkillFile, is_skill_name
-from octavo.text.frontmatter import of_markdown
+from octavo.text.handwritten import handwritten
 
 _WITHHELD = (NotFound, Forbidden, TooLarge, InvalidParams)
 
@@ -69,7 +69,7 @@ class Skills:
         files = await self._files(call, ref)
         if files is None or (content := await self._read(call, manifest)) is None:
             return None
-        matter = of_markdown(content.body) if isinstance(content.body, str) else None
+        matter = handwritten(content.body).matter if isinstance(content.body, str) else None
         if matter is None or matter.faults or matter.data.get("name") != ref.name:
             return None
         described = matter.data.get("description")

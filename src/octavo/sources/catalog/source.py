@@ -18,7 +18,7 @@ from octavo.core.ports import Source
 from octavo.core.ref import Ref
 from octavo.sources.catalog import views
 from octavo.sources.catalog.bundle import Bundles
-from octavo.sources.catalog.card import MIME, Card, Cards
+from octavo.sources.catalog.card import MIME, Card, Cards, file_of
 from octavo.sources.catalog.claims import misleading
 from octavo.sources.catalog.declaration import Declaration, Segments
 from octavo.sources.catalog.filters import filters, unknown, wanted
@@ -33,9 +33,10 @@ from octavo.sources.catalog.snapshot import Snapshot
 from octavo.sources.catalog.spellings import holds, name_of, others
 from octavo.sources.catalog.store import Moment, Store, not_found
 from octavo.sources.catalog.templates import shapes_of, templates
+from octavo.sources.catalog.unserved import unserved, why_nothing
 from octavo.sources.catalog.versions import Versions
 from octavo.sources.catalog.watch import Follower
-from octavo.text.frontmatter import of_markdown
+from octavo.text.handwritten import handwritten
 
 MAX_VALUES: Final = 100
 _BEHIND: Final = "\U0010ffff"  # every other name
@@ -70,6 +71,7 @@ class CatalogSource:
         self._handbook = handbook or Handbook()
         self._handbook.join(self)
         self._templates = templates(declaration)
+        self._deep = any(shape.file.deep for shape in declaration.shapes)  # whether folders are in folders
 
     def __repr__(self) -> str:
         return f"CatalogSource({self.scheme}://, {len(self._index.snapshot.order)} entries)"
@@ -192,14 +194,15 @@ class CatalogSource:
             return self._handbook.stamp(moment)
         if self.whole(ref) is not None:
             return self.epoch(moment)  # it depends on its file, on the definition, and on which of the two is there
-        places = [place for _, place in self._index.places(ref.bare)]
         card = self._index.snapshot.cards.get(ref.bare)
-        place = card.place if card is not None and card.place in places else next(iter(places), None)
+        place = card.place if card is not None else next((place for _, place in self._index.places(ref.bare)), None)
         return None if place is None else self._store.stamp(place, op, moment)
 
     def collects(self, ref: Ref) -> bool:
-        is_entry = any(shape.address.match(ref.segments) is not None for shape in self.declaration.shapes)
-        return not is_entry and self.whole(ref) is None
+        """An address that could be an entry's is a collection while there is none."""
+        if ref.bare in self._index.snapshot.cards or self.whole(ref) is not None:
+            return False
+        return self._deep or not any(shape.address.match(ref.segments) is not None for shape in self.declaration.shapes)
 
     def whole(self, ref: Ref) -> Ref | None:
         return self._bundles.owner(ref)
@@ -223,18 +226,33 @@ class CatalogSource:
     def called(self, ref: Ref) -> Sequence[Ref]:
         return others(self.declaration, self._index.snapshot, ref.bare)
 
+    async def serves_nothing(self) -> str:
+        """Why there is no entry, and what to do; empty where there is one. As quick as the first file is found."""
+        async for entry in self._store.entries():
+            place = self._store.within(entry.ref)
+            if place is not None and self._index.locate(place) is not None:
+                return ""
+        return await why_nothing(self._store)
+
     async def problems(self) -> Sequence[Problem]:
         """Everything that is wrong with the files of this catalog, by file and line."""
         pages, live = await self._handbook.look(self), self._handbook.live
         page = pages.of(self.scheme)
-        found = [*page.strays]
+        found = [*page.strays, *await unserved(self.declaration, self._store, self._index, page)]
+        there = frozenset([file async for file in self._files()])
         for card in page.cards.values():
             found += (*card.problems, *pages.faults(card, openly=True), *self._bundles.unfit(card, page))
             found += misleading(card, self.declaration.tools, live, pages.everything) if live is not None else ()
-            found += await self._links(card, pages)
+            found += await self._links(card, pages, there)
         return sorted(found, key=lambda one: (one.file, one.line))
 
-    async def _links(self, card: Card, pages: Pages) -> Sequence[Problem]:
+    async def _files(self) -> AsyncIterator[str]:
+        """Of the folder, served or not, as the store names them."""
+        async for entry in self._store.entries():
+            if (place := self._store.within(entry.ref)) is not None:
+                yield file_of(self._store.folder, place)
+
+    async def _links(self, card: Card, pages: Pages, there: Collection[str]) -> Sequence[Problem]:
         """What is no text has none, and something else is said of it."""
         try:
             body = (await self._store.read(card.place, card.ref, MAX_LINKED)).body
@@ -243,7 +261,7 @@ class CatalogSource:
             return [Problem(card.file, 1, said, card.ref, serious=False)]
         except OctavoError:
             return ()
-        return [*dangling(card, body, pages)] if isinstance(body, str) else ()
+        return [*dangling(card, body, pages, there)] if isinstance(body, str) else ()
 
     async def _file(self, ref: Ref, max_bytes: int, version: str = "") -> Content:
         for shape, place in self._index.places(ref.bare, version):
@@ -259,7 +277,7 @@ class CatalogSource:
         content = await self._file(ref.bare, max_bytes)
         if content.entry.mime_type != MIME["markdown"] or not isinstance(content.body, str):
             raise InvalidParams(f"{ref.bare} has no body beside what it says of itself: read it whole", uri=str(ref))
-        return views.text(ref, content.entry, content.body[of_markdown(content.body).body :])
+        return views.text(ref, content.entry, content.body[handwritten(content.body).matter.body :])
 
     async def _view(self, ref: Ref, view: str) -> Content:
         if view not in self.declaration.views:
@@ -274,7 +292,7 @@ class CatalogSource:
             return views.content(ref, replace(card.entry, target=target), dict(matter.data), composed=False)
         pages = await self._handbook.look(self)
         if view == "relations":
-            return views.content(ref, card.entry, views.relations(card, pages), composed=True)
+            return views.content(ref, card.entry, await views.relations(card, pages), composed=True)
         data = views.capabilities(card, pages, self._handbook.live)
         return views.content(ref, card.entry, data, composed=True)
 

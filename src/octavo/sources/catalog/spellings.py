@@ -1,4 +1,5 @@
-"""Spellings of an address: an id in the place of a name, `func-brand` for the folder `brand`, `value_stream`.
+"""Spellings of an address: an id in the place of a name, `func-brand` for the folder `brand`, `value_stream`, and the
+name of the file, as a link in another one writes it.
 
 Each is judged by the entry that it means and by the form of ids, never by other entries: those may be hidden from
 whoever asks. What is a name as it stands is no spelling of anything else.
@@ -62,6 +63,9 @@ def meant_instead(of: Declaration, page: Snapshot, card: Card) -> Ref | None:
 
 def _meant(of: Declaration, page: Snapshot, ref: Ref) -> Iterator[Ref]:
     """Candidates, the likeliest first. Behind an id the names of its files may follow."""
+    file = of.located(ref.segments)  # as a link names it, with its ending
+    if file is not None and not file[2] and of.owner(ref.segments) is None:
+        yield Ref(of.scheme, file[0])
     usual = [ref.segments, *dict.fromkeys(_usual(of, shape, ref.segments) for shape in of.shapes)]
     yield from (Ref(of.scheme, names) for names in usual[1:])
     for cut in range(len(ref.segments), 0, -1):

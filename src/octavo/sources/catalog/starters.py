@@ -18,10 +18,12 @@ _HANGUL: Final = re.compile("[가-힣]")
 _SECTIONS: Final[Mapping[str, tuple[str, ...]]] = {
     "sop": ("Purpose", "Scope", "Roles", "Steps", "Checklist", "Changes"),
     "doc": ("What this is for", "Rules", "Changes"),
+    "skill": ("When to use it", "Steps"),
 }
 _IN_KOREAN: Final[Mapping[str, tuple[str, ...]]] = {
     "sop": ("목적", "적용 범위", "담당과 책임", "절차", "체크리스트", "변경 이력"),
     "doc": ("이 문서의 목적", "내용", "변경 이력"),
+    "skill": ("언제 쓰나", "절차"),
 }
 
 
@@ -57,14 +59,14 @@ def starter(of: Declaration, kind: str, name: str, title: str, today: str, pages
 
 def _spot(of: Declaration, name: str) -> tuple[Ref, Segments, Shape]:
     """From an address, or a path in the catalog, with or without the ending of the file."""
-    for shape in of.shapes:
+    for shape in (one for one in of.shapes if one.offered):
         scheme, _, path = name.rpartition("://")
         suffix = next((one for one in shape.suffixes if path.endswith(one)), "")
         ref = Ref.of(of.scheme, path.removesuffix(suffix).split("/"))
         places = shape.places(ref.segments) if scheme in ("", of.scheme) else []
         if places:
             return ref, places[0], shape
-    usual = " or ".join(shape.address.text for shape in of.shapes)
+    usual = " or ".join(dict.fromkeys(shape.address.text for shape in of.shapes if shape.offered))
     raise InvalidParams(f"A {of.what} is named {usual}, without a version, and not {name!r}")
 
 

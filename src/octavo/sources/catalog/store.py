@@ -10,12 +10,12 @@ from octavo.core.errors import Conflict, Forbidden, InvalidParams, NotFound, Oct
 from octavo.core.model import Change, Content, Entry, Page
 from octavo.core.ports import Arms, CatchesUp, Recalls, Remembers, Source, Stamps, Watches
 from octavo.core.ref import Ref
-from octavo.sources.catalog.declaration import Segments, Shape
+from octavo.sources.catalog.declaration import Segments, form_of
 
 T = TypeVar("T")
 
-HEAD: Final = 64 * 1024  # bytes of a Markdown file in which its front matter must end
-WHOLE: Final = 256 * 1024  # bytes of a file that is YAML as a whole
+HEAD: Final = 64 * 1024  # bytes of a longer file in which its front matter must end
+WHOLE: Final = 256 * 1024  # bytes of a file that is looked at from the first to the last line
 _PAGE: Final = 1000
 _moments: Final = count(1)
 
@@ -65,7 +65,15 @@ class Store:
         return ref.segments[len(self._root.segments) :]
 
     async def entries(self, folder: Segments = ()) -> AsyncIterator[Entry]:
-        scope = self._ref(folder)
+        async for entry in self._listed(self._ref(folder)):
+            yield entry
+
+    async def everything(self) -> AsyncIterator[Entry]:
+        """Of the whole source, for a hint to its operator."""
+        async for entry in self._listed(Ref(self._root.scheme)):
+            yield entry
+
+    async def _listed(self, scope: Ref) -> AsyncIterator[Entry]:
         cursor: str | None = None
         while True:
             page = await self._asked(self.source.list(scope, cursor=cursor, limit=_PAGE), Page, Ref(self._scheme))
@@ -93,17 +101,17 @@ class Store:
             return ()
         return await self._asked(self.source.past(self._ref(place), limit=limit), list, ref)
 
-    async def head(self, place: Segments, ref: Ref, shape: Shape, size: int | None) -> Head:
+    async def head(self, place: Segments, ref: Ref, size: int | None) -> Head:
         """As much of a file as its front matter needs. A file that cannot be read as text is a fault, no error."""
-        return await self.head_at(self._ref(place), ref, shape, size)
+        return await self.head_at(self._ref(place), ref, size)
 
-    async def head_at(self, at: Ref, ref: Ref, shape: Shape, size: int | None) -> Head:
-        limit = WHOLE if shape.form == "yaml" else HEAD
-        if size is None or size <= limit or shape.form == "yaml":
+    async def head_at(self, at: Ref, ref: Ref, size: int | None) -> Head:
+        defines = form_of(at.name) in ("yaml", "json")
+        if size is None or size <= WHOLE or defines:
             try:
-                return _head(await self.read_at(at, ref, limit), whole=True)
+                return _head(await self.read_at(at, ref, WHOLE), whole=True)
             except TooLarge:
-                if shape.form == "yaml":
+                if defines:
                     fault = f"is larger than {WHOLE} bytes, too large for a definition"
                     return Head(await self._stat(at, ref), None, False, fault)
         try:

@@ -32,7 +32,7 @@ _WORDS: Final = {
 
 def templates(of: Declaration) -> Sequence[Template]:
     """One for each shape of address, one for the files that belong to such an entry, and one for the filters."""
-    shapes = {shape.address.text: shape for shape in reversed(of.shapes)}  # of equal ones the first
+    shapes = {shape.address.text: shape for shape in reversed(of.shapes) if shape.offered}  # of equal ones the first
     entries = [one for shape in reversed(shapes.values()) for one in (_entry(of, shape), *_files(of, shape))]
     return [*entries, *_collection(of)]
 
@@ -107,6 +107,6 @@ def _choices(of: Declaration, name: str) -> list[str]:
     if name == "view":
         return [*of.views, *(("body",) if any(shape.form == "markdown" for shape in of.shapes) else ())]
     if name == "type" and len(of.shapes) > 1:
-        return [shape.kind for shape in of.shapes]
+        return [shape.kind for shape in of.shapes if shape.offered]
     given = of.properties.get(of.filters.get(name, name), {}).get("enum", ())
     return [] if name in of.variables else [one for one in given if isinstance(one, str)]

@@ -102,7 +102,7 @@ class Versions:
         said = self._said.get(then.known.version)
         if said is None:
             head = await self._head(then, ref)
-            matter = self._cards.matter(then.shape, head.text or "", whole=head.whole)
+            matter = self._cards.matter(then.place, head.text or "", whole=head.whole).matter
             said = next(iter(words(matter.data.get("version"))), "")
             if len(self._said) >= _REMEMBERED:
                 self._said.clear()
@@ -110,7 +110,7 @@ class Versions:
         return said
 
     async def _head(self, then: Then, ref: Ref) -> Head:
-        return await self._store.head_at(then.known.ref, ref, then.shape, then.known.size)
+        return await self._store.head_at(then.known.ref, ref, then.known.size)
 
 
 def _unknown(ref: Ref, known: list[str]) -> InvalidParams:

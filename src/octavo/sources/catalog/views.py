@@ -75,10 +75,15 @@ def with_score(found: Match) -> Entry:
 
 
 def _listed(ref: Ref, entries: Iterable[Entry]) -> dict[str, Any]:
+    told = [entry for entry in entries if entry.target is None]
+    depth = len(ref.segments) + 1
+    pages = {e.ref.name.casefold(): e for e in reversed(told) if len(e.ref.segments) == depth}
+    page = next((pages[name] for name in ("index", "_index", "readme") if name in pages), None)
     return {
         "collection": str(ref),
+        **({} if page is None else {"page": {"uri": str(page.ref), "name": page.name}}),  # the folder's own
         "at_most": MAX_LISTED,
-        "entries": [_told(entry) for entry in entries if entry.target is None],
+        "entries": [_told(entry) for entry in told],
     }
 
 
@@ -92,8 +97,8 @@ def matched(
     return {"match": request, "at_most": MAX_LISTED, "matches": told}
 
 
-def relations(card: Card, pages: Pages) -> dict[str, Any]:
-    """What it refers to, and what refers to it, by kind."""
+async def relations(card: Card, pages: Pages) -> dict[str, Any]:
+    """What it refers to, and what refers to it, by kind; and the links of texts, there and back."""
     # All of them, also the empty ones: one that is missing would tell that something was left out of it.
     groups: dict[str, list[dict[str, Any]]] = {PLURALS.get(kind, kind): [] for kind in pages.kinds}
     seen: dict[Ref, dict[str, Any]] = {}
@@ -103,7 +108,18 @@ def relations(card: Card, pages: Pages) -> dict[str, Any]:
             seen[other.ref] = {"uri": str(other.ref), "name": other.entry.name}
             groups[PLURALS.get(other.kind, other.kind)].append(seen[other.ref])
         seen[other.ref].setdefault("named_by_it_in" if link.back else "named_here_in", []).append(link.via)
-    return {"of": str(card.ref), "name": card.entry.name, "relations": groups}
+    from_it, to_it = pages.links_of(card), (await pages.linking()).get(card.ref, ())
+    return {
+        "of": str(card.ref),
+        "name": card.entry.name,
+        "relations": groups,
+        "links_to": [_named(pages.card(ref)) for ref in from_it],
+        "linked_from": [_named(pages.card(ref)) for ref in to_it],
+    }
+
+
+def _named(card: Card) -> dict[str, Any]:
+    return {"uri": str(card.ref), "name": card.entry.name}
 
 
 def capabilities(card: Card, pages: Pages, live: Live | None) -> dict[str, Any]:

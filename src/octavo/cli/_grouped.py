@@ -1,0 +1,57 @@
+"""Many problems for one pair of eyes: those with the same message together, what breaks something first."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+from octavo.config.problems import Problem
+
+FEW: Final = 8  # problems that are told one by one
+EXAMPLES: Final = 3
+KINDS: Final = 4  # of remarks; faults are all told
+
+
+def lines(problems: Sequence[Problem], warnings: Sequence[Problem], *, everything: bool) -> Iterator[tuple[str, str]]:
+    """What to say, each with how bad it is."""
+    one_by_one = everything or len(problems) + len(warnings) <= FEW
+    for level, found, most in (("error", problems, None), ("warning", warnings, KINDS)):
+        groups: dict[str, list[Problem]] = {}
+        for problem in found:
+            groups.setdefault(problem.group or problem.message, []).append(problem)
+        if one_by_one:
+            yield from ((level, str(problem)) for problem in found)
+            continue
+        ordered = sorted(groups.items(), key=lambda group: -len(group[1]))
+        for message, these in ordered[:most]:
+            yield from ((level, said) for said in _told(message, these))
+        if rest := ordered[len(ordered) if most is None else most :]:
+            count = sum(len(these) for _, these in rest)
+            yield level, f"{count} remarks of {len(rest)} other kinds; --all shows them"
+
+
+def first(problems: Sequence[Problem], warnings: Sequence[Problem]) -> str:
+    """What to do first; nothing where there is nothing to do."""
+    if len(problems) + len(warnings) <= FEW:
+        return ""  # all of it can be seen at once
+    if problems:
+        file, count = Counter(problem.file for problem in problems).most_common(1)[0]
+        at = next(problem for problem in problems if problem.file == file)
+        here = f" ({count} of {len(problems)} errors are there)" if count > 1 else ""
+        return f"first: mend {file}{f':{at.line}' if at.line else ''}{here}"
+    return f"nothing is broken; {len(warnings)} remarks are worth a look, --all shows each"
+
+
+def _told(message: str, these: Sequence[Problem]) -> Iterator[str]:
+    if len(these) == 1:
+        yield str(these[0])
+        return
+    shown = ", ".join(_place(problem) for problem in these[:EXAMPLES])
+    more = f" and {len(these) - EXAMPLES} more" if len(these) > EXAMPLES else ""
+    yield f"{len(these)} × {message}: {shown}{more}"
+
+
+def _place(problem: Problem) -> str:
+    where = f"{problem.file}:{problem.line}" if problem.line else problem.file
+    return f"{where} ({problem.message})" if problem.group and problem.group != problem.message else where

@@ -1,0 +1,111 @@
+"""Where the files of a catalog stand when nobody has said it: found by a look at the store, once, when it is opened.
+
+The folder is the first of the usual ones that is there, else the whole store, if no other catalog stands on it and
+such files may stand anywhere: documents may be all that there is in a store, agents are not. Skills are folders at any
+depth: how deep is written into the shapes, so that the name of a file alone tells which skill it belongs to, whatever
+comes and goes beside it.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from typing import Final
+
+from msgspec.structs import replace
+
+from octavo.core.errors import OctavoError
+from octavo.core.ports import Source
+from octavo.core.ref import Ref
+from octavo.sources.catalog.declaration import Declaration, Segments, Shape
+from octavo.sources.catalog.store import WHOLE, Store
+from octavo.text.frontmatter import of_yaml
+
+_MANY: Final = 200  # folders of skills that are told apart by name
+_LOOKED_AT: Final = 50  # definitions that are read to see whether they are skills
+
+
+async def chosen(of: Declaration, source: Source, *, path: str | None, alone: bool, files: bool) -> Declaration:
+    """`path` is the folder that the configuration names, `alone` says that no other catalog stands on the store, and
+    `files` that the configuration says where files stand in the folder."""
+    folder = await _folder(of, source, alone=alone) if path is None else path
+    of = replace(of, path=folder, guessed=path is None and alone)
+    if not of.manifest or files:
+        return of
+    store = Store(source, of.path, of.scheme)
+    try:
+        places = [place async for one in store.entries() if (place := store.within(one.ref)) is not None]
+        return replace(of, shapes=await _skills(of, store, places))
+    except OctavoError:
+        return of  # the store is down: what is usual
+
+
+async def _folder(of: Declaration, source: Source, *, alone: bool) -> str:
+    """A store in which nothing stands yet will have the usual folder."""
+    if not alone:
+        return of.path
+    for folder in of.usual:
+        if await _holds(source, folder):
+            return folder
+    return "" if of.anywhere and await _holds(source, "") else of.path
+
+
+async def _holds(source: Source, folder: str) -> bool:
+    try:
+        page = await source.list(Ref.of(source.scheme, filter(None, folder.split("/"))), cursor=None, limit=1)
+    except OctavoError:
+        return False
+    return bool(page.items)
+
+
+async def _skills(of: Declaration, store: Store, places: Sequence[Segments]) -> tuple[Shape, ...]:
+    folders = _outermost(place[:-1] for place in places if place[-1] == of.manifest and len(place) > 1)
+    above = Counter(folder[:-1] for folder in folders)
+    if not folders and of.path:
+        return of.shapes  # whatever will come
+    kind, defined = of.shapes[0].kind, await _defines(of, store, places, folders)
+    if not folders or {len(one) for one in above} == {1}:
+        return of.shapes if of.path or defined else of.shapes[1:]
+    depths = Counter(len(folder) for folder in folders)
+    usual = 2 if defined else 1 if () in above else depths.most_common(1)[0][0]
+    special = [
+        Shape("/".join((*one, "{name}", of.manifest)), "/".join((*one, "{name}")), kind=kind, offered=False)
+        for one in sorted(above)
+        if one and len(one) + 1 != usual
+    ]
+    if usual != 1 and () in above:  # some of many that stand beside the folders of the others
+        alone = sorted(folder[0] for folder in folders if len(folder) == 1)
+        special += [Shape(f"{one}/{of.manifest}", one, kind=kind, offered=False, literal=True) for one in alone]
+    return (*special[:_MANY], *([of.shapes[0]] if defined else []), *_generic(of, usual, kind))
+
+
+def _generic(of: Declaration, depth: int, kind: str) -> tuple[Shape, ...]:
+    if depth == 2:
+        return of.shapes[1:]
+    folders = [f"{{folder{n if n > 1 else ''}}}" for n in range(1, depth)]
+    stem = "/".join((*folders, "{name}"))
+    return (Shape(f"{stem}/{of.manifest}", stem, kind=kind),)
+
+
+def _outermost(folders: Iterable[Segments]) -> list[Segments]:
+    """What stands inside a skill is a part of it."""
+    found: list[Segments] = []
+    for folder in sorted(set(folders)):
+        if not found or folder[: len(found[-1])] != found[-1]:
+            found.append(folder)
+    return found
+
+
+async def _defines(of: Declaration, store: Store, places: Sequence[Segments], folders: Sequence[Segments]) -> bool:
+    """Whether there are definitions of skills as well: any other YAML file is none."""
+    within = set(folders)
+    likely = [place for place in places if of.shapes[0].fits(place) is not None and place[:1] not in within]
+    for place in likely[:_LOOKED_AT]:
+        try:
+            body = (await store.read(place, Ref(of.scheme), WHOLE)).body
+        except OctavoError:
+            continue
+        keys = of_yaml(body).data.keys() if isinstance(body, str) else ()
+        if "name" in keys and not {"id", "triggers", "agents"}.isdisjoint(keys):
+            return True
+    return False
