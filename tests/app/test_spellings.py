@@ -97,15 +97,20 @@ FILTERS = [
 MATCHES = [f"skill://?match=brief&agent={one}" for one in ("ops", "agent-ops", "agent://ops", "agent://agent-ops")]
 
 
-@pytest.fixture
-async def house(tmp_path: Path) -> AsyncIterator[Octavo]:
+def written(folder: Path, policy: str) -> Path:
+    """The configuration, with everything that it speaks of."""
     for path, text in FILES.items():
-        place = tmp_path / "handbook" / path
+        place = folder / "handbook" / path
         place.parent.mkdir(parents=True, exist_ok=True)
         place.write_text(text, encoding="utf-8")
-    file = tmp_path / "octavo.yaml"
-    file.write_text(SOURCES + POLICY, encoding="utf-8")
-    async with Octavo(load(file, environ={})) as octavo:
+    file = folder / "octavo.yaml"
+    file.write_text(SOURCES + policy, encoding="utf-8")
+    return file
+
+
+@pytest.fixture
+async def house(tmp_path: Path) -> AsyncIterator[Octavo]:
+    async with Octavo(load(written(tmp_path, POLICY), environ={})) as octavo:
         yield octavo
 
 
@@ -296,3 +301,30 @@ async def test_the_body_of_a_text_is_given_without_its_front_matter(house: Octav
     with pytest.raises(InvalidParams, match="has no body"):
         await ask(house, "agent-brand", "read", "agent://brand?view=body")
     assert (await fault(house, "agent-brand", "read", "sop://hr/salary?view=body", "salary"))[0] == "NotFound"
+
+
+LATE = "  - {who: agent-brand, may: '*', what: ['sop://sop-late*', 'agent://agent-ops'], effect: deny}\n"
+
+
+@pytest.mark.seed("O14", "B2")
+@pytest.mark.parametrize("op", ["read", "stat"])
+async def test_a_deny_by_an_id_holds_from_the_first_request_on(tmp_path: Path, op: Any) -> None:
+    """Also where nothing was looked at yet, for a file that has just come, and for an id that has just changed."""
+    file = written(tmp_path, POLICY + LATE)
+    async with Octavo(load(file, environ={})) as fresh:
+        with pytest.raises(Forbidden):
+            await ask(fresh, "agent-brand", op, "agent://ops")
+        for source in fresh.works.sources:
+            await source.armed()  # type: ignore[attr-defined]
+        for number in range(5):
+            new = tmp_path / f"handbook/sops/brand/n{number}.md"
+            new.write_text(HEAD.format(f"sop-late-{number}") + "function: brand\n---\nlate\n", encoding="utf-8")
+            with pytest.raises(Forbidden):
+                await ask(fresh, "agent-brand", op, f"sop://brand/n{number}")
+        new.write_text(HEAD.format("sop-early") + "function: brand\n---\nearly\n", encoding="utf-8")
+        assert await ask(fresh, "agent-brand", op, "sop://brand/n4")
+        new.write_text(HEAD.format("sop-late-again") + "function: brand\n---\nlate\n", encoding="utf-8")
+        with pytest.raises(Forbidden):
+            await ask(fresh, "agent-brand", op, "sop://brand/n4")
+        listed = await ask(fresh, "agent-brand", "list", "sop://brand")
+        assert [str(entry.ref) for entry in listed.items] == ["sop://brand/brief"]

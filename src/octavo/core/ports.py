@@ -202,9 +202,14 @@ class Spells(Protocol):
 class Names(Protocol):
     """Some addresses are spelled by an id: `agent://agent-brand` is `agent://brand`."""
 
-    def named(self, ref: Ref) -> object | None:
-        """What is something only while everything is called as it is, if the address is known for a name; else None.
-        At once, by what was seen last."""
+    @property
+    def ids(self) -> object:
+        """The same one as long as everything is called as it is, by what was seen last."""
+        ...
+
+    def named(self, ref: Ref, moment: int | None) -> bool:
+        """Whether the address is known for a name, at once: by what was seen last, or, of a `moment`, only if nothing
+        has changed since that was seen."""
         ...
 
     async def name(self, ref: Ref) -> Ref:

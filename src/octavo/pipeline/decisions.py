@@ -51,7 +51,8 @@ class Addresses(Protocol):
     def labelled(self, entry: Entry) -> Entry: ...
     def weakens(self, ref: Ref, there: Ref) -> str | None: ...
     def has_tool(self, name: str) -> bool: ...
-    def named(self, ref: Ref) -> object | None: ...
+    def ids(self, scheme: str) -> object: ...
+    def named(self, ref: Ref, moment: int | None) -> bool: ...
     async def name(self, ref: Ref) -> Ref: ...
     def called(self, ref: Ref) -> Sequence[Ref]: ...
 
@@ -72,6 +73,7 @@ class Decisions:
         self._general = frozenset(general)
         self._aliases = aliases
         self._naming = addresses.naming
+        self._called: dict[str, object] = {}  # what was known of ids when the decisions were made that are kept
         self._wall = clock.wall
         self.rules = tuple(replace(rule, what=tuple(map(self._usual, rule.what))) for rule in rules)
         self.conditional = any(rule.condition is not None for rule in rules)
@@ -85,6 +87,8 @@ class Decisions:
         """What the rules say of a canonical address: a decision, or what it depends on."""
         if not self.rules:
             return OPEN
+        if ref.scheme in self._naming:
+            self.called_anew(ref.scheme)
         key = (principal, verb, ref)
         verdict = self._memo.get(key) or self._memo.again(key)
         if verdict is None:
@@ -99,6 +103,13 @@ class Decisions:
             if (sure or stays) and _length(ref) <= MEMO_CHARACTERS:
                 self._memo.keep(key, verdict)
         return verdict
+
+    def called_anew(self, scheme: str) -> None:
+        """Rules speak of something by its id as well: what was decided when it had another one is forgotten."""
+        ids = self.addresses.ids(scheme)
+        if ids is not self._called.get(scheme):
+            self._called[scheme] = ids
+            self._memo.clear()
 
     def decide(self, principal: Principal, verb: Verb, ref: Ref, facts: Facts = UNKNOWN) -> Decision:
         """With the rule that gave it. What the facts leave out is taken for the worst."""

@@ -233,8 +233,11 @@ class Desk:
         source = self._sources.get(ref.scheme)
         return source.spelled(ref) if isinstance(source, Spells) else ref
 
-    def named(self, ref: Ref) -> object | None:
-        return self._names[ref.scheme].named(ref)
+    def ids(self, scheme: str) -> object:
+        return self._names[scheme].ids
+
+    def named(self, ref: Ref, moment: int | None) -> bool:
+        return self._names[ref.scheme].named(ref, moment)
 
     async def name(self, ref: Ref) -> Ref:
         """The name that an address means, in the canonical spelling."""

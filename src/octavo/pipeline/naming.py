@@ -27,6 +27,11 @@ class Asks(Protocol):
     def __call__(self, call: Call, call_next: Next, by_name: bool) -> Reply: ...
 
 
+def may_name_an_id(glob: Glob) -> bool:
+    """Whether a pattern may speak of an entry by its id: it names single entries, or folders as ids are written."""
+    return not glob.subtree or any("-" in name or "_" in name for name in glob.literal.segments)
+
+
 async def ask_by_name(policy: Asks, call: Call, call_next: Next) -> Reply:
     part = call if call.parent is not None else call._replace(parent=call)  # which does not wait for a tick of its own
     name = await _name(policy, call)

@@ -28,6 +28,7 @@ from octavo.core.model import (
     Principal,
     Trail,
     Verb,
+    moments,
 )
 from octavo.core.operations import operation
 from octavo.core.ports import Next, Reply, settled
@@ -42,7 +43,7 @@ from octavo.pipeline.decisions import Addresses
 from octavo.pipeline.finding import find, folders, search
 from octavo.pipeline.hidden import as_if_absent, ask_beside, beside, look_beside
 from octavo.pipeline.listing import Listing
-from octavo.pipeline.naming import NAMED, ask_by_name
+from octavo.pipeline.naming import NAMED, ask_by_name, may_name_an_id
 from octavo.pipeline.older import is_older, is_version, no_version, version
 from octavo.pipeline.refusals import Refused, forbidden, told
 from octavo.pipeline.rehearsal import refuse_impossible
@@ -92,7 +93,9 @@ class Policy(Seeing):
         self._composing = Composing(self, max_bytes=max_bytes)
         self._listing = Listing(addresses.exposed, page=page, clock=clock)
         self._ticks = Ticks(rules) if any(rule.hide for rule in rules) else None
-        self._called: dict[str, object] = {}  # what was known of ids when the decisions were made that are kept
+        self._denied_by_id = frozenset(
+            glob.scheme for rule in self.rules if not rule.allow for glob in rule.what if may_name_an_id(glob)
+        )
         self._era = object()  # what a search remembers of these rules holds for no others
 
     def under(self, rules: Sequence[Rule]) -> Policy:
@@ -190,7 +193,9 @@ class Policy(Seeing):
                 raise told(call, outside) from None
             call = call._replace(ref=ref)
             call.trail.ref = ref  # the record names a thing by one address, however it was asked for
-        elif not by_name and ref.scheme in self._naming and op in NAMED and ref.segments and self._is_open(call):
+        elif by_name:
+            self.called_anew(ref.scheme)
+        elif ref.scheme in self._naming and op in NAMED and ref.segments and self._is_open(call):
             return self._evenly(call, ask_by_name(self, call, call_next))
         if ref.scheme not in self._served and ref.scheme != "*":
             raise InvalidParams(f"No source serves {ref.scheme}:// here", uri=call.uri, reason="unknown_scheme")
@@ -239,14 +244,14 @@ class Policy(Seeing):
         """Whether it has to be asked what the address means. Where no rule allows it as it stands that is asked
         whether or not it is a name: how long an answer takes must not tell."""
         scheme, verb = call.ref.scheme, VERB_OF[call.op]
-        known = self.addresses.named(call.ref)
-        if known is not None and known is not self._called.get(scheme):
-            self._called[scheme] = known
-            self._memo.clear()  # by which ids rules speak of something
+        # A file may have got an id since the last look, and that id may be denied.
+        by_id = scheme in self._denied_by_id or "*" in self._denied_by_id
+        known = self.addresses.named(call.ref, (call.moment or next(moments)) if by_id else None)
+        self.called_anew(scheme)
         verdict = self._memo.get((call.principal, verb, call.ref)) or self.verdict(call.principal, verb, call.ref)
         if type(verdict) is Decision and not verdict.allowed:
-            return verdict is CLOSED  # a rule that denies it is not asked twice
-        return known is None
+            return verdict is CLOSED or (by_id and not known)  # a rule that denies it for sure is not asked twice
+        return not known
 
     def _refused(self, call: Call, call_next: Next, verb: Verb, decision: Decision) -> Reply:
         refused = self.refusal(call, verb, decision)

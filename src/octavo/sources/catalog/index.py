@@ -138,6 +138,10 @@ class Index:
             raise not_found(card.ref)
         return replace(card.entry, target=self._public(known).target)
 
+    def is_of(self, stamp: object | None) -> bool:
+        """Whether nothing has changed since the last look, if the store has this stamp now."""
+        return stamp is not None and stamp == self._stamp
+
     async def look(self, moment: Moment | None = None) -> Snapshot:
         """The whole catalog, as it was when this was called or later; as of a moment, if there is one already."""
         moment = moment or Moment()

@@ -216,9 +216,15 @@ class CatalogSource:
     def epoch(self, moment: int) -> object | None:
         return self._store.stamp((), "list", moment)
 
-    def named(self, ref: Ref) -> object | None:
+    @property
+    def ids(self) -> object:
+        return self._index.snapshot.ids
+
+    def named(self, ref: Ref, moment: int | None) -> bool:
         page = self._index.snapshot
-        return page.ids if ref in page.cards or holds(page, ref.bare) else None
+        if ref not in page.cards and not holds(page, ref.bare):
+            return False
+        return moment is None or self._index.is_of(self.epoch(moment))
 
     async def name(self, ref: Ref) -> Ref:
         return name_of(self.declaration, await self.look(), ref)
