@@ -19,7 +19,7 @@ BOMB = "a: &a [x, x, x, x, x, x, x, x, x]\n" + "".join(
 MEGABYTES = 50
 # Each file, and a word of the problem that its entry tells.
 FAULTY: dict[str, tuple[str | bytes, str]] = {
-    "sops/brand/bomb.md": (f"---\n{BOMB}---\n", "alias"),
+    "sops/brand/bomb.md": (f"---\n{BOMB}---\n", "quotes"),
     "sops/brand/deep.md": (f"---\nid: {'[' * 5000}\n---\n", ""),
     "sops/brand/types.md": ("---\nid: [1, 2]\ntitle: {a: b}\nversion: true\nstatus: 7\ntags: 3\n---\n", "id"),
     "sops/brand/no-id.md": ("---\ntitle: x\nversion: 1.0.0\nstatus: active\n---\n", "id"),
@@ -28,7 +28,7 @@ FAULTY: dict[str, tuple[str | bytes, str]] = {
     "sops/brand/no-end.md": (HEAD.format("sop-no-end"), ""),
     "sops/brand/empty.md": ("", "front matter"),
     "sops/brand/twice.md": ("---\nid: a\nid: b\n---\n", "id"),
-    "sops/brand/tag.md": ("---\nid: !!python/object/apply:os.system ['true']\n---\n", "tag"),
+    "sops/brand/tag.md": ("---\nid: !!python/object/apply:os.system ['true']\n---\n", "quotes"),
     "sops/brand/binary.md": (b"---\nid: x\n\x00\x01\xff\xfe\x80\x81\n---\n", "text"),
     "sops/brand/nowhere.md": (f"{HEAD.format('sop-nowhere')}function: func-nowhere\n---\n", "function"),
     "skills/brand/list.yml": ("- a\n- b\n", ""),
