@@ -21,6 +21,7 @@ from octavo.core.surface import Image, Link, Text, ToolResult
 from octavo.tools import ToolContext, tool
 from octavo.tools.functions import tool_of
 from octavo.tools.registry import ToolRegistry
+from octavo.tools.schema import compile_schema
 
 pytestmark = [pytest.mark.anyio, pytest.mark.seed("T10")]
 
@@ -375,3 +376,11 @@ async def test_an_async_def_that_awaits_nothing_holds_up_nobody() -> None:
         call = Call("invoke", Ref("tool", (function.__name__,)), Principal("a"), Trail(), "", {"number": 1})
         assert (await tools.invoke(call)).structured == {"result": 2}
         assert (threads.pop() != here) is moved, function.__name__
+
+
+def test_of_many_unknown_names_only_the_first_are_compared_with_the_known_ones() -> None:
+    """To look for what was meant takes long, on the loop that everybody shares."""
+    check = compile_schema({"type": "object", "properties": {"target": {}, "lines": {}}, "additionalProperties": False})
+    told = check({f"targ{number}": 1 for number in range(8)})[0]["message"]
+    assert told.count("did you mean") == 5 and told.endswith("known are: target, lines")
+    assert check({f"targ{number}": 1 for number in range(2000)})[0]["message"].startswith("there are more than 1000")

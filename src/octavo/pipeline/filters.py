@@ -19,6 +19,7 @@ from octavo.core.ref import Ref
 
 Test: TypeAlias = Callable[[Entry], bool]
 _TEXTS: Final = ("mimeType", "name")
+MOST_KEYS: Final = 50  # each is held against every entry
 
 
 class Keys:
@@ -56,6 +57,8 @@ def narrowed(asked: Mapping[str, Any] | None, scope: Ref, known: Collection[str]
     """`known` are the parameters of the source. Raises InvalidParams for a filter that makes no sense."""
     if not asked:
         return Narrowed(scope, None)
+    if len(asked) > MOST_KEYS:
+        raise InvalidParams(f"A filter has {MOST_KEYS} keys at most: ask by fewer", reason="unknown_filter")
     tests = [
         (_text if key in _TEXTS else _metadata)(key, value)
         for key, value in asked.items()

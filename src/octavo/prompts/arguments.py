@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from itertools import islice
 from typing import Any, cast
 
 import msgspec
@@ -16,6 +17,7 @@ from octavo.prompts.template import CONTEXT, LANGUAGE, Check
 
 _INTEGER = re.compile(r"[+-]?[0-9]{1,18}\Z")
 _MAX_SHOWN = 80
+_MAX_UNKNOWN = 5
 
 
 def checked(name: str, schema: Mapping[str, Any], check: Check, given: Mapping[str, Any]) -> dict[str, Any]:
@@ -25,10 +27,11 @@ def checked(name: str, schema: Mapping[str, Any], check: Check, given: Mapping[s
     is refused too. A value that cannot be coerced stays text, so the schema says what is wrong with it.
     """
     declared = properties(schema)
+    # What was meant is looked for only of the first ones: that takes long, and there may be very many.
+    unknown = islice((key for key in given if key not in declared), _MAX_UNKNOWN)
     problems = [
         {"path": f"/{key[:_MAX_SHOWN]}", "message": f"is not an argument of this prompt; {meant(key, declared)}"}
-        for key in given
-        if key not in declared
+        for key in unknown
     ]
     values = {key: _coerced(value, declared[key]) for key, value in given.items() if key in declared}
     for key, described in declared.items():

@@ -8,6 +8,7 @@ validator sees them, since it descends on the native stack.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from itertools import islice
 from typing import Any, Final, NoReturn, TypeAlias, cast
 
 import jsonschema_rs
@@ -15,6 +16,7 @@ import jsonschema_rs
 from octavo.core.errors import InvalidParams
 from octavo.tools.schema_cost import bounded
 
+MAX_MEMBERS = 1000  # of the arguments of a call: to look through more would hold up everybody
 MAX_ERRORS = 20
 MAX_DEPTH = 64
 _MAX_MESSAGE = 300
@@ -37,6 +39,8 @@ def compile_schema(schema: Mapping[str, Any]) -> Check:
     bounded(schema, MAX_DEPTH)
 
     def check(value: Any) -> list[dict[str, str]]:
+        if isinstance(value, Mapping) and len(cast("Mapping[str, Any]", value)) > MAX_MEMBERS:
+            return [{"path": "", "message": f"there are more than {MAX_MEMBERS} names; give only those that are known"}]
         if depth_exceeds(value, MAX_DEPTH):
             return [{"path": "", "message": f"nested deeper than {MAX_DEPTH} levels"}]
         problems: list[dict[str, str]] = []
@@ -60,7 +64,9 @@ def _said(error: jsonschema_rs.ValidationError, schema: Mapping[str, Any]) -> st
             from difflib import get_close_matches  # here: most servers never need it
 
             known = [*_at(schema, error.schema_path[:-1]).get("properties", ())]
-            near = {one: get_close_matches(one, known, 1) for one in error.kind.as_dict().get("unexpected", ())}
+            # To look for what was meant takes long, and a call may have as many names as its line is long.
+            first = islice(error.kind.as_dict().get("unexpected", ()), _NEAR)
+            near = {one: get_close_matches(one, known, 1) for name in first if (one := name[:_NAME])}
             meant = [f"{one}: did you mean {found[0]}?" for one, found in near.items() if found]
             meant.append(f"known are: {', '.join(known) or 'none'}")
             return f"{message}; {_short('; '.join(meant))}"
@@ -88,6 +94,8 @@ def _at(schema: Mapping[str, Any], path: list[str | int]) -> Mapping[str, Any]:
     return cast("Mapping[str, Any]", part) if isinstance(part, Mapping) else {}
 
 
+_NEAR: Final = 5  # names that nothing has, of which it is told what was meant
+_NAME: Final = 80  # characters of one that are compared
 _LEAVES: Final = frozenset((str, int, float, bool, type(None)))  # what most of a value is made of
 
 

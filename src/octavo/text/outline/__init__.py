@@ -41,6 +41,7 @@ _LANGUAGES: Final = {
 }
 _SHOWN: Final = 12  # candidates in a message
 _COMPARED: Final = 2000  # names among which a similar one is sought
+_LONGEST: Final = 200  # characters of what was asked for that are compared
 
 
 def outline(text: str, mime: str) -> Sequence[Symbol]:
@@ -103,7 +104,7 @@ def _parts(name: str, separator: str) -> tuple[str, ...]:
 def _similar(symbols: Sequence[Symbol], name: str) -> Sequence[Symbol]:
     by_name = {symbol.name.casefold(): symbol for symbol in symbols[:_COMPARED]}
     last = name.replace("::", ">").replace(".", ">").rpartition(">")[2].strip().lstrip("#").casefold()
-    close = get_close_matches(last, by_name, n=_SHOWN, cutoff=0.6)
+    close = get_close_matches(last[:_LONGEST], by_name, n=_SHOWN, cutoff=0.6)
     return [by_name[key] for key in close] or symbols
 
 
