@@ -67,7 +67,7 @@ FILES = {
 }
 CONFIGURATION = """
     sources:
-      work: {kind: file, roots: [./work]}
+      work: {kind: file, uris: relative, roots: [./work]}
       notes:
         kind: memory
         scheme: note
@@ -222,7 +222,7 @@ async def test_words_of_the_operator_hold_in_every_root_and_spelling(
 STORE = """
     sources:
       hidden: {kind: file, roots: [./work], expose: false}
-      shown: {kind: file, roots: [./other]}
+      shown: {kind: file, uris: relative, roots: [./other]}
 """
 
 
@@ -269,7 +269,7 @@ async def test_changes_of_a_source_that_is_not_exposed_are_not_told(tmp_path: Pa
 async def test_the_state_and_the_prompts_are_never_served(tmp_path: Path) -> None:
     """P1 and house.md section 6: neither by list nor by read, even inside a root that shows all files."""
     everything = """
-        sources: {all: {kind: file, roots: [.], extensions: ["*"]}}
+        sources: {all: {kind: file, uris: relative, roots: [.], extensions: ["*"]}}
         prompts: {dirs: [./prompts, ./more]}
         state: {path: ./state}
     """
@@ -289,7 +289,7 @@ async def test_the_state_and_the_prompts_are_never_served(tmp_path: Path) -> Non
 async def test_nobody_writes_prompts_or_the_configuration_through_a_source(tmp_path: Path) -> None:
     """Also where the folder is not there yet: what is written there would be loaded at the next start."""
     everything = """
-        sources: {all: {kind: file, roots: [.], extensions: ["*"], write: true}}
+        sources: {all: {kind: file, uris: relative, roots: [.], extensions: ["*"], write: true}}
         agents: {brand: {key: "file:./brand.txt"}}
     """
     given = {"own/evil.json": FILES["prompts/hello.json"], "brand.txt": "a-key-that-is-long-enough-0123456789"}
@@ -376,7 +376,7 @@ async def test_a_file_that_another_root_hides_is_denied_by_its_absolute_address(
         (tmp_path / name / "a.md").write_text(name, encoding="utf-8")
     text = f"""
 version: 1
-sources: {{f: {{kind: file, roots: [one, two]}}}}
+sources: {{f: {{kind: file, uris: relative, roots: [one, two]}}}}
 agents: {{x: {{}}}}
 policy:
   - {{who: "*", may: "*", what: "**"}}

@@ -29,7 +29,7 @@ sources:
   sops: {kind: sop, store: handbook, path: sops}
   skills: {kind: skill, store: handbook, path: skills}
   org: {kind: org, store: handbook, path: org}
-  files: {kind: file, roots: [./files]}
+  files: {kind: file, uris: relative, roots: [./files]}
 agents: {agent-brand: {}, agent-chief: {}}
 """
 OPEN = """

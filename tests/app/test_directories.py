@@ -24,7 +24,7 @@ sources:
   sops: {kind: sop, store: handbook}
   skills: {kind: skill, store: handbook}
   notes: {kind: catalog, scheme: note, store: handbook, path: notes, files: "{+path}.md"}
-  work: {kind: file, roots: [./work]}
+  work: {kind: file, uris: relative, roots: [./work]}
   kept: {kind: memory, scheme: memory, resources: {a/one: {text: "1"}, a/two: {text: "2"}, b: {text: "3"}}}
 agents: {agent-all: {}, agent-brand: {}}
 policy:

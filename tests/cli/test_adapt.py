@@ -54,6 +54,22 @@ def test_allowed_directories_become_roots(run: Run, empty: Path, wrapped: bool) 
     assert made.files.extensions == (".txt", "js") and not made.files.write
     assert made.config.prompts.dirs == (empty / "prompts",)
     assert made.left == ["the folder ./work/allowed: stands in ./work, which serves it already"]
+    (empty / "work/note.txt").write_text("x", encoding="utf-8")
+    assert run("ls").stdout.split() == ["file://note.txt"]  # seed 000's own addresses
+
+
+@pytest.mark.seed("F1")
+def test_folders_of_one_name_are_told_apart_by_their_paths(run: Run, empty: Path) -> None:
+    folders = [empty / "a/docs", empty / "b/docs", empty / "c/docs"]
+    for folder in folders:
+        folder.mkdir(parents=True)
+        (folder / "note.txt").write_text(folder.parent.name, encoding="utf-8")
+    asked = [str(folders[0]), "./b/docs", "./c/docs/"]
+    made = Made(run, empty, json.dumps({"allowedDirectories": asked, "allowedExtensions": ["*"]}))
+    assert [root.shown for root in made.files.roots] == [str(folders[0]), "/b/docs", "/c/docs"]
+    listed = run("ls").stdout.split()
+    assert listed == ["file://note.txt", "file:///b/docs/note.txt", "file:///c/docs/note.txt"]
+    assert [run("cat", uri).stdout for uri in listed] == ["a", "b", "c"]
 
 
 CACHING = """

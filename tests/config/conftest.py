@@ -13,7 +13,7 @@ SECRETS = ("correct-horse-battery-staple", "another-long-secret-value", "*star-s
 @pytest.fixture(scope="session")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     base = tmp_path_factory.mktemp("site")
-    for folder in ("handbook/inner", "other", "prompts", ".octavo/cache", "package", "핸드북"):
+    for folder in ("handbook/inner", "other/handbook", "prompts", ".octavo/cache", "package", "핸드북"):
         (base / folder).mkdir(parents=True)
     (base / "alias").symlink_to("handbook")
     (base / "handbook/a.md").write_text("# A\n", encoding="utf-8")

@@ -247,7 +247,10 @@ YAML: dict[str, Bad] = {
     "one public prefix twice": section(
         "sources: {d: {kind: file, roots: [{path: handbook, as: /p}, {path: other, as: /p/q}]}}",
         "sources.d.roots[1].as",
-        "prefix of its own",
+        "path of its own",
+    ),
+    "two roots of one name": section(
+        "sources: {d: {kind: file, roots: [handbook, other/handbook]}}", "sources.d.roots[1]", "as: /"
     ),
     "an unknown option": files("extension: [.md]", "extension", "did you mean extensions?"),
     "write as a word": files("write: 'yes'", "write", "must be true or false"),
@@ -263,7 +266,7 @@ YAML: dict[str, Bad] = {
     "unknown symlinks": files("symlinks: follow", "symlinks", "must be 'inside' or 'refuse'"),
     "misspelt symlinks": files("symlinks: insde", "symlinks", "did you mean inside?"),
     "unknown hard links": files("hard_links: true", "hard_links", "must be 'auto', 'refuse' or 'allow'"),
-    "unknown uris": files("uris: both", "uris", "must be 'relative' or 'absolute'"),
+    "unknown uris": files("uris: both", "uris", "must be 'absolute' or 'relative'"),
     "an absolute list scope": files("list: {under: /docs}", "list.under", "relative to the roots"),
     "a climbing list scope": files("list: {under: ../docs}", "list.under", "'..'"),
     "list by its field name": files("listing: {under: docs}", "listing", "did you mean list?"),

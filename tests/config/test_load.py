@@ -129,7 +129,7 @@ def test_the_defaults_are_those_of_the_house(site: Path) -> None:
         True,
         "inside",
         "auto",
-        "relative",
+        "absolute",
     )
     assert (docs.listing.under, docs.listing.recursive, docs.cache.ttl) == ("", True, 60.0)
     limits = config.limits

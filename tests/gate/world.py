@@ -90,7 +90,7 @@ def register(octavo):
 CONFIG = """
 version: 1
 sources:
-  docs: {kind: file, roots: [./docs], extensions: ["*"]}
+  docs: {kind: file, uris: relative, roots: [./docs], extensions: ["*"]}
   mem:
     kind: memory
     scheme: mem

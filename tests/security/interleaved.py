@@ -31,7 +31,7 @@ from octavo.stores.state import StateDirectory
 AT_ONCE = 48
 WORD = {"query": "word", "kind": "content"}
 MARK = re.compile(rb"mark-(\d{5})-")
-ADDRESS = re.compile(rb"file://p(\d{5})/")
+ADDRESS = re.compile(rb"file:///docs/p(\d{5})/")
 
 
 @dataclass

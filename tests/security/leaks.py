@@ -122,7 +122,7 @@ def organisation(home: Path, chance: random.Random, count: int) -> tuple[list[Do
         "docs": {"kind": "doc", "store": "doc-files", "path": "", "categories": [*FUNCTIONS]},
         "sop-files": {"kind": "file", "roots": ["./sops"], "expose": False},
         "doc-files": {"kind": "file", "roots": ["./docs"], "expose": False},
-        "work": {"kind": "file", "roots": ["./work"]},
+        "work": {"kind": "file", "uris": "relative", "roots": ["./work"]},
         "notes": {"kind": "memory", "scheme": "note", "resources": notes},
     }
     return documents, json.dumps(sources, ensure_ascii=False)

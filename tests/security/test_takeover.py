@@ -112,7 +112,7 @@ async def test_secrets_that_the_configuration_names_are_never_served(tmp_path: P
     file = tmp_path / "octavo.yaml"
     file.write_text(
         "sources:\n"
-        "  work: {kind: file, roots: [./work], write: true, hard_links: allow}\n"
+        "  work: {kind: file, uris: relative, roots: [./work], write: true, hard_links: allow}\n"
         "  store: {kind: file, roots: [./work/docs], expose: false}\n"
         'agents: {clerk: {key: "file:./work/docs/clerk.md"}}\n'
         "redact: {rules: off}\n",
@@ -143,7 +143,7 @@ async def test_an_undo_brings_nothing_back_to_a_place_that_is_needed_now(tmp_pat
     """What was written and deleted there while the place meant nothing."""
     (tmp_path / "work").mkdir()
     state = {"environ": {}, "file": tmp_path / "work/octavo.yaml"}
-    common = f"sources: {{work: {{kind: file, roots: ['{tmp_path / 'work'}'], write: true}}}}\n"
+    common = f"sources: {{work: {{kind: file, uris: relative, roots: ['{tmp_path / 'work'}'], write: true}}}}\n"
     elsewhere = common + f"state: {{path: '{tmp_path / 'state'}'}}\nprompts: {{dirs: []}}\n"
     async with Octavo(load_text(elsewhere, **{**state, "file": tmp_path / "octavo.yaml"})) as house:
         for target in ("prompts/evil.json", "octavo.toml"):
@@ -177,7 +177,7 @@ async def test_a_prompt_behind_a_link_to_what_clients_may_write_is_left_out(tmp_
     (tmp_path / "prompts/theirs.json").symlink_to("../work/theirs.json")
     (tmp_path / "prompts/own.ko.json").symlink_to("../work/theirs.json")
     (tmp_path / "prompts/kind.json").symlink_to("../shared/kind.json")
-    config = "sources: {work: {kind: file, roots: [%s], write: true}}\n"
+    config = "sources: {work: {kind: file, uris: relative, roots: [%s], write: true}}\n"
     for roots, loaded in (("./work", ["kind", "own"]), (".", ["own"])):
         (tmp_path / "octavo.yaml").write_text(config % roots, encoding="utf-8")
         async with Octavo(load(tmp_path / "octavo.yaml", environ={})) as house:

@@ -21,7 +21,7 @@ Put = Callable[[str, str | bytes], Path]
 CONFIG = """
 version: 1
 sources:
-  files: {kind: file, roots: [./workspace], extensions: ["*"]}
+  files: {kind: file, uris: relative, roots: [./workspace], extensions: ["*"]}
 agents:
   allowed: {roles: [all]}
   denied: {}

@@ -17,13 +17,12 @@ sources:
   files:
     kind: file
     roots: [{path: ./data, as: /data}]
-    uris: absolute
 resources:
   - {uri: "file:///data/users.csv", name: User Data}
 """
 PROJECT = """
 sources:
-  files: {kind: file, roots: [{path: ./project, as: /project}], uris: absolute}
+  files: {kind: file, roots: [{path: ./project, as: /project}]}
 resources:
   - uri: file:///project/config.json
     name: Application Configuration
@@ -240,7 +239,7 @@ async def test_a_yaml_configuration_file_has_its_type(serve: Any, put: Any) -> N
     put("config/app.yaml", "name: app\n")
     configuration = """
 sources:
-  files: {kind: file, roots: [{path: ./config, as: /config}], uris: absolute}
+  files: {kind: file, roots: [{path: ./config, as: /config}]}
 resources:
   - {uri: "file:///config/app.yaml", name: Application Config}
 """
@@ -255,7 +254,7 @@ async def test_only_what_a_rule_names_is_seen_read_and_watched(serve: Any, put: 
     put("data/users.csv", "id\n")
     put("data/hr/salaries.csv", "id\n")
     async with serve(GUARDED, who="agent-brand") as wire:
-        assert [entry["uri"] for entry in await wire.listed()] == ["file://users.csv"]
+        assert [entry["uri"] for entry in await wire.listed()] == ["file:///data/users.csv"]
         ref = {"type": "ref/resource", "uri": "file://{+path}"}
         found = await wire.ask("completion/complete", ref=ref, argument={"name": "path", "value": ""})
         assert found["completion"]["values"] == ["users.csv"]

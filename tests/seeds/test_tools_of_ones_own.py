@@ -12,7 +12,7 @@ pytestmark = pytest.mark.anyio
 ERAS = pytest.mark.parametrize("modern", [False, True], ids=["handshake", "modern"])
 OFFICE = """
 sources:
-  files: {kind: file, roots: [./test-workspace/allowed], extensions: [.txt, .md], write: true}
+  files: {kind: file, uris: relative, roots: [./test-workspace/allowed], extensions: [.txt, .md], write: true}
 prompts: {dirs: [./prompts]}
 tools: {dirs: [./tools]}
 """

@@ -32,6 +32,7 @@ class Narrowing(Struct, frozen=True):
     extensions: tuple[str, ...] | None = None
     prompts: Path | None = None
     prompts_as: str = ""  # in the client's own words
+    relative: bool = False  # asked for by a client that knows files by their paths below its folders
 
     def within(self, root: Path) -> tuple[tuple[str, ...], ...] | None:
         """The names below a root that are left of it; None for all of it."""
@@ -67,6 +68,7 @@ def asked_for(params: Mapping[str, Any], ceiling: Loaded) -> Narrowing:
         extensions=None if extensions is None or "*" in extensions else _extensions(extensions, ceiling),
         prompts=None if prompts is None else _prompts(prompts, ceiling),
         prompts_as=prompts or "",
+        relative=True,
     )
 
 
@@ -94,8 +96,8 @@ def effective(loaded: Loaded, narrowing: Narrowing) -> dict[str, Any]:
 def public_folders(sources: Iterable[FileOptions], narrowing: Narrowing) -> list[str]:
     folders: list[str] = []
     for root in (root for source in sources for root in source.roots):
-        public, within = root.public or str(root.path), narrowing.within(root.path)
-        folders += [public] if within is None else ("/".join((public, *names)) for names in within)
+        shown, within = root.shown, narrowing.within(root.path)
+        folders += [shown] if within is None else ("/".join((shown.rstrip("/"), *names)) for names in within)
     return folders
 
 
@@ -131,8 +133,8 @@ def _inside(path: str, root: Root) -> Path | None:
     real = Path(os.path.realpath(root.path))
     if not path.startswith("/"):
         candidates = [real / path]
-    elif root.public is not None and Path(path).is_relative_to(root.public):
-        candidates = [real / Path(path).relative_to(root.public), Path(path)]
+    elif Path(path).is_relative_to(root.shown):
+        candidates = [real / Path(path).relative_to(root.shown), Path(path)]
     else:
         candidates = [Path(path)]
     folders = (Path(os.path.realpath(candidate)) for candidate in candidates)

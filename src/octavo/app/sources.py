@@ -72,7 +72,10 @@ def _file(
         make = partial(WritableFileSource, journal=journal, foundation=foundation)
     return partial(
         make,
-        [FileRoot(root.path, root.public, narrowing.within(root.path)) for root in options.roots],
+        [
+            FileRoot(root.path, root.shown, narrowing.within(root.path), named=root.public is None)
+            for root in options.roots
+        ],
         secret=state.key("etag"),
         extensions=options.extensions,
         only=narrowing.extensions,
@@ -83,7 +86,7 @@ def _file(
         exclude_files=[one.path for one in never if not one.folder],
         list_under=options.listing.under,
         list_recursive=options.listing.recursive,
-        uris=options.uris,
+        uris=options.uris if options.expose and not narrowing.relative else "relative",
         templates=[
             *(
                 Template(

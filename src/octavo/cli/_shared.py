@@ -113,8 +113,12 @@ def as_option(command: Command) -> Command:
     )(command)
 
 
-def loaded(config_file: Path | None, directory: Path | None = None, *, write: bool = False) -> Loaded:
-    """The configuration that was asked for, or found here. Its warnings are said. Raises ConfigError."""
+def loaded(
+    config_file: Path | None, directory: Path | None = None, *, write: bool = False, here: bool = True
+) -> Loaded:
+    """The configuration that was asked for, or found here. Its warnings are said. Raises ConfigError.
+
+    `here`: a folder is served to a program of this machine, which knows it by its path."""
     from octavo.config.load import find, load, zero
 
     if directory is not None and config_file is not None:
@@ -123,7 +127,7 @@ def loaded(config_file: Path | None, directory: Path | None = None, *, write: bo
         beside = find(directory)
         if beside is not None:
             say("warning", f"{beside} is not used; to use it: octavo serve --config {beside}")
-        return zero(directory, write=write)
+        return zero(directory, write=write, here=here)
     if write:
         raise click.UsageError("--write is for a folder; in a configuration say write: true on the source")
     path = config_file or find(Path.cwd())

@@ -73,7 +73,8 @@ def serve(
     configure(log_level, log_format)
     if http not in (None, CONFIGURED) and directory is None and config_file is None and Path(http).is_dir():
         http, directory = CONFIGURED, Path(http)  # `octavo serve --http DIR` reads as if DIR were the address
-    found = _with_tools(_with_toolsets(loaded(config_file, directory, write=write), toolsets), only)
+    found = loaded(config_file, directory, write=write, here=http is None)
+    found = _with_tools(_with_toolsets(found, toolsets), only)
     known_agent(found, as_who)
     if http is None:
         if no_auth:

@@ -38,6 +38,7 @@ class Adapted(Struct):
     patterns: list[str] = field(default_factory=list[str])
     whole: list[str] = field(default_factory=list[str])  # roots of which everything may be read
     writes: list[bool] = field(default_factory=list[bool])  # of each file server
+    relative: bool = False  # its clients write addresses relative to the folders
     ttl: float | None = None
     left: list[str] = field(default_factory=list[str])
 
@@ -54,6 +55,10 @@ class Adapted(Struct):
                 # The client sifts lists by these patterns itself, so it must be given the spelling that they have.
                 source["roots"] = [_by_its_path(root) for root in self.roots]
                 source["uris"] = "absolute"
+            elif self.relative:
+                source["uris"] = "relative"
+            if len({PurePosixPath(root).name for root in self.roots}) < len(self.roots):
+                source["roots"] = [_by_its_path(root) for root in self.roots]
             if self.extensions:
                 source["extensions"] = self.extensions
             if self.writes and all(self.writes):
@@ -119,6 +124,7 @@ def _directories(made: Adapted, value: Any) -> None:
     for path in _texts(made, "allowedDirectories", value):
         _add_root(made, "allowedDirectories", path)
     made.whole += made.roots
+    made.relative = True
 
 
 def _extensions(made: Adapted, value: Any) -> None:
@@ -257,8 +263,8 @@ def _add_root(made: Adapted, key: str, path: str) -> None:
 
 def _by_its_path(root: str) -> str | dict[str, str]:
     """A root whose addresses hold the path as the client writes it, whatever links are in it."""
-    public = root.rstrip("/")
-    return {"path": root, "as": public} if public.startswith("/") and not set("%?#") & set(public) else root
+    names = [name for name in PurePosixPath(root).parts if name not in ("/", ".", "..")]
+    return root if set("%?#") & set(root) or not names else {"path": root, "as": f"/{'/'.join(names)}"}
 
 
 def _is_open(path: str) -> bool:

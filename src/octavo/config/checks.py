@@ -77,15 +77,14 @@ def _public_prefixes_lie_apart(site: Site) -> Iterator[Finding]:
     for name, source in _file_sources(site.config):
         seen: list[tuple[int, Path]] = []
         for index, root in enumerate(source.roots):
-            if root.public is None:
-                continue
-            prefix = Path(root.public)
+            prefix = Path(root.shown)
             for other_index, other in seen:
                 if prefix == other or other in prefix.parents or prefix in other.parents:
                     yield Finding(
-                        ("sources", name, "roots", index, "as"),
-                        f"is the same as, inside or around that of roots[{other_index}]",
-                        "give each root a prefix of its own",
+                        ("sources", name, "roots", index, *(() if root.public is None else ("as",))),
+                        f"would be shown as {prefix}, which is the same as, inside or around that of "
+                        f"roots[{other_index}]",
+                        "give each root a path of its own to show: {path: …, as: /…}",
                     )
             seen.append((index, prefix))
 

@@ -82,7 +82,8 @@ def roots(config: Config) -> list[Form]:
     for source in config.sources.values():
         if isinstance(source, FileOptions) and source.scheme == "file" and source.expose:
             for root in source.roots:
-                paths = (root.path, Path(os.path.realpath(root.path))) if root.public is None else (Path(root.public),)
+                real = () if root.public is not None else (root.path, Path(os.path.realpath(root.path)))
+                paths = (Path(root.shown), *real)
                 found += [Form(tuple(map(_normal, path.parts[1:])), above=False, below=True) for path in paths]
     return found
 

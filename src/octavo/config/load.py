@@ -65,13 +65,17 @@ def load_text(text: str, *, file: Path, environ: Mapping[str, str] | None = None
     return reader.load()
 
 
-def zero(directory: Path, *, write: bool = False, environ: Mapping[str, str] | None = None) -> Loaded:
-    """Without a configuration: one folder, everything in it but what is always hidden, no policy.
+def zero(
+    directory: Path, *, write: bool = False, here: bool = True, environ: Mapping[str, str] | None = None
+) -> Loaded:
+    """Without a configuration: one folder, everything in it but what is always hidden, no policy. `here`: it is served
+    to a program of this machine, which knows the folder by its path.
 
     Raises ConfigError when the folder cannot be served.
     """
     root = directory.absolute()
-    options = FileOptions(kind="file", roots=(Root(path=root),), extensions=("*",), write=write)
+    served = Root(path=root, **{"as": str(root)}) if here else Root(path=root)
+    options = FileOptions(kind="file", roots=(served,), extensions=("*",), write=write)
     home = _state_home(os.environ if environ is None else environ)
     # A home that cannot be written stops nobody's editor: what is not kept is said.
     config = Config(sources={"files": options}, audit=Audit(fail_closed=False))

@@ -63,9 +63,10 @@ class Cache(Strict):
 
 
 def _check_public_prefix(prefix: str) -> str:
-    if not prefix.startswith("/") or prefix == "/":
+    if not prefix.startswith("/"):
         raise ValueError("must be an absolute path such as /project")
-    check_uri(f"file://{prefix}")
+    if prefix != "/":
+        check_uri(f"file://{prefix}")
     return prefix
 
 
@@ -74,8 +75,14 @@ class Root(Strict):
     public: Annotated[str, AfterValidator(_check_public_prefix)] | None = Field(
         default=None,
         alias="as",
-        description="The absolute path that clients see instead of the real one, such as /project.",
+        description="The absolute path that clients see instead of the real one, such as /project, or / alone. Not "
+        "given: / and the name of the folder.",
     )
+
+    @property
+    def shown(self) -> str:
+        """The absolute path under which clients see it: never one of the server, unless the operator says it."""
+        return f"/{self.path.name}" if self.public is None else self.public
 
 
 def _root_of_path(value: object) -> object:
@@ -141,8 +148,10 @@ class FileOptions(Strict):
     listing: Listing = Field(
         default_factory=Listing, alias="list", description="What resources/list shows. It does not limit reading."
     )
-    uris: Literal["relative", "absolute"] = Field(
-        default="relative", description="Which spelling of an address lists give; both are always understood."
+    uris: Literal["absolute", "relative"] = Field(
+        default="absolute",
+        description="Which spelling of a file:// address lists give; both are always understood. Most clients can read "
+        "back the absolute one alone.",
     )
     templates: tuple[FileTemplate, ...] = Field(
         default=(), description="Families of addresses that clients can fill in."

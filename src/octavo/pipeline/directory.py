@@ -43,7 +43,7 @@ class Directories:
             page: Page[Entry] = await self._asked(call, "list", scope, cursor, depth=1)
             for entry in page.items:
                 if names := self._canonical(entry.ref).segments[len(scope.segments) :]:
-                    rows[names[0]] = self._row(rows.get(names[0]), entry, names)
+                    rows[names[0]] = self._row(call, rows.get(names[0]), entry, names)
             rows.pop(seen, None)  # the folder in which the page before ended
             cursor = page.cursor
             if rows or cursor is None:
@@ -60,14 +60,14 @@ class Directories:
         following = None if cursor is None else json.dumps([cursor, ordered[-1][0]], ensure_ascii=False)
         return Page(tuple(entry for _, entry in ordered), following)
 
-    def _row(self, known: Entry | None, entry: Entry, names: tuple[str, ...]) -> Entry:
+    def _row(self, call: Call, known: Entry | None, entry: Entry, names: tuple[str, ...]) -> Entry:
         if len(names) == 1:
             is_skill = entry.ref.scheme in self._skills and entry.target is None and is_skill_name(names[0])
             return _folder_too(entry) if is_skill else entry
         if known is not None:
             return _folder_too(known)
         above = entry.ref.segments[: len(entry.ref.segments) - len(names) + 1]
-        return _folder(entry.ref._replace(segments=above, params=()), names[0])
+        return self._folder(call, entry.ref._replace(segments=above), names[0])
 
     async def _beside(self, call: Call) -> dict[str, Entry]:
         """What stands here and in no list: empty folders, and the SKILL.md that is made of a definition. The empty
@@ -75,7 +75,7 @@ class Directories:
         scope, found = call.ref, dict[str, Entry]()
         for ref in await self._asked(call, "folders", scope, depth=1, most=MOST_FOLDERS):
             name = "".join(self._canonical(ref).segments[len(scope.segments) :])
-            found[name] = _folder(ref._replace(params=()), name)
+            found[name] = self._folder(call, ref, name)
         if scope.scheme in self._skills and is_skill_name(scope.name):
             try:
                 found[MANIFEST] = await self._asked(call, "stat", scope.child(MANIFEST))
@@ -83,15 +83,16 @@ class Directories:
                 pass
         return found
 
+    def _folder(self, call: Call, ref: Ref, name: str) -> Entry:
+        """As the directory above it was asked for: by its relative address a folder is that of every root."""
+        absolute = Ref.parse(call.uri).absolute
+        return Entry(ref=(ref if absolute else self._canonical(ref)).bare, name=name, mime_type=DIRECTORY)
+
     async def _asked(self, call: Call, op: Op, ref: Ref, cursor: str | None = None, **arguments: int) -> Any:
         if self._ask is None:
             raise RuntimeError("Directories are read through a pipeline")
         child = call.child(op, ref, uri=call.uri if ref == call.ref else "", arguments=arguments)
         return await self._ask(child._replace(cursor=cursor, limit=call.limit, timeout=call.timeout))
-
-
-def _folder(ref: Ref, name: str) -> Entry:
-    return Entry(ref=ref, name=name, mime_type=DIRECTORY)
 
 
 def _folder_too(entry: Entry) -> Entry:

@@ -34,7 +34,7 @@ from tests.sources.git.clones import Clone
 CONFIGURATION = """
 version: 1
 sources:
-  work: {kind: file, roots: [./cur], write: true}
+  work: {kind: file, uris: relative, roots: [./cur], write: true}
   book: {kind: file, roots: [./book], expose: false}
   sops: {kind: sop, store: book, path: ""}
   repo: {kind: git, path: ./repo, expose: false}

@@ -9,7 +9,9 @@ from octavo.core.model import Template
 pytestmark = [pytest.mark.anyio, pytest.mark.seed("F6")]
 
 
-async def test_paths_begin_with_what_was_typed_and_are_only_those_that_are_listed(write: Any, opened: Any) -> None:
+async def test_paths_begin_with_what_was_typed_and_are_only_those_that_are_listed(
+    root: Any, write: Any, opened: Any
+) -> None:
     for path in ("docs/readme.md", "docs/ref/a.md", "docs/ref/b.md", "docs/x.exe", "dot/.env", "한글/가나.md"):
         write(path)
     source = await opened()
@@ -18,9 +20,11 @@ async def test_paths_begin_with_what_was_typed_and_are_only_those_that_are_liste
     assert await complete("path", "docs/ref/", {}) == ["docs/ref/a.md", "docs/ref/b.md"]
     assert await complete("path", "do", {}) == ["docs/readme.md", "docs/ref/a.md", "docs/ref/b.md"]
     assert await complete("path", "\u1112\u1161\u11ab", {}) == ["한글/가나.md"]  # typed in decomposed form
-    for nonsense in ("../", "docs/../", "/", "//", "a\x00b", "zzz", "docs/readme.md/"):
+    for nonsense in ("../", "docs/../", "//", "a\x00b", "zzz", "docs/readme.md/"):
         assert await complete("path", nonsense, {}) == []
     assert await complete("other", "", {}) == []
+    for typed in ("/", f"{root}/한", str(root)[:-1]):
+        assert f"{root}/한글/가나.md" in await complete("path", typed, {})
 
 
 async def test_at_most_a_hundred_values_are_given(write: Any, opened: Any) -> None:

@@ -17,7 +17,7 @@ from octavo.core.model import Call, Trail
 from octavo.core.ref import Ref
 from octavo.core.surface import Text, ToolResult
 
-WRITABLE = 'sources: {work: {kind: file, roots: [./work], extensions: ["*"], write: true}}'
+WRITABLE = 'sources: {work: {kind: file, uris: relative, roots: [./work], extensions: ["*"], write: true}}'
 
 
 class Tools:

@@ -62,7 +62,7 @@ async def endpoint(anyio_backend: str) -> AsyncIterator[Endpoint]:
 
 def configuration(port: int, further: str = "") -> str:
     return f"""
-sources: {{work: {{kind: file, roots: [./work]}}}}
+sources: {{work: {{kind: file, uris: relative, roots: [./work]}}}}
 search:
   embedder: {{url: "http://127.0.0.1:{port}/v1/embeddings", model: small, inside: [127.0.0.0/8]}}
 {further}"""
@@ -125,7 +125,7 @@ async def test_whatever_the_endpoint_answers_words_are_found(serve: Any, endpoin
 
 
 async def test_nothing_is_asked_unless_it_is_configured(serve: Any, endpoint: Endpoint) -> None:
-    tools = await serve("sources: {work: {kind: file, roots: [./work]}}", FILES)
+    tools = await serve("sources: {work: {kind: file, uris: relative, roots: [./work]}}", FILES)
     assert await found(tools, "휴가") == []
     assert endpoint.heard == []
 

@@ -18,10 +18,10 @@ from octavo.feed import ChangeFeed
 
 pytestmark = [pytest.mark.anyio, pytest.mark.seed("F5", "O10", "B3")]
 
-OPEN = 'sources: {work: {kind: file, roots: [./work], extensions: ["*"]}}'
+OPEN = 'sources: {work: {kind: file, uris: relative, roots: [./work], extensions: ["*"]}}'
 RULED = """
     sources:
-      work: {kind: file, roots: [./work], extensions: ["*"]}
+      work: {kind: file, uris: relative, roots: [./work], extensions: ["*"]}
       notes: {kind: memory, scheme: note, resources: {today: {text: "buy milk"}}}
     agents: {agent-brand: {}, agent-ops: {}, agent-dumb: {}}
     policy:

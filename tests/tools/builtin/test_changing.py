@@ -158,7 +158,9 @@ async def test_what_was_done_can_be_undone(serve: Any) -> None:
 
 
 async def test_a_source_without_write_has_no_tools_to_write(serve: Any) -> None:
-    tools = await serve('sources: {work: {kind: file, roots: [./work], extensions: ["*"]}}', {"a.md": "a"})
+    tools = await serve(
+        'sources: {work: {kind: file, uris: relative, roots: [./work], extensions: ["*"]}}', {"a.md": "a"}
+    )
     with pytest.raises(InvalidParams, match="Unknown tool"):
         await tools("write", target="a.md", content="b")
 
@@ -187,7 +189,7 @@ def test_what_only_reads_says_so() -> None:
 
 
 UNDOING = """
-    sources: {work: {kind: file, roots: [./work], extensions: ["*"], write: true}}
+    sources: {work: {kind: file, uris: relative, roots: [./work], extensions: ["*"], write: true}}
     agents: {maker: {}}
     policy:
       - {who: maker, may: [list, read, write, delete], what: ["file://mine/*", "file://lost/*"]}
@@ -235,7 +237,7 @@ async def test_a_refused_move_or_copy_names_the_end_that_is_refused(serve: Any, 
 
 
 GUARDED = """
-    sources: {work: {kind: file, roots: [./work], extensions: ["*"], write: true}}
+    sources: {work: {kind: file, uris: relative, roots: [./work], extensions: ["*"], write: true}}
     agents: {maker: {}}
     policy:
       - {who: maker, may: [list, read, write, delete], what: "file://mine/*"}

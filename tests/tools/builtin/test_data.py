@@ -27,7 +27,7 @@ from octavo.tools.data.child import Work
 pytestmark = [pytest.mark.anyio, pytest.mark.seed("T4")]
 
 CONFIGURATION = """
-sources: {files: {kind: file, roots: [./docs], extensions: ["*"], write: true}}
+sources: {files: {kind: file, uris: relative, roots: [./docs], extensions: ["*"], write: true}}
 toolsets: [data]
 agents: {agent-brand: {}, agent-other: {}}
 limits: {time: 20s}

@@ -180,7 +180,7 @@ async def test_a_secret_is_not_found_by_guessing(serve: Any) -> None:
 
 
 POLICY = """
-    sources: {work: {kind: file, roots: [./work], extensions: ["*"], write: true}}
+    sources: {work: {kind: file, uris: relative, roots: [./work], extensions: ["*"], write: true}}
     agents: {brand: {}}
     policy:
       - {who: brand, may: [list, read, search], what: "file://*"}
@@ -212,7 +212,7 @@ async def test_names_that_gitignore_names_are_left_out_too(serve: Any) -> None:
 @pytest.mark.parametrize("depth", [1, 2])
 async def test_a_folder_is_seen_through_the_first_file_that_may_be_seen(serve: Any, depth: int, limit: int) -> None:
     rules = """
-        sources: {work: {kind: file, roots: [./work], extensions: ["*"]}}
+        sources: {work: {kind: file, uris: relative, roots: [./work], extensions: ["*"]}}
         agents: {brand: {}}
         policy:
           - {who: brand, may: [list], what: "file://*"}
@@ -236,7 +236,7 @@ async def test_folders_of_several_roots_are_one(serve: Any, tmp_path: Any) -> No
     for root, name in (("one", "d/x.md"), ("two", "d/a.md"), ("two", "e/b.md"), ("two", "only.md")):
         (tmp_path / root / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / root / name).write_text("", encoding="utf-8")
-    tools = await serve('sources: {work: {kind: file, roots: [./one, ./two], extensions: ["*"]}}')
+    tools = await serve('sources: {work: {kind: file, uris: relative, roots: [./one, ./two], extensions: ["*"]}}')
     assert await names(tools) == ["d", "e", "only.md"]
     assert [(await tools.data("list", limit=1))["entries"][0]["name"]] == ["d"]
 
@@ -271,7 +271,7 @@ async def test_targets_mean_the_same_in_every_spelling(serve: Any, spelling: str
 async def test_a_file_over_the_read_limit_is_searched_in_parts(serve: Any) -> None:
     lines = [f"line {n} 일반 내용\n" for n in range(1, 20_001)]
     lines[14_999] = "the needle 바늘 is here\n"
-    rules = 'sources: {work: {kind: file, roots: [./work], extensions: ["*"]}}\nlimits: {read: 100KB}'
+    rules = 'sources: {work: {kind: file, uris: relative, roots: [./work], extensions: ["*"]}}\nlimits: {read: 100KB}'
     tools = await serve(rules, {"big.log": "".join(lines), "small.txt": "needle"})
     for query in ("needle 바늘", "NEEDLE 바늘".lower(), "바늘"):
         found = await tools.data("search", query=query, context=1)
@@ -287,7 +287,7 @@ async def test_a_file_over_the_read_limit_is_searched_in_parts(serve: Any) -> No
 @pytest.mark.parametrize("limit", [1, 2, 3])
 async def test_a_cursor_says_nothing_to_its_bearer_and_cannot_be_made(serve: Any, limit: int) -> None:
     rules = """
-        sources: {work: {kind: file, roots: [./work], extensions: ["*"]}}
+        sources: {work: {kind: file, uris: relative, roots: [./work], extensions: ["*"]}}
         agents: {brand: {}, other: {}}
         policy:
           - {who: "*", may: [list, read, search], what: "file://*"}

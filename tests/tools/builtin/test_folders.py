@@ -11,7 +11,7 @@ from octavo.core.errors import Conflict, Forbidden, InvalidParams, NotFound
 pytestmark = pytest.mark.anyio
 
 BOTH = """
-    sources: {work: {kind: file, roots: [./work], extensions: ["*"], write: true}}
+    sources: {work: {kind: file, uris: relative, roots: [./work], extensions: ["*"], write: true}}
     toolsets: [files, filesystem, seed]
 """
 FILES = {"a.md": "x x", "docs/a.md": "alpha", "docs/deep/b.md": "beta"}
@@ -122,7 +122,7 @@ async def test_a_file_is_no_folder(serve: Any, tool: str) -> None:
 
 async def test_a_folder_that_the_policy_denies_or_that_is_hidden_is_not_there(serve: Any) -> None:
     rules = """
-        sources: {work: {kind: file, roots: [./work], extensions: ["*"]}}
+        sources: {work: {kind: file, uris: relative, roots: [./work], extensions: ["*"]}}
         toolsets: [files, filesystem]
         agents: {brand: {}}
         policy:
@@ -147,7 +147,7 @@ async def test_an_empty_folder_of_a_later_root_is_judged_by_its_own_path(serve: 
     for folder in ("one/kept", "two/hid", "two/kept", "two/more"):
         (tmp_path / folder).mkdir(parents=True)
     tools = await serve(f"""
-        sources: {{work: {{kind: file, roots: [./one, ./two], extensions: ["*"]}}}}
+        sources: {{work: {{kind: file, uris: relative, roots: [./one, ./two], extensions: ["*"]}}}}
         agents: {{brand: {{}}}}
         policy:
           - {{who: brand, may: [list], what: "file://*"}}

@@ -19,7 +19,7 @@ from octavo.tools.builtin.seeds import seed_tools
 pytestmark = pytest.mark.anyio
 
 ALL = """
-    sources: {work: {kind: file, roots: [./work], extensions: ["*"], write: true}}
+    sources: {work: {kind: file, uris: relative, roots: [./work], extensions: ["*"], write: true}}
     toolsets: [seed, filesystem]
 """
 FILES: dict[str, str | bytes] = {
@@ -122,7 +122,7 @@ async def test_files_are_found_by_pattern(serve: Any) -> None:
 
     async def found(pattern: str, *exclude: str) -> list[str]:
         said = await tools.text("search_files", path=".", pattern=pattern, excludePatterns=list(exclude))
-        return [one.removeprefix(f"{tools.root}/") for one in said.split("\n")]
+        return [one.removeprefix("/work/") for one in said.split("\n")]
 
     assert await found("*.txt") == ["test.txt"]
     assert await found("**/*.md", "node_modules") == ["docs/a.md", "docs/deep/b.md"]
@@ -153,7 +153,7 @@ async def test_facts_are_lines(serve: Any) -> None:
     assert (await tools.text("list_allowed_directories")).startswith("Allowed directories:\n")
 
 
-PLAIN = 'sources: {work: {kind: file, roots: [./work], extensions: ["*"], write: true}}\n'
+PLAIN = 'sources: {work: {kind: file, uris: relative, roots: [./work], extensions: ["*"], write: true}}\n'
 
 
 @pytest.mark.seed("T12")

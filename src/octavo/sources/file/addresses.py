@@ -20,12 +20,13 @@ from octavo.sources.file.tree import Names
 
 
 class FileRoot(Struct, frozen=True):
-    """A directory to serve. `as_` is a public absolute prefix (`/project`) in place of its real path. `within` are
-    the folders below it to which it is narrowed for now; None: all of it."""
+    """A directory to serve. `as_` is a public absolute prefix (`/project`) in place of its real path; `named`: its real
+    path is understood as well. `within` are the folders below it to which it is narrowed for now; None: all of it."""
 
     path: Path
     as_: str | None = None
     within: tuple[Names, ...] | None = None
+    named: bool = False
 
 
 class Where(NamedTuple):
@@ -43,7 +44,7 @@ class Addresses:
     def __init__(self, scheme: str, roots: Sequence[FileRoot]) -> None:
         self.scheme = scheme
         self._all = range(len(roots))
-        self.public = [_public(root) for root in roots]
+        self.public = _public(roots)
         accepted = [(prefix, k) for k, prefixes in enumerate(self.public) for prefix in prefixes]
         self._accepted = sorted(accepted, key=lambda pair: -len(pair[0]))  # the longest prefix decides
 
@@ -84,13 +85,28 @@ class Addresses:
         return Ref(self.scheme, (*prefixes[0], *names), (), True) if prefixes else None
 
 
-def _public(root: FileRoot) -> tuple[Names, ...]:
-    """The absolute prefixes under which a root is known, first the one to show."""
-    paths = [root.as_] if root.as_ is not None else [os.path.abspath(root.path), os.path.realpath(root.path)]
-    prefixes: list[Names] = []
-    for path in dict.fromkeys(paths):
-        try:
-            prefixes.append(Ref.of("file", [part for part in path.split("/") if part], absolute=True).segments)
-        except OctavoError:  # no address can say this path; the relative spelling still works
-            continue
-    return tuple(prefixes)
+def _public(roots: Sequence[FileRoot]) -> list[list[Names]]:
+    """For each root the absolute prefixes under which it is known, first the one to show. A real path that begins or
+    ends inside what another root shows is not understood: one address would mean two files."""
+    shown = [_prefix(root.as_ if root.as_ is not None else os.path.abspath(root.path)) for root in roots]
+    known: list[list[Names]] = []
+    for k, root in enumerate(roots):
+        real = (os.path.abspath(root.path), os.path.realpath(root.path))
+        own = [_prefix(path) for path in real] if root.named or root.as_ in (None, *real) else []
+        others = [other for j, other in enumerate(shown) if j != k and other is not None]
+        apart = [one for one in own if one is not None and not any(_meet(one, other) for other in others)]
+        mine = shown[k]
+        known.append(list(dict.fromkeys(apart if mine is None else [mine, *apart])))
+    return known
+
+
+def _prefix(path: str) -> Names | None:
+    try:
+        return Ref.of("file", [part for part in path.split("/") if part], absolute=True).segments
+    except OctavoError:  # no address can say this path; the relative spelling still works
+        return None
+
+
+def _meet(one: Names, other: Names) -> bool:
+    shared = min(len(one), len(other))
+    return one[:shared] == other[:shared]

@@ -41,7 +41,10 @@ class Completer(Struct, frozen=True):
         return sorted(found)[:MAX_VALUES]
 
     def _paths(self, base: str, prefix: str) -> Iterator[str]:
-        """Whole paths below `base`, which ends with a slash."""
+        """Whole paths below `base`, which ends with a slash. Below `file://` also absolute ones, as lists give them."""
+        if prefix.startswith("/") and base == "file://":
+            yield from self._absolute(prefix)
+            return
         below = self._where(base if base.endswith("//") else base.removesuffix("/"))
         folder, slash, beginning = prefix.rpartition("/")
         if below is None:
@@ -55,6 +58,15 @@ class Completer(Struct, frozen=True):
             if len(place.names) == depth or not place.names[depth].startswith(beginning):
                 return  # names are in order: nothing later begins so
             yield "/".join(place.names[len(below.names) :])
+
+    def _absolute(self, prefix: str) -> Iterator[str]:
+        for shown in filter(None, (self.addresses.absolute((), k) for k in range(len(self.forest.trees)))):
+            root = f"/{'/'.join((*shown.segments, ''))}"
+            if prefix.startswith(root) or root.startswith(prefix):
+                rest = prefix.removeprefix(root) if prefix.startswith(root) else ""
+                yield from (
+                    f"{root}{path}" for path in self._paths(f"{shown}/" if shown.segments else str(shown), rest)
+                )
 
     def _parts(self, template: str, variable: str, prefix: str) -> Iterator[str]:
         """Parts of names: every listed file below the fixed beginning is held against the whole template."""

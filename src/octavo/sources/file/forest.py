@@ -1,6 +1,7 @@
 """All roots together: the blocking half of the source. Runs on the loop with `wait=False`, else in a thread.
 
-The first root that has a name wins. What it hides in a later root keeps an address of its own, `?root=2`.
+The first root that has a name wins. What it hides in a later root keeps an address of its own: its absolute one, or
+where a scheme has none, `?root=2`.
 """
 
 from __future__ import annotations
@@ -247,10 +248,15 @@ class Forest:
         root = k if len(where.roots) == 1 else 0
         return self._entry(self._addresses.of(where.names, root), Place(where.names, k), facts)
 
+    def _shown(self, place: Place, canonical: Ref) -> Ref:
+        if not self._absolute and not canonical.params:
+            return canonical
+        return self._addresses.absolute(place.names, place.root) or canonical
+
     def _entry(self, canonical: Ref, place: Place, facts: Facts) -> Entry:
         """`target` where the address is not that of the file itself: a link, or a later root behind a plain name."""
         own = self._addresses.of(facts.own, place.root)
-        ref = (self._absolute and self._addresses.absolute(place.names, place.root)) or canonical
+        ref = self._shown(place, canonical)
         name = place.names[-1]
         return Entry(
             ref=ref,

@@ -102,8 +102,6 @@ class FileSource:
     ) -> None:
         if not roots:
             raise InvalidParams("A file source needs at least one root")
-        if uris == "absolute" and scheme != "file":
-            raise InvalidParams("Only the scheme file has absolute addresses")
         self.scheme = scheme
         self._clock = clock or SystemClock()
         self._roots = tuple(roots)
@@ -122,7 +120,7 @@ class FileSource:
         )  # fmt: skip
         self._listed = Ref.of(scheme, [part for part in list_under.split("/") if part]).segments
         self._list_recursive = list_recursive
-        self._absolute = uris == "absolute"
+        self._absolute = uris == "absolute"  # no other scheme has such addresses
         general = Template(uri_template=f"{scheme}://{{+path}}", name="path", description="A file by its path")
         self._templates = (*templates, general)
         self._open: Forest | None = None

@@ -20,6 +20,11 @@ def address(target: str) -> str:
     return _relative(target)
 
 
+def repeated(uri: str) -> str:
+    """An address in the form in which it was asked for, as lists would write it."""
+    return str(Ref.parse(uri))
+
+
 def with_parameter(uri: str, written: str) -> str:
     return f"{uri}{'&' if '?' in uri else '?'}{written}"
 
@@ -27,6 +32,12 @@ def with_parameter(uri: str, written: str) -> str:
 def below(ctx: ToolContext, ref: Ref, scope: Ref) -> tuple[str, ...]:
     """The names of an entry below the scope that was listed, however both are spelled; () when it is the scope."""
     return ctx.canonical(ref).segments[len(ctx.canonical(scope).segments) :]
+
+
+def as_asked(ctx: ToolContext, folder: Ref, scope: Ref) -> Ref:
+    """A folder as the listing above it was asked for. By its relative address it is the same folder of every root; by
+    the absolute one it is that of one root, and what others have in it would be missed."""
+    return (folder if scope.absolute else ctx.canonical(folder)).bare
 
 
 def path_of(ctx: ToolContext, entry: Entry) -> str:

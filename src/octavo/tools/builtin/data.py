@@ -10,7 +10,7 @@ from octavo.core.errors import InvalidParams, TooLarge
 from octavo.core.model import Entry
 from octavo.core.surface import Block, Image, Text, ToolResult
 from octavo.tools.builtin import defining as d
-from octavo.tools.builtin.addresses import address
+from octavo.tools.builtin.addresses import address, repeated
 from octavo.tools.builtin.room import Budget, Room
 from octavo.tools.context import ToolContext
 from octavo.tools.data.child import Work
@@ -61,8 +61,8 @@ class _Data(NamedTuple):
         )
         if place is not None:
             written: str | bytes = done.body if to == "parquet" else done.body.decode("utf-8")
-            entry = await ctx.write(address(place), written, mode="create")
-            return ToolResult(content=(Text(f"Wrote {entry.ref}, {len(done.body):,} bytes"),))
+            await ctx.write(address(place), written, mode="create")
+            return ToolResult(content=(Text(f"Wrote {repeated(address(place))}, {len(done.body):,} bytes"),))
         text = done.body.decode("utf-8")
         if not Room(self.budget).take(text):
             raise TooLarge(

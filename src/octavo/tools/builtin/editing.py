@@ -14,7 +14,7 @@ from octavo.core.surface import ToolResult
 from octavo.text import edits, patch
 from octavo.text.diff import unified
 from octavo.tools.builtin import defining as d
-from octavo.tools.builtin.addresses import address
+from octavo.tools.builtin.addresses import address, repeated
 from octavo.tools.builtin.kinds import instead
 from octavo.tools.builtin.room import Budget
 from octavo.tools.builtin.writing import IF_MATCH, STATED
@@ -80,9 +80,9 @@ async def _edit(budget: Budget, ctx: ToolContext, asked: Mapping[str, Any]) -> T
     uri, dry_run = address(asked["target"]), asked.get("dry_run", False)
     change = Change(_wanted(asked), uri, budget.any_text // 3)  # the diff is told twice, and there are the places
     done = await edited(ctx, uri, change, if_match=asked.get("if_match"), dry_run=dry_run)
-    entry, diff = done.entry, done.report
+    entry, diff, said = done.entry, done.report, repeated(uri)
     known: dict[str, Any] = {
-        "uri": str(entry.ref),
+        "uri": said,
         "version": entry.version,
         "added": change.added,
         "removed": change.removed,
@@ -90,8 +90,8 @@ async def _edit(budget: Budget, ctx: ToolContext, asked: Mapping[str, Any]) -> T
         "diff": diff,
     }
     verb = "Would change" if dry_run else "Changed"
-    sentence = f"{verb} {entry.ref}: {change.added} lines added, {change.removed} removed"
-    return d.result(f"{sentence}\n{diff}" if diff else f"Nothing to change in {entry.ref}", known)
+    sentence = f"{verb} {said}: {change.added} lines added, {change.removed} removed"
+    return d.result(f"{sentence}\n{diff}" if diff else f"Nothing to change in {said}", known)
 
 
 def _wanted(asked: Mapping[str, Any]) -> Sequence[edits.Edit] | str:

@@ -14,7 +14,7 @@ from octavo.text.budget import tokens
 from octavo.text.lines import endings, split
 from octavo.text.outline import outline
 from octavo.tools.builtin import defining as d
-from octavo.tools.builtin.addresses import address, below
+from octavo.tools.builtin.addresses import address, below, repeated
 from octavo.tools.builtin.kinds import folders
 from octavo.tools.builtin.room import Budget, Room
 from octavo.tools.context import ToolContext
@@ -32,6 +32,8 @@ async def _info(budget: Budget, ctx: ToolContext, asked: Mapping[str, Any]) -> T
     except (NotFound, Forbidden) as absent:  # a folder is no resource, and its name has no extension to be served
         return await _folder(ctx, uri, absent)
     known = {**d.facts(entry), "mimeType": entry.mime_type, "version": entry.version}
+    if entry.ref.absolute:  # one of several spellings, and not the one that was asked for
+        known["uri"] = repeated(uri)
     if entry.description is not None:
         known["description"] = entry.description
     if entry.metadata:

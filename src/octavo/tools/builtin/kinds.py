@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from octavo.core.errors import InvalidParams, NotFound, OctavoError
 from octavo.core.ref import Ref
-from octavo.tools.builtin.addresses import below
+from octavo.tools.builtin.addresses import as_asked, below
 from octavo.tools.context import ToolContext
 
 Names = tuple[str, ...]
@@ -23,8 +23,8 @@ async def folders(ctx: ToolContext, uri: str, depth: int) -> Sequence[Folder]:
     it; 0 is all."""
     found: dict[Names, Folder] = {}
     for ref in await ctx.folders(uri, depth=depth or None):
-        names = below(ctx, ref, Ref.parse(uri))
-        found.setdefault(names, Folder(names, str(ref._replace(params=()))))
+        names = below(ctx, ref, scope := Ref.parse(uri))
+        found.setdefault(names, Folder(names, str(as_asked(ctx, ref, scope))))
     return [*found.values()]
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from octavo.core.surface import ToolResult
 from octavo.tools.builtin import defining as d
-from octavo.tools.builtin.addresses import address
+from octavo.tools.builtin.addresses import address, repeated
 from octavo.tools.builtin.writing import IF_MATCH, STATED, stated
 from octavo.tools.context import ToolContext
 from octavo.tools.registry import Tool
@@ -16,13 +16,13 @@ from octavo.tools.registry import Tool
 async def _move(ctx: ToolContext, asked: Mapping[str, Any]) -> ToolResult:
     uri, to = address(asked["target"]), address(asked["to"])
     entry = await ctx.move(uri, to, if_match=asked.get("if_match"), overwrite=asked.get("overwrite", False))
-    return stated(entry, f"Moved {uri} to {entry.ref}")
+    return stated(entry, to, f"Moved {uri} to {repeated(to)}")
 
 
 async def _copy(ctx: ToolContext, asked: Mapping[str, Any]) -> ToolResult:
     uri, to = address(asked["target"]), address(asked["to"])
     entry = await ctx.copy(uri, to, overwrite=asked.get("overwrite", False))
-    return stated(entry, f"Copied {uri} to {entry.ref}")
+    return stated(entry, to, f"Copied {uri} to {repeated(to)}")
 
 
 def moving_tools() -> list[Tool]:

@@ -14,7 +14,7 @@ from octavo.core.ref import Ref
 from octavo.core.surface import ToolResult
 from octavo.text.patterns import Pattern
 from octavo.tools.builtin import defining as d
-from octavo.tools.builtin.addresses import below
+from octavo.tools.builtin.addresses import as_asked, below
 from octavo.tools.builtin.kinds import Folder
 from octavo.tools.builtin.room import Budget, Room
 from octavo.tools.context import ToolContext
@@ -104,8 +104,8 @@ class Rows:
         folders = 0 if self._leaves else len(names) - 1
         for level in range(1, min(folders, self.depth) + 1 if self.depth else folders + 1):
             if known[:level] != names[:level]:
-                above = entry.ref.segments[: len(entry.ref.segments) - len(names) + level]
-                yield from self._shown(Row(names[:level], str(entry.ref._replace(segments=above, params=())), None))
+                above = entry.ref._replace(segments=entry.ref.segments[: len(entry.ref.segments) - len(names) + level])
+                yield from self._shown(Row(names[:level], str(as_asked(self._ctx, above, self._scope)), None))
         if not self.depth or folders < self.depth:
             yield from self._shown(Row(names, str(entry.ref), entry))
 

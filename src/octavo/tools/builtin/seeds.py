@@ -12,7 +12,7 @@ from typing import Any, Final
 from octavo.core.surface import Text, ToolResult
 from octavo.tools.aliases import SEED
 from octavo.tools.builtin import defining as d
-from octavo.tools.builtin.addresses import address
+from octavo.tools.builtin.addresses import address, repeated
 from octavo.tools.builtin.room import Budget
 from octavo.tools.builtin.whole import in_ranges, marked, whole_text
 from octavo.tools.context import ToolContext
@@ -29,8 +29,9 @@ async def _read(budget: Budget, ctx: ToolContext, asked: Mapping[str, Any]) -> T
 
 
 async def _write(ctx: ToolContext, asked: Mapping[str, Any]) -> ToolResult:
-    entry = await ctx.write(address(asked["path"]), asked["content"])
-    return _said(f"Wrote {entry.ref}")
+    uri = address(asked["path"])
+    await ctx.write(uri, asked["content"])
+    return _said(f"Wrote {repeated(uri)}")
 
 
 async def _create_directory(ctx: ToolContext, asked: Mapping[str, Any]) -> ToolResult:

@@ -13,7 +13,7 @@ from octavo.core.errors import InvalidParams
 from octavo.core.model import Entry
 from octavo.core.surface import ToolResult
 from octavo.tools.builtin import defining as d
-from octavo.tools.builtin.addresses import address
+from octavo.tools.builtin.addresses import address, repeated
 from octavo.tools.builtin.room import Budget, Room
 from octavo.tools.context import ToolContext
 from octavo.tools.registry import Tool
@@ -22,22 +22,22 @@ IF_MATCH = d.said(d.TEXT, "version or etag")
 STATED = d.an_object({"uri": d.TEXT}, ["uri"])
 
 
-def stated(entry: Entry, sentence: str) -> ToolResult:
-    """What a change answers: where the file is now, and its version for the next change."""
-    return d.result(sentence, {**d.facts(entry), "version": entry.version})
+def stated(entry: Entry, uri: str, sentence: str) -> ToolResult:
+    """What a change answers: where the file is now, as it was asked for, and its version for the next change."""
+    return d.result(sentence, {**d.facts(entry), "uri": repeated(uri), "version": entry.version})
 
 
 async def _write(ctx: ToolContext, asked: Mapping[str, Any]) -> ToolResult:
-    mode = asked.get("mode", "upsert")
+    uri, mode = address(asked["target"]), asked.get("mode", "upsert")
     entry = await ctx.write(
-        address(asked["target"]),
+        uri,
         _body(asked),
         if_match=asked.get("if_match"),
         mode=mode,
         encoding=asked.get("encoding"),
     )
     done = "Appended to" if mode == "append" else "Wrote"
-    return stated(entry, f"{done} {entry.ref}, which has {d.sized(entry.size)} (version {entry.version})")
+    return stated(entry, uri, f"{done} {repeated(uri)}, which has {d.sized(entry.size)} (version {entry.version})")
 
 
 def _body(asked: Mapping[str, Any]) -> str | bytes:
