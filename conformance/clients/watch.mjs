@@ -5,7 +5,7 @@
 //     era         "auto" or "legacy"
 //     url         the endpoint, with key for a Bearer header; or
 //     command     program and arguments of a server on stdio, with env
-//     read        addresses to read
+//     read        addresses to read; "listed" for all that are listed
 //     subscribe   addresses and patterns
 //     count       resources/updated to wait for, then the program ends by itself
 //
@@ -50,7 +50,7 @@ say('connected', { version: client.getNegotiatedProtocolVersion() });
 
 const { resources } = await client.listResources();
 say('listed', { uris: resources.map(one => one.uri) });
-for (const uri of options.read) {
+for (const uri of options.read === 'listed' ? resources.map(one => one.uri) : options.read) {
     const { contents } = await client.readResource({ uri });
     say('read', { uri, text: contents[0].text });
 }
@@ -63,7 +63,7 @@ if (options.era === 'legacy') {
     say('subscribed', { honoured: subscription.honoredFilter.resourceSubscriptions });
 }
 
-await ended;
+if (options.count > 0) await ended;
 if (options.era === 'legacy') for (const uri of options.subscribe) await client.unsubscribeResource({ uri });
 await client.close();
 say('done', {});

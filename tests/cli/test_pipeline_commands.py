@@ -150,6 +150,37 @@ def test_watch_prints_changes_that_the_agent_may_see(folder: Path) -> None:
     assert change["uri"].startswith("sop://brand/new-")
 
 
+@pytest.mark.seed("F1")
+@pytest.mark.parametrize(
+    ("pattern", "told"),
+    [
+        ("file://work/*", "file:///root/work/a.md"),
+        ("file://work/a.md", "file://work/a.md"),
+        ("{folder}/root/work/a.md", "{folder}/root/work/a.md"),
+        ("{folder}/root/*", "file:///root/work/a.md"),
+    ],
+)
+def test_watch_tells_one_address_as_it_was_asked_and_patterns_as_lists_do(
+    tmp_path: Path, pattern: str, told: str
+) -> None:
+    pattern, told = (text.format(folder=f"file://{tmp_path}") for text in (pattern, told))
+    (tmp_path / "root/work").mkdir(parents=True)
+    (tmp_path / "octavo.yaml").write_text("sources: {files: {kind: file, roots: [./root]}}\n", encoding="utf-8")
+    command = [sys.executable, "-m", "octavo", "watch", pattern, "--count", "1"]
+    with subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        assert process.stdout is not None and process.stderr is not None
+        assert process.stderr.readline() == f"octavo: watching {pattern}\n".encode()
+        with selectors.DefaultSelector() as selector:
+            selector.register(process.stdout, selectors.EVENT_READ)
+            for attempt in range(150):  # the first may come before the watch of the folder stands
+                (tmp_path / "root/work/a.md").write_text(f"{attempt}", encoding="utf-8")
+                if selector.select(timeout=0.2):
+                    break
+        line = process.stdout.readline().decode()
+        assert process.wait(timeout=30) == 0
+    assert line.split() in ([kind, told] for kind in ("created", "updated"))
+
+
 def test_a_reader_that_goes_away_is_no_crash(folder: Path) -> None:
     read, write = os.pipe()
     os.close(read)

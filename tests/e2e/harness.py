@@ -32,6 +32,21 @@ ENVELOPE = {
     "io.modelcontextprotocol/clientCapabilities": {},
     "io.modelcontextprotocol/clientInfo": {"name": "e2e", "version": "1"},
 }
+# What the URL types of clients fold, split, decode twice or refuse.
+ODD_NAMES = (
+    "Docs/Upper Case.MD",
+    "한국/새 문서 (초안).md",
+    "100%.md",
+    "50%25 off.md",
+    "a#b.md",
+    "what?.md",
+    "who?me=you&me#too.md",
+    "a+b=c;d,e.md",
+    "[draft] 'quoted' \"twice\".md",
+    "colon:at@host.md",
+    "v1.2..3/..notes.md",
+    "caf\u00e9 \N{HOT BEVERAGE}.md",
+)
 _READY = re.compile(r"octavo: serving MCP at (http://127\.0\.0\.1:\d+/mcp)")
 _drafts = itertools.count(1)
 
@@ -52,6 +67,10 @@ class Place:
         self.environment = {**kept, "HOME": str(base / "home"), "XDG_STATE_HOME": str(base / "state")}
         (base / "home").mkdir()
 
+    def listed(self, name: str, transport: str = "http") -> str:
+        """Its address as lists give it. Served without a configuration on stdio, a folder is known by its path."""
+        return f"file://{self.root}/{name}" if transport == "stdio" else f"file:///{self.root.name}/{name}"
+
     def edit(self, name: str, text: str) -> Path:
         """Puts a whole file in its place at once, as editors do: one change, never a half-written one."""
         file = self.root / name
@@ -60,6 +79,11 @@ class Place:
         draft.write_text(text, encoding="utf-8")
         draft.replace(file)
         return file
+
+    def edit_all(self, names: Iterable[str]) -> None:
+        """Files that hold their own names."""
+        for name in names:
+            self.edit(name, f"{name}\n")
 
     def run(self, *arguments: str | Path, cwd: Path | None = None) -> subprocess.CompletedProcess[str]:
         return subprocess.run(

@@ -56,6 +56,10 @@ class Link:
     def __init__(self, client: Client, era: str, heard: Heard) -> None:
         self.client, self.era, self.heard = client, era, heard
 
+    async def listed(self) -> dict[str, str]:
+        """The address of each name."""
+        return {one.name: str(one.uri) for one in (await self.client.list_resources(cache_mode="bypass")).resources}
+
     async def uris(self) -> list[str]:
         return [str(one.uri) for one in (await self.client.list_resources(cache_mode="bypass")).resources]
 

@@ -12,7 +12,6 @@ from tests.e2e.harness import ERAS, Place, node_command, octavo, ran
 pytestmark = [pytest.mark.slow, pytest.mark.seed("A2", "F6", "B10")]
 
 INSPECTOR = Path("node_modules/@modelcontextprotocol/inspector/clients/launcher/build/index.js")
-KOREAN = "file://docs/한국/소개.md"
 
 
 def inspect(place: Place, clients: Path, target: list[str], era: str, *method: str) -> Any:
@@ -22,10 +21,12 @@ def inspect(place: Place, clients: Path, target: list[str], era: str, *method: s
 
 def lists_and_reads(place: Place, clients: Path, target: list[str], era: str) -> None:
     listed = inspect(place, clients, target, era, "resources/list")
-    assert [one["uri"] for one in listed["resources"]] == ["file://docs/guide.md", KOREAN, "file://notes/plan.txt"]
+    names = ("docs/guide.md", "docs/한국/소개.md", "notes/plan.txt")
+    uris = [place.listed(name, "http" if "http" in target else "stdio") for name in names]
+    assert [one["uri"] for one in listed["resources"]] == uris
     assert [one["name"] for one in listed["resources"]] == ["guide.md", "소개.md", "plan.txt"]
-    (content,) = inspect(place, clients, target, era, "resources/read", "--uri", KOREAN)["contents"]
-    assert (content["uri"], content["mimeType"]) == (KOREAN, "text/markdown")
+    (content,) = inspect(place, clients, target, era, "resources/read", "--uri", uris[1])["contents"]
+    assert (content["uri"], content["mimeType"]) == (uris[1], "text/markdown")
     assert content["text"] == "안녕하세요, 옥타보입니다.\n"
 
 

@@ -123,9 +123,9 @@ def test_what_a_rule_hides_looks_like_what_is_not_there(server: Server, era: str
 @pytest.mark.seed("B2", "F6", "O14")
 def test_lists_hold_what_each_may_see_on_full_pages(server: Server, era: str) -> None:
     brand, ops = server.asking(BRAND, era).open(), server.asking(OPS, era).open()
-    everything = [MERGER, "file://docs/guide.md", "file://docs/한국/소개.md", SALARY, "file://notes/plan.txt"]
-    assert listed(ops) == everything
-    assert listed(brand) == [uri for uri in everything if uri not in (MERGER, SALARY)]
+    names = ("board/merger.md", "docs/guide.md", "docs/한국/소개.md", "hr/salary.md", "notes/plan.txt")
+    assert listed(ops) == [f"file:///root/{name}" for name in names]
+    assert listed(brand) == [f"file:///root/{name}" for name in names if not name.startswith(("board/", "hr/"))]
     # Three fit on a page, and there are three: a page is refilled, not left with holes that tell of the others.
     assert "nextCursor" not in brand.ask("resources/list").result
 
@@ -158,7 +158,7 @@ def test_a_new_configuration_holds_on_open_connections(place: Place, server: Ser
 
     change(OPENED, RELOADED)
     assert read(brand, SALARY).result["contents"][0]["text"] == "# Salaries, 급여\n"
-    assert SALARY in listed(brand) and MERGER not in listed(brand)
+    assert place.listed("hr/salary.md") in listed(brand) and place.listed("board/merger.md") not in listed(brand)
 
     # A broken one is refused, with its place, and nothing changes.
     begun = len(server.log)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import datetime
 
 import pytest
-from tests.e2e.harness import Place
+from tests.e2e.harness import ODD_NAMES, Place
 from tests.e2e.organisation import organisation
 from tests.e2e.python_client import connected, event
 
@@ -18,6 +18,7 @@ both_eras = pytest.mark.parametrize("era", ("modern", "legacy"))
 both_transports = pytest.mark.parametrize("transport", ("stdio", "http"))
 
 GUIDE, KOREAN = "file://docs/guide.md", "file://docs/한국/소개.md"
+NAMES = ["docs/guide.md", "docs/한국/소개.md", "notes/plan.txt"]
 PATTERNS = {"exact": GUIDE, "path": "file://docs/*", "namespace": "file://*"}
 
 
@@ -28,23 +29,24 @@ PATTERNS = {"exact": GUIDE, "path": "file://docs/*", "namespace": "file://*"}
 async def test_changes_arrive_as_the_seeds_write_them(place: Place, transport: str, era: str, pattern: str) -> None:
     async with connected(place, transport, era) as link, link.subscribed(PATTERNS[pattern]) as honoured:
         assert honoured == {PATTERNS[pattern]}
-        assert await link.uris() == [GUIDE, KOREAN, "file://notes/plan.txt"]
+        assert await link.uris() == [place.listed(name, transport) for name in NAMES]
         assert await link.text(KOREAN) == "안녕하세요, 옥타보입니다.\n"
 
         place.edit("docs/guide.md", "# Guide, second edition\n")
-        told = await link.heard.updated(GUIDE)
+        changed = GUIDE if pattern == "exact" else place.listed("docs/guide.md", transport)
+        told = await link.heard.updated(changed)
         assert set(told) == {"type", "uri", "timestamp", "changes"}
-        assert (told["type"], told["uri"]) == ("resource/updated", GUIDE)
+        assert (told["type"], told["uri"]) == ("resource/updated", changed)
         assert datetime.fromisoformat(told["timestamp"]).tzinfo is not None
         assert set(told["changes"]) == {"version", "size", "etag"}
         assert told["changes"]["size"] == [8, 24]
         old, new = told["changes"]["version"]
         assert old and new and old != new
-        assert await link.text(GUIDE) == "# Guide, second edition\n"
+        assert await link.text(GUIDE) == await link.text(changed) == "# Guide, second edition\n"
 
         if pattern == "exact":
             return
-        fresh = "file://docs/새%20문서.md"
+        fresh = place.listed("docs/새%20문서.md", transport)
         begun = len(link.heard.notes)
         made = place.edit("docs/새 문서.md", "새")
         told = await link.heard.updated(fresh, after=begun)
@@ -68,10 +70,11 @@ async def test_changes_arrive_as_the_seeds_write_them(place: Place, transport: s
 @both_eras
 @pytest.mark.seed("A4")
 async def test_an_ended_subscription_is_silent(place: Place, transport: str, era: str) -> None:
+    guide, plan = (place.listed(name, transport) for name in ("docs/guide.md", "notes/plan.txt"))
     async with connected(place, transport, era) as link, link.subscribed("file://notes/*"):
         async with link.subscribed("file://docs/*"):
             place.edit("docs/guide.md", "two\n")
-            await link.heard.updated(GUIDE)
+            await link.heard.updated(guide)
         # The handshake era answers an unsubscription; an end that is not answered is noticed a moment later.
         for turn in range(20 if era == "modern" else 1):
             begun = len(link.heard.notes)
@@ -80,11 +83,11 @@ async def test_an_ended_subscription_is_silent(place: Place, transport: str, era
             for number in range(2):
                 mark = len(link.heard.notes)
                 place.edit("notes/plan.txt", f"plan {turn} {number}\n")
-                await link.heard.updated("file://notes/plan.txt", after=mark)
+                await link.heard.updated(plan, after=mark)
             told = {event(one)["uri"] for one in link.heard.notes[begun:]}
-            if GUIDE not in told:
+            if guide not in told:
                 break
-        assert told == {"file://notes/plan.txt"}
+        assert told == {plan}
 
 
 @both_transports
@@ -101,8 +104,8 @@ async def test_the_policy_is_asked_at_every_delivery(place: Place, transport: st
         for number in range(2):
             mark = len(link.heard.notes)
             place.edit("docs/guide.md", f"guide {number}\n")
-            await link.heard.updated(GUIDE, after=mark)
-        assert link.heard.uris == {GUIDE}
+            await link.heard.updated(place.listed("docs/guide.md"), after=mark)
+        assert link.heard.uris == {place.listed("docs/guide.md")}
 
 
 @both_transports
@@ -142,16 +145,30 @@ async def test_a_subscription_does_not_tell_what_is_hidden_from_what_is_not_ther
 @both_transports
 @both_eras
 @pytest.mark.seed("F1", "A4")
-async def test_who_subscribes_by_absolute_addresses_hears_absolute_addresses(
+async def test_every_spelling_is_read_and_a_pattern_is_told_as_lists_give_it(
     place: Place, transport: str, era: str
 ) -> None:
-    absolute = f"file://{place.root}/docs/guide.md"
+    listed, machine = place.listed("docs/guide.md", transport), f"file://{place.root}/docs/guide.md"
     async with connected(place, transport, era) as link:
-        assert await link.text(absolute) == "# Guide\n"
-        for pattern in (absolute, f"file://{place.root}/docs/*"):
-            async with link.subscribed(pattern):
-                begun = len(link.heard.notes)
-                place.edit("docs/guide.md", f"for {pattern}\n")
-                told = await link.heard.updated(absolute, after=begun)
-                assert (told["uri"], told["type"]) == (absolute, "resource/updated")
-        assert link.heard.uris == {absolute}
+        for uri in (GUIDE, listed, machine):
+            assert await link.text(uri) == await link.text(listed)
+            for pattern, named in ((uri, uri), (uri.replace("guide.md", "*"), listed)):
+                async with link.subscribed(pattern):
+                    begun = len(link.heard.notes)
+                    place.edit("docs/guide.md", f"for {pattern}\n")
+                    told = await link.heard.updated(named, after=begun)
+                    assert (told["uri"], told["type"]) == (named, "resource/updated")
+        assert link.heard.uris == {GUIDE, listed, machine}
+
+
+@both_transports
+@both_eras
+@pytest.mark.seed("F1", "F6")
+async def test_whatever_names_look_like_what_is_listed_is_read_back(place: Place, transport: str, era: str) -> None:
+    place.edit_all(ODD_NAMES)
+    async with connected(place, transport, era) as link:
+        listed = await link.listed()
+        for name in ODD_NAMES:
+            assert await link.text(listed[name.rpartition("/")[2]]) == f"{name}\n"
+        if transport == "http":
+            assert not any(str(place.base) in uri for uri in listed.values())

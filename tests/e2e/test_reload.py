@@ -18,7 +18,7 @@ pytestmark = [
     pytest.mark.seed("A4", "B2", "O14"),
 ]
 both_eras = pytest.mark.parametrize("era", ERAS)
-GUIDE, SALARY, PLAN = "file://docs/guide.md", "file://hr/salary.md", "file://notes/plan.txt"
+GUIDE, SALARY, PLAN = (f"file:///root/{name}" for name in ("docs/guide.md", "hr/salary.md", "notes/plan.txt"))
 
 
 @pytest.fixture

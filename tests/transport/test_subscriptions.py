@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 from tests.gate.doors import Json, Pipe, Web, modern_headers
 from tests.gate.twins import INITIALIZED, META, frame, initialize
 from tests.gate.world import KEYS, configuration, house, principal
@@ -173,14 +174,39 @@ async def test_a_move_is_told_as_far_as_the_listener_sees_it(
         assert told is None or told[0] == "renamed" or "hr" not in json.dumps(events)
 
 
+def listed_as(change: Change, prefix: str) -> Change:
+    """As a source tells it whose lists give absolute addresses."""
+
+    def own(entry: Entry | None) -> Entry | None:
+        return None if entry is None else replace(entry, ref=Ref.parse(f"{prefix}{'/'.join(entry.ref.segments)}"))
+
+    return replace(change, old=own(change.old), new=own(change.new))
+
+
+SPELLINGS = ["file://", "file:///docs/", "file://{folder}/docs/"]  # relative, as it is shown, the path of the machine
+
+
 @pytest.mark.parametrize("era", ERAS)
-async def test_both_ends_of_a_move_are_spoken_of_as_the_client_does(folder: Path, era: str) -> None:
+@pytest.mark.parametrize("spelling", SPELLINGS)
+@pytest.mark.parametrize("shown", ["file:///docs/", "file://"])
+async def test_what_a_pattern_covers_is_told_as_lists_give_it(
+    folder: Path, era: str, spelling: str, shown: str
+) -> None:
+    """F1: whatever the spelling of the pattern; both ends of a move."""
+
+    def told_by_a_source(change: Change) -> Change:
+        return change if shown == "file://" else listed_as(change, shown)
+
     async with listener(folder, era) as (octavo, client):
-        await client.subscribe(f"file://{folder}/docs/*")
-        octavo.feed.publish(moved("file://notes/n0.txt", "file://notes/new.txt"))
-        ((told, sent),) = [(one["_meta"][EVENT], one["uri"]) for one in await client.heard(1)]
-        assert told["from"] == f"file://{folder}/docs/notes/n0.txt"
-        assert told["uri"] == sent == f"file://{folder}/docs/notes/new.txt"
+        await client.subscribe(f"{spelling.format(folder=folder)}notes/*")
+        octavo.feed.publish(told_by_a_source(change("file://notes/n0.txt")))
+        octavo.feed.publish(told_by_a_source(change("file://notes/n1.txt", "deleted")))
+        octavo.feed.publish(told_by_a_source(moved("file://notes/n0.txt", "file://notes/new.txt")))
+        octavo.feed.publish(told_by_a_source(change("file://guide.md")))
+        heard = [(one["uri"], one["_meta"][EVENT]) for one in await client.heard(3)]
+        names = [f"{shown}notes/{name}" for name in ("n0.txt", "n1.txt", "new.txt")]
+        assert [uri for uri, _ in heard] == [event["uri"] for _, event in heard] == names
+        assert heard[-1][1]["from"] == names[0]
 
 
 @pytest.mark.parametrize("era", ERAS)
@@ -198,15 +224,18 @@ async def test_real_writes_reach_the_subscriber(folder: Path, era: str) -> None:
 
 
 @pytest.mark.parametrize("era", ERAS)
-async def test_a_file_is_spoken_of_as_the_client_does(folder: Path, era: str) -> None:
-    """F1: a subscription in the absolute form gets events in the absolute form."""
-    absolute = f"file://{folder}/docs/notes/n0.txt"
+@pytest.mark.parametrize("spelling", SPELLINGS)
+async def test_an_address_is_told_in_the_words_in_which_it_was_asked_for(folder: Path, era: str, spelling: str) -> None:
+    """F1: also by a client that listens to a pattern around it."""
+    uri = f"{spelling.format(folder=folder)}notes/n0.txt"
     async with listener(folder, era) as (octavo, client):
-        await client.subscribe(absolute, f"file://{folder}/docs/notes/n1*")
-        octavo.feed.publish(change("file://notes/n0.txt"))
-        octavo.feed.publish(change("file://notes/n1.txt"))
-        told = [one["uri"] for one in await client.heard(2)]
-        assert told == [absolute, f"file://{folder}/docs/notes/n1.txt"]
+        await client.subscribe("file://notes/*", uri)
+        octavo.feed.publish(listed_as(change("file://notes/n0.txt"), "file:///docs/"))
+        octavo.feed.publish(listed_as(change("file://notes/n1.txt"), "file:///docs/"))
+        octavo.feed.publish(listed_as(moved("file://notes/n1.txt", "file://notes/n0.txt"), "file:///docs/"))
+        heard = [(one["uri"], one["_meta"][EVENT]["uri"]) for one in await client.heard(3)]
+        other = "file:///docs/notes/n1.txt"
+        assert heard == [(uri, uri), (other, other), (uri, uri)]
 
 
 async def test_the_acknowledgement_comes_first_and_leaves_out_what_is_denied(folder: Path) -> None:
@@ -240,8 +269,6 @@ async def test_whoever_is_removed_from_the_configuration_hears_nothing_more(fold
         await client.subscribe("mem://*", lists=True)
         loaded = configuration(folder)
         agents = {name: agent for name, agent in loaded.config.agents.items() if name != "brand"}
-        from msgspec.structs import replace
-
         await octavo.reload(replace(loaded, config=loaded.config.model_copy(update={"agents": agents})))
         await client.pipe.settle()
         octavo.feed.publish(change("mem://one"))

@@ -20,7 +20,7 @@ from octavo.core.clock import SystemClock, iso
 from octavo.core.errors import Conflict, InvalidParams, NotFound, OctavoError
 from octavo.core.findings import Findings
 from octavo.core.glob import Glob
-from octavo.core.model import EVERYTHING, Call, Change, Content, Entry, Op, Page, Trail
+from octavo.core.model import EVERYTHING, Call, Change, Content, Entry, Op, Page, Trail, shown
 from octavo.core.ports import Reply
 from octavo.core.query import TextQuery
 from octavo.core.ref import Ref
@@ -137,17 +137,19 @@ def watched(
     loaded: Loaded,
     who: str | None,
     pattern: str,
-    show: Callable[[Change], None],
+    show: Callable[[Change, str], None],
     *,
     ready: Callable[[], None],
     count: int | None,
 ) -> None:
-    """Shows changes that the pattern matches and the policy lets `who` see; `count` of them, or for ever."""
+    """Shows changes that the pattern matches and the policy lets `who` see; `count` of them, or for ever. With the
+    address in the words that were asked for, if it was one address."""
 
     async def ask(house: Octavo) -> None:
         works = house.works
         principal = works.identity.launched(who)
         glob, fault = _glob(pattern)
+        glob = works.policy.usual(glob)
         heard: asyncio.Queue[Change] = asyncio.Queue()
         leave = house.feed.subscribe(heard.put_nowait)
         call = Call("watch", glob.literal, principal, Trail(), pattern, {"glob": glob}, fault=fault)
@@ -158,10 +160,12 @@ def watched(
             left = count
             while left != 0:
                 change = works.veiled(works.redacted(await heard.get()), principal)
-                concerned = change.part(lambda ref, _: glob.matches(ref) or glob.matches(works.spelled(ref)))
+                concerned = change.part(
+                    lambda ref, entry: any(map(glob.matches, (ref, shown(ref, entry), works.spelled(ref))))
+                )
                 told = concerned and works.policy.told(principal, "watch", concerned)
                 if told is not None:
-                    show(told)
+                    show(told, pattern if glob.exact else "")
                     left = None if left is None else left - 1
             house.note(principal.id, f"watch {pattern}", "end")
         finally:

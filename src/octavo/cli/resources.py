@@ -88,12 +88,12 @@ def watch(
     from octavo.cli import _run
     from octavo.core.event import numbered
 
-    def show(change: Change) -> None:
+    def show(change: Change, uri: str) -> None:
         if as_json:
-            click.echo(json.dumps(numbered(change), ensure_ascii=False))
+            click.echo(json.dumps(numbered(change, uri), ensure_ascii=False))
         else:
-            moved = "" if change.source is None else f"{change.source}  ->  "
-            click.echo(f"{change.kind}  {moved}{change.ref}")
+            moved = "" if change.shown_source is None else f"{change.shown_source}  ->  "
+            click.echo(f"{change.kind}  {moved}{uri or change.shown}")
 
     found = loaded(config_file)
     _run.watched(

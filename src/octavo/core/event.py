@@ -8,13 +8,13 @@ from octavo.core.clock import iso
 from octavo.core.model import Change
 
 
-def event(change: Change, uri: str = "") -> dict[str, Any]:
-    """`uri` is the address as the listener spells it."""
-    told: dict[str, Any] = {"type": f"resource/{change.kind}", "uri": uri or str(change.ref)}
-    if change.source is not None:
-        told["from"] = str(change.source)
+def event(change: Change, uri: str = "", source: str = "") -> dict[str, Any]:
+    """`uri` and `source` are the addresses as the listener spells them; without them, as lists give them."""
+    told: dict[str, Any] = {"type": f"resource/{change.kind}", "uri": uri or str(change.shown)}
+    if change.shown_source is not None:
+        told["from"] = source or str(change.shown_source)
     return {**told, "timestamp": iso(change.at), "changes": change.changes}
 
 
-def numbered(change: Change) -> dict[str, Any]:
-    return {"seq": change.seq, **event(change)}
+def numbered(change: Change, uri: str = "") -> dict[str, Any]:
+    return {"seq": change.seq, **event(change, uri)}

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 from urllib.parse import urlsplit
 
+from octavo.core.glob import Glob
 from octavo.core.model import Change, Principal, Template, Verb
 from octavo.core.ports import Ask, Feed, Ledger, Next
 from octavo.core.ref import Ref
@@ -76,6 +77,9 @@ class Decides(Protocol):
         ...
 
     def told(self, principal: Principal, verb: Verb, change: Change) -> Change | None: ...
+    def usual(self, glob: Glob) -> Glob:
+        """An absolute pattern in the spelling that addresses have here."""
+        ...
 
 
 class Works(Protocol):

@@ -201,6 +201,16 @@ class Change(Struct, frozen=True, kw_only=True):
         return replace(self, kind="deleted", ref=self.source or self.ref, source=None, new=None) if left else None
 
     @property
+    def shown(self) -> Ref:
+        """The address as lists give it."""
+        entry = self.old if self.kind == "deleted" else self.new
+        return shown(self.ref, entry or self.new or self.old)
+
+    @property
+    def shown_source(self) -> Ref | None:
+        return None if self.source is None else shown(self.source, self.old)
+
+    @property
     def changes(self) -> dict[str, list[Any]]:
         """The seeds' `{field: [old, new]}`, for the fields that differ."""
         before, after = _facts(self.old), _facts(self.new)
@@ -215,6 +225,11 @@ class News(Struct, frozen=True):
     next: int  # the number to go on with
     more: bool = False  # there are changes after it already
     gap: bool = False  # changes may have been lost: whoever wants to know what is there must list anew
+
+
+def shown(ref: Ref, entry: Entry | None) -> Ref:
+    """A canonical address as lists give it, by what is known of what stands there."""
+    return entry.ref if entry is not None and entry.ref.absolute else ref
 
 
 def _facts(entry: Entry | None) -> dict[str, Any]:

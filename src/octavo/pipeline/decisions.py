@@ -75,7 +75,7 @@ class Decisions:
         self._naming = addresses.naming
         self._called: dict[str, object] = {}  # what was known of ids when the decisions were made that are kept
         self._wall = clock.wall
-        self.rules = tuple(replace(rule, what=tuple(map(self._usual, rule.what))) for rule in rules)
+        self.rules = tuple(replace(rule, what=tuple(map(self.usual, rule.what))) for rule in rules)
         self.conditional = any(rule.condition is not None for rule in rules)
         self._times = tuple({time: None for rule in rules if rule.condition for time in rule.condition.times})
         self._compiled: dict[tuple[Principal, Verb], Rulebook] = {}
@@ -204,7 +204,7 @@ class Decisions:
             return _GENERAL if ref in self._general else None
         return _GENERAL if verb == "read" and ref.scheme == FEED else None
 
-    def _usual(self, glob: Glob) -> Glob:
+    def usual(self, glob: Glob) -> Glob:
         """An absolute pattern in the spelling that addresses have here: a root behind a link is known by two."""
         literal, of = glob.literal, self.addresses
         if not literal.absolute:

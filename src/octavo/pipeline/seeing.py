@@ -147,7 +147,7 @@ class Seeing(Decisions):
         if not self.rules:
             return True
         try:
-            glob = self._usual(Glob(pattern))
+            glob = self.usual(Glob(pattern))
         except OctavoError:
             return False
         if glob.exact and self.lists(principal, glob.literal):

@@ -49,8 +49,8 @@ def _fitting(news: News, budget: Budget, *, latest: bool) -> tuple[list[dict[str
 
 
 def _line(change: Change) -> str:
-    moved = "" if change.source is None else f"{change.source} -> "
-    return f"{change.kind} {moved}{change.ref}"
+    moved = "" if change.shown_source is None else f"{change.shown_source} -> "
+    return f"{change.kind} {moved}{change.shown}"
 
 
 def changes_tool(budget: Budget) -> Tool:

@@ -17,7 +17,7 @@ from octavo.core.errors import OctavoError, RateLimited
 from octavo.core.event import event
 from octavo.core.glob import Glob
 from octavo.core.house import House
-from octavo.core.model import Change, Entry, Principal
+from octavo.core.model import Change, Entry, Principal, shown
 from octavo.core.ref import Ref
 from octavo.transport.mcp import keys
 
@@ -167,8 +167,8 @@ class Hub:
         policy, principal = self._house.works.policy, subscriber.principal
         change = self._house.works.veiled(change, principal)
 
-        def wanted(ref: Ref, _: Entry | None) -> bool:
-            return self._spelled(subscriber, ref) is not None
+        def wanted(ref: Ref, entry: Entry | None) -> bool:
+            return self._spelled(subscriber, ref, shown(ref, entry)) is not None
 
         listens = "resources" in subscriber.lists and change.kind != "updated"
         heard = change.part(wanted)
@@ -183,28 +183,22 @@ class Hub:
             subscriber.push(Note(keys.UPDATED, {"uri": said["uri"], "_meta": {keys.EVENT: said}}))
 
     def _event(self, subscriber: Subscriber, change: Change) -> dict[str, Any]:
-        """The change in the spelling in which the subscriber speaks of it."""
-        told = event(change, self._spelled(subscriber, change.ref) or "")
-        if change.source is not None:
-            told["from"] = self._spelled(subscriber, change.source) or str(change.source)
-        return told
+        """An address that the subscriber asked for is told in its spelling, what a pattern covers as lists give it."""
+        uri = self._spelled(subscriber, change.ref, change.shown)
+        if change.source is None or change.shown_source is None:
+            return event(change, uri or "")
+        return event(change, uri or "", self._spelled(subscriber, change.source, change.shown_source) or "")
 
-    def _spelled(self, subscriber: Subscriber, ref: Ref) -> str | None:
-        """None where no pattern covers the address."""
+    def _spelled(self, subscriber: Subscriber, ref: Ref, listed: Ref) -> str | None:
+        """None where no pattern covers the address; `listed` is that address as lists give it."""
         works = self._house.works
-        spellings = (ref, works.spelled(ref), *works.called(ref))
-        return next((found for p, g in subscriber.patterns.items() if (found := _spelling(p, g, spellings))), None)
+        spellings = (ref, listed if listed.absolute else works.spelled(ref), *works.called(ref))
+        covering = [(p, g) for p, g in subscriber.patterns.items() if any(map(g.matches, spellings))]
+        asked_for = next((pattern for pattern, glob in covering if glob.exact), None)
+        return asked_for or (str(listed) if covering else None)
 
 
 def _less(count: Counter[str], who: str) -> None:
     count[who] -= 1
     if count[who] <= 0:
         del count[who]
-
-
-def _spelling(pattern: str, glob: Glob, spellings: tuple[Ref, ...]) -> str | None:
-    """The address in the form in which the client speaks of it, if the pattern covers it."""
-    for ref in spellings:
-        if glob.matches(ref):
-            return pattern if glob.exact else str(ref)
-    return None

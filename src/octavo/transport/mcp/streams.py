@@ -161,8 +161,10 @@ async def _allowed(calls: Calls, who: Principal, pattern: str) -> Glob:
     call = calls.watch(who, pattern)
     await calls.ask(call)
     glob: Glob = call.arguments["glob"]
+    if call.ref.absolute:
+        return calls.works.policy.usual(glob)
     named = call.trail.ref
-    return glob if named is None or call.ref.absolute else glob.moved(named)
+    return glob if named is None else glob.moved(named)
 
 
 def notification(note: Note) -> types.ServerNotification:
