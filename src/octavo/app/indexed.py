@@ -92,7 +92,7 @@ class Documents:
             page = await self._page(Ref(scheme), cursor, _PAGE)
             for entry in page.items:
                 if await self._is_searched(entry):
-                    yield replace(entry, ref=self._works.canonical(entry.ref))
+                    yield replace(entry, ref=self._named(entry))
             cursor = page.cursor
             if cursor is None:
                 return
@@ -101,7 +101,7 @@ class Documents:
         """`entry` is what a listing told; without one it is looked for. None for what is not to be searched."""
         if entry is None:
             page = await self._page(ref, None, 1)
-            entry = next((one for one in page.items if self._works.canonical(one.ref) == ref), None)
+            entry = next((one for one in page.items if self._named(one) == ref), None)
         if entry is None or not await self._is_searched(entry):
             return None
         converts = ref.scheme in self._files and entry.mime_type in FORMATS
@@ -160,15 +160,27 @@ class Documents:
         target = entry.target
         if target is None or self._is_link(entry):
             return target is None
+        if self._is_of_a_later_root(entry):
+            return True
         declared = self._declared.get(target.scheme)
         if declared is None or entry.ref != target.child(declared.manifest):
             return True
         whole: Entry = await self._ask("stat", target)
         return whole.version != entry.version
 
+    def _named(self, entry: Entry) -> Ref:
+        """As the change feed names it: what stands in a later root, behind nothing, by its plain address."""
+        ref = self._works.canonical(entry.ref)
+        return ref.bare if self._is_of_a_later_root(entry) else ref
+
     def _is_link(self, entry: Entry) -> bool:
         """A file of an entry has it as its target too, and belongs to it."""
-        return entry.target is not None and self._works.desk.whole(entry.ref) != entry.target
+        if entry.target is None or self._is_of_a_later_root(entry):
+            return False
+        return self._works.desk.whole(entry.ref) != entry.target
+
+    def _is_of_a_later_root(self, entry: Entry) -> bool:
+        return entry.target is not None and entry.target.bare == self._works.canonical(entry.ref).bare
 
     async def _page(self, scope: Ref, cursor: str | None, limit: int) -> Page[Entry]:
         page: Page[Entry]

@@ -24,7 +24,7 @@ sources:
   store: {kind: file, roots: [./work/handbook], extensions: [.md, .yml], expose: false}
   sops: {kind: sop, store: store, path: sops}
   skills: {kind: skill, store: store, path: skills}
-  files: {kind: file, roots: [./work/files]}
+  files: {kind: file, uris: relative, roots: [./work/files]}
   notes: {kind: memory, scheme: note, resources: {hello: {text: "예산 메모, a note on budgets"}}}
 """
 RULES = """
@@ -52,6 +52,23 @@ FILES: dict[str, str | bytes] = {
 
 async def uris(tools: Any, query: str, **asked: Any) -> list[str]:
     return [one["uri"] for one in (await tools.data("search", query=query, **asked))["results"]]
+
+
+@pytest.mark.parametrize("form", ["absolute", "relative"])
+async def test_files_of_every_root_are_found_once_and_as_they_are_now(serve: Any, form: str) -> None:
+    two = f"sources: {{files: {{kind: file, uris: {form}, roots: [./work/a, ./work/b]}}}}"
+    files = {"a/both.md": "zebra one", "b/both.md": "zebra two", "b/own.md": "zebra three"}
+    tools = await serve(two, files)
+    both, own = ("file:///a/both.md", "file:///b/own.md") if form == "absolute" else ("file://both.md", "file://own.md")
+    await until_found(tools, [both, "file:///b/both.md", own], "zebra")
+    tools.put("b/own.md", "giraffe")
+    await until_found(tools, [own], "giraffe")
+    await until_found(tools, [both, "file:///b/both.md"], "zebra")
+    (tools.root / "a/both.md").unlink()
+    left = "file:///b/both.md" if form == "absolute" else "file://both.md"
+    await until_found(tools, [left], "zebra")
+    (tools.root / "b/own.md").unlink()
+    await until_found(tools, [], "giraffe")
 
 
 async def until_found(tools: Any, expected: list[str], query: str, **asked: Any) -> None:
@@ -132,7 +149,7 @@ async def test_pages_follow_each_other_and_a_cursor_belongs_to_its_query(serve: 
 
 
 async def test_an_answer_stays_within_its_budget_and_goes_on(serve: Any) -> None:
-    limited = 'sources: {work: {kind: file, roots: [./work], extensions: ["*"]}}\nlimits: {answer: 16KB}'
+    limited = "sources: {work: {kind: file, uris: relative, roots: [./work]}}\nlimits: {answer: 16KB}"
     tools = await serve(limited, {f"{n:02}-{'가' * 60}.md": f"예산 {'말' * 200}" for n in range(40)})
     result = await tools("search", query="예산", kind="ranked", limit=100)
     assert len(json.dumps(result.structured, ensure_ascii=False).encode()) < 16_000
@@ -191,7 +208,7 @@ async def test_a_secret_is_neither_found_nor_kept(serve: Any, tmp_path: Path) ->
 
 
 def configured(home: Path, rest: str) -> Any:
-    text = f'version: 1\nsources: {{work: {{kind: file, roots: [./work], extensions: ["*"]}}}}\n{rest}'
+    text = f'version: 1\nsources: {{work: {{kind: file, uris: relative, roots: [./work], extensions: ["*"]}}}}\n{rest}'
     return load_text(text, file=home / "octavo.yaml", environ={})
 
 
@@ -244,7 +261,7 @@ async def test_of_two_processes_each_has_an_index_of_its_own(tmp_path: Path) -> 
 
 async def test_more_documents_than_may_be_are_left_out_which_is_said_to_who_sees_all(serve: Any) -> None:
     files = {f"{n}.md": "예산\n" for n in range(5)}
-    sources = 'sources: {work: {kind: file, roots: [./work], extensions: ["*"]}}\nsearch: {documents: 3, text: 1KB}\n'
+    sources = "sources: {work: {kind: file, uris: relative, roots: [./work]}}\nsearch: {documents: 3, text: 1KB}\n"
     tools = await serve(sources, {**files, "0.md": "예산 " * 1000})
     found = await tools("search", query="md", kind="ranked")
     assert [one["uri"] for one in found.structured["results"]] == ["file://0.md", "file://1.md", "file://2.md"]
@@ -353,7 +370,7 @@ async def test_a_line_that_says_it_is_given_as_ever(serve: Any) -> None:
 
 async def test_where_there_is_no_rank_a_question_finds_no_line(serve: Any) -> None:
     rules = """
-    sources: {work: {kind: file, roots: [./work]}}
+    sources: {work: {kind: file, uris: relative, roots: [./work]}}
     agents: {guest: {}}
     policy: [{who: guest, may: [list, read, search], what: "file://*"}]
     redact: {principals: {guest: [email]}}
