@@ -73,6 +73,14 @@ class Candidate:
 
 
 @dataclass(frozen=True)
+class Octavo(Candidate):
+    """Is asked for what its lists give."""
+
+    def uri(self, corpus: data.Corpus, name: str) -> str:
+        return f"file:///{corpus.root.name}/{name}"
+
+
+@dataclass(frozen=True)
 class Official(Candidate):
     """The official file server: tools, absolute paths, a listing in one answer."""
 
@@ -154,9 +162,9 @@ def candidate(name: str, corpus: data.Corpus, octavo: str = OCTAVO, octavo_http:
     ours, plain, port = installed("octavo"), installed("mcp"), corpus.port
     match name:
         case "octavo" | "octavo-modern":
-            return Candidate(name, ours, octavo_command(octavo, corpus), modern=name == "octavo-modern")
+            return Octavo(name, ours, octavo_command(octavo, corpus), modern=name == "octavo-modern")
         case "octavo-http":
-            return Candidate(name, ours, octavo_command(octavo_http, corpus), modern=True, port=port)
+            return Octavo(name, ours, octavo_command(octavo_http, corpus), modern=True, port=port)
         case "mcp" | "mcp-modern":
             return Candidate(name, plain, peer("with_mcp.py"), modern=name == "mcp-modern")
         case "mcp-http":

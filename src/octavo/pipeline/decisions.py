@@ -81,6 +81,7 @@ class Decisions:
         self._compiled: dict[tuple[Principal, Verb], Rulebook] = {}
         self._books: dict[tuple[int, ...], Rulebook] = {}  # by the rules in it
         self._memo: Memo[tuple[Principal, Verb, Ref], Verdict] = Memo(MEMO_SIZE)
+        self._canonical: Memo[Ref, Ref] = Memo(MEMO_SIZE)  # of absolute addresses
         self.epoch = _epoch(self.rules)
 
     def verdict(self, principal: Principal, verb: Verb, ref: Ref) -> Verdict:
@@ -164,7 +165,14 @@ class Decisions:
 
     def canonical(self, ref: Ref) -> Ref:
         """The spelling on which decisions are made."""
-        return self.addresses.canonical(ref) if ref.absolute else ref
+        if not ref.absolute:
+            return ref
+        known = self._canonical.get(ref) or self._canonical.again(ref)
+        if known is None:
+            known = self.addresses.canonical(ref)
+            if _length(ref) <= MEMO_CHARACTERS:
+                self._canonical.keep(ref, known)
+        return known
 
     def rulebook(self, principal: Principal, verb: Verb) -> Rulebook:
         book = self._compiled.get((principal, verb))

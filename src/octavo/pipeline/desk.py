@@ -77,6 +77,7 @@ class Desk:
         self._stamps = {scheme: source.stamp for scheme, source in sources.items() if isinstance(source, Stamps)}
         self._names = {scheme: source for scheme, source in sources.items() if isinstance(source, Names)}
         self.naming = frozenset(self._names)
+        self._spelling = {scheme: source for scheme, source in sources.items() if isinstance(source, Spells)}
         self._parts = {scheme: source for scheme, source in sources.items() if isinstance(source, Parts)}
         self._tools, self._prompts = tools, prompts
         self.exposed = tuple(exposed)  # schemes in the order of the configuration
@@ -221,17 +222,17 @@ class Desk:
 
     def canonical(self, ref: Ref) -> Ref:
         """The spelling that policy, cache and feed use."""
-        source = self._sources.get(ref.scheme)
-        if source is None and ref.scheme == FEED:
-            return ref
-        if source is None:
+        source = self._spelling.get(ref.scheme)
+        if source is not None:
+            return source.canonical(ref)
+        if ref.scheme not in self._sources and ref.scheme != FEED:
             raise InvalidParams(f"No source serves {ref.scheme}:// here")
-        return source.canonical(ref) if isinstance(source, Spells) else ref
+        return ref
 
     def spelled(self, ref: Ref) -> Ref:
         """The other public spelling of a canonical address, or itself."""
-        source = self._sources.get(ref.scheme)
-        return source.spelled(ref) if isinstance(source, Spells) else ref
+        source = self._spelling.get(ref.scheme)
+        return ref if source is None else source.spelled(ref)
 
     def ids(self, scheme: str) -> object:
         return self._names[scheme].ids

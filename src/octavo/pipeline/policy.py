@@ -187,11 +187,11 @@ class Policy(Seeing):
         op, ref = call.op, call.ref
         if ref.absolute:
             try:
-                ref = self.addresses.canonical(ref)
+                ref = self._canonical.get(ref) or self.canonical(ref)
             except OctavoError as outside:
                 # A pattern that begins above the roots too: its events would tell where they are.
                 raise told(call, outside) from None
-            call = call._replace(ref=ref)
+            call = call.at(ref, call.cursor, call.limit)
             call.trail.ref = ref  # the record names a thing by one address, however it was asked for
         elif by_name:
             self.called_anew(ref.scheme)
