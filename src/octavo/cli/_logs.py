@@ -6,38 +6,57 @@ import json
 import logging
 import os
 import sys
+from functools import cache
 from typing import TYPE_CHECKING
 
 from octavo.core.clock import iso
 
 if TYPE_CHECKING:
+    from types import TracebackType
+
     from octavo.pipeline.veil import Veil
 
 
-def configure(level: str, shape: str) -> None:
-    """Log lines on stderr: as text, or one JSON object each."""
-    handler = logging.StreamHandler(sys.stderr)
+logger = logging.getLogger(__name__)
+
+
+def configure(level: str = "warning", shape: str = "text") -> None:
+    """Log lines on stderr, as text or one JSON object each; and what nobody caught as one of them. Every command
+    begins with it; one that has options for it calls it again. Whoever has set up logging before keeps it."""
     layout = "octavo: %(levelname)s: %(name)s: %(message)s"
-    handler.setFormatter(Structured(layout) if shape == "json" else Discreet(layout))
-    logging.basicConfig(level=level.upper(), handlers=[handler])
+    formatter = Structured(layout) if shape == "json" else Discreet(layout)
+    root = logging.getLogger()
+    if not root.handlers:
+        root.addHandler(logging.StreamHandler(sys.stderr))
+        root.handlers[0].setFormatter(formatter)
+        sys.excepthook = _uncaught
+    for handler in root.handlers:
+        if isinstance(handler.formatter, Discreet):
+            handler.setFormatter(formatter)
+            root.setLevel(level.upper())
+
+
+def _uncaught(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
+    logger.critical("An error that nobody caught", exc_info=(kind, error, trace))
+
+
+def hidden(text: str) -> str:
+    """Without secrets. The rules are loaded with the first text."""
+    return _veil().text(text)
+
+
+@cache
+def _veil() -> Veil:
+    from octavo.pipeline.veil import Veil
+
+    return Veil(os.urandom(32), personal=("identity",))
 
 
 class Discreet(logging.Formatter):
-    """Redacts the whole line, its traceback included. The rules are loaded with the first line."""
-
-    def __init__(self, layout: str) -> None:
-        super().__init__(layout)
-        self._veil: Veil | None = None
+    """Redacts the whole line, its traceback included."""
 
     def format(self, record: logging.LogRecord) -> str:
-        return self._hidden(super().format(record))
-
-    def _hidden(self, text: str) -> str:
-        if self._veil is None:
-            from octavo.pipeline.veil import Veil
-
-            self._veil = Veil(os.urandom(32), personal=("identity",))
-        return self._veil.text(text)
+        return hidden(super().format(record))
 
 
 class Structured(Discreet):
@@ -48,8 +67,8 @@ class Structured(Discreet):
             "time": iso(record.created),
             "level": record.levelname.lower(),
             "logger": record.name,
-            "message": self._hidden(record.getMessage()),
+            "message": hidden(record.getMessage()),
         }
         if record.exc_info:
-            facts["traceback"] = self._hidden(self.formatException(record.exc_info))
+            facts["traceback"] = hidden(self.formatException(record.exc_info))
         return json.dumps(facts, ensure_ascii=False)

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+from octavo.cli._logs import hidden
 from octavo.config.problems import ConfigError
 from octavo.core.errors import OctavoError
 
@@ -43,7 +44,8 @@ class Lazily(UserDict[str, Any]):
 
 
 class Group(click.Group):
-    """Says every error as `octavo: error: what (what to do)`, on stderr, without a traceback.
+    """Says every error as `octavo: error: what (what to do)`, on stderr, without a traceback; and redacted, for a
+    plugin may have had a word in it.
 
     Exit codes: 2 for wrong usage or configuration, 1 for a refusal or a failure, 130 for Ctrl-C.
     """
@@ -61,10 +63,10 @@ class Group(click.Group):
             code = error.exit_code
         except ConfigError as error:
             for problem in error.problems:
-                say("error", str(problem))
+                say("error", hidden(str(problem)))
             code = USAGE
         except OctavoError as error:
-            say("error", _with_reason(error))
+            say("error", hidden(_with_reason(error)))
             code = FAILED
         except (click.Abort, KeyboardInterrupt):
             code = INTERRUPTED

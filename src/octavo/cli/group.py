@@ -5,6 +5,7 @@ from __future__ import annotations
 import click
 
 from octavo import __version__
+from octavo.cli._logs import configure
 from octavo.cli._shared import Group, Lazily
 
 COMMANDS = Lazily(
@@ -41,3 +42,4 @@ def octavo() -> None:
 
     Begin with: octavo demo. Or serve a folder: octavo serve DIR.
     """
+    configure()
