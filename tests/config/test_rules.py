@@ -191,6 +191,20 @@ def test_a_pattern_that_can_match_some_day_is_no_reason_not_to_start(tmp_path: P
     assert "never matches" not in str(loaded(SERVED % ("work", '"*"', pattern, "deny"), tmp_path).warnings)
 
 
+@pytest.mark.seed("O16")
+def test_a_rule_on_a_folder_of_addresses_may_spell_its_dash_as_it_is_read(tmp_path: Path) -> None:
+    folders(tmp_path)
+    sources = (
+        "sources:\n  h: {kind: file, roots: [handbook], expose: false}\n"
+        "  s: {kind: catalog, scheme: flow, store: h, path: f, files: '{name}.md', address: 'value-stream/{name}'}\n"
+        'policy:\n  - {who: "*", may: "*", what: "**"}\n  - {who: "*", may: "*", what: "flow://%s", effect: deny}\n'
+    )
+    for pattern in ("value-stream/*", "value_stream/*", "value_stream/launch"):
+        loaded(sources % pattern, tmp_path)
+    with pytest.raises(ConfigError, match="no address of flow:// can look like that"):
+        loaded(sources % "valuestream/*", tmp_path)
+
+
 def test_an_absolute_pattern_matches_below_a_root_by_its_path_and_by_the_one_that_a_link_leads_to(
     tmp_path: Path,
 ) -> None:

@@ -96,8 +96,18 @@ def _of_catalog(options: Any) -> Iterator[Form]:
     else:
         declared = with_options(DECLARATIONS[options.kind], **options.layout)
     for shape in declared.shapes:
-        form = _of_template(shape.address.text)
-        yield Form(form.names, below=form.below or bool(declared.manifest))
+        for text in _spelled(shape.address.text):
+            form = _of_template(text)
+            yield Form(form.names, below=form.below or bool(declared.manifest))
+
+
+def _spelled(text: str) -> Iterator[str]:
+    """`value-stream/{name}` and `value_stream/{name}`: rules hold for both."""
+    yield text
+    names = text.split("/")
+    other = "/".join([*(one if "{" in one else one.replace("-", "_") for one in names[:-1]), names[-1]])
+    if other != text:
+        yield other
 
 
 def _of_template(text: str) -> Form:
