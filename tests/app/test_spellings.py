@@ -150,6 +150,32 @@ async def test_a_filter_finds_the_same_in_every_spelling(house: Octavo, row: lis
         assert [str(one.ref) for one in page.items] == listed[0]
 
 
+COMPLETED = [
+    ("sop://{function}/{name}", "name", "b", "function", ["brand", "func-brand", "org://function/brand"], ["brief"]),
+    ("sop://{function}/{name}", "function", "", "name", ["brief", "sop-brief", "sop-brand-brief"], ["brand"]),
+    ("skill://{function}/{name}", "name", "r", "function", ["brand", "func-brand", "org://func-brand"], ["reading"]),
+    ("skill://{function}/{name}", "function", "", "name", ["reading", "SK-7", "sk-7"], ["brand"]),
+]
+
+
+@pytest.mark.parametrize(("template", "argument", "prefix", "given", "spellings", "values"), COMPLETED)
+async def test_a_completion_is_the_same_in_every_spelling_of_what_is_given(
+    house: Octavo, template: str, argument: str, prefix: str, given: str, spellings: list[str], values: list[str]
+) -> None:
+    for one in spellings:
+        asked = {"template": template, "argument": argument, "prefix": prefix, "given": {given: one}}
+        scheme = template.partition("{")[0]
+        assert await ask(house, "agent-brand", "complete", scheme, arguments=asked) == values, one
+
+
+async def test_a_completion_offers_nothing_of_another_folder(house: Octavo) -> None:
+    asked = {"template": "sop://{function}/{name}", "argument": "name", "prefix": ""}
+    for one in ("hr", "func-hr", "org://function/hr", "bran", "func-", ""):
+        assert (
+            await ask(house, "agent-brand", "complete", "sop://", arguments={**asked, "given": {"function": one}}) == []
+        )
+
+
 @pytest.mark.seed("O4")
 async def test_a_match_says_the_same_of_an_agent_in_every_spelling(house: Octavo) -> None:
     found = [(await told(house, "agent-brand", uri))["matches"] for uri in MATCHES]
@@ -182,6 +208,16 @@ async def test_a_rule_on_a_name_holds_for_the_id_and_the_other_way_round(house: 
             await ask(house, "agent-brand", "read", uri)
     assert "org://function/secret" not in json.dumps(await told(house, "agent-brand", "org://function"))
     assert (await ask(house, "agent-ops", "read", "agent://agent-ops")).entry.ref == Ref.parse("agent://ops")
+
+
+async def test_a_deny_on_the_other_spelling_of_a_folder_holds_for_its_name(tmp_path: Path) -> None:
+    deny = '  - {who: "*", may: "*", what: "org://value_stream/*", effect: deny}\n'
+    async with Octavo(load(written(tmp_path, POLICY + deny), environ={})) as octavo:
+        for uri in ("org://value-stream/launch", "org://value_stream/launch"):
+            with pytest.raises(Forbidden):
+                await ask(octavo, "agent-brand", "read", uri)
+        with pytest.raises(NotFound):
+            await ask(octavo, "agent-brand", "read", "org://vs-launch")
 
 
 async def test_a_deny_on_an_id_is_no_rule_that_never_matches(house: Octavo) -> None:

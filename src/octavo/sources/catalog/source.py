@@ -30,7 +30,7 @@ from octavo.sources.catalog.model import compile_model
 from octavo.sources.catalog.names import alike
 from octavo.sources.catalog.problems import Problem
 from octavo.sources.catalog.snapshot import Snapshot
-from octavo.sources.catalog.spellings import holds, name_of, others
+from octavo.sources.catalog.spellings import holds, name_of, others, says
 from octavo.sources.catalog.store import Moment, Store, not_found
 from octavo.sources.catalog.templates import shapes_of, templates
 from octavo.sources.catalog.unserved import unserved, why_nothing
@@ -180,10 +180,14 @@ class CatalogSource:
         return (
             Suggestion(values[argument], card.entry)
             for card in cards
-            for values in (shape.address.match(card.ref.segments) or {} for shape in shapes)
+            for shape in shapes
+            for values in (shape.address.match(card.ref.segments) or {},)
             if argument in values
             and values[argument].startswith(prefix)
-            and all(values.get(name, value) == value for name, value in given.items())
+            and all(
+                name not in values or says(self.declaration, shape, card, name, values[name], value)
+                for name, value in given.items()
+            )
         )
 
     def stamp(self, ref: Ref, op: str, moment: int = 0) -> object | None:

@@ -54,6 +54,16 @@ def others(of: Declaration, page: Snapshot, ref: Ref) -> tuple[Ref, ...]:
     return tuple(one for one in found if one is not None and one != ref and not holds(page, one))
 
 
+def says(of: Declaration, shape: Shape, card: Card, variable: str, value: str, given: str) -> bool:
+    """Whether what was given for a variable of an address is a spelling of the value that an entry has there."""
+    if given == value:
+        return True
+    if variable != _parts(shape)[-1].strip("{+}"):
+        return plain(given, _kinds(of, variable)) == folded(value)
+    meant = plain(given, (shape.kind,))
+    return meant in (folded(value), folded(card.ref.path)) or bool(card.id and folded(given) == folded(card.id))
+
+
 def meant_instead(of: Declaration, page: Snapshot, card: Card) -> Ref | None:
     """The other entry, or collection, whose name the id of an entry is."""
     spelled = (_ref(of, names) for names in ((*card.ref.segments[:-1], card.id), (card.id,)))
