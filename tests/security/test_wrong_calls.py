@@ -73,6 +73,28 @@ async def test_a_template_is_completed_as_the_seed_writes_it(tmp_path: Path) -> 
         assert unknown["error"]["data"] == {"reason": "unknown_template"}
 
 
+async def test_an_unknown_filter_is_told_the_filters_of_all_that_was_listed(tmp_path: Path) -> None:
+    """Every namespace that was asked has its own."""
+    async with house(tmp_path) as octavo, door(octavo, "stdio", "modern") as at:
+        asked = [
+            ("tools/call", {"name": "list", "arguments": {"filter": {"functon": "brand"}, **more}})
+            for more in ({}, {"depth": 0}, {"sort": "modified"}, {"target": "sop://"}, {"target": "file://"})
+        ]
+        *everywhere, sops, files = [one["result"]["content"][0]["text"] for one in await at.ask(asked)]
+    assert "did you mean function?" in sops and "agent" in sops and "agent" not in files.partition("known are")[2]
+    for text in everywhere:
+        assert "did you mean function?" in text and sops.partition("known are: ")[2].split(", ")[0] in text
+
+
+async def test_a_word_that_is_none_of_several_is_told_all_of_them(tmp_path: Path) -> None:
+    async with house(tmp_path) as octavo, door(octavo, "stdio", "modern") as at:
+        arguments = {"target": "file://open/a.md", "content": "x", "mode": "foo"}
+        (answer,) = await at.ask([("tools/call", {"name": "write", "arguments": arguments})])
+    problems = answer["result"]["_meta"]["dev.octavo/error"]["data"]["validationErrors"]
+    expected = '"foo" is not one of "upsert", "create", "overwrite", "append"'
+    assert problems == [{"path": "/mode", "message": expected}]
+
+
 async def test_an_unknown_filter_is_refused_with_the_near_ones(tmp_path: Path) -> None:
     async with house(tmp_path) as octavo, door(octavo, "stdio", "modern") as at:
         asked = [

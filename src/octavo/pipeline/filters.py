@@ -13,7 +13,7 @@ from urllib.parse import quote
 
 from octavo.core.errors import InvalidParams
 from octavo.core.glob import Glob
-from octavo.core.meant import meant, nearest
+from octavo.core.meant import nearest, unknown_filter
 from octavo.core.model import Entry
 from octavo.core.ref import Ref
 
@@ -43,7 +43,7 @@ class Keys:
         words = {*_TEXTS, "under", *known, *self.told}
         for key in asked:
             if key not in words and (self.looked or nearest(key, words)):
-                raise InvalidParams(f"Unknown filter: {key[:80]!r}; {meant(key, words)}", reason="unknown_filter")
+                raise unknown_filter(key[:80], words)
 
 
 class Narrowed(NamedTuple):

@@ -7,6 +7,7 @@ validator sees them, since it descends on the native stack.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Mapping
 from itertools import islice
 from typing import Any, Final, NoReturn, TypeAlias, cast
@@ -14,12 +15,14 @@ from typing import Any, Final, NoReturn, TypeAlias, cast
 import jsonschema_rs
 
 from octavo.core.errors import InvalidParams
+from octavo.core.meant import MOST
 from octavo.tools.schema_cost import bounded
 
 MAX_MEMBERS = 1000  # of the arguments of a call: to look through more would hold up everybody
 MAX_ERRORS = 20
 MAX_DEPTH = 64
 _MAX_MESSAGE = 300
+_TOLD_ANYWAY: Final = 3  # choices that the library names; of more it names two
 
 # Gives what is wrong with a value as `{path, message}`, at most MAX_ERRORS of them; [] when it is right.
 Check: TypeAlias = Callable[[Any], list[dict[str, str]]]
@@ -68,8 +71,18 @@ def _said(error: jsonschema_rs.ValidationError, schema: Mapping[str, Any]) -> st
             first = islice(error.kind.as_dict().get("unexpected", ()), _NEAR)
             near = {one: get_close_matches(one, known, 1) for name in first if (one := name[:_NAME])}
             meant = [f"{one}: did you mean {found[0]}?" for one, found in near.items() if found]
-            meant.append(f"known are: {', '.join(known) or 'none'}")
-            return f"{message}; {_short('; '.join(meant))}"
+            more = ", …" if len(known) > MOST else ""
+            told = ", ".join(_short(one) for one in known[:MOST])
+            return f"{message}; {_short('; '.join(meant))}{'; ' if meant else ''}known are: {told or 'none'}{more}"
+        case "enum":
+            options = error.kind.as_dict().get("options", ())
+            if len(options) <= _TOLD_ANYWAY:
+                return message
+            told = ", ".join(_short(_json(one)) for one in options[:MOST])
+            return f"{_short(_json(error.instance))} is not one of {told}{', …' if len(options) > MOST else ''}"
+        case "propertyNames":
+            within = error.kind.as_dict().get("error")
+            return _said(within, schema) if isinstance(within, jsonschema_rs.ValidationError) else message
         case "required":
             missing = error.kind.as_dict().get("property")
             about = _at(schema, error.schema_path[:-1]).get("properties", {}).get(missing, {})
@@ -130,6 +143,10 @@ def mentions(schema: object, keyword: str) -> bool:
 def pointer(path: list[str | int]) -> str:
     """A JSON pointer: `/files/0/name`; the whole value is the empty one."""
     return "".join("/" + str(part).replace("~", "~0").replace("/", "~1") for part in path)
+
+
+def _json(value: object) -> str:
+    return json.dumps(value, ensure_ascii=False)
 
 
 def _short(message: str) -> str:

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Mapping, Sequence
 from functools import partial
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, cast
 
 from octavo.core.errors import InvalidParams, SourceUnavailable, Timeout
+from octavo.core.meant import unknown_filter
 from octavo.core.model import Entry, Page
 from octavo.core.surface import ToolResult
 from octavo.text.patterns import Pattern, path_pattern
@@ -104,7 +105,7 @@ async def _everywhere(
                 return "", ctx.sealed(scheme, place)
         inner = None
     if strangers and len(strangers) == len(schemes):
-        raise strangers[0]
+        raise _of_all(strangers)
     return f"[not available now: {', '.join(down)}]" if down else "", None
 
 
@@ -157,7 +158,7 @@ async def _sorted(
             strangers.append(_of_filter(fault))
         found += rows.before(None)
     if strangers and len(strangers) == len(uris):
-        raise strangers[0]
+        raise _of_all(strangers)
     found.sort(key=lambda row: getattr(row.entry, sort, None) or 0, reverse=True)
     for number, row in enumerate(found[begin:], begin):
         if not answer.takes([row]):
@@ -170,6 +171,13 @@ def _of_filter(fault: InvalidParams) -> InvalidParams:
     if fault.data.get("reason") != "unknown_filter":
         raise fault
     return fault
+
+
+def _of_all(strangers: Sequence[InvalidParams]) -> InvalidParams:
+    """With what is known in any of the namespaces: the filter may have been meant for each of them."""
+    told = [fault.data for fault in strangers if fault.data.get("filter") == strangers[0].data.get("filter")]
+    known = {str(word) for data in told for word in cast("Sequence[object]", data.get("known", ()))}
+    return unknown_filter(str(strangers[0].data.get("filter")), known)
 
 
 def walked(ctx: ToolContext, uri: str, cursor: str | None, depth: int, filter: Mapping[str, Any] | None = None) -> Walk:
