@@ -215,7 +215,8 @@ NEEDED_FOR: Mapping[Verb, str] = {
     "render": "seeing and getting a prompt",
     "complete": "nothing by itself: completing needs `list`, of a prompt `render`; a deny takes completions away",
     "approve": "nothing by itself: whoever is at a client may answer its agent's questions; a deny takes that away",
-    "admin": "narrowing what HTTP serves with `server/config`, by a rule on `server://config`",
+    "admin": "narrowing what HTTP serves with `server/config`, by a rule on `server://config`; reading "
+    "[`/metrics`](operations.md) with `serve.http.metrics: admin`, by one on `server://metrics`",
 }
 
 
