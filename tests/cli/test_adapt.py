@@ -190,7 +190,7 @@ def test_nothing_becomes_writable_that_a_resource_list_only_lets_be_read(run: Ru
     official = {"command": "npx", "args": ["@modelcontextprotocol/server-filesystem", str(empty / "a")]}
     reading = {**official, "args": [official["args"][0], str(empty / "b")], "resources": [f"file://{empty}/b/*.md"]}
     made = Made(run, empty, json.dumps({"mcpServers": {"a": official, "b": reading}}))
-    assert not made.files.write and any("writing" in one for one in made.left)
+    assert not made.files.write and any("writing: off for all" in one for one in made.left)
     assert made.config.policy[0].what == (f"file://{empty}/b/*.md", f"file://{empty}/a/*")
 
 

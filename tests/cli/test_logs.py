@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -11,6 +12,7 @@ import pytest
 
 pytestmark = pytest.mark.seed("T7")
 
+REPOSITORY = Path(__file__).parents[2]
 SECRET = "Zq7!mK2vR9xT4wL"
 
 PLUGIN = f"""
@@ -66,6 +68,14 @@ def test_no_command_prints_what_a_broken_plugin_raised(args: tuple[str, ...], br
     done = command(broken, *args)
     assert "RuntimeError" in done.stderr or "broken" in done.stderr + done.stdout
     assert SECRET not in done.stderr + done.stdout
+
+
+@pytest.mark.seed("F10")
+def test_doctor_names_the_page_for_a_plugin_that_is_broken(broken: Path) -> None:
+    done = command(broken, "doctor")
+    assert done.returncode == 1 and "broken does not answer" in done.stdout
+    page = re.search(r"docs/[a-z/-]+\.md", done.stdout.partition("broken does not answer")[2])
+    assert page is not None and page[0] == "docs/writing-a-source.md" and (REPOSITORY / page[0]).is_file()
 
 
 def test_an_error_that_stops_a_plugin_from_loading_is_redacted(broken: Path) -> None:

@@ -133,6 +133,19 @@ class TestSegments:
         with pytest.raises(InvalidParams):
             Ref.parse(uri)
 
+    @pytest.mark.parametrize(
+        ("uri", "says"),
+        [
+            ("file://sub/", "leave out the slash at the end"),
+            ("sop://a//b", "put one slash between two names"),
+            ("sop:///a", "none at the beginning"),
+            ("sop://./a", "leave it out"),
+        ],
+    )
+    def test_a_slash_too_many_is_told_what_to_do(self, uri: str, says: str) -> None:
+        with pytest.raises(InvalidParams, match=f"empty or '.' segment: .*{says}"):
+            Ref.parse(uri)
+
     @given(NAMES, st.booleans())
     def test_a_name_is_decoded_exactly_once(self, name: str, again: bool) -> None:
         encoded = quote(name, safe="")

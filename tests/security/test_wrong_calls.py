@@ -86,6 +86,18 @@ async def test_an_unknown_filter_is_told_the_filters_of_all_that_was_listed(tmp_
         assert "did you mean function?" in text and sops.partition("known are: ")[2].split(", ")[0] in text
 
 
+async def test_what_must_be_an_object_is_said_without_words_of_python(tmp_path: Path) -> None:
+    async with house(tmp_path) as octavo, door(octavo, "stdio", "modern") as at:
+        asked = [
+            ("subscriptions/listen", {"notifications": 5}),
+            ("completion/complete", {"ref": 5, "argument": 5}),
+            ("prompts/get", {"name": "x", "arguments": 5}),
+        ]
+        for answer in await at.ask(asked):
+            problems = answer["error"]["data"]["validationErrors"]
+            assert {one["message"] for one in problems} == {"Input should be a valid object"}, problems
+
+
 async def test_a_word_that_is_none_of_several_is_told_all_of_them(tmp_path: Path) -> None:
     async with house(tmp_path) as octavo, door(octavo, "stdio", "modern") as at:
         arguments = {"target": "file://open/a.md", "content": "x", "mode": "foo"}

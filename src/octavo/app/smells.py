@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 SOON = 14 * 86_400.0  # seconds before its end at which a key is mentioned
 WIDE = 16  # a trusted network with more addresses than this many bits leave is no proxy
+_PAGES = ("file", "git", "memory")  # in docs/sources; all others are catalogs
 _UNSYNCHRONISED = 5  # TIME_ERROR of adjtimex(2)
 
 
@@ -50,19 +51,27 @@ def synchronised() -> bool | None:
     return None if told < 0 else told != _UNSYNCHRONISED
 
 
-async def unreachable(works: Works) -> list[Finding]:
+async def unreachable(works: Works, config: Config) -> list[Finding]:
     """One request to each source that is served."""
-    return [await _asked(works, source.scheme) for source in works.sources]
+    kinds = {source.scheme: source.kind for source in config.sources.values()}
+    return [await _asked(works, source.scheme, _page(kinds.get(source.scheme))) for source in works.sources]
 
 
-async def _asked(works: Works, scheme: str) -> Finding:
+def _page(kind: str | None) -> str:
+    """What to do about a source of this kind; of a plugin's none is known."""
+    if kind is None:
+        return "it is a plugin's: tell its author; docs/writing-a-source.md says what a source must keep to"
+    return f"see docs/sources/{kind if kind in _PAGES else 'catalog'}.md"
+
+
+async def _asked(works: Works, scheme: str, advice: str) -> Finding:
     limit, timeout = works.limits.page, works.limits.timeout
     call = Call("list", Ref(scheme), Principal("local"), Trail(), f"{scheme}://", limit=limit, timeout=timeout)
     try:
         await works.behind(call)
     except OctavoError as error:
         why = works.ailing.get(scheme, error.message)
-        return Finding("source", "problem", f"{scheme} does not answer: {why}", "see its section in docs/")
+        return Finding("source", "problem", f"{scheme} does not answer: {why}", advice)
     if scheme in works.ailing:
         return Finding("source", "less", f"{scheme} answers, but: {works.ailing[scheme]}", "tell its author")
     return Finding("source", "ok", f"{scheme} answers")

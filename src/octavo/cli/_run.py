@@ -434,7 +434,7 @@ def examined(loaded: Loaded) -> list[Finding]:
         return found  # sources would only fail for the same reasons
     from octavo.app.smells import unreachable
 
-    return [*found, *_inside(loaded, lambda house: unreachable(house.works), leaves_traces=False)]
+    return [*found, *_inside(loaded, lambda house: unreachable(house.works, loaded.config), leaves_traces=False)]
 
 
 def offered(loaded: Loaded, who: str | None) -> list[dict[str, Any]]:

@@ -243,7 +243,10 @@ def _settle(made: Adapted) -> None:
             made.leave(f"the folder {root}", f"stands in {around}, which serves it already")
     if any(made.writes) and (made.patterns or not all(made.writes)):
         made.writes = [False]
-        made.leave("writing", "another server allows to read only; set write: true and a rule for it if you want it")
+        made.leave(
+            "writing",
+            "off for all: not every one of these servers writes; set write: true and a rule for it if you want it",
+        )
     for root in list(made.whole) if made.patterns else ():
         if not root.startswith("/"):
             made.whole.remove(root)

@@ -147,8 +147,12 @@ class Unrecorded(InternalError):
     reason = "unrecorded"
 
     def __init__(self, message: str = "The audit log cannot be written", *, begun: bool = False) -> None:
-        further = ": the change was begun, and its outcome is not on record; look before it is tried again"
-        super().__init__(f"{message}{further if begun else ''}", begun=begun)
+        if begun:
+            message += ": the change was begun, and its outcome is not on record; look before it is tried again"
+            super().__init__(message, begun=True)
+        else:
+            hint = "nothing was done: try again later, or tell the operator; the log of the server says why"
+            super().__init__(message, begun=False, hint=hint)
 
 
 def through_a_link(uri: str) -> Forbidden:

@@ -151,9 +151,12 @@ def _checked(segments: tuple[str, ...]) -> tuple[str, ...]:
     if ".." in segments:
         raise Forbidden("A path may not contain '..': write the address from the root of its source")
     total = 0
-    for segment in segments:
+    for number, segment in enumerate(segments, 1):
         if segment in ("", "."):
-            raise InvalidParams("A path may not contain an empty or '.' segment")
+            what_to_do = "leave it out" if segment else "put one slash between two names, and none at the beginning"
+            if not segment and number == len(segments):
+                what_to_do = "leave out the slash at the end"
+            raise InvalidParams(f"A path may not contain an empty or '.' segment: {what_to_do}")
         if "/" in segment or "\\" in segment:
             raise InvalidParams("A path segment may not contain a slash or a backslash")
         if _UNSEEN.search(segment):

@@ -26,6 +26,11 @@ _REASONS: Final[Mapping[int, str]] = {
     types.HEADER_MISMATCH: "header_mismatch",
 }
 
+# For those whose words are about Python.
+_PLAINLY: Final[Mapping[str, str]] = dict.fromkeys(
+    ("model_type", "model_attributes_type", "dict_type", "dataclass_type"), "Input should be a valid object"
+)
+
 
 class Told(MCPError):
     """An error of ours, or of a plugin that speaks the raw protocol: it goes out as it is."""
@@ -33,7 +38,7 @@ class Told(MCPError):
 
 def wrong_params(method: str, params: Mapping[str, Any] | None, found: ValidationError) -> Told:
     problems = [
-        {"path": "".join(f"/{part}" for part in one["loc"]), "message": one["msg"]}
+        {"path": "".join(f"/{part}" for part in one["loc"]), "message": _PLAINLY.get(one["type"], one["msg"])}
         for one in found.errors(include_url=False, include_context=False, include_input=False)[:MOST]
     ]
     first = problems[0]
