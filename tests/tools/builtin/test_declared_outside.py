@@ -139,6 +139,21 @@ class TestFiles:
         with pytest.raises(Forbidden):
             await tools("counts", who="ann", word="word", files=["a.md", named])
 
+    @pytest.mark.parametrize("named", ["file://hr/pay.md", "file://link.md", "file://{root}/hr/pay.md"])
+    async def test_a_refusal_names_what_the_caller_wrote(self, tmp_path: Path, serve: Serve, named: str) -> None:
+        tools = await self.tools(tmp_path, serve)
+        (tools.root / "link.md").symlink_to("hr/pay.md")
+        asked = named.format(root=tools.root)
+        for tool, arguments in (
+            ("counts", {"word": "word", "files": [asked]}),
+            ("read", {"target": asked, "as": "text"}),
+            ("read", {"target": asked, "encoding": "cp949"}),
+        ):
+            with pytest.raises(Forbidden) as caught:
+                await tools(tool, who="ann", **arguments)
+            assert str(caught.value) == f"Access denied to resource: {asked}"
+            assert "range" not in str(caught.value.data) and "as=" not in str(caught.value.data)
+
     @pytest.mark.parametrize("named", ["board/plan.md", "none.md", "keys/.env", "out.md"])
     async def test_what_is_hidden_is_not_found(self, tmp_path: Path, serve: Serve, named: str) -> None:
         tools = await self.tools(tmp_path, serve)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Final
 
-from octavo.core.model import Entry
+from octavo.core.errors import OctavoError
+from octavo.core.model import Content, Entry
 from octavo.core.ref import Ref, is_scheme
 from octavo.tools.context import ToolContext
 
@@ -27,6 +28,18 @@ def repeated(uri: str) -> str:
 
 def with_parameter(uri: str, written: str) -> str:
     return f"{uri}{'&' if '?' in uri else '?'}{written}"
+
+
+async def read_with(ctx: ToolContext, uri: str, written: str, told: str = "") -> Content:
+    """A read with parameters that a tool adds. A refusal names the address as the caller knows it: `uri`, or `told`."""
+    asked, known = with_parameter(uri, written), told or uri
+    try:
+        return await ctx.read(asked)
+    except OctavoError as refused:
+        refused.message = refused.message.replace(asked, known)
+        refused.args = (refused.message,)
+        refused.data = {key: known if value == asked else value for key, value in refused.data.items()}
+        raise
 
 
 def below(ctx: ToolContext, ref: Ref, scope: Ref) -> tuple[str, ...]:

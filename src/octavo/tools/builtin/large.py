@@ -6,9 +6,8 @@ from collections.abc import AsyncIterator, Mapping
 from typing import Any, Final, NamedTuple
 
 from octavo.core.errors import InvalidParams, TooLarge
-from octavo.core.model import Content
 from octavo.text.lines import line_range, numbered, split, tail
-from octavo.tools.builtin.addresses import with_parameter
+from octavo.tools.builtin.addresses import read_with
 from octavo.tools.builtin.parts import Piece, pair, the_one_part
 from octavo.tools.builtin.room import Budget
 from octavo.tools.context import ToolContext
@@ -39,7 +38,7 @@ class Large(NamedTuple):
     async def text(self, start: int, stop: int) -> str:
         """The characters that begin between two places in bytes."""
         try:
-            content: Content = await self.ctx.read(with_parameter(self.uri, f"range={start}-{stop - 1}"))
+            content = await read_with(self.ctx, self.uri, f"range={start}-{stop - 1}")
         except InvalidParams:  # this source gives no ranges
             raise self.refusal from None
         if isinstance(content.body, bytes):

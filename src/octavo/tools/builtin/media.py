@@ -8,7 +8,7 @@ from octavo.core.errors import InvalidParams, Timeout, TooLarge
 from octavo.core.model import Entry
 from octavo.core.surface import Audio, Block, Image, Link, Text
 from octavo.tools.builtin import defining as d
-from octavo.tools.builtin.addresses import with_parameter
+from octavo.tools.builtin.addresses import read_with
 from octavo.tools.builtin.room import Media
 from octavo.tools.context import ToolContext
 
@@ -32,7 +32,7 @@ async def smaller(ctx: ToolContext, uri: str, entry: Entry, media: Media) -> tup
     """The picture with fewer pixels, and a word that it is not the file. TooLarge, saying why, where it cannot be."""
     too_large = f"{entry.name} has {d.sized(entry.size)}, more than an answer holds ({media.max_bytes:,} bytes)"
     try:
-        content = await ctx.read(with_parameter(uri, f"as=image&bytes={min(media.max_bytes, _USUAL)}"))
+        content = await read_with(ctx, uri, f"as=image&bytes={min(media.max_bytes, _USUAL)}")
     except (InvalidParams, TooLarge, Timeout) as fault:
         raise TooLarge(f"{too_large}, and cannot be made smaller: {fault}", uri=uri) from None
     body = content.body

@@ -14,7 +14,7 @@ from octavo.core.surface import Block, Link, Text, ToolResult
 from octavo.text.budget import tokens
 from octavo.text.frontmatter import of_markdown, of_yaml
 from octavo.tools.builtin import defining as d
-from octavo.tools.builtin.addresses import address, with_parameter
+from octavo.tools.builtin.addresses import address, read_with
 from octavo.tools.builtin.kinds import instead
 from octavo.tools.builtin.large import Binary, large_piece
 from octavo.tools.builtin.media import as_such, is_picture, only_a_link, smaller
@@ -55,12 +55,10 @@ class _Read(NamedTuple):
         return self._texts(piece(body, entry.mime_type, self.asked, budget), content)
 
     async def content(self) -> Content:
-        uri = self.uri
-        for name in ("as", "encoding"):
-            if name in self.asked:
-                uri = with_parameter(uri, f"{name}={quote(self.asked[name], safe='')}")
+        names = [name for name in ("as", "encoding") if name in self.asked]
+        written = "&".join(f"{name}={quote(self.asked[name], safe='')}" for name in names)
         try:
-            return await self.ctx.read(uri)
+            return await (read_with(self.ctx, self.uri, written) if written else self.ctx.read(self.uri))
         except (NotFound, Forbidden) as absent:
             raise await instead(self.ctx, self.uri, absent) from None
 

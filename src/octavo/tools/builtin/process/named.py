@@ -12,8 +12,8 @@ from octavo.core import landlock
 from octavo.core.errors import InvalidParams, NotFound, TooLarge
 from octavo.core.outside import Opening, Place, Program
 from octavo.core.ref import Ref
-from octavo.tools.builtin.addresses import address, with_parameter
-from octavo.tools.builtin.process.places import Places, Root, Workplace, found_in, too_many
+from octavo.tools.builtin.addresses import address, read_with
+from octavo.tools.builtin.process.places import ONE_BYTE, Places, Root, Workplace, found_in, too_many
 from octavo.tools.context import ToolContext
 
 
@@ -60,9 +60,9 @@ async def _target(places: Places, ctx: ToolContext, target: str) -> _Target:
         place = Place(_real(root), ref.segments, openings=extent.openings)
         below = tuple(replace(one, names=(*ref.segments, *one.names)) for one in extent.openings)
         return _Target(root, ref.segments, below, Workplace(place, root))
-    await ctx.read(with_parameter(uri, "range=0-0"))  # first: who may not read it does not learn whether it is there
+    await read_with(ctx, uri, ONE_BYTE)  # first: who may not read it does not learn whether it is there
     root, own, opening = await _file(roots, ref, uri)
-    await ctx.read(with_parameter(str(own), "range=0-0"))  # that one: what a link leads to may have changed meanwhile
+    await read_with(ctx, str(own), ONE_BYTE, uri)  # that one: what a link leads to may have changed meanwhile
     return _Target(root, opening.names, (opening,))
 
 

@@ -16,13 +16,13 @@ from octavo.core.foundation import Foundation
 from octavo.core.landlock import READ_DIR, REMOVE_DIR, REMOVE_FILE, WRITE
 from octavo.core.outside import Extent, Folder, Opening, Place, Program, Rights, Surveys
 from octavo.core.ref import Ref
-from octavo.tools.builtin.addresses import address, with_parameter
+from octavo.tools.builtin.addresses import address, read_with
 from octavo.tools.builtin.process.running import opening_word, readable
 from octavo.tools.context import ToolContext
 
 _OPENINGS: Final = 1000  # rules of Landlock for one program
 _WORDS: Final = 256 << 10  # bytes in which they are told to the launcher
-_ONE_BYTE: Final = "range=0-0"
+ONE_BYTE: Final = "range=0-0"
 _FOLDERS: Final = 5  # that are named to whoever is refused
 
 
@@ -124,18 +124,12 @@ class Places:
             if not names or await ctx.folders(str(ref)):
                 continue
             try:
-                await ctx.read(with_parameter(str(ref), _ONE_BYTE))
+                await read_with(ctx, str(ref), ONE_BYTE)
             except NotFound:
                 # What is hidden is told as absent too, and a link may lead to what is.
                 above = str(Ref.of(ref.scheme, ref.segments[:-1]))
                 if not (place.write and _is_free(place, names) and await ctx.folders(above)):
                     raise NotFound(f"Resource not found: {ref}", uri=str(ref)) from None
-            except Forbidden as refused:  # in the words of whoever pointed there, not of how it was looked at
-                asked = with_parameter(str(ref), _ONE_BYTE)
-                refused.message = refused.message.replace(asked, str(ref))
-                refused.args = (refused.message,)
-                refused.data = {key: str(ref) if value == asked else value for key, value in refused.data.items()}
-                raise
 
 
 def too_many(openings: Sequence[Opening]) -> bool:
