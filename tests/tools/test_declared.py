@@ -169,6 +169,8 @@ async def test_a_service_that_fails_is_told_with_its_code() -> None:
 async def test_a_program_that_fails_says_why_and_one_past_its_limits_says_which() -> None:
     failed = await There(Ran(2, b"", b"no such file")).call(COUNT, word="a", files=[])
     assert failed.is_error and failed.content == (Text("grep ended with 2\nno such file"),)
+    fine = await There(Ran(1, b"0\n", b"")).call(f"{COUNT}success: [0, 1]\n", word="a", files=[])
+    assert not fine.is_error and fine.content == (Text("0\n"),)
     for because, kind in (("time", Timeout), ("output", TooLarge)):
         with pytest.raises(kind):
             await There(Ran(None, b"", b"", because)).call(COUNT, word="a", files=[])
@@ -181,6 +183,7 @@ async def test_a_program_that_fails_says_why_and_one_past_its_limits_says_which(
         ("- a", "Expected object"),
         ("name: a\ndescription: b", "exactly one of command and http"),
         (COUNT.replace("read_only", "readonly"), "readonly"),
+        (f"{ISSUE}success: [0, 1]\n", "which belong to a command"),
         (COUNT.replace("{most}", "{mots}"), "uses {mots}"),
         (COUNT.replace('"--max-count={most}", ', ""), "does not use it"),
         (COUNT.replace("-c,", "'-{c',"), "lone {"),

@@ -90,6 +90,7 @@ class Declared(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     stdin: str = ""
     paths: tuple[str, ...] = ()  # arguments that are files or folders
     folder: str | None = None  # where the program works
+    success: tuple[int, ...] = ()  # how the program may exit, where that is not 0 alone
     http: Request | None = None
     read_only: bool | None = None
     destructive: bool | None = None
@@ -153,8 +154,8 @@ def _check_arguments(one: Declared) -> None:
         raise InvalidParams(f"uses {{{unknown[0]}}}, which is not under arguments")
     if idle := sorted(set(one.arguments) - used):
         raise InvalidParams(f"has the argument {idle[0]} and does not use it: write {{{idle[0]}}} where it belongs")
-    if (one.paths or one.folder is not None) and not one.command:
-        raise InvalidParams("has paths or a folder, which belong to a command")
+    if (one.paths or one.folder is not None or one.success) and not one.command:
+        raise InvalidParams("has paths, a folder or success, which belong to a command")
     if stray := sorted(set(one.paths) - set(one.arguments)):
         raise InvalidParams(f"has {stray[0]} under paths, which is not under arguments")
     check_words(one.command[1:], one.arguments, one.optional)
@@ -210,7 +211,7 @@ def _runs(one: Declared, outside: Outside) -> Handler:
         if ran.because == "output":
             raise TooLarge(f"{program} printed more than is allowed; ask for less", toolName=one.name)
         said = ran.output.decode("utf-8", "replace")
-        if ran.exit == 0:
+        if ran.exit in (one.success or (0,)):
             return ToolResult(content=(Text(said),))
         errors = ran.errors.decode("utf-8", "replace")[-_ERRORS:]
         how = (

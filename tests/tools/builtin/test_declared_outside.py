@@ -170,6 +170,16 @@ class TestFiles:
         # A folder of which something is withheld is given as far as it may be read.
         assert (await tools.text("counts", who="ann", word="word", files=["."])).count("canary") == 0
 
+    async def test_the_example_of_the_handbook_counts_what_is_there_and_what_is_not(
+        self, tmp_path: Path, serve: Serve
+    ) -> None:
+        page = (Path(__file__).parents[3] / "docs/writing-a-tool.md").read_text(encoding="utf-8")
+        (example,) = (text for text in page.split("```yml\n") if text.startswith("name: count_matches"))
+        _tool(tmp_path, "count_matches", example.partition("```")[0])
+        tools = await self.tools(tmp_path, serve)
+        assert await tools.text("count_matches", who="ann", word="word", files=["a.md"]) == "1\n"
+        assert await tools.text("count_matches", who="ann", word="absent", files=["a.md"]) == "0\n"
+
     async def test_a_tool_that_names_a_folder_works_there(self, tmp_path: Path, serve: Serve) -> None:
         tools = await self.tools(tmp_path, serve)
         assert "word two" in await tools.text("finds", who="ann", word="word", file="-b.md")

@@ -299,13 +299,17 @@ class Calls:
 
     # -- tools and prompts
 
-    def tool_result(self, result: ToolResult) -> dict[str, Any]:
+    def tool_result(self, name: str, result: ToolResult) -> dict[str, Any]:
+        """A tool that tells of its failure in words of its own has the same object beside them as every error."""
         shape: dict[str, Any] = {
             "content": [shapes.block(part) for part in result.content],
             "isError": result.is_error,
         }
         if result.structured is not None:
             shape["structuredContent"] = dict(result.structured)
+        if result.is_error:
+            failed = InternalError(f"The tool {name} failed; its content says why", reason="tool_failed")
+            shape["_meta"] = {keys.ERROR: self.codes.encode(failed, modern=True).of_tool(name)}
         return shape
 
     def tool_error(self, name: str, error: WireError) -> dict[str, Any]:

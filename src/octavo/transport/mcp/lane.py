@@ -333,7 +333,7 @@ class Lane:
                 return _RESULT, self._whole(taken, self._calls.page(taken.call, reply))
             return self._page(taken, reply, asked.tail)
         if isinstance(reply, ToolResult):
-            return _RESULT, self._whole(taken, self._calls.tool_result(reply))
+            return _RESULT, self._whole(taken, self._calls.tool_result(taken.call.ref.path, reply))
         if isinstance(reply, PromptResult):
             return _RESULT, self._whole(taken, self._calls.prompt_result(reply))
         return _RESULT, self._whole(taken, self._calls.templates(reply))

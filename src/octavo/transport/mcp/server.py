@@ -370,7 +370,7 @@ class McpServer:
             result = await self.calls.ask(call)
             if not isinstance(result, ToolResult):
                 return _created(result) if channel.lasts else result
-            shape = self._plain(self.calls.tool_result(result))
+            shape = self._plain(self.calls.tool_result(params.name, result))
         except ProtocolError:
             raise
         except OctavoError as error:

@@ -102,7 +102,7 @@ class TasksExtension:
             reply = InternalError(f"The tool {tool} gave an answer that is no tool result", toolName=tool)
         try:
             if isinstance(reply, ToolResult):
-                return Ended("completed", _encoded(self._calls.tool_result(reply)))
+                return Ended("completed", _encoded(self._calls.tool_result(tool, reply)))
         except (AttributeError, OverflowError, RecursionError, TypeError, ValueError) as fault:  # foreign values
             reply = incident(fault)
         error = reply if isinstance(reply, OctavoError) else incident(reply)
