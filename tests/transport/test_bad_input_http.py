@@ -141,6 +141,47 @@ async def test_what_cannot_be_served_has_its_status(folder: Path, headers: Any, 
         assert len([one for one in records(octavo) if "parent" not in one]) == 2
 
 
+def changed(**members: Any) -> bytes:
+    return json.dumps({**BODY, **members}).encode()
+
+
+NO_SUCH_SESSION = [*OLD, ("Mcp-Session-Id", "made-up")]
+
+
+@pytest.mark.parametrize(
+    ("method", "headers", "body", "status", "code", "reason", "step"),
+    [
+        ("POST", GOOD, changed(params={"uri": "file://guide.md"}), 400, -32602, "invalid_params", "with initialize"),
+        ("POST", GOOD, changed(jsonrpc="1.0"), 400, -32600, "invalid_request", "text or an integer"),
+        ("POST", GOOD, changed(id={}), 400, -32600, "invalid_request", "text or an integer"),
+        ("POST", but("Mcp-Name", "file://no.md"), RAW, 400, -32020, "header_mismatch", "the same request"),
+        ("POST", but("Mcp-Method", "tools/list"), RAW, 400, -32020, "header_mismatch", "the same request"),
+        ("POST", but("MCP-Protocol-Version", "2099-01-01"), RAW, 400, -32020, "header_mismatch", "the same request"),
+        ("POST", but("Accept", "text/html"), RAW, 406, -32600, "not_acceptable", "text/event-stream"),
+        ("POST", but("Content-Type", "text/x"), RAW, 400, -32600, "unsupported_media_type", "Type: application/json"),
+        ("GET", GOOD, b"", 405, -32600, "method_not_allowed", "send POST"),
+        ("POST", NO_SUCH_SESSION, frame("ping"), 404, -32600, "session_not_found", "send initialize again"),
+        ("GET", NO_SUCH_SESSION, b"", 404, -32600, "session_not_found", "send initialize again"),
+        ("DELETE", NO_SUCH_SESSION, b"", 404, -32600, "session_not_found", "send initialize again"),
+        ("POST", OLD, frame("ping"), 400, -32600, "missing_session", "Mcp-Session-Id each time"),
+        ("POST", [*OLD[:2], ("Accept", "x/y"), *OLD[3:]], RAW, 406, -32600, "not_acceptable", "text/event-stream"),
+        ("POST", OLD, changed(jsonrpc="1.0"), 400, -32602, "invalid_request", "text or an integer"),
+    ],
+)
+@pytest.mark.parametrize("lane", [True, False])
+async def test_what_the_protocol_refuses_has_a_reason_and_a_next_step(
+    folder: Path, method: str, headers: Any, body: bytes, status: int, code: int, reason: str, step: str, lane: bool
+) -> None:
+    async with house(configuration(folder)) as octavo, Web(octavo, lane=lane) as web:
+        reply = await web.ask(body, headers, method=method)
+        error = reply.json["error"]
+        assert (reply.status, error["code"], error["data"]["reason"]) == (status, code, reason)
+        assert error["message"].endswith(step) and len(error["message"]) < 250
+        told = dict(reply.headers)
+        assert told["content-type"] == "application/json"
+        assert ("allow" in told) is (status == 405)
+
+
 @pytest.mark.parametrize("lane", [True, False])
 async def test_ids_and_names_of_megabytes_are_refused_and_not_repeated(folder: Path, lane: bool) -> None:
     """In answers, in the audit log, and in what is told of progress: by both eras, with the lane and without it."""

@@ -62,6 +62,11 @@ BAD = {
     "an invalid cursor": (frame("resources/list", {"cursor": "☃", "_meta": META}, 9), -32602, 9),
     "an unknown tool": (frame("tools/call", {"name": "../../x", "_meta": META}, 9), -32602, 9),
 }  # fmt: skip
+STEPS = {
+    "no envelope": "versions with a handshake begin with initialize",
+    "an unknown version": "use one of data.supported",
+    "a handshake": "send requests with their envelope, or connect again",
+}
 SILENT = {
     "an empty line": b"",
     "blanks": b"  \t\r",
@@ -86,6 +91,9 @@ def test_every_bad_message_gets_its_error_and_disturbs_nobody(server: Program) -
         (refused,) = answers.values()
         assert (refused["error"]["code"], refused["id"]) == (code, request_id), name
         assert len(str(refused)) < 2000, name
+        assert refused["error"]["data"].keys() & {"reason", "uri"}, name
+        if name in STEPS:
+            assert refused["error"]["message"].endswith(STEPS[name]), name
     for name, line in SILENT.items():
         server.write(line + b"\n")
         assert [one["id"] for one in server.ask(READ)] == ["good"], name

@@ -22,6 +22,7 @@ from octavo.core.clock import SystemClock
 from octavo.core.errors import Forbidden, OctavoError, SourceUnavailable, Unauthenticated
 from octavo.core.house import WELL_KNOWN, Admitted, House, Protected
 from octavo.transport.mcp.exchange import Receive, Scope, Send, headers, respond
+from octavo.transport.mcp.refused import Refused
 
 MEMO_SIZE = 1024  # header combinations known to be good; the oldest makes room
 MEMO_OF_ONE = 32  # of one principal: more push out its own
@@ -129,14 +130,14 @@ class Entry:
         return True
 
     async def turned_away(self, scope: Scope, receive: Receive, send: Send, *, is_post: bool) -> bool:
-        """Whether the Host or Origin header was refused."""
+        """Whether the Host, Origin or Content-Type header was refused. Only of the last it is said what is right."""
         refused = await self._security.validate_request(Request(scope, receive), is_post=is_post)
         if refused is None:  # to the SDK whatever follows an allowed name and a colon is a port
             refused = self._inexact(scope)
         if refused is None:
             return False
         self._house.note("unknown", "http", f"status {refused.status_code}", **_origin(scope))
-        await refused(scope, receive, send)
+        await refused(scope, receive, Refused(send) if refused.status_code == 400 else send)
         return True
 
     def knows(self, scope: Scope) -> bool:

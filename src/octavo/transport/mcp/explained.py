@@ -25,6 +25,32 @@ _REASONS: Final[Mapping[int, str]] = {
     types.UNSUPPORTED_PROTOCOL_VERSION: "unsupported_version",
     types.HEADER_MISMATCH: "header_mismatch",
 }
+_STATUSES: Final[Mapping[int, str]] = {
+    404: "session_not_found",
+    405: "method_not_allowed",
+    406: "not_acceptable",
+    409: "conflict",
+    415: "unsupported_media_type",
+}  # of HTTP, where that says more than the code
+_QUOTING: Final = "Validation error"
+_ONE_MESSAGE: Final = 'send one object with jsonrpc "2.0", a method, and an id that is text or an integer'
+# How the SDK's message begins, the reason where neither code nor status tells it, and what to do.
+_STEPS: Final = (
+    ("Session not found", "", "it has ended; send initialize again"),
+    ("Not Found", "", "it has ended; send initialize again"),
+    ("Bad Request: Missing session ID", "missing_session", "send initialize, then its Mcp-Session-Id each time"),
+    ("Not Acceptable", "", "send Accept: application/json, text/event-stream"),
+    ("Method Not Allowed", "", "send POST"),
+    ("Invalid Content-Type", "unsupported_media_type", "send Content-Type: application/json"),
+    ("Unsupported Media Type", "", "send Content-Type: application/json"),
+    ("Conflict", "", "close the other stream first"),
+    ("Unsupported protocol version", "", "use one of data.supported"),
+    ("params._meta", "", "every request carries them; versions with a handshake begin with initialize"),
+    ("connection is serving", "", "send requests with their envelope, or connect again"),
+    ("this connection serves", "other_era", "send requests without the envelope, or connect again"),
+    ("Body must be", "", _ONE_MESSAGE),
+    (_QUOTING, "invalid_request", _ONE_MESSAGE),
+)
 
 # For those whose words are about Python.
 _PLAINLY: Final[Mapping[str, str]] = dict.fromkeys(
@@ -70,6 +96,26 @@ def explained(refused: MCPError, method: str, params: Mapping[str, Any] | None, 
         message = f"Invalid request parameters: {method[:_NAME]} came before the handshake; send initialize first"
         reason = "not_initialized"
     return Told(error.code, message, {"reason": reason, **data, **_tool(method, params)})
+
+
+def unserved(error: types.ErrorData, status: int = 0) -> types.ErrorData:
+    """What the SDK refused before it came to a method, with a reason and a next step. `status` is that of HTTP."""
+    data: dict[str, Any] = dict(error.data) if isinstance(error.data, dict) else {}
+    message, step = error.message, ""
+    reason = _REASONS.get(error.code, "protocol")
+    if error.code == types.INVALID_REQUEST:
+        reason = _STATUSES.get(status, reason)
+    for begins, why, then in _STEPS:
+        if message.startswith(begins):
+            reason, step = why or reason, then
+            break
+    if message.startswith(_QUOTING):  # what was sent, in the words of a library
+        message = _QUOTING
+    if not step and error.code == types.HEADER_MISMATCH:
+        step = "send headers and body of the same request"
+    return types.ErrorData(
+        code=error.code, message=f"{message}; {step}" if step else message, data={"reason": reason, **data}
+    )
 
 
 def _tool(method: str, params: Mapping[str, Any] | None) -> dict[str, str]:

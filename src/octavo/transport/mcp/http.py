@@ -32,6 +32,7 @@ from octavo.transport.mcp.lane import Answer, Lane, Taken
 from octavo.transport.mcp.leases import Leases
 from octavo.transport.mcp.patience import CONNECTION
 from octavo.transport.mcp.recorded import BODY, DATA, KEPT, RecordedSend, refuse
+from octavo.transport.mcp.refused import Refused
 from octavo.transport.mcp.sessions import SessionCounts
 from octavo.transport.mcp.signs import Signs
 from octavo.transport.mcp.turns import Turns
@@ -220,6 +221,7 @@ class Front:
     async def _passed_on(self, scope: Scope, receive: Receive, send: Send, who: Principal) -> None:
         noted = limited = False
         place: str | None = None  # among the handshakes
+        refused: Refused | None = None
         session = header(scope, _SESSION)
         # The SDK binds a session to the user of its first request.
         scope["user"] = AuthenticatedUser(AccessToken(token="", client_id=who.id, scopes=[]))
@@ -237,20 +239,22 @@ class Front:
                 place = None
 
         async def watched(message: Message) -> None:
-            nonlocal noted, limited, session
+            nonlocal noted, limited, session, refused
             if message["type"] == "http.response.start":
-                status = message["status"]
-                if status >= 400 and _RECORDED not in scope and _COUNTED not in scope:
+                status, already = message["status"], _RECORDED in scope  # what has its record is explained as well
+                if status >= 400 and not already and _COUNTED not in scope:
                     noted = limited = not await self._counted(scope, send, who)
                 elif status < 400:
                     session = header(message, _SESSION)
                 # A POST that begins with 200 may still become a call, which then has its own record.
                 if status != 200 or scope["method"] != "POST":
                     note(f"status {status}")
+                if status >= 400 and not already and scope["method"] != "HEAD":
+                    refused = Refused(send)
             if DATA in message.get("body", b""):
                 leave()  # the answer is made: a client that does not take it holds up nobody
             if not limited:
-                await send(message)
+                await (send if refused is None else refused)(message)
 
         async def serve() -> None:
             if scope["method"] == "GET":

@@ -29,6 +29,7 @@ from octavo.core.model import Principal, moments
 from octavo.transport.mcp import frames, keys
 from octavo.transport.mcp.calls import incident
 from octavo.transport.mcp.codes import Codes, WireError
+from octavo.transport.mcp.explained import unserved
 from octavo.transport.mcp.inbox import Inbox
 from octavo.transport.mcp.lane import Answer, Lane, Taken, spelled
 
@@ -276,15 +277,17 @@ class Pipes:
         request_id = kept = None
         if isinstance(message, types.JSONRPCResponse | types.JSONRPCError) and message.id is not None:
             request_id, kept = message.id, self._recorded.kept(message.id)
-            self._settled(request_id, message)
+            if not self._settled(request_id, message) and isinstance(message, types.JSONRPCError):
+                message = message.model_copy(update={"error": unserved(message.error)})
         async with self._turn:  # one after the other, or all who waited would encode at once
             await self._writable.wait()
             self._answered(Answer((_encoded(message, request_id), b"\n"), _spelled(request_id), kept=kept))
 
-    def _settled(self, request_id: types.RequestId, answer: types.JSONRPCResponse | types.JSONRPCError) -> None:
+    def _settled(self, request_id: types.RequestId, answer: types.JSONRPCResponse | types.JSONRPCError) -> bool:
+        """Whether it had a record; what has none was refused by the SDK before it looked at the method."""
         succeeded = isinstance(answer, types.JSONRPCResponse)
-        if not self._recorded.forget(request_id):
-            # Refused by the SDK before it looked at the method.
+        recorded = self._recorded.forget(request_id)
+        if not recorded:
             outcome = "ok" if isinstance(answer, types.JSONRPCResponse) else f"error {answer.error.code}"
             self._house.note(self._who().id, "request", outcome)
             self.inbox.done(request_id)
@@ -296,6 +299,7 @@ class Pipes:
         if envelope is not None and succeeded:
             self._lane.learn(envelope, self._who())
         self._era.answered(request_id, answer.result if isinstance(answer, types.JSONRPCResponse) else None)
+        return recorded
 
     def _write_out(self) -> None:
         self._flush_planned = False
