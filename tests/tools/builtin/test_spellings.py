@@ -28,6 +28,22 @@ async def test_a_change_is_answered_in_the_words_in_which_it_was_asked_for(serve
     assert [(result.structured or {})["uri"] for result in told] == [one, one, one, two, f"{prefix}three.txt", one, one]
 
 
+@pytest.mark.parametrize("lists", ["absolute", "relative"])
+async def test_facts_of_a_file_of_a_later_root_are_told_in_the_words_of_the_question(serve: Serve, lists: str) -> None:
+    tools = await serve(
+        f"sources: {{work: {{kind: file, roots: [./work/one, ./work/two], uris: {lists}}}}}",
+        {"one/a.md": "a", "two/a.md": "shadowed", "two/only2.md": "b"},
+    )
+    for uri in (
+        "file:///two/only2.md",
+        "file:///two/a.md",
+        "file:///one/a.md",
+        "file://only2.md",
+        "file://a.md?root=2",
+    ):
+        assert (await tools.data("info", target=uri))["uri"] == uri
+
+
 async def test_lists_searches_and_changes_give_absolute_addresses_that_are_read_back(serve: Serve) -> None:
     tools = await serve(ABSOLUTE, {"Docs/Read Me.md": "needle\n", "50%.txt": "needle\n"})
     uris = ["file:///work/50%25.txt", "file:///work/Docs/Read%20Me.md"]

@@ -32,7 +32,7 @@ async def _info(budget: Budget, ctx: ToolContext, asked: Mapping[str, Any]) -> T
     except (NotFound, Forbidden) as absent:  # a folder is no resource, and its name has no extension to be served
         return await _folder(ctx, uri, absent)
     known = {**d.facts(entry), "mimeType": entry.mime_type, "version": entry.version}
-    if entry.ref.absolute:  # one of several spellings, and not the one that was asked for
+    if entry.ref.absolute or Ref.parse(uri).absolute:  # one of several spellings, and not the one that was asked for
         known["uri"] = repeated(uri)
     if entry.description is not None:
         known["description"] = entry.description
