@@ -176,11 +176,11 @@ class Desk:
 
     async def _altered(self, call: Call, source: Source) -> Reply:
         op, ref, asked, by = call.op, call.ref, call.arguments, call.principal.id
-        if call.trail.rehearsal:
-            raise Rehearsed
         if (refused := self.unchangeable(ref)) is not None:
             raise refused
         if not ((op == "edit" and asked.get("dry_run")) or (op == "undo" and asked.get("look"))):
+            if call.trail.rehearsal:
+                raise Rehearsed
             self.intends(call)
         if isinstance(source, Writes):
             if op == "write":

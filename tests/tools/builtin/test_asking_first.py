@@ -7,7 +7,7 @@ import sys
 from typing import Any
 
 import pytest
-from tests.tools.builtin.conftest import Serve
+from tests.tools.builtin.conftest import WRITABLE, Serve
 from tests.tools.builtin.test_commands import printed
 
 from octavo.core.errors import ApprovalRequired, Forbidden, OctavoError, SourceUnavailable
@@ -207,3 +207,25 @@ async def test_who_may_not_know_what_stands_there_learns_it_by_no_refusal_before
         for name, more in (("write", {"content": "x", "mode": "create"}), ("delete", {})):
             with pytest.raises(ApprovalRequired):
                 await tools(name, who="eve", target=target, **more)
+
+
+@pytest.mark.seed("T5")
+async def test_an_undo_is_asked_about_and_done_when_it_is_allowed(
+    serve: Serve, caplog: pytest.LogCaptureFixture
+) -> None:
+    rules = """
+    agents: {ann: {}}
+    policy:
+      - {who: ann, may: "*", what: "**"}
+      - {who: ann, may: invoke, what: "tool://undo", approve: human}
+    """
+    tools = await serve(f"    {WRITABLE}{rules}", {"a.txt": "old"})
+    await tools("write", who="ann", target="a.txt", content="new")
+    with pytest.raises(ApprovalRequired):
+        await tools("undo", who="ann")
+    assert (tools.root / "a.txt").read_text(encoding="utf-8") == "new", "what was tried has no effect"
+    assert not [record for record in caplog.records if record.exc_info], "it is no fault of the source"
+    (asked,) = tools.octavo.approvals.standing()
+    tools.octavo.approvals.answer(asked.id, "a human", allow=True)
+    await tools("undo", who="ann")
+    assert (tools.root / "a.txt").read_text(encoding="utf-8") == "old"
