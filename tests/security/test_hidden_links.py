@@ -101,13 +101,41 @@ def restore(folder: Path, name: str) -> None:
 @pytest.mark.parametrize("rights", ('"*"', "[list, read]"))
 @pytest.mark.parametrize("name", TARGETS)
 async def test_a_link_to_what_is_hidden_is_one_to_nothing(tmp_path: Path, name: str, rights: str) -> None:
+    await compare(tmp_path, name, CONFIG.replace("RIGHTS", rights))
+
+
+@pytest.mark.parametrize("template", ("file://{+path}", "file://{folder}/{path}.md"))
+async def test_nor_does_a_completion(tmp_path: Path, template: str) -> None:
     lay_out(tmp_path)
-    restore(tmp_path, name)
-    loaded = load_text(CONFIG.replace("RIGHTS", rights), file=tmp_path / "octavo.yaml")
-    told = []
+    links = tmp_path / "docs" / "links"
+    links.mkdir()
+    for name, target in (("to-hidden", "hidden/plan.md"), ("to-absent", "absent/plan.md"), ("to-seen", "seen.md")):
+        (links / f"{name}.md").symlink_to(f"../{target}")
+    (tmp_path / "docs" / "seen.md").write_text("seen\n", encoding="utf-8")
+    (tmp_path / "docs" / "links" / "plain.md").write_text("plain\n", encoding="utf-8")
+    config = CONFIG.replace("RIGHTS", '"*"').replace("write: true", "write: true, templates: [TEMPLATE]")
+    loaded = load_text(
+        config.replace("TEMPLATE", '{uri: "file://{folder}/{path}.md", name: note}'), file=tmp_path / "octavo.yaml"
+    )
     async with Octavo(loaded) as octavo, Pipe(octavo, octavo.works.identity.launched(None), lane=True) as pipe:
         await pipe.ask(initialize("2025-11-25"), INITIALIZED)
-        for hidden, absent in zip(requests(f"to-hidden-{name}"), requests(f"to-absent-{name}"), strict=True):
+        ref = {"type": "ref/resource", "uri": template}
+        (answer,) = await pipe.ask(
+            frame("completion/complete", {"ref": ref, "argument": {"name": "path", "value": ""}})
+        )
+    assert "plain" in answer.text and "to-seen" in answer.text
+    assert not re.search("to-hidden|to-absent|plan", answer.text), answer.text
+
+
+async def compare(tmp_path: Path, name: str, config: str, before: str = "") -> None:
+    lay_out(tmp_path)
+    restore(tmp_path, name)
+    loaded = load_text(config, file=tmp_path / "octavo.yaml")
+    told = []
+    both = [requests(f"{before}to-{place}-{name}") for place in ("hidden", "absent")]
+    async with Octavo(loaded) as octavo, Pipe(octavo, octavo.works.identity.launched(None), lane=True) as pipe:
+        await pipe.ask(initialize("2025-11-25"), INITIALIZED)
+        for hidden, absent in zip(*both, strict=True):
             answers = []
             for method, params in (hidden, absent):
                 (answer,) = await pipe.ask(frame(method, params))
@@ -119,5 +147,6 @@ async def test_a_link_to_what_is_hidden_is_one_to_nothing(tmp_path: Path, name: 
 
 
 def plain(text: str) -> str:
-    """Without the name that was asked for, and the number of the feed, which goes on by itself."""
-    return re.sub(r"\d{16}", "#", text.replace("hidden", "absent"))
+    """Without the name that was asked for, the number of the feed, which goes on by itself, and those of questions."""
+    text = re.sub(r"(?i)approval\W+[0-9a-f]{10}|expires\W+[\w:.-]+Z", "?", text.replace("hidden", "absent"))
+    return re.sub(r"\d{16}", "#", text)

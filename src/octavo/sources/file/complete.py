@@ -6,20 +6,26 @@ import re
 import unicodedata
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import islice
-from typing import Final
+from typing import Final, TypeAlias
 
 from msgspec import Struct
 
 from octavo.core.errors import OctavoError
 from octavo.core.glob import Glob
+from octavo.core.model import Suggestion
 from octavo.core.ref import Ref
 from octavo.sources.file.addresses import Addresses, Where
-from octavo.sources.file.forest import Forest
+from octavo.sources.file.entries import Facts
+from octavo.sources.file.forest import Forest, Place
 
 MAX_VALUES: Final = 100
+_MAX_SUGGESTED: Final = 1000  # of which a caller may see some
 _MAX_LOOKED_AT: Final = 20_000  # a template can begin with a variable: then all files are candidates
 
 _VARIABLE: Final = re.compile(r"\{\+?([A-Za-z_][A-Za-z0-9_.]*)\}")
+
+
+_Found: TypeAlias = tuple[str, Place, Facts]
 
 
 class Completer(Struct, frozen=True):
@@ -30,17 +36,28 @@ class Completer(Struct, frozen=True):
 
     def values(self, argument: str, prefix: str, given: Mapping[str, str]) -> list[str]:
         """At most MAX_VALUES that begin with `prefix`, in order, each once. Nonsense has no completions."""
-        prefix = unicodedata.normalize("NFC", prefix)
         found: set[str] = set()
         for template in self.templates:
-            filled = _VARIABLE.sub(lambda m: m[0] if m[1] == argument else given.get(m[1], m[0]), template)
-            if filled.endswith(f"{{+{argument}}}"):
-                found.update(islice(self._paths(filled.removesuffix(f"{{+{argument}}}"), prefix), MAX_VALUES))
-            elif f"{{{argument}}}" in filled:
-                found.update(islice(self._parts(filled, f"{{{argument}}}", prefix), MAX_VALUES))
+            found.update(value for value, *_ in islice(self._found(template, argument, prefix, given), MAX_VALUES))
         return sorted(found)[:MAX_VALUES]
 
-    def _paths(self, base: str, prefix: str) -> Iterator[str]:
+    def suggestions(self, argument: str, prefix: str, given: Mapping[str, str]) -> list[Suggestion]:
+        """The same with what a listing would tell of each file that a value was found in."""
+        return [
+            Suggestion(value, self.forest.listed(place, facts, shadowed=self.forest.is_shadowed(place)))
+            for template in self.templates
+            for value, place, facts in islice(self._found(template, argument, prefix, given), _MAX_SUGGESTED)
+        ]
+
+    def _found(self, template: str, argument: str, prefix: str, given: Mapping[str, str]) -> Iterator[_Found]:
+        prefix = unicodedata.normalize("NFC", prefix)
+        filled = _VARIABLE.sub(lambda m: m[0] if m[1] == argument else given.get(m[1], m[0]), template)
+        if filled.endswith(f"{{+{argument}}}"):
+            yield from self._paths(filled.removesuffix(f"{{+{argument}}}"), prefix)
+        elif f"{{{argument}}}" in filled:
+            yield from self._parts(filled, f"{{{argument}}}", prefix)
+
+    def _paths(self, base: str, prefix: str) -> Iterator[_Found]:
         """Whole paths below `base`, which ends with a slash. Below `file://` also absolute ones, as lists give them."""
         if prefix.startswith("/") and base == "file://":
             yield from self._absolute(prefix)
@@ -54,21 +71,20 @@ class Completer(Struct, frozen=True):
         except OctavoError:
             return
         depth = len(start)
-        for place, _ in self.forest.places(Where(start, below.roots), begin=(*start, beginning), stop=self.stop):
+        for place, facts in self.forest.places(Where(start, below.roots), begin=(*start, beginning), stop=self.stop):
             if len(place.names) == depth or not place.names[depth].startswith(beginning):
                 return  # names are in order: nothing later begins so
-            yield "/".join(place.names[len(below.names) :])
+            yield "/".join(place.names[len(below.names) :]), place, facts
 
-    def _absolute(self, prefix: str) -> Iterator[str]:
+    def _absolute(self, prefix: str) -> Iterator[_Found]:
         for shown in filter(None, (self.addresses.absolute((), k) for k in range(len(self.forest.trees)))):
             root = f"/{'/'.join((*shown.segments, ''))}"
             if prefix.startswith(root) or root.startswith(prefix):
                 rest = prefix.removeprefix(root) if prefix.startswith(root) else ""
-                yield from (
-                    f"{root}{path}" for path in self._paths(f"{shown}/" if shown.segments else str(shown), rest)
-                )
+                for path, place, facts in self._paths(f"{shown}/" if shown.segments else str(shown), rest):
+                    yield f"{root}{path}", place, facts
 
-    def _parts(self, template: str, variable: str, prefix: str) -> Iterator[str]:
+    def _parts(self, template: str, variable: str, prefix: str) -> Iterator[_Found]:
         """Parts of names: every listed file below the fixed beginning is held against the whole template."""
         scheme, _, path = template.partition("://")
         parts = path.split("/")
@@ -84,7 +100,7 @@ class Completer(Struct, frozen=True):
         except OctavoError:
             return
         literal = _VARIABLE.split(after)[0]
-        for place, _ in islice(self.forest.places(where, stop=self.stop), _MAX_LOOKED_AT):
+        for place, facts in islice(self.forest.places(where, stop=self.stop), _MAX_LOOKED_AT):
             names = place.names[len(where.names) :]
             if len(names) != len(rest) or not pattern.matches(Ref(self.addresses.scheme, names)):
                 continue
@@ -94,7 +110,7 @@ class Completer(Struct, frozen=True):
             elif literal:
                 value = value.partition(literal)[0]
             if value and value.startswith(prefix):
-                yield value
+                yield value, place, facts
 
     def _where(self, uri: str) -> Where | None:
         try:

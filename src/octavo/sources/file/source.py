@@ -16,7 +16,7 @@ from octavo.core.clock import Clock, SystemClock
 from octavo.core.errors import InvalidParams, OctavoError, SourceUnavailable
 from octavo.core.fair import FairThreads
 from octavo.core.foundation import Foundation
-from octavo.core.model import Change, Content, Entry, Page, Template
+from octavo.core.model import Change, Content, Entry, Page, Suggestion, Template
 from octavo.core.query import ContentQuery, NameQuery
 from octavo.core.ref import Ref
 from octavo.sources.file.addresses import Addresses, FileRoot, Where
@@ -339,6 +339,16 @@ class FileSource:
         completer = Completer(self._forest, self._addresses, templates, stop.is_set)
         try:
             return await self._in_thread(partial(completer.values, argument, prefix, given), Ref(self.scheme))
+        finally:
+            stop.set()
+
+    async def suggest(
+        self, template: str, argument: str, prefix: str, given: Mapping[str, str]
+    ) -> Iterable[Suggestion]:
+        stop = threading.Event()
+        completer = Completer(self._forest, self._addresses, [template], stop.is_set)
+        try:
+            return await self._in_thread(partial(completer.suggestions, argument, prefix, given), Ref(self.scheme))
         finally:
             stop.set()
 
