@@ -104,6 +104,10 @@ async def test_a_link_to_what_is_hidden_is_one_to_nothing(tmp_path: Path, name: 
     await compare(tmp_path, name, CONFIG.replace("RIGHTS", rights))
 
 
+async def test_nor_does_the_spelling_of_an_address_in_a_refusal(tmp_path: Path) -> None:
+    await compare(tmp_path, "plan.md", CONFIG.replace("RIGHTS", '"*"'), f"{tmp_path}/docs/")
+
+
 @pytest.mark.parametrize("template", ("file://{+path}", "file://{folder}/{path}.md"))
 async def test_nor_does_a_completion(tmp_path: Path, template: str) -> None:
     lay_out(tmp_path)

@@ -97,7 +97,9 @@ def forbidden(call: Call, fault: Forbidden) -> Forbidden:
         "resource": call.uri,
     }
     if not fault.message.startswith("Access denied to resource"):
-        data["why"] = fault.message
+        ours = str(call.ref)
+        spelled = fault.data.get("uri") == ours != call.uri  # the source spoke of it in its own spelling
+        data["why"] = fault.message.replace(ours, call.uri) if spelled else fault.message
     else:
         data["hint"] = f"the source does not allow {VERB_OF[call.op]} there; lists show what you may use"
     if extension := fault.data.get("extension"):
