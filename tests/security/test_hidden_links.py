@@ -104,6 +104,18 @@ async def test_a_link_to_what_is_hidden_is_one_to_nothing(tmp_path: Path, name: 
     await compare(tmp_path, name, CONFIG.replace("RIGHTS", rights))
 
 
+@pytest.mark.parametrize(
+    "may", ('"*"', "[read, write, delete, invoke]", "[list, write, delete, invoke]", "[write, delete, invoke]")
+)
+@pytest.mark.parametrize("name", ("plan.md", "folder"))
+async def test_nor_does_what_is_said_before_a_human_is_asked_tell_them_apart(
+    tmp_path: Path, name: str, may: str
+) -> None:
+    asking = f'{{who: "*", may: {may}, what: "**"}}\n  - {{who: "*", may: [write, delete], what: "**", approve: human}}'
+    config = CONFIG.replace('{who: "*", may: "*", what: "**", approve: never}', asking).replace("RIGHTS", '"*"')
+    await compare(tmp_path, name, config)
+
+
 async def test_nor_does_the_spelling_of_an_address_in_a_refusal(tmp_path: Path) -> None:
     await compare(tmp_path, "plan.md", CONFIG.replace("RIGHTS", '"*"'), f"{tmp_path}/docs/")
 

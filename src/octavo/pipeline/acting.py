@@ -89,18 +89,20 @@ async def _agreed(judge: Judge, call: Call, call_next: Next) -> Decision:
 async def arrange(judge: Judge, call: Call, call_next: Next, *, page: int) -> Reply:
     """Deleting, moving, copying and undoing: what lies below goes along, so all of it must be allowed. `page` is how
     much of it is looked at in one go; 0 where there is nothing to hold it against."""
+    asked = call.arguments.get("to")
     if call.op == "undo":
         return await _undo(judge, call, call_next, page)
-    asked = call.arguments.get("to")
     target = None
     if asked is not None:
         await _demand_all(judge, call, call.ref, call_next)  # of what he may not touch he learns no more
         target = _other_end(judge, call, asked)
         call = call._replace(arguments={**call.arguments, "to": target.ref})
-    asks = await _both_ends(judge, call, target, call_next, page)
-    if await judge.consent(call, asks, call_next):  # that may have taken minutes
-        await _both_ends(judge, call, target, call_next, page)
+    asks, to_nothing = await _both_ends(judge, call, target, call_next, page)
     try:
+        if await judge.consent(call, asks, call_next):  # that may have taken minutes
+            _, to_nothing = await _both_ends(judge, call, target, call_next, page)
+        if to_nothing:
+            raise Refused(forbidden(call, through_a_link(call.uri)))
         return await done(judge, call, call_next)
     except OctavoError as fault:
         if target is not None and fault.data.get("uri") == str(target.ref) != str(call.ref):
@@ -108,8 +110,13 @@ async def arrange(judge: Judge, call: Call, call_next: Next, *, page: int) -> Re
         raise
 
 
-async def _both_ends(judge: Judge, call: Call, target: Call | None, call_next: Next, page: int) -> Decision:
-    """The strictest of what is decided on everything that goes along, where all of it is allowed."""
+async def _both_ends(
+    judge: Judge, call: Call, target: Call | None, call_next: Next, page: int
+) -> tuple[Decision, bool]:
+    """The strictest of what is decided on everything that goes along, where all of it is allowed. And whether it is a
+    link that leads to something of which the caller may not know: a link can go only where it leads to something, so
+    it stays, as one to nothing does."""
+    to_nothing = False
     asks = await _demand_all(judge, call, call.ref, call_next)
     if target is not None:
         asks = await _moved(judge, target, call.ref, target.ref, call_next, asks)
@@ -117,22 +124,28 @@ async def _both_ends(judge: Judge, call: Call, target: Call | None, call_next: N
         raise Refused(not_whole(call))
     async for entry in _below(call, call.ref, call_next, page):
         ref = judge.canonical(entry.ref)
+        if ref == call.ref.bare and not await knows_target(judge, call, entry, call_next):
+            to_nothing = True
+            continue
         asks = stricter(asks, await _demand_all(judge, call, ref, call_next, entry))
-        if entry.target is not None and ref == call.ref.bare:
-            await _refuse_link(judge, call, call_next, entry, entry.target)
         if target is not None:
             names = ref.segments[len(call.ref.segments) :]
             there = target.ref._replace(segments=target.ref.segments + names)
             asks = await _moved(judge, target, ref, there, call_next, asks)
-    return asks
+    return asks, to_nothing
 
 
-async def _refuse_link(judge: Judge, call: Call, call_next: Next, entry: Entry, target: Ref) -> None:
-    """A link can go only where it leads to something: so whoever may not know of that is told of a link to nothing."""
-    decision = await judge.judged(call, "list", judge.canonical(target), call_next, entry)
-    if not decision.allowed:
-        call.trail.rule = decision.rule
-        raise Refused(forbidden(call, through_a_link(call.uri)))
+async def knows_target(judge: Judge, call: Call, entry: Entry, call_next: Next) -> bool:
+    """Whether the caller may know, in other ways than by a change, of what a link leads to; of what is no link, yes."""
+    if entry.target is None:
+        return True
+    verbs: tuple[Verb, ...] = ("read", "list")
+    target = judge.canonical(entry.target)
+    decisions = [await judge.judged(call, verb, target, call_next, entry) for verb in verbs]
+    if any(decision.allowed for decision in decisions):
+        return True
+    call.trail.rule = decisions[-1].rule
+    return False
 
 
 async def _moved(judge: Judge, target: Call, ref: Ref, there: Ref, call_next: Next, asks: Decision) -> Decision:

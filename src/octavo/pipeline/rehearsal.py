@@ -12,7 +12,7 @@ from octavo.core.errors import Conflict, Forbidden, NotFound, OctavoError, TooLa
 from octavo.core.model import NOTHING, Call, Content, Entry, Trail
 from octavo.core.ports import Next, settled
 from octavo.core.ref import Ref
-from octavo.pipeline.acting import Judge, done, is_folder
+from octavo.pipeline.acting import Judge, done, is_folder, knows_target
 
 
 class Knows(Judge, Protocol):
@@ -34,7 +34,7 @@ async def refuse_impossible(judge: Knows, call: Call, call_next: Next) -> None:
 
 async def _refuse_by_state(judge: Knows, call: Call, call_next: Next) -> None:
     asked, uri = call.arguments, str(call.ref)
-    entry = await _entry(call, call.ref, call_next)
+    entry = await _entry(judge, call, call.ref, call_next)
     if call.op == "make":
         if entry is not None:
             raise Conflict(f"A file stands at {uri}; a directory cannot be made there, choose another name", uri=uri)
@@ -55,17 +55,18 @@ async def _refuse_by_state(judge: Knows, call: Call, call_next: Next) -> None:
     to: Any = asked.get("to")
     if not isinstance(to, Ref) or asked.get("overwrite") or not judge.knows(call._replace(op="write", ref=to)):
         return
-    if await _entry(call, to, call_next) is not None:
+    if await _entry(judge, call, to, call_next) is not None:
         raise Conflict(f"{to} exists already; say overwrite to replace it", uri=str(to))
 
 
-async def _entry(call: Call, ref: Ref, call_next: Next) -> Entry | None:
+async def _entry(judge: Judge, call: Call, ref: Ref, call_next: Next) -> Entry | None:
+    """What stands there, with the eyes of the caller: a link to what he may not know of is one to nothing."""
     look = call._replace(op="stat", ref=ref, arguments=NOTHING, trail=Trail())
     try:
         entry: Entry = await settled(call_next(look))
     except (NotFound, Forbidden):  # a folder is no resource, and its name has no extension to be served
         return None
-    return entry
+    return entry if await knows_target(judge, call, entry, call_next) else None
 
 
 async def _refuse_stale(call: Call, entry: Entry, if_match: str | None, call_next: Next) -> None:

@@ -210,6 +210,16 @@ async def test_who_may_not_know_what_stands_there_learns_it_by_no_refusal_before
 
 
 @pytest.mark.seed("T5")
+async def test_nor_whether_a_link_leads_to_something(serve: Serve) -> None:
+    tools = await serve(EVERYTHING_IS_ASKED, FILES)
+    (tools.root / "there.txt").symlink_to("a.txt")
+    (tools.root / "nowhere.txt").symlink_to("none.txt")
+    for target in ("file://there.txt", "file://nowhere.txt"):
+        with pytest.raises(ApprovalRequired):
+            await tools("delete", who="eve", target=target)
+
+
+@pytest.mark.seed("T5")
 async def test_an_undo_is_asked_about_and_done_when_it_is_allowed(
     serve: Serve, caplog: pytest.LogCaptureFixture
 ) -> None:
