@@ -28,6 +28,9 @@ class Changing:
     def hidden_above(self, *_: Any) -> None:
         return None
 
+    def unchangeable(self, *_: Any) -> None:
+        return None
+
     def refusal(self, *_: Any) -> Forbidden:
         return Forbidden("no")
 

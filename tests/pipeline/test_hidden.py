@@ -148,3 +148,32 @@ async def test_a_source_that_is_down_is_down_for_what_is_hidden_too(op: Op) -> N
     hidden, absent = ((type(one), one.message, {**one.data}) for one in told)
     assert hidden[0] is SourceUnavailable
     assert str(hidden).replace("//hr/", "//rh/") == str(absent)
+
+
+CHANGES: list[tuple[Op, dict[str, Any]]] = [
+    ("write", {"body": "x"}),
+    ("edit", {"change": lambda text: (text, "")}),
+    ("edit", {"change": lambda text: (text, ""), "dry_run": True}),
+    ("make", {}),
+    ("delete", {}),
+    ("move", {"to": TO}),
+    ("copy", {"to": TO}),
+    ("move", {"to": Ref.parse("doc://new")}),
+    ("copy", {"to": Ref.parse("doc://new")}),
+    ("undo", {}),
+]
+
+
+@pytest.mark.parametrize("hides", ["address", "metadata"])
+@pytest.mark.parametrize(("op", "given"), CHANGES)
+async def test_what_cannot_be_changed_is_refused_alike_and_before_anybody_looks(
+    op: Op, given: dict[str, Any], hides: str
+) -> None:
+    hidden = BY_METADATA if hides == "metadata" else rule("*", "*", "sop://brand/plan", deny=True, hide=True)
+    house = House([ALL, hidden], MemorySource("sop", WITH_METADATA), writable=())
+    told = set()
+    for uri in ("sop://brand/plan", "sop://brand/plaN", "sop://brand", "sop://bland", "sop://"):
+        fault = await house.refused(BRAND, op, uri, **given)
+        told.add((type(fault), fault.message.replace(uri, "it"), fault.data.get("why")))
+    assert len(told) == 1
+    assert house.reached == []

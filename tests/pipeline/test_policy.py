@@ -77,7 +77,7 @@ ALL = rule("*", "*", "**", name="policy[0]")
 class House:
     """A desk over sources, and a policy before it."""
 
-    def __init__(self, rules: Sequence[Rule], *sources: Any) -> None:
+    def __init__(self, rules: Sequence[Rule], *sources: Any, writable: Sequence[str] | None = None) -> None:
         self.tools = ToolRegistry()
         self.prompts = PromptRegistry(compile_schema)
         served = {source.scheme: source for source in sources}
@@ -86,6 +86,7 @@ class House:
             tools=self.tools,
             prompts=self.prompts,
             exposed=list(served),
+            writable=served if writable is None else writable,
         )
         self.policy = Policy(rules, self.desk)
         self.reached: list[Call] = []

@@ -32,6 +32,7 @@ class Judge(Decides, Protocol):
     ) -> Decision: ...
     def verdict(self, principal: Principal, verb: Verb, ref: Ref) -> Verdict: ...
     def refusal(self, call: Call, verb: Verb, decision: Decision) -> OctavoError: ...
+    def unchangeable(self, ref: Ref) -> OctavoError | None: ...
     def goes_whole(self, call: Call) -> bool: ...
     def weakens(self, ref: Ref, there: Ref) -> str | None: ...
     def blindly(self, call: Call) -> Call: ...
@@ -90,6 +91,7 @@ async def arrange(judge: Judge, call: Call, call_next: Next, *, page: int) -> Re
     """Deleting, moving, copying and undoing: what lies below goes along, so all of it must be allowed. `page` is how
     much of it is looked at in one go; 0 where there is nothing to hold it against."""
     asked = call.arguments.get("to")
+    _refuse_anyway(judge, call, asked)
     if call.op == "undo":
         return await _undo(judge, call, call_next, page)
     target = None
@@ -108,6 +110,19 @@ async def arrange(judge: Judge, call: Call, call_next: Next, *, page: int) -> Re
         if target is not None and fault.data.get("uri") == str(target.ref) != str(call.ref):
             raise Refused(told(target, judge.plainly(target, fault))) from None
         raise
+
+
+def _refuse_anyway(judge: Judge, call: Call, to: Ref | None) -> None:
+    """Raises what is said whatever stands there, before anybody looks at that. An open refusal of the address by the
+    rules goes before it."""
+    if call.op != "undo":
+        verdicts = [judge.verdict(call.principal, verb, call.ref) for verb in operation(call.op, call.arguments).needs]
+        if any(type(verdict) is Decision and not verdict.allowed and not verdict.hidden for verdict in verdicts):
+            return
+    if to is not None and to.scheme != call.ref.scheme:
+        raise InvalidParams("Both ends of a move or a copy are in one source", uri=call.uri)
+    if (refused := judge.unchangeable(call.ref)) is not None:
+        raise refused
 
 
 async def _both_ends(
@@ -175,8 +190,6 @@ async def is_folder(call: Call, call_next: Next) -> bool:
 def _other_end(judge: Judge, call: Call, asked: Ref) -> Call:
     """Where a move or a copy goes, as the write that it is: a refusal of it names this address, not the first one."""
     target = call._replace(op="write", ref=asked, uri=str(asked))
-    if asked.scheme != call.ref.scheme:
-        raise InvalidParams("Both ends of a move or a copy are in one source", uri=call.uri)
     try:
         return target._replace(ref=judge.canonical(asked))
     except OctavoError as outside:

@@ -338,11 +338,14 @@ class Policy(Seeing):
                 continue
             if not verdict.allowed:  # by the address alone, before anybody looks at what stands there
                 call.trail.rule = verdict.rule
+                if verdict.hidden:
+                    self._refuse_change(call)
                 refused = self.refusal(call, verb, verdict)
                 if verdict.hidden and call.op == "edit":
                     return self._later(call, call_next, as_if_absent(self, call, call_next, refused))
                 raise refused
             decisions.append(verdict)
+        self._refuse_change(call)
         if verbs[0] == "write" and (above := self.hidden_above(call.principal, call.ref)) is not None:
             call.trail.rule = above.rule
             raise self.refusal(call, "write", above)
@@ -361,6 +364,11 @@ class Policy(Seeing):
         if type(reply) is CoroutineType:
             return self._later(call, call_next, reply)
         return self._led(call, call_next, reply)
+
+    def _refuse_change(self, call: Call) -> None:
+        """What cannot be changed is refused alike whatever stands there, and before anybody looks at that."""
+        if call.op != "invoke" and (fixed := self.unchangeable(call.ref)) is not None:
+            raise told(call, fixed)
 
     def _later(self, call: Call, call_next: Next, reply: Awaitable[Reply]) -> Reply:
         return self._evenly(call, self._finished(call, call_next, reply))

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any, Protocol
 
-from octavo.core.errors import Conflict, Forbidden, NotFound, OctavoError, TooLarge
+from octavo.core.errors import Conflict, Forbidden, NotFound, TooLarge
 from octavo.core.model import NOTHING, Call, Content, Entry, Trail
 from octavo.core.ports import Next, settled
 from octavo.core.ref import Ref
@@ -17,14 +17,10 @@ from octavo.pipeline.acting import Judge, done, is_folder, knows_target
 
 class Knows(Judge, Protocol):
     def knows(self, call: Call) -> bool: ...
-    def unchangeable(self, ref: Ref) -> OctavoError | None: ...
 
 
 async def refuse_impossible(judge: Knows, call: Call, call_next: Next) -> None:
     """Raises what the act would raise. Changes nothing."""
-    refused = judge.unchangeable(call.ref)
-    if refused is not None:
-        raise refused
     if call.op == "edit":
         dry = call._replace(arguments={**call.arguments, "dry_run": True}, trail=Trail())
         await done(judge, dry, call_next)
