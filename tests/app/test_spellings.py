@@ -364,3 +364,66 @@ async def test_a_deny_by_an_id_holds_from_the_first_request_on(tmp_path: Path, o
             await ask(fresh, "agent-brand", op, "sop://brand/n4")
         listed = await ask(fresh, "agent-brand", "list", "sop://brand")
         assert [str(entry.ref) for entry in listed.items] == ["sop://brand/brief"]
+
+
+# What a rule says of an id, the entry of that id, and a newcomer that has the id for its name.
+NEWCOMERS = [
+    ("sop://sop-brand-brief", "sop://brand/brief", "sops/sop-brand-brief/x.md"),
+    ("sop://brand/sop-brand-brief", "sop://brand/brief", "sops/brand/sop-brand-brief.md"),
+    ("sop://func-brand/brief", "sop://brand/brief", "sops/func-brand/brief.md"),
+    ("agent://agent-ops", "agent://ops", "agents/agent-ops.yml"),
+    ("org://function/func-brand", "org://function/brand", "org/functions/func-brand.yml"),
+]
+
+
+def come(folder: Path, path: str, id: str = "zz-1") -> None:
+    place = folder / "handbook" / path
+    place.parent.mkdir(parents=True, exist_ok=True)
+    text = f"id: {id}\nname: z\n" if path.endswith(".yml") else HEAD.format(id) + "function: brand\n---\nz\n"
+    place.write_text(text, encoding="utf-8")
+
+
+@pytest.mark.seed("O14", "B2")
+@pytest.mark.parametrize("hide", ["", ", hide: true"])
+@pytest.mark.parametrize(("what", "name", "newcomer"), NEWCOMERS)
+async def test_a_deny_by_an_id_still_holds_when_something_else_gets_that_name(
+    tmp_path: Path, what: str, name: str, newcomer: str, hide: str
+) -> None:
+    deny = f'  - {{who: agent-brand, may: "*", what: "{what}", effect: deny{hide}}}\n'
+    file = written(tmp_path, POLICY + deny)
+    scheme = name.partition("/")[0] + "//"
+    for _ in range(2):  # while it runs, and after a start
+        async with Octavo(load(file, environ={})) as fresh:
+            for come_first in (False, True):
+                if come_first:
+                    come(tmp_path, newcomer)
+                for op in ("read", "stat"):
+                    with pytest.raises(NotFound if hide else Forbidden):
+                        await ask(fresh, "agent-brand", op, name)  # type: ignore[arg-type]
+                listed = await ask(fresh, "agent-brand", "list", scheme)
+                assert name not in [str(entry.ref) for entry in listed.items]
+
+
+@pytest.mark.parametrize(("what", "name", "newcomer"), NEWCOMERS)
+async def test_an_allow_of_a_name_does_not_open_the_entry_that_has_it_for_an_id(
+    tmp_path: Path, what: str, name: str, newcomer: str
+) -> None:
+    file = written(tmp_path, f'policy:\n  - {{who: agent-brand, may: [list, read], what: "{what}/*"}}\n')
+    come(tmp_path, newcomer)
+    async with Octavo(load(file, environ={})) as fresh:
+        listed = await ask(fresh, "agent-brand", "list", name.partition("/")[0] + "//")
+        assert [one.ref.name for one in listed.items] == [Path(newcomer).stem]
+        with pytest.raises(Forbidden):
+            await ask(fresh, "agent-brand", "read", name)
+
+
+async def test_a_deny_by_an_id_holds_for_every_entry_of_that_id(tmp_path: Path) -> None:
+    deny = '  - {who: agent-brand, may: "*", what: "sop://sop-brand-brief", effect: deny}\n'
+    file = written(tmp_path, POLICY + deny)
+    for path in ("sops/brand/second.md", "sops/other/third.md"):
+        come(tmp_path, path, "sop-brand-brief")
+    async with Octavo(load(file, environ={})) as fresh:
+        assert not (await ask(fresh, "agent-brand", "list", "sop://")).items
+        for uri in ("sop://brand/brief", "sop://brand/second", "sop://other/third"):
+            with pytest.raises(Forbidden):
+                await ask(fresh, "agent-brand", "read", uri)

@@ -36,7 +36,7 @@ from octavo.config.model import Config
 from octavo.core.clock import SystemClock
 from octavo.core.house import Limits
 from octavo.core.model import Change, Op, Principal, Template
-from octavo.core.ports import Ask, Finds, Ledger, Next, Source, Watches
+from octavo.core.ports import Ask, Called, Finds, Ledger, Next, Source, Watches
 from octavo.core.ref import Ref
 from octavo.core.seal import Seal
 from octavo.core.surface import Conversations
@@ -103,7 +103,7 @@ class Works(Struct, frozen=True):
     def spelled(self, ref: Ref) -> Ref:
         return self.desk.spelled(ref)
 
-    def called(self, ref: Ref) -> Sequence[Ref]:
+    def called(self, ref: Ref) -> Called:
         return self.desk.called(ref)
 
     @property

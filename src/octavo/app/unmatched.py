@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Iterable
 from difflib import get_close_matches
+from itertools import chain
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from octavo.core.errors import OctavoError
@@ -60,7 +61,7 @@ async def _entries(works: Works, scheme: str) -> list[Ref] | None:
 
 def _called(works: Works, ref: Ref) -> Iterable[Ref]:
     """A rule may be about a folder, and may name an entry by its id."""
-    return (*_with_those_above(ref), *works.called(ref))
+    return (*_with_those_above(ref), *chain(*works.called(ref)))
 
 
 def _with_those_above(ref: Ref) -> Iterable[Ref]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Hashable, Iterable, Mapping, Sequence
 from types import CoroutineType
-from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias, runtime_checkable
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol, TypeAlias, runtime_checkable
 
 from octavo.core.errors import OctavoError
 from octavo.core.findings import Findings
@@ -198,6 +198,14 @@ class Spells(Protocol):
         ...
 
 
+class Called(NamedTuple):
+    """What else a name is called. `taken` are those that are the name of something else as well: an address there means
+    the other one."""
+
+    free: Sequence[Ref] = ()
+    taken: Sequence[Ref] = ()
+
+
 @runtime_checkable
 class Names(Protocol):
     """Some addresses are spelled by an id: `agent://agent-brand` is `agent://brand`."""
@@ -216,8 +224,9 @@ class Names(Protocol):
         """The name that an address means, which is what policy, cache and feed use; itself where it means nothing."""
         ...
 
-    def called(self, ref: Ref) -> Sequence[Ref]:
-        """What else a name is called, by what was seen last. What a rule says of that, it says of the name."""
+    def called(self, ref: Ref) -> Called:
+        """By what was seen last. What a rule says of that, it says of the name; of what is taken, only if it denies:
+        what comes later and takes the name must not lift a deny, and an allow for it must not open this one."""
         ...
 
 

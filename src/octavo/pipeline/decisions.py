@@ -18,7 +18,7 @@ from octavo.core.errors import OctavoError
 from octavo.core.glob import Glob
 from octavo.core.memo import Memo
 from octavo.core.model import FEED, Call, Entry, Principal, Template, Verb
-from octavo.core.ports import Next
+from octavo.core.ports import Called, Next
 from octavo.core.ref import Ref
 from octavo.pipeline.refusals import refusal, told
 from octavo.pipeline.rulebook import CLOSED, OPEN, UNKNOWN, Decision, Depends, Facts, Rule, Rulebook, Truth, Verdict
@@ -54,7 +54,7 @@ class Addresses(Protocol):
     def ids(self, scheme: str) -> object: ...
     def named(self, ref: Ref, moment: int | None) -> bool: ...
     async def name(self, ref: Ref) -> Ref: ...
-    def called(self, ref: Ref) -> Sequence[Ref]: ...
+    def called(self, ref: Ref) -> Called: ...
 
 
 class Decisions:
@@ -93,8 +93,8 @@ class Decisions:
         key = (principal, verb, ref)
         verdict = self._memo.get(key) or self._memo.again(key)
         if verdict is None:
-            spellings = self.spellings(ref)
-            verdict = self.rulebook(principal, verb).decide(spellings)
+            spellings, taken = self.spellings(ref)
+            verdict = self.rulebook(principal, verb).decide(spellings, taken)
             if (general := self._general_decision(verb, ref)) is not None:
                 verdict = _generally(verdict, general)
             # In which root a file stands can change, and its absolute spelling with it. A yes that has grown
@@ -189,20 +189,20 @@ class Decisions:
             self._compiled[principal, verb] = book
         return book
 
-    def spellings(self, ref: Ref) -> tuple[Ref, ...]:
+    def spellings(self, ref: Ref) -> tuple[tuple[Ref, ...], Sequence[Ref]]:
         """Without parameters, but found with them: `?root=2` says which absolute spelling is meant. A part of an entry
-        has the address of the entry among them: rules speak of both."""
+        has the address of the entry among them: rules speak of both. Then those by which only denies speak of it."""
         if ref.scheme not in self.addresses.exposed:
             stands_for = self._aliases.get(ref)
-            return (ref.bare,) if stands_for is None else (ref.bare, stands_for)
+            return (ref.bare,) if stands_for is None else (ref.bare, stands_for), ()
         try:
             other = self.addresses.spelled(ref).bare
         except OctavoError:  # parameters that the source will refuse
             other = self.addresses.spelled(ref.bare).bare
         whole = self.addresses.whole(ref.bare)
         known = (ref.bare, other) if whole is None else (ref.bare, other, whole)
-        ids = self.addresses.called(whole or ref.bare) if ref.scheme in self._naming else ()
-        return tuple(dict.fromkeys((*known, *ids)))
+        free, taken = self.addresses.called(whole or ref.bare) if ref.scheme in self._naming else Called()
+        return tuple(dict.fromkeys((*known, *free))), taken
 
     def _general_decision(self, verb: Verb, ref: Ref) -> Decision | None:
         """What is decided where no rule says anything; None: no."""

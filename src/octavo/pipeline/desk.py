@@ -15,6 +15,7 @@ from octavo.core.model import CHANGING, EVERYTHING, FEED, STEERING, Call, Conten
 from octavo.core.ports import (
     Arms,
     Arranges,
+    Called,
     Collects,
     Completes,
     Edits,
@@ -245,9 +246,9 @@ class Desk:
         source = self._names.get(ref.scheme)
         return self.canonical(ref) if source is None else await source.name(ref)
 
-    def called(self, ref: Ref) -> Sequence[Ref]:
+    def called(self, ref: Ref) -> Called:
         source = self._names.get(ref.scheme)
-        return () if source is None else source.called(ref)
+        return Called() if source is None else source.called(ref)
 
     def refuses(self, ref: Ref) -> OctavoError | None:
         """What the source says of the name alone, whether or not there is anything."""
@@ -327,7 +328,7 @@ class Desk:
         name = self.canonical(ref)
         if (words := self._described.get(name)) is not None:
             return words
-        others = [] if name.params else [*self.called(name)]
+        others = [] if name.params else [*self.called(name).free]
         if [key for key, _ in name.params] in ([], ["root"]):
             with suppress(OctavoError):  # it lies in no root any more
                 spelled = self.spelled(name)

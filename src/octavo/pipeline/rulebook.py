@@ -10,7 +10,7 @@ fast and kept like a decision, and the facts of each request decide.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias, final
 
 from msgspec import Struct
@@ -148,22 +148,29 @@ class Rulebook:
                 lengths.setdefault(glob.scheme, set()).add(len(head))
         self._lengths = {scheme: sorted(found) for scheme, found in lengths.items()}
 
-    def decide(self, spellings: Collection[Ref]) -> Verdict:
+    def decide(self, spellings: Collection[Ref], taken: Collection[Ref] = ()) -> Verdict:
+        """`taken` are spellings that mean something else as well: what denies that, denies this."""
         denies: list[_Pattern] = []
         allows: list[_Pattern] = []
         for ref in spellings:
-            names = ref.segments
-            for scheme in (ref.scheme, "*"):
-                for length in self._lengths.get(scheme, ()):
-                    if length > len(names):
-                        break
-                    for pattern in self._by_head.get((scheme, names[:length]), ()):
-                        if pattern.glob.matches(ref):
-                            (allows if pattern.decision.allowed else denies).append(pattern)
+            for pattern in self._speaking_of(ref):
+                (allows if pattern.decision.allowed else denies).append(pattern)
+        for ref in taken:
+            denies += [pattern for pattern in self._speaking_of(ref) if not pattern.decision.allowed]
         decisive = denies or allows
         if all(pattern.condition is None for pattern in decisive):
             return min(decisive, key=_rank).decision if decisive else CLOSED
         return _depends(sorted(denies, key=_rank), sorted(allows, key=_rank))
+
+    def _speaking_of(self, ref: Ref) -> Iterator[_Pattern]:
+        names = ref.segments
+        for scheme in (ref.scheme, "*"):
+            for length in self._lengths.get(scheme, ()):
+                if length > len(names):
+                    break
+                for pattern in self._by_head.get((scheme, names[:length]), ()):
+                    if pattern.glob.matches(ref):
+                        yield pattern
 
     def allows_all(self, scheme: str) -> bool:
         """Whether nothing of a scheme is kept back. May be False although it is so."""

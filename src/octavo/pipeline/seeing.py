@@ -175,7 +175,7 @@ class Seeing(Decisions):
         def finds(ref: Ref) -> bool | Telling:
             whole = self.addresses.whole(ref.bare)
             both = [self.spellings(one) for one in ((ref,) if whole is None else (ref, whole))]
-            verdicts = [book.decide(spellings) for book in books for spellings in both]
+            verdicts = [book.decide(*spellings) for book in books for spellings in both]
             open_ones = [verdict for verdict in verdicts if type(verdict) is Depends]
             sure = all(verdict.allowed for verdict in verdicts if type(verdict) is Decision)
             return partial(self._finds_by, ref, open_ones) if sure and open_ones else sure

@@ -14,7 +14,7 @@ from msgspec.structs import replace
 from octavo.core.clock import Clock, SystemClock
 from octavo.core.errors import InvalidParams, NotFound, OctavoError, TooLarge
 from octavo.core.model import Change, Content, Entry, Page, Suggestion, Template
-from octavo.core.ports import Source
+from octavo.core.ports import Called, Source
 from octavo.core.ref import Ref
 from octavo.sources.catalog import views
 from octavo.sources.catalog.bundle import Bundles
@@ -233,7 +233,7 @@ class CatalogSource:
     async def name(self, ref: Ref) -> Ref:
         return name_of(self.declaration, await self.look(), ref)
 
-    def called(self, ref: Ref) -> Sequence[Ref]:
+    def called(self, ref: Ref) -> Called:
         return others(self.declaration, self._index.snapshot, ref.bare)
 
     async def serves_nothing(self) -> str:

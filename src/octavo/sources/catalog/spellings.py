@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from itertools import product
 
 from octavo.core.errors import OctavoError
+from octavo.core.ports import Called
 from octavo.core.ref import Ref
 from octavo.sources.catalog.card import Card
 from octavo.sources.catalog.declaration import Declaration, Segments, Shape
@@ -32,11 +33,11 @@ def name_of(of: Declaration, page: Snapshot, ref: Ref) -> Ref:
     return ref if found is None else found._replace(params=ref.params)
 
 
-def others(of: Declaration, page: Snapshot, ref: Ref) -> tuple[Ref, ...]:
+def others(of: Declaration, page: Snapshot, ref: Ref) -> Called:
     """What else an entry can be called in an address: by its id, and by what its own file says of its folder."""
     card = page.cards.get(ref)
     if card is None:
-        return ()
+        return Called()
     shape = next(one for one in of.shapes if one.address.match(ref.segments) is not None)
     last = [ref.name, *filter(None, [card.id]), *(f"{prefix}{ref.name}" for prefix in _prefixes((card.kind,))[:1])]
     folders: list[list[str]] = []
@@ -50,8 +51,12 @@ def others(of: Declaration, page: Snapshot, ref: Ref) -> tuple[Ref, ...]:
         folders.append([segment, *told])
     folders += [[segment] for segment in ref.segments[len(folders) : -1]]
     spelled = [*product(*folders, last), *([(card.id,)] if card.id else [])]
-    found = (_ref(of, names) for names in dict.fromkeys(spelled))
-    return tuple(one for one in found if one is not None and one != ref and not holds(page, one))
+    free: list[Ref] = []
+    taken: list[Ref] = []
+    for names in dict.fromkeys(spelled):
+        if (one := _ref(of, names)) is not None and one != ref:
+            (taken if holds(page, one) else free).append(one)
+    return Called(free, taken)
 
 
 def says(of: Declaration, shape: Shape, card: Card, variable: str, value: str, given: str) -> bool:

@@ -192,7 +192,7 @@ class Hub:
     def _spelled(self, subscriber: Subscriber, ref: Ref, listed: Ref) -> str | None:
         """None where no pattern covers the address; `listed` is that address as lists give it."""
         works = self._house.works
-        spellings = (ref, listed if listed.absolute else works.spelled(ref), *works.called(ref))
+        spellings = (ref, listed if listed.absolute else works.spelled(ref), *works.called(ref).free)
         covering = [(p, g) for p, g in subscriber.patterns.items() if any(map(g.matches, spellings))]
         asked_for = next((pattern for pattern, glob in covering if glob.exact), None)
         return asked_for or (str(listed) if covering else None)
