@@ -427,3 +427,73 @@ async def test_a_deny_by_an_id_holds_for_every_entry_of_that_id(tmp_path: Path) 
         for uri in ("sop://brand/brief", "sop://brand/second", "sop://other/third"):
             with pytest.raises(Forbidden):
                 await ask(fresh, "agent-brand", "read", uri)
+
+
+@pytest.mark.seed("O13")
+@pytest.mark.parametrize("op", ["read", "stat", "list"])
+@pytest.mark.parametrize(
+    ("seen", "id", "uri", "hidden"),
+    [
+        ("sops/brand/dup.md", "sop-hr-layoff", "sop://sop-hr-layoff", ["sops/hr/layoff.md"]),
+        ("sops/brand/dup.md", "sop-hr-layoff", "sop://sop-hr-layoff", ["sops/hr/a.md", "sops/hr/b.md"]),
+        ("sops/brand/dup.md", "sop-hr-layoff", "sop://brand/sop-hr-layoff", ["sops/hr/layoff.md"]),
+        # What has the id comes before what has it for another form of its name.
+        ("agents/x.yml", "other", "agent://agent-x", ["agents/hr.yml"]),
+    ],
+)
+async def test_an_id_means_the_same_whether_or_not_something_hidden_has_it(
+    tmp_path: Path, op: Any, seen: str, id: str, uri: str, hidden: list[str]
+) -> None:
+    file = written(tmp_path, POLICY)
+    come(tmp_path, seen, id)
+    answers: list[Any] = []
+    for there in (False, True):
+        for path in hidden if there else ():
+            come(tmp_path, path, Ref.parse(uri).name)
+        async with Octavo(load(file, environ={})) as fresh:
+            reply = await ask(fresh, "agent-brand", op, uri)
+            answers.append(
+                [str(one.ref) for one in reply.items] if op == "list" else str(getattr(reply, "entry", reply).ref)
+            )
+    assert answers[0] and answers[0] == answers[1]
+
+
+@pytest.mark.seed("O13")
+async def test_an_id_means_the_same_whether_or_not_something_closed_has_it_for_its_name(tmp_path: Path) -> None:
+    file = written(tmp_path, 'policy:\n  - {who: agent-brand, may: [list, read], what: "agent://seen"}\n')
+    come(tmp_path, "agents/seen.yml", "quiet")
+    for there in (False, True):
+        if there:
+            come(tmp_path, "agents/quiet.yml", "agent-quiet")
+        async with Octavo(load(file, environ={})) as fresh:
+            assert str((await ask(fresh, "agent-brand", "read", "agent://quiet")).entry.ref) == "agent://seen"
+
+
+@pytest.mark.seed("O13")
+async def test_what_an_entry_refers_to_is_told_alike_whether_or_not_it_is_there(tmp_path: Path) -> None:
+    file = written(tmp_path, POLICY)
+    refers = "id: agent-ref\nname: ref\nskills: [skill-brand-quiet]\nsops: [sop-hr-salary]\nfunction: func-none\n"
+    (tmp_path / "handbook/agents/ref.yml").write_text(refers, encoding="utf-8")
+    boss = tmp_path / "handbook/org/roles/ref.yml"
+    boss.write_text("id: role-ref\nname: ref\nreports_to: role-quiet\n", encoding="utf-8")
+    hidden = tmp_path / "handbook/org/roles/quiet.yml"
+    deny = '  - {who: agent-brand, may: "*", what: "org://role/quiet", effect: deny, hide: true}\n'
+    file.write_text(SOURCES + POLICY + deny, encoding="utf-8")
+    answers: list[Any] = []
+    for there in (True, False):
+        if there:
+            hidden.write_text("id: role-quiet\nname: q\nreports_to: role-ref\n", encoding="utf-8")
+        else:
+            hidden.unlink()
+            (tmp_path / "handbook/sops/hr/salary.md").unlink()
+        async with Octavo(load(file, environ={})) as fresh:
+            listed = [await ask(fresh, "agent-brand", "list", uri) for uri in ("agent://", "org://role")]
+            read = [await ask(fresh, "agent-brand", "read", uri) for uri in ("agent://ref", "org://role/ref")]
+            whole = [await told(fresh, "agent-brand", uri) for uri in ("agent://", "org://role")]
+            answers.append(([page.items for page in listed], [one.entry for one in read], whole))
+            catalog = next(one for one in fresh.works.catalogs.by_name.values() if one.scheme == "org")
+            said = [one.message for one in await catalog.problems() if one.file == "org/roles/ref.yml"]
+            circle = "reports_to leads in a circle back to this entry"
+            assert said == [circle if there else "reports_to: there is no such role"]
+    assert answers[0] == answers[1]
+    assert "problems" not in json.dumps(answers[0][2])

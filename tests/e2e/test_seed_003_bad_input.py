@@ -65,17 +65,20 @@ def address(path: str) -> str:
     return f"{scheme}://{rest.replace('roles/', 'role/')}"
 
 
-TWICE = ("sops/brand/one.md", "sops/brand/two.md")  # two files with one id
+# Wrong only together with others, which may be hidden: two files with one id, a circle.
+TOGETHER = (
+    "sops/brand/one.md", "sops/brand/two.md", "org/roles/snake.yml", "org/roles/tail.yml",
+)  # fmt: skip
 
 
 def test_the_list_has_every_file_and_says_what_is_wrong_with_it(door: Door) -> None:
     listed = {entry["uri"]: entry for entry in door.listed()}
     assert "problems" not in listed[GOOD]["_meta"][METADATA]
     assert listed[BOOK]["size"] > MEGABYTES * 900_000
-    for path in TWICE:
+    for path in TOGETHER:
         assert "problems" not in listed[address(path)]["_meta"][METADATA], "the other file may be hidden: check tells"
     for path, (_, word) in FAULTY.items():
-        if path in TWICE:
+        if path in TOGETHER:
             continue
         problems = listed[address(path)]["_meta"][METADATA]["problems"]
         assert all(one.startswith("line ") for one in problems)

@@ -220,8 +220,9 @@ class Names(Protocol):
         has changed since that was seen."""
         ...
 
-    async def name(self, ref: Ref) -> Ref:
-        """The name that an address means, which is what policy, cache and feed use; itself where it means nothing."""
+    async def meanings(self, ref: Ref) -> Sequence[Sequence[Ref]]:
+        """The names that an address could mean, the likeliest first; policy, cache and feed use names. Several that
+        have the same right to it stand together. Whoever may not have one is answered as if it were not there."""
         ...
 
     def called(self, ref: Ref) -> Called:

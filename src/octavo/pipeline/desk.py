@@ -242,9 +242,14 @@ class Desk:
         return self._names[ref.scheme].named(ref, moment)
 
     async def name(self, ref: Ref) -> Ref:
-        """The name that an address means, in the canonical spelling."""
+        """The name that an address means to whoever sees everything, in the canonical spelling; itself where it means
+        nothing, or several things."""
+        first = next(iter(await self.meanings(ref)), ())
+        return first[0] if len(first) == 1 else self.canonical(ref)
+
+    async def meanings(self, ref: Ref) -> Sequence[Sequence[Ref]]:
         source = self._names.get(ref.scheme)
-        return self.canonical(ref) if source is None else await source.name(ref)
+        return () if source is None else await source.meanings(ref)
 
     def called(self, ref: Ref) -> Called:
         source = self._names.get(ref.scheme)

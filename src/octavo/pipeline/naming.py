@@ -6,6 +6,7 @@ was written, and by the source, which knows no ids. So nobody finds out by an id
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, Final, Protocol
 
 from octavo.core.errors import Forbidden, NotFound, OctavoError
@@ -14,6 +15,7 @@ from octavo.core.model import VERB_OF, Call, Op, Principal, Verb
 from octavo.core.ports import Next, Reply, settled
 from octavo.core.ref import Ref
 from octavo.pipeline.decisions import Addresses
+from octavo.pipeline.rulebook import Decision
 
 NAMED: Final[frozenset[Op]] = frozenset(("read", "stat", "list", "search", "folders", "directory", "watch", "changes"))
 
@@ -24,6 +26,7 @@ class Asks(Protocol):
     addresses: Addresses
 
     def may_reach(self, principal: Principal, verb: Verb, glob: Glob) -> bool: ...
+    async def judged(self, call: Call, verb: Verb, ref: Ref, call_next: Next) -> Decision: ...
     def __call__(self, call: Call, call_next: Next, by_name: bool) -> Reply: ...
 
 
@@ -34,32 +37,38 @@ def may_name_an_id(glob: Glob) -> bool:
 
 async def ask_by_name(policy: Asks, call: Call, call_next: Next) -> Reply:
     part = call if call.parent is not None else call._replace(parent=call)  # which does not wait for a tick of its own
-    name = await _name(policy, call)
-    if name != call.ref and _could(policy, call, name):
-        named = part._replace(ref=name, arguments=_arguments(call, name))
-        call.trail.ref = name
-        try:
-            return await settled(policy(named, call_next, True))
-        except (NotFound, Forbidden):
-            call.trail.ref = None
+    for names in await _meanings(policy, call):
+        # What the caller may not have is not there: neither is it meant, nor does it make an id mean nothing.
+        able = [one for one in names if await _could(policy, part, one, call_next)]
+        if call.ref in able or len(able) > 1:
+            break
+        for name in able:
+            call.trail.ref = name
+            try:
+                named = part._replace(ref=name, arguments=_arguments(call, name))
+                return await settled(policy(named, call_next, True))
+            except (NotFound, Forbidden):
+                call.trail.ref = None
     return await settled(policy(part, call_next, True))
 
 
-def _could(policy: Asks, call: Call, name: Ref) -> bool:
-    """By the rules alone: it, or something below it."""
+async def _could(policy: Asks, call: Call, name: Ref, call_next: Next) -> bool:
+    """An entry; of a collection, by the rules alone, it or something below it."""
     verb = VERB_OF[call.op]
+    if not policy.addresses.collects(name):
+        return (await policy.judged(call, verb, name, call_next)).allowed
     below = Glob(f"{str(name.bare).replace('*', '%2A')}/*")
     return policy.may_reach(call.principal, verb, Glob.at(name)) or policy.may_reach(call.principal, verb, below)
 
 
-async def _name(policy: Asks, call: Call) -> Ref:
+async def _meanings(policy: Asks, call: Call) -> Sequence[Sequence[Ref]]:
     """Where somebody may have nothing at all, nothing is looked at."""
     if not policy.may_reach(call.principal, VERB_OF[call.op], Glob(f"{call.ref.scheme}://*")):
-        return call.ref
+        return ()
     try:
-        return await policy.addresses.name(call.ref)
+        return await policy.addresses.meanings(call.ref)
     except OctavoError:
-        return call.ref  # the call itself will tell what is wrong with the source
+        return ()  # the call itself will tell what is wrong with the source
 
 
 def _arguments(call: Call, name: Ref) -> Any:

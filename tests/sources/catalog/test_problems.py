@@ -62,8 +62,10 @@ async def test_a_problem_is_told_with_file_and_line(founded: Any, path: str, tex
         for e in await organisation.entries(f"{scheme}://")
         if "problems" in e.metadata
     }
-    assert [*flagged.values()] == [[f"line {line}: {message}"]]
-    assert (await organisation.read(next(iter(flagged)))).body == text
+    of_others = "there is no such" in message or "circle" in message  # which may be hidden: it is not told in lists
+    assert [*flagged.values()] == ([] if of_others else [[f"line {line}: {message}"]])
+    for uri in flagged:
+        assert (await organisation.read(uri)).body == text
     for other in ("sop", "doc", "skill", "agent", "org"):
         assert other == scheme or await organisation.problems(other) == []
 
@@ -191,4 +193,4 @@ async def test_no_key_of_a_file_keeps_a_catalog_from_being_served(founded: Any) 
     declared = replace(declared, schema={"properties": properties}, links={"agent": ("agent",)})
     organisation = await founded({"x/a.md": "---\nproblems: 5\nn: many\nagent: none\n---\n"}, declared)
     (entry,) = await organisation.entries("x://")
-    assert entry.metadata["problems"] == ["line 3: n must be a whole number", "line 4: agent: there is no such agent"]
+    assert entry.metadata["problems"] == ["line 3: n must be a whole number"]

@@ -8,7 +8,6 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from msgspec import Struct
-from msgspec.structs import replace
 
 from octavo.core.clock import iso
 from octavo.core.labels import LEVELS
@@ -113,11 +112,6 @@ class Card(Struct, frozen=True):
             metadata={key: self.entry.metadata[key] for key in LEVELS if key in self.entry.metadata} or NOTHING,
             target=self.ref,
         )
-
-    def with_problems(self, more: tuple[Problem, ...]) -> Entry:
-        if not more:
-            return self.entry
-        return replace(self.entry, metadata=_flagged(self.entry.metadata, (*self.problems, *more)))
 
 
 class Cards:

@@ -206,17 +206,17 @@ class Pages:
         found = {(link.card.ref, link.via): link for link in links if link.card.entry.target is None}
         return [found[key] for key in sorted(found)]
 
-    def faults(self, card: Card, *, openly: bool = False) -> Iterator[Problem]:
-        """What is wrong with a card only in the company of others. `openly` for whoever may see every file: that there
-        is another one of the same id or name is told to nobody else."""
+    def faults(self, card: Card) -> Iterator[Problem]:
+        """What is wrong with a card only in the company of others. For whoever may see every file: it tells of others
+        that they are there, or that they are not."""
         of, page = self._of_scheme[card.ref.scheme]
         file = card.file
         said = "" if "id" in card.inferred else card.id
-        others = [ref for ref in page.find_id(said) if ref != card.ref] if said and openly else []
+        others = [ref for ref in page.find_id(said) if ref != card.ref] if said else []
         if others:
             which = self.card(others[0]).file
             yield Problem(file, card.line(("id",)), f"its id is also that of {which}", card.ref)
-        elif said and openly and (name := meant_instead(of, page, card)) is not None:
+        elif said and (name := meant_instead(of, page, card)) is not None:
             message = f"its id is the name of {name}: in an address it means that one"
             yield Problem(file, card.line(("id",)), message, card.ref, serious=False)
         for key, kinds in of.links.items():
@@ -224,7 +224,7 @@ class Pages:
                 continue  # the file does not say so, or there is nothing that could be referred to
             for path, text in card.said(key):
                 found = self.resolve(kinds, text)
-                if not found or (openly and len(found) > 1):
+                if len(found) != 1:
                     said = f"there is {'no' if not found else 'more than one'} such {' or '.join(kinds)}"
                     yield Problem(file, card.line(path), f"{shown(path)}: {said}", card.ref)
         for key in of.above:

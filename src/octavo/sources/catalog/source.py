@@ -30,7 +30,7 @@ from octavo.sources.catalog.model import compile_model
 from octavo.sources.catalog.names import alike
 from octavo.sources.catalog.problems import Problem
 from octavo.sources.catalog.snapshot import Snapshot
-from octavo.sources.catalog.spellings import holds, name_of, others, says
+from octavo.sources.catalog.spellings import holds, meanings, others, says
 from octavo.sources.catalog.store import Moment, Store, not_found
 from octavo.sources.catalog.templates import shapes_of, templates
 from octavo.sources.catalog.unserved import unserved, why_nothing
@@ -90,7 +90,7 @@ class CatalogSource:
         if request is not None:
             return _ranked(self._matched(scope, request, pages), cursor, limit)
         found = self._listed(scope, pages, _opened(cursor))
-        given = [_entry(one, pages) for one in islice(found, limit)]
+        given = [_entry(one) for one in islice(found, limit)]
         return Page(tuple(given), _sealed(given[-1].ref.segments) if next(found, None) is not None else None)
 
     async def list_levels(self, scope: Ref, *, depth: int, cursor: str | None, limit: int) -> Page[Entry]:
@@ -102,7 +102,7 @@ class CatalogSource:
         while (one := next(self._listed(scope, pages, after), None)) is not None:
             if len(given) == limit:
                 return Page(tuple(given), None if after is None else _sealed(after))
-            given.append(_entry(one, pages))
+            given.append(_entry(one))
             names = one.ref.segments
             after = (*names[:most], _BEHIND) if len(names) > most else names
         return Page(tuple(given))
@@ -230,8 +230,8 @@ class CatalogSource:
             return False
         return moment is None or self._index.is_of(self.epoch(moment))
 
-    async def name(self, ref: Ref) -> Ref:
-        return name_of(self.declaration, await self.look(), ref)
+    async def meanings(self, ref: Ref) -> Sequence[Sequence[Ref]]:
+        return meanings(self.declaration, await self.look(), ref)
 
     def called(self, ref: Ref) -> Called:
         return others(self.declaration, self._index.snapshot, ref.bare)
@@ -251,7 +251,7 @@ class CatalogSource:
         found = [*page.strays, *await unserved(self.declaration, self._store, self._index, page)]
         there = frozenset([file async for file in self._files()])
         for card in page.cards.values():
-            found += (*card.problems, *pages.faults(card, openly=True), *self._bundles.unfit(card, page))
+            found += (*card.problems, *pages.faults(card), *self._bundles.unfit(card, page))
             found += misleading(card, self.declaration.tools, live, pages.everything) if live is not None else ()
             found += await self._links(card, pages, there)
         return sorted(found, key=lambda one: (one.file, one.line))
@@ -320,8 +320,7 @@ class CatalogSource:
             picked_by = [key for name, key in filters(self.declaration).items() if scope.param(name) is not None]
             return views.content(scope, None, views.matched(request, found, live, agent, picked_by), composed=True)
         cards = islice(self._wanted(scope, pages, None), views.MAX_COMPOSED)
-        entries = [card.with_problems(tuple(pages.faults(card))) for card in cards]
-        return views.collection(scope, entries)
+        return views.collection(scope, [card.entry for card in cards])
 
     def _agent(self, text: str | None, pages: Pages) -> str | None:
         """The id of an agent that a caller writes as it likes, as the configuration knows it. The entry of the agent is
@@ -363,8 +362,8 @@ class CatalogSource:
         return matches(request, [*self._wanted(scope, pages, None)])
 
 
-def _entry(one: Card | Entry, pages: Pages) -> Entry:
-    return one if isinstance(one, Entry) else one.with_problems(tuple(pages.faults(one)))
+def _entry(one: Card | Entry) -> Entry:
+    return one if isinstance(one, Entry) else one.entry
 
 
 def _ranked(found: Sequence[Match], cursor: str | None, limit: int) -> Page[Entry]:

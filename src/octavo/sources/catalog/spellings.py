@@ -24,13 +24,14 @@ def holds(page: Snapshot, ref: Ref) -> bool:
     return not ref.segments or ref in page.cards or next(page.listed(ref, None), None) is not None
 
 
-def name_of(of: Declaration, page: Snapshot, ref: Ref) -> Ref:
-    """The name that the address means; itself where it is one, and where it means nothing, or several things."""
+def meanings(of: Declaration, page: Snapshot, ref: Ref) -> list[list[Ref]]:
+    """The names that an address could mean, of what is there, the likeliest first: itself, then what it spells. Those
+    of one id stand together."""
+    if ref.absolute:
+        return []
     asked = ref.bare
-    if ref.absolute or holds(page, asked):
-        return ref
-    found = next((one for one in _meant(of, page, asked) if holds(page, one)), None)
-    return ref if found is None else found._replace(params=ref.params)
+    found = ([one for one in group if holds(page, one)] for group in ([asked], *_meant(of, page, asked)))
+    return [[one._replace(params=ref.params) for one in group] for group in found if group]
 
 
 def others(of: Declaration, page: Snapshot, ref: Ref) -> Called:
@@ -76,25 +77,23 @@ def meant_instead(of: Declaration, page: Snapshot, card: Card) -> Ref | None:
     return next(found, None)
 
 
-def _meant(of: Declaration, page: Snapshot, ref: Ref) -> Iterator[Ref]:
-    """Candidates, the likeliest first. Behind an id the names of its files may follow."""
+def _meant(of: Declaration, page: Snapshot, ref: Ref) -> Iterator[list[Ref]]:
+    """Behind an id the names of its files may follow."""
     file = of.located(ref.segments)  # as a link names it, with its ending
     if file is not None and not file[2] and of.owner(ref.segments) is None:
-        yield Ref(of.scheme, file[0])
+        yield [Ref(of.scheme, file[0])]
     usual = [ref.segments, *dict.fromkeys(_usual(of, shape, ref.segments) for shape in of.shapes)]
-    yield from (Ref(of.scheme, names) for names in usual[1:])
+    yield from ([Ref(of.scheme, names)] for names in usual[1:])
     for cut in range(len(ref.segments), 0, -1):
         tail = ref.segments[cut:]
         folders = {names[: cut - 1] for names in usual}
         entries = [one for one in page.find_id(ref.segments[cut - 1]) if page.cards[one].entry.target is None]
         if cut > 1:
             entries = [one for one in entries if one.segments[:-1] in folders]
-        if len(entries) == 1:
-            yield entries[0].child(*tail) if tail else entries[0]
-        if len(entries) < 2:
-            for shape in of.shapes:
-                name = _without(ref.segments[cut - 1], (shape.kind,))
-                yield from (Ref(of.scheme, (*folder, name, *tail)) for folder in folders)
+        yield [one.child(*tail) if tail else one for one in entries]
+        for shape in of.shapes:
+            name = _without(ref.segments[cut - 1], (shape.kind,))
+            yield from ([Ref(of.scheme, (*folder, name, *tail))] for folder in folders)
 
 
 def _usual(of: Declaration, shape: Shape, segments: Segments) -> Segments:
