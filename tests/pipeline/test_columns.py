@@ -23,6 +23,16 @@ TOKEN = corpus.ALL["github-token"](corpus.Maker(3))[1]
         'id,"비밀번호"\n1,"{}"\n',
         'name,note,secret\nkim,"two\nlines",x\nlee,fine,{}\n',
         "name,password\nkim,{}",
+        'name,password,note\nkim,{},"a\nb"\n',
+        'name,password,note\nkim,{},"a\nb"\nlee,{},c\n',
+        'name,password,note\r\nkim,"{}","a ""b"",\r\n\r\nc"\r\nlee,{},c\r\n',
+        'name,note,password\nkim,"a\nb",{}\n',
+        "name,password\nkim,{},extra\n",
+        "name,password,note\nkim,{}\n",
+        'name,password,note\nkim,{},"never closed\nlee,{},c\n',
+        'name,password,note\nkim,{},a"b\n',
+        "name|password\nkim|{}\n",
+        'id|"api_key"|city\r\n1|"{}"|seoul\r\n',
     ],
 )
 def test_a_column_with_a_sensitive_name_is_hidden(text: str) -> None:
@@ -41,6 +51,7 @@ def test_a_column_with_a_sensitive_name_is_hidden(text: str) -> None:
         "name,password\nkim,changeme123\nlee,<secret>\n",
         "| field | token |\n|---|---|\n| kind | the word itself |\n",
         "name,city,password\nR2-D2-c3po99,tatooine7,x\n",
+        'name,password,note\nkim,x,"R2-D2-c3po99,tatooine7,R2-D2-c3po98\nR2-D2-c3po99,tatooine7,R2-D2-c3po98"\n',
     ],
 )
 def test_a_table_without_secrets_stays(text: str) -> None:

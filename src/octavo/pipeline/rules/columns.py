@@ -13,21 +13,24 @@ _SENSITIVE = (
 )
 _NAMED = rf"(?:[a-z0-9_.-]*[_.-])?(?:{_SENSITIVE})"
 # With nothing but quotes around it: in prose a comma has a space behind it.
-HEADER = rf"""(?im)(?:^|[,;\t])["']?{_NAMED}["']?[,;\t]|[,;\t]["']?{_NAMED}["']?\r?$"""
+HEADER = rf"""(?im)(?:^|[,;|\t])["']?{_NAMED}["']?[,;|\t]|[,;|\t]["']?{_NAMED}["']?\r?$"""
 
-CLUE = rf"""(?i)(?:{_SENSITIVE})["']?[,;\t]|[,;\t]["']?{_NAMED}["']?[\r\n]"""
+CLUE = rf"""(?i)(?:{_SENSITIVE})["']?[,;|\t]|[,;|\t]["']?{_NAMED}["']?[\r\n]"""
 
-# Python's `re`, on one line or on one field, of bounded length.
-_SIGN = re.compile(rb"[,;\t]")
+# Python's `re`, from one place on and of bounded length.
+_SIGN = re.compile(rb"[,;|\t]")
 _NAME = re.compile(rf"(?i){_NAMED}\Z".encode())
 _OF_A_HEADER = re.compile(rb"""[ "']*[\w.()/ \x80-\xff-]{0,60}["' ]*\Z""")
+# In quotes, which may go over several lines, else up to the next sign: a quote that is left open is a character.
 _FIELDS = {
-    sign: re.compile(rb'[ ]*(?:"((?:[^"]|"")*+)"|([^"%b]*+))[ ]*(?:%b|\Z)' % (sign, re.escape(sign)))
-    for sign in (b",", b";", b"\t")
+    sign: re.compile(
+        rb'[ ]*(?:"((?:[^"]|"")*+)"[ ]*|((?:[^%b\r\n]|\r(?!\n))*+))(?:(%b)|(\r?\n)|\Z)' % (sign, re.escape(sign))
+    )
+    for sign in (b",", b";", b"|", b"\t")
 }
-_EARLIER = re.compile(rf"""(?i)(?:{_SENSITIVE})["' ]{{0,3}}[,;\t]""".encode())
+_EARLIER = re.compile(rf"""(?i)(?:{_SENSITIVE})["' ]{{0,3}}[,;|\t]""".encode())
 _SPACE = re.compile(r"\s")
-_LONGEST = 4096  # bytes of a line
+_LONGEST = 4096  # bytes of a row
 
 
 def values_below(raw: bytes, name: int) -> Iterator[tuple[int, int]]:
@@ -35,49 +38,37 @@ def values_below(raw: bytes, name: int) -> Iterator[tuple[int, int]]:
     left = raw.rfind(b"\n", 0, name) + 1
     if _EARLIER.search(raw, left, name):
         return  # all columns of a line are looked at with the first
-    header, at = _line(raw, left)
-    first = _SIGN.search(header)
+    first = _SIGN.search(raw, left)
     sign = first.group() if first else b","
-    fields = _fields(header, sign)
-    columns = [number for number, (start, stop) in enumerate(fields) if _NAME.match(header[start:stop])]
-    if not columns or len(fields) < 2 or not all(_OF_A_HEADER.match(header[start:stop]) for start, stop in fields):
+    header, at = _row(raw, left, sign)
+    columns = [number for number, (start, stop) in enumerate(header) if _NAME.match(raw[start:stop])]
+    if not columns or len(header) < 2 or not all(_OF_A_HEADER.match(raw[start:stop]) for start, stop in header):
         return
     whole = not raw[:left].strip()  # a file that is a table goes on behind a row of another length
     while at < len(raw):
-        begin = at
-        line, at = _line(raw, begin)
-        row = _fields(line, sign)
-        if len(row) != len(fields):
-            if whole:
-                continue
+        row, at = _row(raw, at, sign)
+        if len(row) != len(header) and not whole:
             return
-        if any(_NAME.match(line[start:stop]) for start, stop in row):
+        if any(_NAME.match(raw[start:stop]) for start, stop in row):
             return  # another header
-        for column in columns:
-            start, stop = row[column]
-            value = line[start:stop].decode("utf-8", "replace")
+        for start, stop in (row[column] for column in columns if column < len(row)):
+            value = raw[start:stop].decode("utf-8", "replace")
             if checks.is_password(value) and not _SPACE.search(value):  # a sentence is none
-                yield begin + start, begin + stop
+                yield start, stop
 
 
-def _line(raw: bytes, at: int) -> tuple[bytes, int]:
-    """The line that begins there, and where the next one does."""
-    end = raw.find(b"\n", at)
-    end = len(raw) if end < 0 else end
-    return raw[at:end].removesuffix(b"\r"), end + 1
-
-
-def _fields(line: bytes, sign: bytes) -> list[tuple[int, int]]:
-    """Without their quotes and the space around them; nothing where a quote is left open or the line is too long."""
+def _row(raw: bytes, begin: int, sign: bytes) -> tuple[list[tuple[int, int]], int]:
+    """Where the fields stand, without their quotes and the space around them, and where the next row begins. Of a row
+    that is too long its first fields, and the next one begins with the next line."""
     found: list[tuple[int, int]] = []
-    at = 0 if len(line) <= _LONGEST else len(line) + 1
-    while at <= len(line):
-        match = _FIELDS[sign].match(line, at)
-        if match is None:
-            return []
-        start, stop = match.span(1) if match.group(1) is not None else match.span(2)
-        found.append((start, start + len(line[start:stop].rstrip())))
-        if match.end() == len(line) and (match.end() == at or line[-1:] != sign):
-            break
+    at, end = begin, min(len(raw), begin + _LONGEST)
+    while (match := _FIELDS[sign].match(raw, at, end)) is not None:
         at = match.end()
-    return found
+        if match.lastindex is not None and match.lastindex < 3 and end < len(raw):
+            break
+        start, stop = match.span(2 if match.group(1) is None else 1)
+        found.append((start, start + len(raw[start:stop].rstrip())))
+        if match.group(3) is None:
+            return found, at
+    line = raw.find(b"\n", begin)
+    return found, line + 1 if line >= 0 else len(raw)
