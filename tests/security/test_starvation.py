@@ -252,6 +252,30 @@ async def test_the_places_of_a_source(asked: Asked, wanted: str) -> None:
     assert asked.served.index("polite") <= 2 + together
 
 
+async def test_of_the_many_places_of_a_source_some_are_left_to_others(asked: Asked) -> None:
+    source = Source()
+    reads = Reads(asked, Throttle(), source)
+    for number in range(HOSTILE):
+        reads.begin("hostile", f"doc://{number}")
+    await turns_of_the_loop()
+    reads.begin("polite", "doc://polite")
+    await turns_of_the_loop()
+    assert source.asked[-1] == "polite doc://polite"  # it is inside, and nobody had to leave for it
+    for _ in range(HOSTILE + 1):
+        source.answer.release()
+
+
+async def test_the_few_places_of_a_source_are_all_for_a_caller_who_is_alone(asked: Asked) -> None:
+    source = Source()
+    reads = Reads(asked, Throttle(limits=Limits(concurrency=2)), source)
+    for number in range(2):
+        reads.begin("alone", f"doc://{number}")
+    await turns_of_the_loop()
+    assert source.asked == ["alone doc://0", "alone doc://1"]
+    for _ in range(2):
+        source.answer.release()
+
+
 async def test_the_pace_of_a_source(asked: Asked) -> None:
     source, moment = Source(answers=2 * HOSTILE), asyncio.Semaphore(0)
 

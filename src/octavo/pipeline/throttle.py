@@ -61,8 +61,9 @@ class _Gate:
 
     def __init__(self, limits: Limits) -> None:
         self.limits = limits
-        # As many as there may be: how much one caller has under way is for the quota to say.
-        self.slots = FairQueue(limits.concurrency, "source", waiting=MOST_WAITING)
+        # Where there are many places some are left to others: who holds one may wait in turn for what a source shares,
+        # and would keep out whoever finds that free. Few places are not divided: a caller alone is to have them all.
+        self.slots = FairQueue(limits.concurrency, "source", spare=limits.concurrency // 8, waiting=MOST_WAITING)
         self.pace = FairQueue(1, "source")  # in which one waits for the next moment at which the source may be asked
         self.users = 0
         self.failures = 0
