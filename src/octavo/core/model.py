@@ -136,7 +136,9 @@ class Content(Struct, frozen=True, kw_only=True):
         size: int | None = self.memo.get("size")
         if size is None:
             body = self.body
-            size = self.memo["size"] = len(body) if isinstance(body, bytes) else len(body.encode("utf-8"))
+            if isinstance(body, str) and not body.isascii():
+                body = body.encode("utf-8")
+            size = self.memo["size"] = len(body)
         return size
 
 

@@ -417,8 +417,13 @@ class FileSource:
         if form is None:
             return None
         refuse_unknown_form(ref, form)
-        entry, raw = await self._in_thread(partial(forest.raw, ref, where, DOCUMENT_BYTES, wait=True), ref)
-        return await self._forms.content(ref, entry, bytes(raw), max_bytes, forest.etag(raw))
+
+        def read() -> tuple[Entry, bytes, str]:
+            entry, raw = forest.raw(ref, where, DOCUMENT_BYTES, wait=True)
+            return entry, bytes(raw), forest.etag(raw)  # a digest of all of it: nothing for the loop
+
+        entry, raw, etag = await self._in_thread(read, ref)
+        return await self._forms.content(ref, entry, raw, max_bytes, etag)
 
     @property
     def _forest(self) -> Forest:

@@ -118,7 +118,8 @@ class Child(asyncio.SubprocessProtocol):
         except msgspec.DecodeError:
             self._nonsense()
             return
-        self._answer.set_result((reply, bytes(self._buffer[LENGTHS.size + header : end])))
+        with memoryview(self._buffer) as whole:  # a slice of the buffer would be one more copy
+            self._answer.set_result((reply, bytes(whole[LENGTHS.size + header : end])))
         self._buffer.clear()
 
     def connection_lost(self, exc: Exception | None) -> None:
