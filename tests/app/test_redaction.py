@@ -9,13 +9,15 @@ from textwrap import dedent
 from typing import Any
 
 import pytest
+from click.testing import CliRunner
 from tests.pipeline import secrets_corpus as corpus
 
 from octavo.app import Octavo
+from octavo.cli.group import octavo as cli
 from octavo.config.load import load
 from octavo.config.problems import ConfigError
 from octavo.core.asking import Answer, Form
-from octavo.core.errors import InvalidParams
+from octavo.core.errors import InputRequired, InvalidParams
 from octavo.core.model import Call, Op, Trail
 from octavo.core.ref import Ref
 from octavo.core.surface import Embedded, Text
@@ -41,7 +43,7 @@ CONFIGURATION = """
     plugins: [{path: ./plugin.py, protocol: true}]
 """
 PLUGIN = """
-from octavo.core.errors import InvalidParams
+from octavo.core.errors import InputRequired, InvalidParams
 from octavo.core.surface import Hints
 
 HINTS = Hints(read_only=True, destructive=False, idempotent=True, open_world=False)
@@ -282,6 +284,18 @@ async def test_what_a_tool_tells_before_its_result_is_redacted(tmp_path: Path) -
             await octavo.works.ask(call)
             assert [one.split()[0] for one in client.heard] == ["progress", "question", "question", "log"]
             assert all(TOKEN not in one and hidden not in one and "[redacted:" in one for one in client.heard)
+
+
+async def test_what_is_kept_for_whoever_answers_questions_is_redacted(tmp_path: Path) -> None:
+    async with house(tmp_path) as octavo:
+        for who, hidden in (("insider", TOKEN), ("guest", PHONE)):
+            with pytest.raises(InputRequired):  # the client shows no forms
+                await ask(octavo, "invoke", "tool://work", who, text=f"{TOKEN} and {PHONE}")
+            shown = CliRunner().invoke(cli, ["questions", "list", "--config", str(tmp_path / "octavo.yaml"), "--json"])
+            mine = [json.dumps(one) for one in json.loads(shown.output)["questions"] if one["who"] == who]
+            assert len(mine) == 2  # a notice, and the question with its field
+            assert all(TOKEN not in one and hidden not in one and "[redacted:" in one for one in mine)
+        assert TOKEN.encode() not in b"".join(file.read_bytes() for file in (tmp_path / ".octavo").glob("*.json"))
 
 
 async def test_marks_and_markers_are_not_written_back(tmp_path: Path) -> None:

@@ -5,10 +5,11 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, Final, Literal, Protocol, TypeAlias, cast
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from octavo.core.errors import InvalidParams
 
@@ -27,6 +28,7 @@ _MEMBERS: Final[Mapping[str, frozenset[str]]] = {
     "array": _COMMON | {"items", "minItems", "maxItems"},
 }
 _FORMATS: Final = frozenset(("email", "uri", "date", "date-time"))
+_READ_BY_PEOPLE: Final = frozenset(("title", "description", "enumNames"))  # of a field; choices come back as they are
 # The protocol forbids to ask for these by a form, which clients may keep.
 _SECRETS: Final = re.compile(
     r"passw|passphrase|secret|api.?key|access.?key|private.?key|credential|\b(cvv|cvc|pin)\b|"
@@ -45,6 +47,15 @@ class Form(Struct, frozen=True):
 
     text: str
     schema: Mapping[str, Any]
+
+    def told(self, shown: Callable[[Any], Any]) -> Form:
+        """With `shown` of each text that people read."""
+        fields: Mapping[str, Mapping[str, Any]] = self.schema.get("properties", {})
+        described = {
+            name: {key: shown(value) if key in _READ_BY_PEOPLE else value for key, value in field.items()}
+            for name, field in fields.items()
+        }
+        return replace(self, text=shown(self.text), schema={**self.schema, "properties": described})
 
     def taken(self, answer: Answer) -> Answer | None:
         """The answer without what nobody asked for, since some clients send more than the form; None for what is no

@@ -6,19 +6,15 @@ results. So a tool never holds the channel itself, but this.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from copy import copy
 from typing import TYPE_CHECKING, Any
-
-from msgspec.structs import replace
 
 if TYPE_CHECKING:
     from octavo.core.approval import Question, Verdict
     from octavo.core.asking import Answer, Form
     from octavo.core.ports import Channel
     from octavo.pipeline.veil import Veil
-
-_READ_BY_PEOPLE = frozenset(("title", "description", "enumNames"))  # of a field; its choices come back as they are
 
 
 class Telling:
@@ -47,7 +43,7 @@ class Telling:
         return self._channel.waits
 
     async def ask(self, form: Form) -> Answer | None:
-        return await self._channel.ask(replace(form, text=self._shown(form.text), schema=self._described(form.schema)))
+        return await self._channel.ask(form.told(self._shown))
 
     async def approve(self, question: Question) -> Verdict | None:
         """A question of the house, not of the tool."""
@@ -64,11 +60,3 @@ class Telling:
         for veil in self._veils:
             value = veil.value(value)
         return value
-
-    def _described(self, schema: Mapping[str, Any]) -> Mapping[str, Any]:
-        fields: Mapping[str, Mapping[str, Any]] = schema.get("properties", {})
-        told = {
-            name: {key: self._shown(value) if key in _READ_BY_PEOPLE else value for key, value in field.items()}
-            for name, field in fields.items()
-        }
-        return {**schema, "properties": told}

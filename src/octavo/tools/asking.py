@@ -25,26 +25,31 @@ Where = Callable[[], Questions] | None
 _threads: Final[WeakKeyDictionary[asyncio.AbstractEventLoop, FairThreads]] = WeakKeyDictionary()
 
 
-async def ask(call: Call, question: str, schema: Mapping[str, Any], where: Where, seal: Seal) -> Answer:
+async def ask(
+    call: Call, question: str, schema: Mapping[str, Any], where: Where, seal: Seal, shown: Callable[[Any], Any]
+) -> Answer:
+    """`shown` is what may be kept of a text: who looks at what waits sees no more than the client would."""
     wanted = form(question, schema)
     channel = _channel(call)
     answer = None if channel is None else await channel.ask(wanted)
-    return answer if answer is not None else await _elsewhere(call, wanted, where, seal, channel)
+    return answer if answer is not None else await _elsewhere(call, wanted, where, seal, shown, channel)
 
 
-async def notify(call: Call, message: str, where: Where, seal: Seal) -> Answer | None:
+async def notify(call: Call, message: str, where: Where, seal: Seal, shown: Callable[[Any], Any]) -> Answer | None:
     notice = form(message, _NO_FIELDS)
     channel = _channel(call)
     answer = None if channel is None else await channel.ask(notice)
     if answer is None and where is not None:
-        await _keeping().run(where().ask, call.principal.id, *_facts(call, notice, seal), seconds=SECONDS)
+        await _keeping().run(where().ask, call.principal.id, *_facts(call, notice, seal, shown), seconds=SECONDS)
     return answer
 
 
-async def _elsewhere(call: Call, wanted: Form, where: Where, seal: Seal, channel: Channel | None) -> Answer:
+async def _elsewhere(
+    call: Call, wanted: Form, where: Where, seal: Seal, shown: Callable[[Any], Any], channel: Channel | None
+) -> Answer:
     if where is None:
         raise InputRequired("Nobody can be asked here: the client shows no forms")
-    questions, facts = where(), _facts(call, wanted, seal)
+    questions, facts = where(), _facts(call, wanted, seal, shown)
     while True:
         answer = await _keeping().run(questions.take, facts[2])
         if answer is not None:
@@ -69,11 +74,11 @@ def _keeping() -> FairThreads:
     return threads
 
 
-def _facts(call: Call, wanted: Form, seal: Seal) -> tuple[str, Form, str]:
-    """The tool, the question, and a digest of all that makes the request what it is."""
+def _facts(call: Call, wanted: Form, seal: Seal, shown: Callable[[Any], Any]) -> tuple[str, Form, str]:
+    """The tool, the question as it is kept, and a digest of all that makes the request what it is."""
     asked = [call.principal.id, str(call.ref), call.arguments, wanted.text, wanted.schema]
     text = json.dumps(asked, sort_keys=True, default=str).encode("utf-8", "surrogatepass")
-    return call.ref.path, wanted, seal.digest(text)
+    return call.ref.path, wanted.told(shown), seal.digest(text)
 
 
 def _channel(call: Call) -> Channel | None:

@@ -280,14 +280,17 @@ class ToolContext:
         """
         from octavo.tools.asking import ask
 
-        return await ask(self.call, question, schema, self._questions, self._seal)
+        return await ask(self.call, question, schema, self._questions, self._seal, self._kept)
 
     async def notify_user(self, message: str) -> Answer | None:
         """Shows a message: what the person at the client did with it. None where the client can show nothing: then it
         waits for whoever looks at `octavo questions list`."""
         from octavo.tools.asking import notify
 
-        return await notify(self.call, message, self._questions, self._seal)
+        return await notify(self.call, message, self._questions, self._seal, self._kept)
+
+    def _kept(self, value: Any) -> Any:
+        return [self._kept(one) for one in value] if isinstance(value, list) else self.seen(self.call.ref, "", value)
 
     def sealed(self, *parts: Any) -> str:
         """A cursor for the caller: it can be brought back to this tool, and neither read nor made."""
