@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter, defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -10,10 +11,13 @@ from pathlib import Path
 from bench.foreign.case import Case
 
 from octavo.pipeline.rules.book import BY_LOOK
+from octavo.pipeline.rules.checks import entropy
 from octavo.pipeline.rules.personal import GROUPS
 from octavo.pipeline.veil import Veil
 
 _LOOKS = {rule.name for rule in BY_LOOK}
+_MARK = re.compile(r"\[redacted:([a-z0-9-]+):[^\]]*\]")
+_PERSONAL = {rule.name for rules in GROUPS.values() for rule in rules}
 _LARGEST = 4 << 20  # bytes; what is larger is data
 _NO_TEXT = frozenset(
     [
@@ -51,6 +55,8 @@ class Tally:
     near: int = 0
     taken: int = 0  # near misses that a rule for a form took
     named: int = 0  # near misses that were hidden for the name beside them
+    hidden: int = 0  # near misses that were hidden for either
+    beside: Counter[str] = field(default_factory=Counter[str])  # of those beside a name, what they look like
     missed: list[str] = field(default_factory=list[str])
     wrong: list[str] = field(default_factory=list[str])
 
@@ -70,9 +76,25 @@ def tallies(cases: list[Case], veil: Veil) -> dict[tuple[str, bool], Tally]:
         rules = {rule for _, rule in veil.sightings(case.text, "text/plain")}
         tally.taken += bool(rules & _LOOKS)
         tally.named += bool(rules - _LOOKS)
+        tally.hidden += bool(rules)
+        if rules - _LOOKS:
+            tally.beside[_looks_like(case.text, shown)] += 1
         if rules:
             tally.wrong.append(f"{case.family}: {shown}")
     return table
+
+
+def _looks_like(text: str, shown: str) -> str:
+    """What was hidden for the name beside it: the longest value, in a word."""
+    pieces = _MARK.split(shown)
+    told = re.fullmatch("(.*?)".join(map(re.escape, pieces[::2])), text, re.DOTALL)
+    values = dict(zip(told.groups() if told else (), pieces[1::2], strict=False))
+    longest = max((value for value, rule in values.items() if rule not in _LOOKS), key=len, default="")
+    if values.get(longest) in _PERSONAL:
+        return "personal data"
+    if values.get(longest) == "url-password":
+        return "in an address"
+    return "random" if len(longest) >= 16 and entropy(longest) >= 3.0 else "short"
 
 
 def _is_hidden(case: Case, shown: str) -> bool:
@@ -93,11 +115,26 @@ def print_corpus(name: str, cases: list[Case], *, show: bool, show_held_out: boo
     for kind in dict.fromkeys(kind for kind, _ in table):
         sides = [table.get((kind, held), Tally()) for held in (False, True)]
         print(f"{kind:<26}" + "".join(map(_columns, sides)))
+    for line in _near_misses(table):
+        print(line)
     for (kind, held), tally in table.items():
         if show and (show_held_out or not held):
             for what, lines in (("missed", tally.missed), ("wrong", tally.wrong)):
                 for line in lines:
                     print(f"  {what} {kind}: {line[:300]!r}")
+
+
+def _near_misses(table: dict[tuple[str, bool], Tally]) -> Iterator[str]:
+    """Of both sides, counted by form alone and with what was hidden for the name beside it."""
+    for kind in dict.fromkeys(kind for kind, _ in table):
+        sides = [table[side] for side in ((kind, False), (kind, True)) if side in table]
+        near = sum(side.near for side in sides)
+        if near:
+            form, either = sum(side.taken for side in sides), sum(side.hidden for side in sides)
+            beside = sum((side.beside for side in sides), Counter[str]())
+            split = f"; for a name: {', '.join(f'{n} {what}' for what, n in beside.most_common())}" if beside else ""
+            counts = f"{form} of {near} by form ({form / near:.1%}), {either} in all ({either / near:.1%})"
+            yield f"  near misses hidden, {kind}: {counts}{split}"
 
 
 def _columns(tally: Tally) -> str:

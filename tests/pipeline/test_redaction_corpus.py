@@ -43,6 +43,9 @@ def _ordinary(m: corpus.Maker) -> dict[str, str]:
     """What stands in handbooks and repositories and looks like a secret to a rule that is too wide."""
     header, payload = corpus.jwt_header(m), "ey" + "J" + m(80, corpus.URL_SAFE)
     return {
+        "a blank in an address": 'url = f"https://{user}:{pass' + 'word}@db.acme.io/"',
+        "a name of a field beside a token": '"https://acme.io/token","auth_provider_x509_cert_url"',
+        "what a database is installed with": "mysql://mysql:mysql@localhost:3306/test",
         "an appointment": f"https://calendar.google.com/calendar/u/0/selfsched?sstoken={m(40)}",
         "a meeting room": f"https://acme.zoom.us/j/9{m(10, corpus.DIGITS)}?pwd={m(32)}",
         "a link of a mail": f"[portal](https://lnks.gd/l/{header}.{payload}.{m(43, corpus.URL_SAFE)}/s/{m(10)}/br/1)",

@@ -16,6 +16,8 @@ MIN_LENGTH = 8
 # Python's `re` here and only here: on one found value, of bounded length, never on a document.
 _TEMPLATE = re.compile(r"\$\{|\$[A-Za-z_(]|\{\{|<[^>]*>|%\(|%[A-Z_]{2,}%|#\{|\[redacted:")
 _REFERENCE = re.compile(r"(?:process\.env|os\.environ|os\.getenv|env|file|vault|ref|secret|arn)[.:\[(]", re.IGNORECASE)
+_BLANK = re.compile(r"\{\w+\}\Z")  # of a format string
+_IDENTIFIER = re.compile(r"[a-z]+\d{0,3}(?:_[a-z]+\d{0,3}){2,}\Z")
 _DOTTED_NAME = re.compile(r"[A-Za-z_]\w*(?:(?:\.|::|->)[A-Za-z_]\w*)+\Z")
 _MIXED = re.compile(r"[^\W\d_].*[\d]|[\d].*[^\W\d_]|[^\W\d_].*[^\w./:-]|[^\w./:-].*[^\W\d_]")
 _PLACE = re.compile(r"(?:https?:/|/|\./|\.\./|~/|[A-Za-z]:\\)")
@@ -25,9 +27,10 @@ _PUBLIC = re.compile(
 )
 _WORDS = frozenset(
     {
-        "admin", "api_key", "apikey", "bytes", "default", "empty", "false", "foobar", "guest", "key", "nil", "none",
-        "null", "optional", "pass", "passphrase", "passwd", "password", "postgres", "pwd", "required", "root",
-        "secret", "str", "string", "test", "testing", "text", "token", "true", "undefined", "user", "username",
+        "admin", "api_key", "apikey", "bytes", "default", "empty", "false", "foobar", "guest", "key", "mongodb",
+        "mysql", "nil", "none", "null", "optional", "pass", "passphrase", "passwd", "password", "postgres", "pwd",
+        "required", "root", "secret", "str", "string", "test", "testing", "text", "token", "true", "undefined", "user",
+        "username",
     }
 )  # fmt: skip
 
@@ -45,7 +48,7 @@ def is_placeholder(text: str) -> bool:
     plain = text.strip("\"'`")
     if plain.lower().rstrip("0123456789!") in _WORDS or len(set(plain)) <= 2:
         return True
-    return bool(_TEMPLATE.search(plain) or says_so(plain) or _REFERENCE.match(plain))
+    return bool(_TEMPLATE.search(plain) or says_so(plain) or _REFERENCE.match(plain) or _BLANK.match(plain))
 
 
 def is_real(text: str) -> bool:
@@ -104,7 +107,9 @@ def is_password(text: str) -> bool:
 
 def is_random(text: str) -> bool:
     """For a value in a list or a call, where its name says less: long, with digits among letters."""
-    return is_mixed(text) and not (is_placeholder(text) or _PLACE.match(text) or _PUBLIC.match(text))
+    if is_placeholder(text) or _PLACE.match(text) or _PUBLIC.match(text):
+        return False
+    return is_mixed(text) and not _IDENTIFIER.match(text)
 
 
 def _spells_words(text: str) -> bool:
