@@ -245,3 +245,17 @@ async def test_paths_are_completed_in_both_forms(base: Path) -> None:
             assert list(found) == values, prefix
     async with serving(base, configured(base, "roots: [{path: ./work, as: /}]")) as octavo:
         assert "/doc.txt" in await ask(octavo, None, "complete", "file://", arguments=completing("/do"))
+
+
+async def test_what_is_hidden_crowds_nothing_out_of_a_completion(base: Path) -> None:
+    for number in range(1100):  # more than a source suggests at once
+        (base / f"work/hr/{number:04}.md").touch()
+    rules = RULES % "file://hr/*"
+    async with serving(base, configured(base, "roots: [./work, {path: ./other, as: /o}]", rules)) as octavo:
+        for prefix, values in {
+            "": ["Docs/Read Me.md", "doc.txt", "own.md", "한국/소개.md"],
+            "/": ["/o/doc.txt", "/o/own.md", "/work/Docs/Read Me.md", "/work/doc.txt", "/work/한국/소개.md"],
+            "/work/hr/": [],
+        }.items():
+            asked = {"argument": "path", "prefix": prefix, "given": {}, "template": "file://{+path}"}
+            assert await ask(octavo, "brand", "complete", "file://", arguments=asked) == values, prefix

@@ -186,6 +186,17 @@ class Suggests(Protocol):
 
 
 @runtime_checkable
+class SuggestsMore(Protocol):
+    """Suggests a part at a time. Where a source cannot, what it suggests is all."""
+
+    async def suggest_more(
+        self, after: Suggestion, template: str, argument: str, prefix: str, given: Mapping[str, str]
+    ) -> Iterable[Suggestion]:
+        """What comes behind this one; nothing when there is no more."""
+        ...
+
+
+@runtime_checkable
 class Spells(Protocol):
     """Some addresses have two spellings (`file://x.md`, `file:///root/x.md`)."""
 
@@ -322,6 +333,7 @@ ABILITIES: Mapping[str, type] = {
     "undo": Undoes,
     "complete": Completes,
     "suggest": Suggests,
+    "suggest_more": SuggestsMore,
     "spell": Spells,
     "refuse": Refuses,
     "stamp": Stamps,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Protocol
+from typing import Final, Protocol
 
 from octavo.core.errors import InvalidParams, OctavoError
 from octavo.core.glob import Glob
@@ -14,6 +14,9 @@ from octavo.core.ref import Ref
 from octavo.pipeline.offers import below, choices, expand, names_in, variables
 from octavo.pipeline.refusals import absent
 from octavo.pipeline.rulebook import CLOSED, Decision
+
+ENOUGH: Final = 101  # values, one more than a client is told: so it learns that there are more
+PARTS: Final = 20  # of what a source suggests that are looked at for them: what is hidden may fill some
 
 
 class Judge(Protocol):
@@ -56,9 +59,20 @@ class Completing:
         found: list[str | Suggestion] = [*await settled(call_next(call))]
         values = [one for one in found if isinstance(one, str)]
         if not values:
-            entries = [one for one in found if isinstance(one, Suggestion)]
-            return sorted({one.value for one in entries if await self._suggests(call, call_next, one.entry)})
+            return await self._suggested(call, call_next, [one for one in found if isinstance(one, Suggestion)])
         return await self._named(call, call_next, values) if self._ruled else values
+
+    async def _suggested(self, call: Call, call_next: Next, part: Sequence[Suggestion]) -> list[str]:
+        """Values of entries that the caller may list. A part in which too few are is followed by the next one, or what
+        is hidden would show by crowding out what is not."""
+        values: set[str] = set()
+        for number in range(PARTS):
+            values.update([one.value for one in part if await self._suggests(call, call_next, one.entry)])
+            if not part or len(values) >= ENOUGH or number == PARTS - 1:
+                break
+            further = call._replace(arguments={**call.arguments, "after": part[-1]})
+            part = [one for one in await settled(call_next(further)) if isinstance(one, Suggestion)]
+        return sorted(values)
 
     def _of_template(self, call: Call) -> Call:
         """The call with the template as its source writes it: without its query it means the same. Raises

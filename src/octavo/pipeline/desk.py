@@ -33,6 +33,7 @@ from octavo.core.ports import (
     Spells,
     Stamps,
     Suggests,
+    SuggestsMore,
     Undoes,
     Writes,
 )
@@ -141,7 +142,10 @@ class Desk:
             asked = call.arguments
             if isinstance(source, Suggests):
                 template = asked.get("template") or f"{ref.scheme}://{{+path}}"
-                return await source.suggest(template, asked["argument"], asked["prefix"], asked["given"])
+                wanted = (template, asked["argument"], asked["prefix"], asked["given"])
+                if (after := asked.get("after")) is None:
+                    return await source.suggest(*wanted)
+                return await source.suggest_more(after, *wanted) if isinstance(source, SuggestsMore) else ()
             if not isinstance(source, Completes):
                 return ()
             return await source.complete(asked["argument"], asked["prefix"], asked["given"])

@@ -81,5 +81,17 @@ class TestUnderFaults(OnDisk, FaultSuite):
 
 def test_it_has_every_ability_but_writing() -> None:
     source = FileSource([FileRoot(Path("/"))], secret=b"")
-    reading = {"watch", "levels", "folders", "complete", "spell", "refuse", "stamp", "template", "search", "suggest"}
+    reading = {
+        "watch",
+        "levels",
+        "folders",
+        "complete",
+        "spell",
+        "refuse",
+        "stamp",
+        "template",
+        "search",
+        "suggest",
+        "suggest_more",
+    }
     assert abilities(source) == reading

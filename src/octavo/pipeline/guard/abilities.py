@@ -31,6 +31,7 @@ from octavo.core.ports import (
     Spells,
     Stamps,
     Suggests,
+    SuggestsMore,
     Undoes,
     Watches,
     Writes,
@@ -88,6 +89,17 @@ class _Suggests(Guarded):
         return await self._asked(
             "suggest",
             lambda: self.source.suggest(template, argument, prefix, given),
+            lambda it: contract.each(it, lambda one: contract.suggestion(one, self.scheme)),
+        )
+
+
+class _SuggestsMore(Guarded):
+    async def suggest_more(
+        self, after: Suggestion, template: str, argument: str, prefix: str, given: Mapping[str, str]
+    ) -> Iterable[Suggestion]:
+        return await self._asked(
+            "suggest_more",
+            lambda: self.source.suggest_more(after, template, argument, prefix, given),
             lambda it: contract.each(it, lambda one: contract.suggestion(one, self.scheme)),
         )
 
@@ -279,6 +291,7 @@ class _Filters(Guarded):
 
 DOORS: Final[Mapping[type, type[Guarded]]] = {
     Levels: _Levels, Searches: _Searches, Folders: _Folders, Completes: _Completes, Suggests: _Suggests,
+    SuggestsMore: _SuggestsMore,
     Writes: _Writes, Edits: _Edits, Arranges: _Arranges, Undoes: _Undoes, Watches: _Watches, Arms: _Arms,
     CatchesUp: _CatchesUp,
     Remembers: _Remembers, Spells: _Spells, Refuses: _Refuses, Collects: _Collects, Parts: _Parts, Stamps: _Stamps,

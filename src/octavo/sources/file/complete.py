@@ -17,6 +17,7 @@ from octavo.core.ref import Ref
 from octavo.sources.file.addresses import Addresses, Where
 from octavo.sources.file.entries import Facts
 from octavo.sources.file.forest import Forest, Place
+from octavo.sources.file.tree import Names
 
 MAX_VALUES: Final = 100
 _MAX_SUGGESTED: Final = 1000  # of which a caller may see some
@@ -33,6 +34,7 @@ class Completer(Struct, frozen=True):
     addresses: Addresses
     templates: Sequence[str]
     stop: Callable[[], bool]
+    after: Ref | None = None  # names up to this one were given before
 
     def values(self, argument: str, prefix: str, given: Mapping[str, str]) -> list[str]:
         """At most MAX_VALUES that begin with `prefix`, in order, each once. Nonsense has no completions."""
@@ -46,18 +48,18 @@ class Completer(Struct, frozen=True):
         return [
             Suggestion(value, self.forest.listed(place, facts, shadowed=self.forest.is_shadowed(place)))
             for template in self.templates
-            for value, place, facts in islice(self._found(template, argument, prefix, given), _MAX_SUGGESTED)
+            for value, place, facts in _part(self._found(template, argument, prefix, given))
         ]
 
     def _found(self, template: str, argument: str, prefix: str, given: Mapping[str, str]) -> Iterator[_Found]:
         prefix = unicodedata.normalize("NFC", prefix)
         filled = _VARIABLE.sub(lambda m: m[0] if m[1] == argument else given.get(m[1], m[0]), template)
         if filled.endswith(f"{{+{argument}}}"):
-            yield from self._paths(filled.removesuffix(f"{{+{argument}}}"), prefix)
+            yield from self._paths(filled.removesuffix(f"{{+{argument}}}"), prefix, self._given)
         elif f"{{{argument}}}" in filled:
             yield from self._parts(filled, f"{{{argument}}}", prefix)
 
-    def _paths(self, base: str, prefix: str) -> Iterator[_Found]:
+    def _paths(self, base: str, prefix: str, given: Names) -> Iterator[_Found]:
         """Whole paths below `base`, which ends with a slash. Below `file://` also absolute ones, as lists give them."""
         if prefix.startswith("/") and base == "file://":
             yield from self._absolute(prefix)
@@ -71,17 +73,22 @@ class Completer(Struct, frozen=True):
         except OctavoError:
             return
         depth = len(start)
-        for place, facts in self.forest.places(Where(start, below.roots), begin=(*start, beginning), stop=self.stop):
+        for place, facts in self._places(Where(start, below.roots), given, (*start, beginning)):
             if len(place.names) == depth or not place.names[depth].startswith(beginning):
                 return  # names are in order: nothing later begins so
             yield "/".join(place.names[len(below.names) :]), place, facts
 
     def _absolute(self, prefix: str) -> Iterator[_Found]:
-        for shown in filter(None, (self.addresses.absolute((), k) for k in range(len(self.forest.trees)))):
+        first = 0 if self.after is None else self._root_of(self.after)  # one root after the other
+        for k in range(first, len(self.forest.trees)):
+            shown = self.addresses.absolute((), k)
+            if shown is None:
+                continue
             root = f"/{'/'.join((*shown.segments, ''))}"
+            given = self._given if k == first else ()
             if prefix.startswith(root) or root.startswith(prefix):
                 rest = prefix.removeprefix(root) if prefix.startswith(root) else ""
-                for path, place, facts in self._paths(f"{shown}/" if shown.segments else str(shown), rest):
+                for path, place, facts in self._paths(f"{shown}/" if shown.segments else str(shown), rest, given):
                     yield f"{root}{path}", place, facts
 
     def _parts(self, template: str, variable: str, prefix: str) -> Iterator[_Found]:
@@ -100,7 +107,7 @@ class Completer(Struct, frozen=True):
         except OctavoError:
             return
         literal = _VARIABLE.split(after)[0]
-        for place, facts in islice(self.forest.places(where, stop=self.stop), _MAX_LOOKED_AT):
+        for place, facts in islice(self._places(where, self._given), _MAX_LOOKED_AT):
             names = place.names[len(where.names) :]
             if len(names) != len(rest) or not pattern.matches(Ref(self.addresses.scheme, names)):
                 continue
@@ -112,8 +119,33 @@ class Completer(Struct, frozen=True):
             if value and value.startswith(prefix):
                 yield value, place, facts
 
+    @property
+    def _given(self) -> Names:
+        return () if self.after is None else self.addresses.where(self.after).names
+
+    def _root_of(self, ref: Ref) -> int:
+        where = self.addresses.where(ref)
+        places = (k for k in where.roots if self.forest.facts(Place(where.names, k)) is not None)
+        return next(places, where.roots[0])
+
+    def _places(self, where: Where, given: Names, begin: Names = ()) -> Iterator[tuple[Place, Facts]]:
+        """In order, from behind those that were given before."""
+        for place, facts in self.forest.places(where, begin=max(begin, given), stop=self.stop):
+            if not given or place.names > given:
+                yield place, facts
+
     def _where(self, uri: str) -> Where | None:
         try:
             return self.addresses.where(Ref.parse(uri))
         except OctavoError:
             return None
+
+
+def _part(found: Iterator[_Found]) -> Iterator[_Found]:
+    """The first of them, and what has the names of the last in further roots."""
+    names: Names = ()
+    for number, one in enumerate(found):
+        if number >= _MAX_SUGGESTED and one[1].names != names:
+            return
+        names = one[1].names
+        yield one

@@ -345,8 +345,18 @@ class FileSource:
     async def suggest(
         self, template: str, argument: str, prefix: str, given: Mapping[str, str]
     ) -> Iterable[Suggestion]:
+        return await self._suggest(None, template, argument, prefix, given)
+
+    async def suggest_more(
+        self, after: Suggestion, template: str, argument: str, prefix: str, given: Mapping[str, str]
+    ) -> Iterable[Suggestion]:
+        return await self._suggest(after.entry.ref, template, argument, prefix, given)
+
+    async def _suggest(
+        self, after: Ref | None, template: str, argument: str, prefix: str, given: Mapping[str, str]
+    ) -> Iterable[Suggestion]:
         stop = threading.Event()
-        completer = Completer(self._forest, self._addresses, [template], stop.is_set)
+        completer = Completer(self._forest, self._addresses, [template], stop.is_set, after)
         try:
             return await self._in_thread(partial(completer.suggestions, argument, prefix, given), Ref(self.scheme))
         finally:
