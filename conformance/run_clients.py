@@ -74,6 +74,7 @@ QUIET = {
     "HF_HUB_OFFLINE": "1",
     "LANGSMITH_TRACING": "false",
     "MCP_USE_ANONYMIZED_TELEMETRY": "false",
+    "NO_GCE_CHECK": "true",
     "OPENAI_AGENTS_DISABLE_TRACING": "1",
     "OTEL_SDK_DISABLED": "true",
     "SCARF_NO_ANALYTICS": "true",
@@ -82,7 +83,7 @@ QUIET = {
 # -- what is served
 
 KEY = "octavo_reader-key-for-clients-0123456789"
-WATCHED = "watched.md"
+WATCHED = "0-watched.md"  # on the first page: some clients see no other
 PIXEL = base64.b64decode(
     "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
 )
@@ -105,7 +106,7 @@ HANDBOOK = (
     "docs/새 문서 (초안).md",
     "docs/1:1 @home [draft] 100%.md",
     "docs/Upper/what?.md",
-    "skills/글쓰기/brief-writing.md",
+    "skills/글쓰기/brief-writing/SKILL.md",
 )
 CONFIGURATION = """\
 version: 1
@@ -149,6 +150,9 @@ class Scene:
         for folder, names in (("root", FILES), ("handbook", HANDBOOK)):
             for name in names:
                 text = f"# {name}\n"
+                if name.endswith("SKILL.md"):
+                    text = f"---\nname: brief-writing\ndescription: Writes briefs.\n---\n{text}"
+                    self.expected[text] += 1  # listed as the skill and as its file
                 self._put(f"{folder}/{name}", text)
                 self.expected[text] += 1
         (base / "root" / "pixel.png").write_bytes(PIXEL)
@@ -310,7 +314,8 @@ def judge(scene: Scene, lines: Sequence[Any]) -> Outcome:
     return outcome
 
 
-def _holds(text: str, piece: str) -> bool:
+def _holds(text: str | None, piece: str) -> bool:
+    text = text or ""
     return piece in text or json.dumps(piece)[1:-1] in text
 
 

@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import asyncio
 import base64
+import contextlib
 import inspect
 import json
 import sys
@@ -173,11 +174,15 @@ async def subscribed(session: Any, uri: str, heard: Callable[[object], None]) ->
     if getattr(session, "protocol_version", "") < "2026":
         await session.subscribe_resource(uri)
         return
-    from mcp.client.subscriptions import listen
+    from mcp.client.subscriptions import SubscriptionLost, listen
 
     agreed = asyncio.Event()
 
     async def hear() -> None:
+        with contextlib.suppress(SubscriptionLost):  # when the session ends
+            await follow()
+
+    async def follow() -> None:
         async with listen(session, resource_subscriptions=[uri]) as events:
             agreed.set()
             async for event in events:

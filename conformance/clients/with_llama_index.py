@@ -16,7 +16,7 @@ class LlamaIndex:
         self._client = client
 
     async def resources(self) -> list[Any]:
-        return [one.uri for one in await McpToolSpec(self._client).fetch_resources()]
+        return [one.uri for one in (await self._client.list_resources()).resources]
 
     async def read(self, uri: Any) -> str | bytes:
         return contents_of((await self._client.read_resource(uri)).contents)
@@ -34,7 +34,7 @@ class LlamaIndex:
         return "\n".join(str(one.content) for one in await self._client.get_prompt(name, arguments))
 
     async def agent(self, name: str, arguments: dict[str, Any]) -> str:
-        def repeats(messages: Any) -> list[Any]:
+        def repeats(messages: Any, **rest: Any) -> list[Any]:
             answered = [one for one in messages if one.role == "tool"]
             if answered:
                 return list(answered[-1].blocks)

@@ -6,6 +6,7 @@ from urllib.parse import quote
 import pytest
 from hypothesis import assume, example, given
 from hypothesis import strategies as st
+from pydantic import AnyUrl
 
 from octavo.core import ref as module
 from octavo.core.errors import Forbidden, InvalidParams, OctavoError
@@ -218,8 +219,17 @@ class TestFiles:
     @pytest.mark.seed("F1")
     def test_a_first_segment_is_no_host(self) -> None:
         """General URL types lower-case it, drop it or call it an authority."""
-        for uri in ("file://Documents", "file://Documents/Notes.md", "file://user:pw@host:80/x", "sop://HR:1/x"):
+        for uri in ("file://Documents", "file://Documents/Notes.md", "file://user:pw@host:80/x", "sop://HR/x"):
             assert str(Ref.parse(uri)) == uri
+        assert str(Ref.parse("sop://HR:1@home/a:b@[c]")) == "sop://HR%3A1%40home/a:b@[c]"
+
+    @pytest.mark.seed("B11")
+    @given(st.lists(NAMES, min_size=1, max_size=3))
+    @example(["1:1 @home [draft] 100%"])
+    def test_the_url_type_of_clients_leaves_every_address_readable(self, segments: list[str]) -> None:
+        """One that it refuses costs a client the whole list."""
+        for listed in (Ref.of("doc", segments), Ref.of("file", segments, absolute=True)):
+            assert Ref.parse(str(AnyUrl(str(listed)))) == listed
 
     def test_localhost_is_the_absolute_spelling_unless_it_is_a_folder(self) -> None:
         assert Ref.parse("file://localhost/etc/x") == Ref.parse("file:///etc/x")

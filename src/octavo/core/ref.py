@@ -29,6 +29,9 @@ _UNSEEN = re.compile(
 )
 # What would end a segment or a value early, or be decoded again. All else is printed as it is.
 _PATH_ESCAPES = {ord(c): "".join(f"%{b:02X}" for b in c.encode()) for c in ' %?#"<>^`{}|'}
+# The first segment stands where URL types look for user, host and port: one that they cannot read there costs some
+# clients the whole list. Lists give files the absolute form, which has no such place; the relative one is kept as it is.
+_FIRST_ESCAPES = _PATH_ESCAPES | {ord(c): f"%{ord(c):02X}" for c in ":@[]"}
 _QUERY_ESCAPES = {n: f"%{n:02X}" for n in (*range(0x20), *map(ord, ' %&=#+"<>'), 0x7F)}
 
 
@@ -111,7 +114,10 @@ class Ref(NamedTuple):
 
     def __str__(self) -> str:
         slash = "/" if self.absolute else ""
-        path = "/".join(segment.translate(_PATH_ESCAPES) for segment in self.segments)
+        first = _PATH_ESCAPES if self.scheme == "file" else _FIRST_ESCAPES
+        path = "/".join(
+            segment.translate(_PATH_ESCAPES if place else first) for place, segment in enumerate(self.segments)
+        )
         text = f"{self.scheme}://{slash}{path}"
         if self.scheme == "file" and not self.absolute and path.startswith("localhost/"):
             # `file://localhost/x` is the absolute spelling of `/x`: a folder of that name needs an escape.
