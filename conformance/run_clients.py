@@ -135,7 +135,7 @@ CALLS: Mapping[str, tuple[Mapping[str, Any], str]] = {  # each tool, its argumen
     "read": (ASK["arguments"], "sops/인사/휴가 신청.md"),  # type: ignore[dict-item]
     "info": ({"target": "doc://새%20문서%20(초안)"}, "text/markdown"),
     "search": ({"query": "휴가"}, "휴가"),
-    "changes": ({"limit": 5}, "after"),
+    "changes": ({"limit": 5}, "change"),
 }
 # Over HTTP a list has several pages, on stdio one: so both are seen.
 PAGES = {"stdio": 100, "HTTP": 8}
@@ -446,7 +446,7 @@ def main(arguments: list[str] | None = None) -> int:
         say(f"{client.name}: {len(failures)} differences")
     print(table(outcomes))
     print("\n".join(bad) or "clients: ok")
-    if not options.only and not bad:
+    if not options.only:
         write(table(outcomes))
     return 1 if bad else 0
 

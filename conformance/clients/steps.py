@@ -156,7 +156,8 @@ def text_of(blocks: Any) -> str:
     found = []
     for block in blocks:
         block = getattr(block, "content", None) or block
-        found += [one.text for one in (block if isinstance(block, list) else [block]) if getattr(one, "text", None)]
+        for one in block if isinstance(block, list) else [block]:
+            found.append(one if isinstance(one, str) else getattr(one, "text", None) or "")
     return "\n".join(found)
 
 

@@ -1,6 +1,7 @@
 // The Inspector as people use it on a command line: one process for each request.
 
 import { execFile } from 'node:child_process';
+import { writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { promisify } from 'node:util';
 
@@ -10,10 +11,11 @@ const name = '@modelcontextprotocol/inspector';
 const program = path.join(work.packages, 'node_modules', name, 'clients', 'launcher', 'build', 'index.js');
 
 await run(name, async ({ url, key, command, env }) => {
-    const given = Object.entries(env ?? {}).flatMap(([variable, value]) => ['-e', `${variable}=${value}`]);
+    // It has options named as ours, so a command with options stands in a file.
+    if (command) writeFileSync('mcp.json', JSON.stringify({ mcpServers: { octavo: { command: command[0], args: command.slice(1), env } } }));
     const target = url
         ? [url, '--transport', 'http', '--header', `Authorization: Bearer ${key}`]
-        : [...given, ...command];
+        : ['--config', path.resolve('mcp.json'), '--server', 'octavo'];
     const ask = async (...method) => {
         const asked = [program, '--cli', ...target, '--protocol-era', 'auto', '--method', ...method];
         const { stdout } = await promisify(execFile)(process.execPath, asked, { maxBuffer: 1 << 26 });

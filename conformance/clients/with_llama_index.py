@@ -34,11 +34,10 @@ class LlamaIndex:
         return "\n".join(str(one.content) for one in await self._client.get_prompt(name, arguments))
 
     async def agent(self, name: str, arguments: dict[str, Any]) -> str:
-        def repeats(messages: Any, **rest: Any) -> list[Any]:
+        def repeats(messages: Any, **rest: Any) -> ChatMessage:
             answered = [one for one in messages if one.role == "tool"]
-            if answered:
-                return list(answered[-1].blocks)
-            return [ToolCallBlock(tool_call_id="1", tool_name=name, tool_kwargs=arguments)]
+            call = ToolCallBlock(tool_call_id="1", tool_name=name, tool_kwargs=arguments)
+            return ChatMessage(role="assistant", blocks=answered[-1].blocks if answered else [call])
 
         llm = MockFunctionCallingLLM(response_generator=repeats)
         tools = await McpToolSpec(self._client).to_tool_list_async()

@@ -1,7 +1,12 @@
-import { contentsOf, load, run, textOf } from './steps.mjs';
+import path from 'node:path';
+import { pathToFileURL } from 'node:url';
+
+import { contentsOf, run, textOf, work } from './steps.mjs';
+
+const library = path.join(work.packages, 'node_modules', 'mcporter', 'dist', 'index.js');
 
 await run('mcporter', async ({ url, key, command, env }) => {
-    const { createRuntime } = await load('mcporter');
+    const { createRuntime } = await import(pathToFileURL(library).href);
     const where = url
         ? { kind: 'http', url: new URL(url), headers: { Authorization: `Bearer ${key}` } }
         : { kind: 'stdio', command: command[0], args: command.slice(1), cwd: process.cwd() };
