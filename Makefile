@@ -11,13 +11,14 @@ LOCKED := --require-hashes --only-binary :all: --progress-bar on
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint bench peers conformance lock race clean
+.PHONY: help demo test lint bench peers conformance clients lock race clean
 
 help:
 	@echo "make demo         set up and serve an example organisation on http://127.0.0.1:8321"
 	@echo "make test         set up and run every check"
 	@echo "make lint         style, types and the contracts between the rooms"
 	@echo "make conformance  the official MCP conformance suites"
+	@echo "make clients      thirteen real clients; writes the table of docs/clients.md"
 	@echo "make bench        Octavo against its peers, on this machine"
 	@echo "make peers        what Octavo and other file servers do with the same files"
 	@echo "make race         the symbolic-link race, a million reads in each mode"
@@ -51,6 +52,9 @@ test: lint
 conformance: $(VENV)/dev
 	@$(BIN)/python conformance/run.py
 
+clients: $(VENV)/dev
+	@$(BIN)/python conformance/run_clients.py
+
 bench: $(VENV)/dev
 	@$(BIN)/python bench/run.py
 	@$(BIN)/python bench/hostile.py
@@ -68,6 +72,7 @@ COMPILE := $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --gen
 lock: $(VENV)/dev
 	@$(COMPILE) pyproject.toml --group build -o requirements.lock
 	@$(COMPILE) pyproject.toml --group build --group dev --all-extras -c requirements.lock -o requirements-dev.lock
+	@$(BIN)/python conformance/run_clients.py --lock
 
 clean:
 	@rm -rf $(VENV) .tools .mypy_cache .ruff_cache .pytest_cache .hypothesis

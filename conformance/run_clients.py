@@ -50,18 +50,18 @@ class Client:
     theirs: Mapping[str, str] = field(default_factory=dict)  # a pattern of what fails: why that is the client's own
 
 
-FIRST_PAGE = "lists the first page alone"
+FIRST_PAGE = {r"^HTTP resources: 8 of 18 listed$": "asks for the first page of a list alone"}
 CLIENTS = (
     Client("Inspector", "with_inspector.mjs", "clients"),
     Client("fastmcp", "with_fastmcp.py", "dev"),
     Client("openai-agents", "with_openai_agents.py", "mcp2"),
     Client("pydantic-ai", "with_pydantic_ai.py", "mcp2"),
-    Client("llama-index", "with_llama_index.py", "mcp2"),
-    Client("google-adk", "with_google_adk.py", "mcp2"),
-    Client("mcporter", "with_mcporter.mjs", "mcporter"),
+    Client("llama-index", "with_llama_index.py", "mcp2", FIRST_PAGE),
+    Client("google-adk", "with_google_adk.py", "mcp2", FIRST_PAGE),
+    Client("mcporter", "with_mcporter.mjs", "mcporter", FIRST_PAGE),
     Client("TypeScript SDK", "with_typescript.mjs", "clients"),
-    Client("langchain-mcp-adapters", "with_langchain.py", "mcp1"),
-    Client("mcp-use", "with_mcp_use.py", "mcp-use"),
+    Client("langchain-mcp-adapters", "with_langchain.py", "mcp1", FIRST_PAGE),
+    Client("mcp-use", "with_mcp_use.py", "mcp-use", FIRST_PAGE),
     Client("crewai-tools", "with_crewai.py", "mcp1"),
     Client("semantic-kernel", "with_semantic_kernel.py", "mcp1"),
     Client("smolagents", "with_smolagents.py", "mcp1"),
@@ -424,7 +424,9 @@ def say(text: str) -> None:
 
 def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description="Real clients against octavo serve.")
-    parser.add_argument("--only", action="append", choices=[one.name for one in CLIENTS], help="this client; repeatable")
+    parser.add_argument(
+        "--only", action="append", choices=[one.name for one in CLIENTS], help="this client; repeatable"
+    )
     parser.add_argument("--lock", action="store_true", help="renew the lock files of the clients")
     options = parser.parse_args(arguments)
     if options.lock:

@@ -24,9 +24,7 @@ class Repeats(Model):
         said: Any = self._call
         if answered:
             text = ResponseOutputText(type="output_text", text=json.dumps(answered, ensure_ascii=False), annotations=[])
-            said = ResponseOutputMessage(
-                id="1", type="message", role="assistant", status="completed", content=[text]
-            )
+            said = ResponseOutputMessage(id="1", type="message", role="assistant", status="completed", content=[text])
         return ModelResponse(output=[said], usage=Usage(), response_id=None)
 
     def stream_response(self, *given: Any, **rest: Any) -> Any:

@@ -8,7 +8,7 @@ from fastmcp.client.transports import StdioTransport
 from pydantic_ai import Agent, ModelMessage, ModelResponse, TextPart, ToolCallPart, ToolReturnPart
 from pydantic_ai.mcp import MCPToolset
 from pydantic_ai.models.function import AgentInfo, FunctionModel
-from steps import LIMIT, Target, run, subscribed, text_of
+from steps import LIMIT, Target, run, subscribed
 
 
 class PydanticAi:
@@ -32,7 +32,8 @@ class PydanticAi:
         return str(await self._toolset.direct_call_tool(name, arguments))
 
     async def prompt(self, name: str, arguments: dict[str, str]) -> str:
-        return text_of((await self._toolset.get_prompt(name, arguments)).messages)
+        blocks = [one.content for one in (await self._toolset.get_prompt(name, arguments)).messages]
+        return "\n".join(str(getattr(one, "content", one)) for one in blocks)
 
     async def agent(self, name: str, arguments: dict[str, Any]) -> str:
         def repeats(messages: list[ModelMessage], info: AgentInfo) -> ModelResponse:
