@@ -445,7 +445,8 @@ def main(arguments: list[str] | None = None) -> int:
             for pattern in client.theirs
             if not any(re.search(pattern, one) for one in failures)
         ]
-        say(f"{client.name}: {len(failures)} differences")
+        own = "".join(f"; {why}" for why in client.theirs.values())
+        say(f"{client.name}: {len(failures)} differences{own}")
     print(table(outcomes))
     print("\n".join(bad) or "clients: ok")
     if not options.only:

@@ -30,7 +30,7 @@ _UNSEEN = re.compile(
 # What would end a segment or a value early, or be decoded again. All else is printed as it is.
 _PATH_ESCAPES = {ord(c): "".join(f"%{b:02X}" for b in c.encode()) for c in ' %?#"<>^`{}|'}
 # The first segment stands where URL types look for user, host and port: one that they cannot read there costs some
-# clients the whole list. Lists give files the absolute form, which has no such place; the relative one is kept as it is.
+# clients the whole list. Lists give files the absolute form, which has no such place; the relative one stays as it is.
 _FIRST_ESCAPES = _PATH_ESCAPES | {ord(c): f"%{ord(c):02X}" for c in ":@[]"}
 _QUERY_ESCAPES = {n: f"%{n:02X}" for n in (*range(0x20), *map(ord, ' %&=#+"<>'), 0x7F)}
 
