@@ -1,5 +1,9 @@
+import os
+
 import hypothesis
 import pytest
+
+os.environ["LC_ALL"] = "C.UTF-8"  # messages in English, wherever the tests run
 
 # A slow machine is no counterexample.
 hypothesis.settings.register_profile("octavo", deadline=None)

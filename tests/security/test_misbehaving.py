@@ -111,12 +111,12 @@ def test_the_operator_can_still_end_the_server(tmp_path: Path, transport: str) -
             pipe.tell(pipe.request("resources/read", {"uri": "hangs://a"}))
             assert "result" in pipe.ask("resources/read", {"uri": "note://1.md"})
             pipe.process.send_signal(signal.SIGINT)
-            assert pipe.process.wait(LIMIT) == 0
+            assert pipe.process.wait(LIMIT) == 130
     else:
         with place.serve("--config", "octavo.yaml", cwd=place.root) as server:
             assert "error" in server.asking(KEYS["good"]).ask("resources/read", {"uri": "interrupts://a"}).body
             server.process.send_signal(signal.SIGINT)
-            assert server.process.wait(LIMIT) == 0
+            assert server.process.wait(LIMIT) == 130
 
 
 def test_without_uvloop_it_says_so_and_goes_on(tmp_path: Path) -> None:

@@ -26,29 +26,36 @@ from octavo.stores.state import StateDirectory
 logger = logging.getLogger(__name__)
 
 
-def serve_stdio(loaded: Loaded, *, as_who: str | None) -> None:
-    """Serves one client on stdin and stdout until it leaves."""
+def serve_stdio(loaded: Loaded, *, as_who: str | None, ready: Callable[[], None] = lambda: None) -> None:
+    """Serves one client on stdin and stdout until it leaves. `ready` is called before it is heard.
 
-    async def serve(house: Octavo) -> None:
+    Raises KeyboardInterrupt once a Ctrl-C has ended it."""
+
+    async def serve(house: Octavo) -> bool:
         from octavo.transport.mcp import serve_stdio as mcp
 
         who = house.works.identity.launched(as_who)
         options = loaded.config.serve
         strict = options.error_codes == "strict"
+        ready()
         with _traces(options.traces):
-            await mcp.serve(house, who, lane=options.lane, strict_codes=strict, traced=options.traces is not None)
+            return await mcp.serve(
+                house, who, lane=options.lane, strict_codes=strict, traced=options.traces is not None
+            )
 
     _run(loaded, serve)
 
 
-def serve_http(loaded: Loaded, *, bind: Bind, as_who: str | None, no_auth: bool) -> None:
-    """Serves MCP at /mcp until SIGTERM or SIGINT. Port 0 takes a free one; the address is told on stderr."""
+def serve_http(loaded: Loaded, *, bind: Bind, as_who: str | None, no_auth: bool, ready: Callable[[str], None]) -> None:
+    """Serves MCP at /mcp until SIGTERM or Ctrl-C. Port 0 takes a free one; `ready` is told the address.
+
+    Raises KeyboardInterrupt once a Ctrl-C has ended it."""
     options = loaded.config.serve
     tls = Certificate(options.http.tls.cert, options.http.tls.key) if options.http.tls and not bind.socket else None
     others = any(peer.uid != os.geteuid() for peer in options.http.peers) if bind.socket else False
     listening = listen(bind, shared=others)
 
-    async def serve(house: Octavo) -> None:
+    async def serve(house: Octavo) -> bool:
         from octavo.transport.mcp import serve_http as mcp
         from octavo.transport.mcp.entry import Access
         from octavo.transport.mcp.patience import Deadlines
@@ -77,11 +84,11 @@ def serve_http(loaded: Loaded, *, bind: Bind, as_who: str | None, no_auth: bool)
         )
         context = None if tls is None else tls.context
         with _traces(options.traces):
-            await mcp.serve(
+            return await mcp.serve(
                 app,
                 hub,
                 listening,
-                _announce,
+                ready,
                 tls=context,
                 trusted_proxies=options.http.trusted_proxies,
                 deadlines=deadlines,
@@ -113,13 +120,8 @@ def _own_host(loaded: Loaded) -> list[str]:
     return [] if oauth is None else [urlsplit(oauth.resource).netloc]
 
 
-def _announce(address: str) -> None:
-    sys.stderr.write(f"octavo: serving MCP at {address}\n")
-    sys.stderr.flush()
-
-
-def _run(loaded: Loaded, serve: Callable[[Octavo], Awaitable[None]], *, counted: bool = False) -> None:
-    """One house on one event loop, with the configuration file followed."""
+def _run(loaded: Loaded, serve: Callable[[Octavo], Awaitable[bool]], *, counted: bool = False) -> None:
+    """One house on one event loop, with the configuration file followed, until `serve` says whether Ctrl-C ended it."""
     # A thread that works for one caller gets its turn beside a loop that is busy with all others. Each of its system
     # calls may have to wait for one, and Python's own 5 ms add up.
     sys.setswitchinterval(0.001)
@@ -128,7 +130,7 @@ def _run(loaded: Loaded, serve: Callable[[Octavo], Awaitable[None]], *, counted:
     threads = {*threading.enumerate()}
     dog = Watchdog()
 
-    async def main() -> None:
+    async def main() -> bool:
         dog.begin()
         asyncio.get_running_loop().set_default_executor(Threads())
         async with Octavo(loaded, state=state, wall=wall, counted=counted) as house:
@@ -139,20 +141,22 @@ def _run(loaded: Loaded, serve: Callable[[Octavo], Awaitable[None]], *, counted:
             gc.set_threshold(10_000, 10, 10)  # requests leave no cycles: look for them rarely
             gc.enable()
             try:
-                await serve(house)
+                return await serve(house)
             finally:
                 dog.ending()
                 following.cancel()
 
     try:
-        _loop()(main())
+        interrupted = _loop()(main())
     finally:
         dog.end()
     let_go()
     leave_no_threads(threads)
+    if interrupted:
+        raise KeyboardInterrupt
 
 
-def _loop() -> Callable[[Coroutine[None, None, None]], None]:
+def _loop() -> Callable[[Coroutine[None, None, bool]], bool]:
     if sys.platform != "win32":
         try:
             import uvloop

@@ -50,16 +50,16 @@ LOOK = 0.2  # seconds between two looks at the audit log
 NOWHERE = Ref("invalid")  # stands in a call whose address could not be parsed; `fault` says why
 
 
-def serve_stdio(loaded: Loaded, *, as_who: str | None) -> None:
+def serve_stdio(loaded: Loaded, *, as_who: str | None, ready: Callable[[], None]) -> None:
     from octavo.app import serve
 
-    serve.serve_stdio(loaded, as_who=as_who)
+    serve.serve_stdio(loaded, as_who=as_who, ready=ready)
 
 
-def serve_http(loaded: Loaded, *, bind: Bind, as_who: str | None, no_auth: bool) -> None:
+def serve_http(loaded: Loaded, *, bind: Bind, as_who: str | None, no_auth: bool, ready: Callable[[str], None]) -> None:
     from octavo.app import serve
 
-    serve.serve_http(loaded, bind=bind, as_who=as_who, no_auth=no_auth)
+    serve.serve_http(loaded, bind=bind, as_who=as_who, no_auth=no_auth, ready=ready)
 
 
 def explained(loaded: Loaded, question: Question) -> Explained:

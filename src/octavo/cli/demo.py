@@ -13,6 +13,7 @@ import click
 
 from octavo.cli._shared import loaded
 from octavo.cli.clients import Connection, ready_lines
+from octavo.cli.serve import announce
 
 NAME = "maison-haru"
 # As in its octavo.yaml.
@@ -57,7 +58,7 @@ def demo(directory: Path, port: int | None, no_serve: bool) -> None:
         click.echo(f"  {name:<20} {key}")
     click.echo(_what_to_try(directory, f"{'http' if http.tls is None else 'https'}://{bind}"))
     if not no_serve:
-        _run.serve_http(found, bind=bind, as_who=None, no_auth=False)
+        _run.serve_http(found, bind=bind, as_who=None, no_auth=False, ready=announce)
 
 
 def make(directory: Path) -> bool:

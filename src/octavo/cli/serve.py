@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import os
+import shlex
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
 from octavo.cli._logs import configure
-from octavo.cli._shared import as_option, config_option, known_agent, loaded
+from octavo.cli._shared import as_option, config_option, known_agent, loaded, tell
+from octavo.cli._words import said
 
 if TYPE_CHECKING:
     from octavo.config.load import Loaded
@@ -79,11 +82,37 @@ def serve(
     if http is None:
         if no_auth:
             raise click.UsageError("--no-auth is about HTTP; on stdio whoever starts the process is in already")
-        _run.serve_stdio(found, as_who=as_who)
+        _run.serve_stdio(found, as_who=as_who, ready=lambda: _wait_with_words(found))
         return
     bind = _bind(http, found)
     guard(found, bind, as_who=as_who, no_auth=no_auth)
-    _run.serve_http(found, bind=bind, as_who=as_who, no_auth=no_auth)
+    _run.serve_http(found, bind=bind, as_who=as_who, no_auth=no_auth, ready=announce)
+
+
+def announce(address: str) -> None:
+    """Where an HTTP server listens: to people in their language, to programs that wait for the line always in one."""
+    if sys.stderr.isatty():
+        tell(said("serve.at", address=address))
+        tell(said("serve.end"))
+    else:
+        tell(f"serving MCP at {address}")
+
+
+def _wait_with_words(found: Loaded) -> None:
+    """For somebody who typed the command, and would see nothing happen. A client that starts it hears nothing."""
+    if not sys.stdin.isatty():
+        return
+    command = _typed()
+    tell(said("serve.waiting"))
+    tell(said("serve.connect", line=shlex.join(("claude", "mcp", "add", "octavo", "--", *command))))
+    http = ("--http",) if _has_keys(found) else ("--http", "--no-auth")
+    tell(said("serve.or_http", command=shlex.join((*command, *http))))
+    tell(said("serve.end"))
+
+
+def _typed() -> list[str]:
+    """This command, with paths that mean the same wherever a client starts it."""
+    return ["octavo", *(os.path.abspath(one) if os.path.exists(one) else one for one in sys.argv[1:])]
 
 
 def _with_toolsets(found: Loaded, names: str | None) -> Loaded:
@@ -129,13 +158,17 @@ def guard(found: Loaded, bind: Bind, *, as_who: str | None, no_auth: bool) -> No
         return
     if as_who is not None:
         raise click.UsageError("over HTTP the key says who asks; --as needs --no-auth")
-    from octavo.config.checks import proves_callers
-    from octavo.config.load import state_directory
-
     if bind.socket is not None and found.config.serve.http.peers:
         return
-    if not proves_callers(found.config, state_directory(found)):
+    if not _has_keys(found):
         raise click.UsageError(
             "HTTP needs agents with keys, and there are none; give an agent a key under agents: in octavo.yaml "
             "or with octavo keys new, or add --no-auth to let in every program of this machine"
         )
+
+
+def _has_keys(found: Loaded) -> bool:
+    from octavo.config.checks import proves_callers
+    from octavo.config.load import state_directory
+
+    return proves_callers(found.config, state_directory(found))

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-import signal
 import socket
 import ssl
-from collections.abc import Callable, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from functools import partial
-from types import FrameType
 
 import uvicorn
 from mcp.server.streamable_http_manager import DEFAULT_MAX_SESSIONS, DEFAULT_SESSION_IDLE_TIMEOUT
@@ -18,6 +16,7 @@ from mcp.server.transport_security import TransportSecuritySettings
 from octavo.core.house import House
 from octavo.transport.mcp.accepting import AcceptingServer
 from octavo.transport.mcp.calls import Calls
+from octavo.transport.mcp.ending import Ending
 from octavo.transport.mcp.entry import Access
 from octavo.transport.mcp.events import Replays, SessionEvents
 from octavo.transport.mcp.http import BODY_SECONDS, PATH, Front, admitted_by, mark_recorded, was_counted
@@ -29,7 +28,8 @@ from octavo.transport.mcp.sdk_compat import end_session, events_per_session, liv
 from octavo.transport.mcp.server import McpServer
 from octavo.transport.mcp.sessions import SessionCounts
 
-SHUTDOWN_SECONDS = 5
+SHUTDOWN_SECONDS = 5  # for requests that run
+HURRIED_SECONDS = 0.3  # the same, where somebody at a terminal waits
 RETRY_MS = 1000  # after which a handshake-era client asks again for a stream that was closed
 
 
@@ -88,8 +88,8 @@ async def serve(
     tls: ssl.SSLContext | None = None,
     trusted_proxies: Sequence[str] = (),
     deadlines: Deadlines = Deadlines(),  # noqa: B008  a value, which nobody changes
-) -> None:
-    """Until SIGTERM or SIGINT. `ready` gets the address once connections are accepted."""
+) -> bool:
+    """Until SIGTERM or Ctrl-C: whether it was that. `ready` gets the address once connections are accepted."""
     patience = app.signs.patience = Patience(deadlines)
     local = listening.family == getattr(socket, "AF_UNIX", None)
     config = uvicorn.Config(
@@ -115,6 +115,7 @@ async def serve(
     finally:
         for one in watching:
             one.cancel()
+    return server.ending.interrupted
 
 
 def _address(listening: socket.socket, scheme: str) -> str:
@@ -128,16 +129,22 @@ class _Uvicorn(AcceptingServer):
     ) -> None:
         super().__init__(config, handshake=deadlines.headers, most=deadlines.connections)
         self._front, self._hub, self._ready = front, hub, ready
+        self.ending = Ending(self._end)
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await super().startup(sockets)
         if self.started:
             self._ready()
 
-    def handle_exit(self, sig: int, frame: FrameType | None) -> None:
+    @contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        """Not the base's way: it raises the signal once more at the end, before the house has closed its ledger."""
+        yield
+
+    def _end(self) -> None:
         # First the streams: an open one would hold up the shutdown, and its client is owed a proper end.
         self._hub.close()
         self._front.stop()
-        # Not the base's way: it raises the signal once more at the end, before the house has closed its ledger.
-        self.force_exit = self.should_exit and sig == signal.SIGINT
+        if self.ending.interrupted:
+            self.config.timeout_graceful_shutdown = HURRIED_SECONDS  # type: ignore[assignment]
         self.should_exit = True

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-import signal
+import sys
 from contextlib import suppress
 from types import TracebackType
 from typing import Any
@@ -18,6 +18,7 @@ from octavo.core.model import Principal
 from octavo.transport.mcp import stdio
 from octavo.transport.mcp.calls import Calls
 from octavo.transport.mcp.codes import Codes
+from octavo.transport.mcp.ending import Ending
 from octavo.transport.mcp.hub import Hub
 from octavo.transport.mcp.lane import Lane
 from octavo.transport.mcp.server import McpServer, Recorded
@@ -25,16 +26,18 @@ from octavo.transport.mcp.server import McpServer, Recorded
 Context = ServerRequestContext[Any, Any]
 
 
-async def serve(house: House, who: Principal, *, lane: bool, strict_codes: bool, traced: bool = False) -> None:
-    """Until the client closes its end, or a signal comes. `traced`: every request is a span, so none takes the lane."""
-    if not stdio.usable(0, 1):
+async def serve(house: House, who: Principal, *, lane: bool, strict_codes: bool, traced: bool = False) -> bool:
+    """Until the client closes its end, or a signal comes: whether that was Ctrl-C.
+
+    `traced`: every request is a span, so none takes the lane."""
+    if sys.platform == "win32":
         await _serve_stock_stdio(house, who, strict_codes=strict_codes, traced=traced)
-        return
+        return False
     connection = StdioConnection(house, who, lane=lane and not traced, strict_codes=strict_codes, traced=traced)
-    loop = asyncio.get_running_loop()
-    for number in (signal.SIGTERM, signal.SIGINT):
-        loop.add_signal_handler(number, connection.stop)
-    await connection.serve(*stdio.claim())
+    ending = Ending(connection.stop)
+    with stdio.claim() as (stdin, stdout):
+        await connection.serve(stdin, stdout)
+    return ending.interrupted
 
 
 class StdioConnection:
@@ -98,7 +101,7 @@ class _Caller:
 
 
 async def _serve_stock_stdio(house: House, who: Principal, *, strict_codes: bool, traced: bool) -> None:
-    """Where the descriptors are plain files or terminals: the SDK's own streams, and no lane."""
+    """Where the event loop can watch no pipe: the SDK's own streams, and no lane."""
     from mcp.server.stdio import stdio_server  # here: the usual way does without it
 
     calls = Calls(house, strict_codes=strict_codes)

@@ -1,4 +1,4 @@
-"""stdio without threads: our own streams under the SDK's server, with the hot lane before it.
+"""stdio: our own streams under the SDK's server, with the hot lane before it.
 
 The wire is moved to private descriptors first, so that a stray print or a child process cannot damage a
 frame. Every write is preceded by a flush of the audit ledger: nothing leaves before its record is stored.
@@ -11,9 +11,10 @@ import asyncio
 import os
 import stat
 import sys
+import threading
 from collections import deque
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from types import TracebackType
 from typing import Any, Self
 
@@ -445,14 +446,6 @@ class Outbox:
         await self.aclose()
 
 
-def usable(*descriptors: int) -> bool:
-    """Whether the event loop can watch these: pipes and sockets. uvloop aborts on a plain file."""
-    if sys.platform == "win32":
-        return False
-    kinds = (os.fstat(descriptor).st_mode for descriptor in descriptors)
-    return all(stat.S_ISFIFO(kind) or stat.S_ISSOCK(kind) for kind in kinds)
-
-
 def _widen(*pipes: int) -> None:
     if sys.platform == "linux":
         import fcntl
@@ -462,14 +455,47 @@ def _widen(*pipes: int) -> None:
                 fcntl.fcntl(pipe, fcntl.F_SETPIPE_SZ, PIPE)
 
 
-def claim() -> tuple[int, int]:
-    """Moves the wire to private descriptors; 0 becomes the null device, 1 goes to stderr."""
+@contextmanager
+def claim() -> Iterator[tuple[int, int]]:
+    """Moves the wire to private descriptors; 0 becomes the null device, 1 goes to stderr. The event loop can watch
+    both: between it and a terminal or a plain file stand pipes, and threads that carry. At the end all was carried."""
     stdin, stdout = os.dup(0), os.dup(1)
     null = os.open(os.devnull, os.O_RDONLY)
     os.dup2(null, 0)
     os.close(null)
     os.dup2(2, 1)
-    return stdin, stdout
+    if not _watchable(stdin):
+        out, into = os.pipe()
+        _carry(stdin, into)  # and never waited for: nobody can interrupt who reads from a terminal
+        stdin = out
+    carrying = None
+    if not _watchable(stdout):
+        out, into = os.pipe()
+        carrying = _carry(out, stdout)
+        stdout = into
+    yield stdin, stdout
+    if carrying is not None:
+        carrying.join(CLOSE_SECONDS)
+
+
+def _watchable(descriptor: int) -> bool:
+    """uvloop aborts on a plain file, and would make a terminal non-blocking for whoever else has it open."""
+    kind = os.fstat(descriptor).st_mode
+    return stat.S_ISFIFO(kind) or stat.S_ISSOCK(kind)
+
+
+def _carry(out: int, into: int) -> threading.Thread:
+    """Carries all that comes until the end, or until nobody takes it, and closes both."""
+
+    def carry() -> None:
+        with open(out, "rb", buffering=0) as reads, open(into, "wb", buffering=0) as writes, suppress(OSError):
+            while data := reads.read(BATCH):
+                while data:
+                    data = data[writes.write(data) :]
+
+    thread = threading.Thread(target=carry, name="octavo-stdio", daemon=True)
+    thread.start()
+    return thread
 
 
 def _binary(descriptor: int, mode: str, closes: bool) -> Any:

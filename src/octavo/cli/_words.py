@@ -1,0 +1,79 @@
+"""What is said at a terminal, in the language of whoever reads it.
+
+`src/octavo/messages` has one file a language. What this room says itself is asked for by its key (`said`); what other
+rooms tell in English sentences, such as the problems of `octavo check`, is known again by its English text
+(`translated`), so that those rooms need no catalogue and their texts stay where they are made.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import tomllib
+from collections.abc import Iterator, Mapping
+from functools import cache
+from pathlib import Path
+from string import Formatter
+from typing import Any, Final
+
+FOLDER: Final = Path(__file__).parents[1] / "messages"
+ENGLISH: Final = "en"
+KNOWN_AGAIN: Final = "problem."  # keys of what other rooms say
+
+
+def language() -> str:
+    """Of the first of the usual variables that says one; English where there is no file for it."""
+    named = next(filter(None, map(os.environ.get, ("LC_ALL", "LC_MESSAGES", "LANG"))), "")
+    code = re.split(r"[_.@]", named)[0].lower()
+    return code if code in languages() else ENGLISH
+
+
+@cache
+def languages() -> frozenset[str]:
+    return frozenset(file.stem for file in FOLDER.glob("*.toml"))
+
+
+@cache
+def catalogue(code: str) -> Mapping[str, str]:
+    """All sentences of a language by key, such as `serve.waiting`."""
+    return dict(_flat(tomllib.loads((FOLDER / f"{code}.toml").read_text(encoding="utf-8")), ""))
+
+
+def said(key: str, **values: Any) -> str:
+    return catalogue(language())[key].format_map(values)
+
+
+def translated(text: str) -> str:
+    """A sentence of another room; as it is where nobody has translated it."""
+    if language() == ENGLISH or not text:
+        return text
+    for known, key in _known():
+        if found := known.fullmatch(text):
+            return catalogue(language())[key].format_map(
+                {name: translated(one) for name, one in found.groupdict().items()}
+            )
+    return text
+
+
+def _flat(table: Mapping[str, Any], above: str) -> Iterator[tuple[str, str]]:
+    for key, value in table.items():
+        if isinstance(value, dict):
+            yield from _flat(value, f"{above}{key}.")
+        else:
+            yield f"{above}{key}", value
+
+
+@cache
+def _known() -> list[tuple[re.Pattern[str], str]]:
+    """Patterns of the English sentences; those with most words of their own first."""
+    sentences = [(text, key) for key, text in catalogue(ENGLISH).items() if key.startswith(KNOWN_AGAIN)]
+    return [(_pattern(text), key) for text, key in sorted(sentences, key=lambda one: -_words(one[0]))]
+
+
+def _pattern(text: str) -> re.Pattern[str]:
+    parts = (f"{re.escape(words)}{f'(?P<{name}>.+?)' if name else ''}" for words, name, *_ in Formatter().parse(text))
+    return re.compile("".join(parts), re.DOTALL)
+
+
+def _words(text: str) -> int:
+    return sum(len(words) for words, *_ in Formatter().parse(text))
