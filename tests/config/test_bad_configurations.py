@@ -166,6 +166,9 @@ YAML: dict[str, Bad] = {
     "a catalog inside another": over_store(
         "s: {kind: sop, store: h, path: ./}, d: {kind: doc, store: h}", "d.path", "two addresses"
     ),
+    "a catalog inside another that leaves out something else": over_store(
+        "s: {kind: sop, store: h, path: ./, without: [inner]}, d: {kind: doc, store: h}", "d.path", "two addresses"
+    ),
     "a catalog over a folder that is served": over_store(
         "s: {kind: sop, store: h, path: inner}, f: {kind: file, roots: [handbook/inner]}", "s.path", "two addresses"
     ),

@@ -191,6 +191,20 @@ def test_a_pattern_that_can_match_some_day_is_no_reason_not_to_start(tmp_path: P
     assert "never matches" not in str(loaded(SERVED % ("work", '"*"', pattern, "deny"), tmp_path).warnings)
 
 
+def test_a_deny_of_what_a_catalog_leaves_out_is_an_error(tmp_path: Path) -> None:
+    folders(tmp_path)
+    text = (
+        "sources:\n  h: {kind: file, roots: [handbook], expose: false}\n"
+        "  d: {kind: doc, store: h, path: '', without: [skills]}\n"
+        "  s: {kind: skill, store: h, path: skills}\n"
+        'policy:\n  - {who: "*", may: "*", what: "**"}\n  - {who: "*", may: "*", what: "%s", effect: deny}\n'
+    )
+    with pytest.raises(ConfigError, match="skills is left out by without"):
+        loaded(text % "doc://skills/pdf/*", tmp_path)
+    for pattern in ("skill://pdf/*", "doc://skills-guide", "doc://guides/*"):
+        assert "never matches" not in str(loaded(text % pattern, tmp_path).warnings)
+
+
 @pytest.mark.seed("O16")
 def test_a_rule_on_a_folder_of_addresses_may_spell_its_dash_as_it_is_read(tmp_path: Path) -> None:
     folders(tmp_path)

@@ -21,6 +21,7 @@ from octavo.config.model import (
     MemoryOptions,
     OverStore,
     Rule,
+    UsualCatalog,
 )
 from octavo.config.patterns import never
 from octavo.config.problems import KeyPath, dotted
@@ -125,19 +126,26 @@ def _stores_are_stores(site: Site) -> Iterator[Finding]:
 
 
 def _catalogs_lie_apart(site: Site) -> Iterator[Finding]:
-    seen: list[tuple[str, str, tuple[str, ...]]] = []
+    seen: list[tuple[str, OverStore]] = []
     for name, source in _catalogs(site.config):
-        folder = tuple(part for part in source.folder.split("/") if part)
-        for other_name, store, other in seen:
-            shared = min(len(folder), len(other))
-            if store == source.store and folder[:shared] == other[:shared]:
+        for other_name, other in seen:
+            around, inner = sorted((source, other), key=lambda one: len(_parts(one.folder)))
+            below = _parts(inner.folder)[len(_parts(around.folder)) :]
+            if source.store != other.store or _parts(inner.folder) != _parts(around.folder) + below:
+                continue
+            apart = (_parts(one) for one in (around.without if isinstance(around, UsualCatalog) else ()))
+            if not below or not any(below[: len(one)] == one for one in apart):
+                inside = "/".join(below)
+                hint = "give each catalog a folder of its own" + (
+                    f", or write without: [{inside}] for the outer one" if below else ""
+                )
                 yield Finding(
                     ("sources", name, "path"),
                     f"is the same folder as that of {other_name}, inside it or around it: "
                     "the same files would have two addresses",
-                    "give each catalog a folder of its own",
+                    hint,
                 )
-        seen.append((name, source.store, folder))
+        seen.append((name, source))
 
 
 def _templates_fit(site: Site) -> Iterator[Finding]:
@@ -467,6 +475,10 @@ def _catalog_folders(config: Config) -> Iterator[tuple[KeyPath, Path]]:
         elif isinstance(store, GitOptions):  # what is committed stands in the work tree too, if there is one
             folder = store.path / source.folder
             yield ("sources", name, "path"), folder if folder.is_dir() else store.path
+
+
+def _parts(folder: str) -> tuple[str, ...]:
+    return tuple(part for part in folder.split("/") if part)
 
 
 def _store_of(config: Config, name: str) -> str | None:

@@ -329,6 +329,10 @@ class UsualCatalog(OverStore):
         description="Their folder in the store. Not given: the usual one, if it is there; else the whole store, if "
         "no other catalog stands on it.",
     )
+    without: Annotated[tuple[Folder, ...], BeforeValidator(_several)] = Field(
+        default=(),
+        description="Folders below it that are not its own, such as those of another catalog on the same store.",
+    )
     files: FilePatterns = Field(
         default=(),
         description="Where files stand below it, one pattern or several, such as {team}/{name}.md or **/*.mdx. A "
@@ -371,6 +375,7 @@ class UsualCatalog(OverStore):
             "required": self.required,
             "ids": self.id_rule,
             "titles": self.title_rule,
+            "without": self.without,
         }
 
     @model_validator(mode="after")

@@ -6,7 +6,8 @@ from difflib import get_close_matches
 from typing import Final, NamedTuple
 
 from octavo.config.forms import forms, roots
-from octavo.config.model import Config
+from octavo.config.model import Config, UsualCatalog
+from octavo.config.rulechecks import covers
 from octavo.config.words import RESERVED_SCHEMES
 from octavo.core.glob import Glob
 
@@ -41,9 +42,25 @@ def never(pattern: str, config: Config) -> Never | None:
         return None
     if glob.scheme in ("*", "changes") and config.plugins:
         return None  # a plugin may bring a scheme
+    if (apart := _left_out(config, glob)) is not None:
+        return apart
     kinds = [forms(config, scheme) for scheme in (known if glob.scheme == "*" else (glob.scheme,))]
     if all(kind is not None and not any(form.meets(glob) for form in kind) for kind in kinds):
         return Never(f"never matches: no address of {glob.scheme}:// can look like that", _addresses(config, glob))
+    return None
+
+
+def _left_out(config: Config, glob: Glob) -> Never | None:
+    for source in config.sources.values():
+        if source.scheme != glob.scheme or not isinstance(source, UsualCatalog):
+            continue
+        for folder in source.without:
+            outside = Glob(f"{source.scheme}://{folder}/*")
+            if covers(outside, glob):
+                hint = "write the address that the other catalog gives to what stands there"
+                # A file may have the folder's name, and then its address.
+                sure = glob.literal != outside.literal
+                return Never(f"never matches: {folder} is left out by without", hint, sure=sure)
     return None
 
 

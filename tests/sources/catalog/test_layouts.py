@@ -1,5 +1,6 @@
 """An organisation's files as they are: flat, deep, without front matter, in other formats, with other endings."""
 
+import asyncio
 import json
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import AsyncExitStack
@@ -285,3 +286,29 @@ async def test_a_name_of_255_bytes_is_served(served: Served) -> None:
     catalog = await served("doc", {f"{name}.md": "# Long\n"})
     (entry,) = (await entries(catalog)).values()
     assert entry.ref.path == name and (await catalog.read(entry.ref, max_bytes=100)).body == "# Long\n"
+
+
+async def test_folders_that_are_left_out_are_not_served_and_no_link_leads_into_them(
+    served: Served, tmp_path: Path
+) -> None:
+    (tmp_path / "store" / "guides").mkdir(parents=True)
+    (tmp_path / "store" / "guides" / "linked.md").symlink_to("../skills/pdf/SKILL.md")
+    files = {"guides/a.md": "# A\n", "skills/pdf/SKILL.md": "# Pdf\n", "skills-guide.md": "# Skills\n"}
+    catalog = await served("doc", files, without=("skills",))
+    assert [*await entries(catalog)] == ["doc://guides/a", "doc://skills-guide"]
+    for address in ("doc://skills/pdf/SKILL", "doc://skills", "doc://guides/linked"):
+        with pytest.raises(NotFound):
+            await catalog.stat(Ref.parse(address))
+
+
+async def test_what_is_written_into_a_folder_that_is_left_out_is_told_to_nobody(served: Served, tmp_path: Path) -> None:
+    catalog = await served("doc", {"a.md": "# A\n", "skills/x.md": "# X\n"}, without=("skills",))
+    watched = catalog.watch(Ref("doc"))
+    first = asyncio.ensure_future(anext(watched))
+    await asyncio.sleep(0)
+    await catalog.armed()
+    (tmp_path / "store" / "skills" / "x.md").write_text("# Y\n", encoding="utf-8")
+    (tmp_path / "store" / "b.md").write_text("# B\n", encoding="utf-8")
+    change = await asyncio.wait_for(first, 30)
+    assert str(change.ref) == "doc://b"
+    await watched.aclose()

@@ -32,7 +32,7 @@ async def chosen(of: Declaration, source: Source, *, path: str | None, alone: bo
     of = replace(of, path=folder, guessed=path is None and alone)
     if not of.manifest or files:
         return of
-    store = Store(source, of.path, of.scheme)
+    store = Store(source, of.path, of.scheme, of.without)
     try:
         places = [place async for one in store.entries() if (place := store.within(one.ref)) is not None]
         return replace(of, shapes=await _skills(of, store, places))

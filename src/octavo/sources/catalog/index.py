@@ -87,7 +87,7 @@ class Index:
             return
         for shape in self._declaration.shapes:
             for place in shape.places(ref.segments, version):
-                located = self.locate(place)
+                located = self.locate(place) if self._store.holds(place) else None
                 if located is not None and located[1] is shape and located[0] == ref:
                     yield shape, place
         card = None if version else self.snapshot.cards.get(ref)

@@ -235,13 +235,14 @@ def with_options(
     required: tuple[str, ...] = (),
     ids: str = "",
     titles: str = "",
+    without: tuple[str, ...] = (),
 ) -> Declaration:
     """A kind that everybody has, as an organisation's own files want it. Raises InvalidParams for what cannot be used.
 
     A schema says of further keys what they must be, and every file must follow it; what it says of keys that the kind
     knows comes first.
     """
-    made = replace(usual, required=required, ids=ids, titles=titles)
+    made = replace(usual, required=required, ids=ids, titles=titles, without=without)
     if files:
         kind = usual.shapes[0].kind if usual.manifest or len({one.kind for one in usual.shapes}) == 1 else ""
         known = endings or usual.shapes[0].suffixes

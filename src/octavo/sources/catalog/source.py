@@ -62,7 +62,7 @@ class CatalogSource:
         """Raises InvalidParams for a schema or a path that cannot be used."""
         self.scheme = declaration.scheme
         self.declaration = declaration
-        self._store = Store(store, declaration.path if path is None else path, self.scheme)
+        self._store = Store(store, declaration.path if path is None else path, self.scheme, declaration.without)
         cards = Cards(declaration, compile_model(declaration.schema), self._store.folder)
         self._index = Index(declaration, self._store, cards)
         self._versions = Versions(self._index, self._store, cards)

@@ -45,14 +45,15 @@ class Head(NamedTuple):
 
 
 class Store:
-    """One folder of a source. Places are segments below it."""
+    """One folder of a source, but for the folders in it that are somebody else's. Places are segments below it."""
 
-    def __init__(self, source: Source, folder: str, scheme: str) -> None:
+    def __init__(self, source: Source, folder: str, scheme: str, without: Sequence[str] = ()) -> None:
         self.source = source
         # Looked up once: telling abilities from methods is too slow for every hit.
         self._stamps = source if isinstance(source, Stamps) else None
         self._scheme = scheme  # of the catalog: what its callers hear when the store is down
-        self._root = Ref.of(source.scheme, [part for part in folder.split("/") if part not in ("", ".")])
+        self._root = Ref.of(source.scheme, _segments(folder))
+        self._without = tuple(map(_segments, without))
 
     @property
     def folder(self) -> str:
@@ -62,7 +63,11 @@ class Store:
         """The place of an address of the store; None for one outside the folder."""
         if ref is None or ref.params or not ref.within(self._root) or ref == self._root:
             return None
-        return ref.segments[len(self._root.segments) :]
+        place = ref.segments[len(self._root.segments) :]
+        return place if self.holds(place) else None
+
+    def holds(self, place: Segments) -> bool:
+        return not any(place[: len(folder)] == folder for folder in self._without)
 
     async def entries(self, folder: Segments = ()) -> AsyncIterator[Entry]:
         async for entry in self._listed(self._ref(folder)):
@@ -188,6 +193,10 @@ class Store:
 
     def _down(self) -> SourceUnavailable:
         return SourceUnavailable(f"Source unavailable: {self._scheme}", source=self._scheme)
+
+
+def _segments(folder: str) -> Segments:
+    return tuple(part for part in folder.split("/") if part not in ("", "."))
 
 
 def not_found(ref: Ref) -> NotFound:
