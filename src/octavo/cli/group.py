@@ -12,6 +12,8 @@ COMMANDS = Lazily(
     {
         "serve": "octavo.cli.serve:serve",
         "demo": "octavo.cli.demo:demo",
+        "install": "octavo.cli.install:install",
+        "uninstall": "octavo.cli.install:uninstall",
         "check": "octavo.cli.check:check",
         "new": "octavo.cli.new:new",
         "doctor": "octavo.cli.doctor:doctor",

@@ -1,0 +1,89 @@
+"""TOML changed by lines: a table is put at the end and taken out again. Whoever calls compares what the texts say, so
+that a table written in a form not known here is noticed and left."""
+
+from __future__ import annotations
+
+import json
+import re
+import tomllib
+from collections.abc import Mapping
+from itertools import pairwise
+from typing import Any, Final
+
+from octavo.cli.client_files import Broken
+
+_BARE: Final = re.compile(r"[A-Za-z0-9_-]+")
+_LINES: Final = re.compile(r"[^\n]*\n|[^\n]+")
+_HEADER: Final = re.compile(r"[ \t]*\[")
+_REMARK: Final = re.compile(r"[ \t]*(#.*)?$")
+
+
+def read(text: str) -> Mapping[str, Any]:
+    try:
+        return tomllib.loads(text)
+    except (tomllib.TOMLDecodeError, RecursionError) as error:
+        raise Broken(str(error)) from None
+
+
+def put(text: str, path: tuple[str, ...], value: Mapping[str, Any]) -> str:
+    newline = "\r\n" if "\r\n" in text else "\n"
+    lines = [f"[{'.'.join(map(_key, path))}]", *(f"{_key(name)} = {_value(one)}" for name, one in value.items())]
+    block = "".join(line + newline for line in lines)
+    rest = _LINES.findall(text)
+    if (spans := _tables(rest, path)) and _holds(read(text), path):
+        start = spans[0][0]
+        for first, last in reversed(spans):
+            del rest[first:last]
+        return "".join((*rest[:start], block, *rest[start:]))
+    gap = "" if not text or text.endswith("\n") else newline
+    return f"{text}{gap}{newline if text.strip() else ''}{block}"
+
+
+def take(text: str, path: tuple[str, ...]) -> str:
+    lines = _LINES.findall(text)
+    for start, end in reversed(_tables(lines, path)):
+        blank = start > 0 and not lines[start - 1].strip()
+        del lines[start - blank : end]
+    return "".join(lines)
+
+
+def _tables(lines: list[str], path: tuple[str, ...]) -> list[tuple[int, int]]:
+    """First line and end of the table at `path` and of those below it. Remarks in front of the next are the next's."""
+    headers = [index for index, line in enumerate(lines) if _HEADER.match(line)]
+    found = []
+    for start, following in pairwise((*headers, len(lines))):
+        if _named(lines[start])[: len(path)] == path:
+            end = following
+            while end > start + 1 and _REMARK.match(lines[end - 1].rstrip("\r\n")):
+                end -= 1
+            found.append((start, end))
+    return found
+
+
+def _holds(said: Any, path: tuple[str, ...]) -> bool:
+    """Whether there is such a table, and not only lines in a longer text that look like one."""
+    for name in path:
+        if not isinstance(said, dict) or name not in said:
+            return False
+        said = said[name]
+    return True
+
+
+def _named(header: str) -> tuple[str, ...]:
+    try:
+        table: Any = tomllib.loads(header)
+    except tomllib.TOMLDecodeError:  # a line of something longer
+        return ()
+    names = []
+    while isinstance(table, dict) and table:
+        name, table = next(iter(table.items()))
+        names.append(name)
+    return tuple(names)
+
+
+def _key(name: str) -> str:
+    return name if _BARE.fullmatch(name) else json.dumps(name, ensure_ascii=False)
+
+
+def _value(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False)

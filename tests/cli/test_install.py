@@ -1,0 +1,526 @@
+"""`octavo install` and `octavo uninstall`: one entry in a client's file, and not a byte of the rest."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.cli.conftest import Run
+
+from octavo.cli._words import catalogue
+from octavo.cli.client_files import jsonc
+from octavo.cli.client_files.records import CLIENTS, place_of
+
+URL = "http://127.0.0.1:8321/mcp"
+COMMAND = ["serve", "DIR"]
+# What add-mcp 2.4.0 writes for the same clients in an empty home, with the differences that docs/install.md explains:
+# a variable as each client names it, `bearer_token_env_var` for Codex, and no key for Zed.
+USER = {
+    "claude-code": ".claude.json",
+    "claude-desktop": ".config/Claude/claude_desktop_config.json",
+    "vscode": ".config/Code/User/mcp.json",
+    "cursor": ".cursor/mcp.json",
+    "codex": ".codex/config.toml",
+    "gemini-cli": ".gemini/settings.json",
+    "opencode": ".config/opencode/opencode.jsonc",
+    "zed": ".config/zed/settings.json",
+    "windsurf": ".codeium/windsurf/mcp_config.json",
+}
+PROJECT = {
+    "claude-code": ".mcp.json",
+    "vscode": ".vscode/mcp.json",
+    "cursor": ".cursor/mcp.json",
+    "codex": ".codex/config.toml",
+    "gemini-cli": ".gemini/settings.json",
+    "opencode": "opencode.jsonc",
+    "zed": ".zed/settings.json",
+}
+PLAIN = {"command": "OCTAVO", "args": COMMAND}
+LOCAL: dict[str, Any] = {
+    **{
+        name: {"mcpServers": {"octavo": PLAIN}}
+        for name in ("claude-code", "claude-desktop", "cursor", "gemini-cli", "windsurf")
+    },
+    "vscode": {"servers": {"octavo": PLAIN}},
+    "codex": {"mcp_servers": {"octavo": PLAIN}},
+    "opencode": {
+        "mcp": {
+            "octavo": {"type": "local", "command": ["OCTAVO", *COMMAND], "environment": {}, "enabled": True},
+        }
+    },
+    "zed": {"context_servers": {"octavo": {"source": "custom", **PLAIN, "env": {}}}},
+}
+
+
+def _bearer(reference: str) -> dict[str, Any]:
+    return {"headers": {"Authorization": f"Bearer {reference}"}}
+
+
+REMOTE: dict[str, Any] = {
+    "claude-code": {"mcpServers": {"octavo": {"type": "http", "url": URL, **_bearer("${OCTAVO_KEY}")}}},
+    "vscode": {"servers": {"octavo": {"type": "http", "url": URL, **_bearer("${env:OCTAVO_KEY}")}}},
+    "cursor": {"mcpServers": {"octavo": {"url": URL, **_bearer("${env:OCTAVO_KEY}")}}},
+    "codex": {"mcp_servers": {"octavo": {"url": URL, "bearer_token_env_var": "OCTAVO_KEY"}}},
+    "gemini-cli": {"mcpServers": {"octavo": {"type": "http", "url": URL, **_bearer("${OCTAVO_KEY}")}}},
+    "opencode": {
+        "mcp": {"octavo": {"type": "remote", "url": URL, **_bearer("{env:OCTAVO_KEY}"), "enabled": True}},
+    },
+    "windsurf": {"mcpServers": {"octavo": {"serverUrl": URL, **_bearer("${env:OCTAVO_KEY}")}}},
+}
+
+
+@pytest.fixture
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A home of one's own, with a folder to serve and a project as the working directory."""
+    made = tmp_path / "home"
+    (made / "notes").mkdir(parents=True)
+    (made / "project").mkdir()
+    monkeypatch.setenv("HOME", str(made))
+    for name in (
+        "XDG_CONFIG_HOME",
+        "XDG_STATE_HOME",
+        "CODEX_HOME",
+        "CLAUDE_CONFIG_DIR",
+        "LC_ALL",
+        "LC_MESSAGES",
+        "LANG",
+    ):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.chdir(made / "project")
+    return made
+
+
+def read(file: Path) -> Any:
+    text = file.read_text(encoding="utf-8-sig")
+    return tomllib.loads(text) if file.suffix == ".toml" else jsonc.read(text)
+
+
+def snapshot(folder: Path) -> dict[str, bytes | None]:
+    """Everything in a folder but the state."""
+    return {
+        str(path.relative_to(folder)): path.read_bytes() if path.is_file() else None
+        for path in sorted(folder.rglob("*"))
+        if ".local" not in path.relative_to(folder).parts
+    }
+
+
+def as_written(value: Any, home: Path) -> Any:
+    """An expectation, with this program and folder in it."""
+    command = str(Path(sys.executable).parent / "octavo")
+    text = json.dumps(value).replace('"OCTAVO"', json.dumps(command)).replace('"DIR"', json.dumps(str(home / "notes")))
+    return json.loads(text)
+
+
+@pytest.mark.seed("F1")
+@pytest.mark.parametrize("client", CLIENTS)
+def test_a_folder_is_put_where_the_client_looks_and_taken_back(client: str, home: Path, run: Run) -> None:
+    before = snapshot(home)
+    done = run("install", client, home / "notes", "--yes")
+    assert done.exit_code == 0, done.stderr
+    assert done.stdout.startswith("--- /dev/null\n+++ ")
+    assert read(home / USER[client]) == as_written(LOCAL[client], home)
+    assert f"octavo: to take it back: octavo uninstall {client}\n" in done.stderr
+    assert run("uninstall", client, "--yes").exit_code == 0
+    assert snapshot(home) == before
+
+
+@pytest.mark.parametrize("client", PROJECT)
+def test_a_project_has_a_file_of_its_own(client: str, home: Path, run: Run) -> None:
+    before = snapshot(home)
+    done = run("install", client, "--url", URL, "--project", "--yes")
+    assert done.exit_code == 0, done.stderr
+    assert "octavo" in str(read(home / "project" / PROJECT[client]))
+    assert run("uninstall", client, "--project", "--yes").exit_code == 0
+    assert snapshot(home) == before
+
+
+@pytest.mark.parametrize("client", sorted(set(CLIENTS) - set(PROJECT)))
+def test_a_client_without_project_files_says_so(client: str, home: Path, run: Run) -> None:
+    done = run("install", client, home / "notes", "--project", "--yes")
+    assert done.exit_code == 1
+    assert "has no file for a project; leave out --project" in done.stderr
+
+
+@pytest.mark.parametrize("client", REMOTE)
+def test_a_key_is_named_and_never_written(client: str, home: Path, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OCTAVO_KEY", "a-key-that-nobody-shall-see")
+    done = run("install", client, "--url", URL, "--key-env", "OCTAVO_KEY", "--yes")
+    assert done.exit_code == 0, done.stderr
+    assert read(home / USER[client]) == REMOTE[client]
+    assert b"nobody-shall-see" not in b"".join(data or b"" for data in snapshot(home).values())
+    assert "the key is not in the file: OCTAVO_KEY must be in the environment of" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("args", "sentence"),
+    [
+        (("zed", "--url", URL, "--key-env", "OCTAVO_KEY"), "Zed reads no variables in headers"),
+        (("claude-desktop", "--url", URL), "Claude Desktop starts servers from its file"),
+    ],
+)
+def test_what_a_client_cannot_be_told_is_refused(args: tuple[str, ...], sentence: str, home: Path, run: Run) -> None:
+    before = snapshot(home)
+    done = run("install", *args, "--yes")
+    assert (done.exit_code, snapshot(home)) == (1, before)
+    assert sentence in done.stderr
+
+
+@pytest.mark.parametrize(
+    "args",
+    [
+        ("--url", "http://user:word@127.0.0.1/mcp"),
+        ("--url", "http://127.0.0.1/mcp?key=ghp_16C7e42F292c6912E7710c838347Ae178B4a"),
+        ("--url", "127.0.0.1:8321"),
+        ("--url", URL, "--key-env", "ghp_16C7e42F-292c6912E7710c838347Ae178B4a"),
+        ("--url", URL, "--write"),
+        ("--url", URL, "--name", "a b"),
+        ("notes", "--key-env", "OCTAVO_KEY"),
+        ("nowhere",),
+        (),
+    ],
+)
+def test_wrong_usage_changes_nothing_and_shows_no_secret(args: tuple[str, ...], home: Path, run: Run) -> None:
+    before = snapshot(home)
+    done = run("install", "cursor", *(str(home / one) if one == "notes" else one for one in args), "--yes")
+    assert (done.exit_code, snapshot(home)) == (2, before)
+    assert "16C7e42F" not in done.output
+
+
+JSON_FILES = {
+    "remarks": '// mine\n{\n // servers\n  "mcpServers": {\n    "a": {"command": "x"} // last\n    /* end */\n  },\n}\n',
+    "a comma at the end": '{\n\t"mcpServers": {\n\t\t"a": {"command": "x"},\n\t},\n}\n',
+    "windows": '\ufeff{\r\n    "mcpServers": {\r\n        "b": {\r\n            "url": "u"\r\n        }\r\n    }\r\n}',
+    "one line": '{"mcpServers":{"a":{"command":"x"}},"z":1}',
+    "empty object": "{}",
+    "empty servers": '{\n   "theme": "dark",\n   "mcpServers": {}\n}\n',
+    "empty with a remark": '{\n  "mcpServers": {\n    // none yet\n  }\n}\n',
+    "other keys": '{"theme": "다크",\n "n": [1, 2.50, 1e3, {"deep": {}}]}',
+    "empty": "",
+    "only a remark": "// nothing yet",
+    "own entry": '{\n  "mcpServers": {\n    "octavo": {"command": "old"},\n    "z": {}\n  }\n}\n',
+}
+
+
+@pytest.mark.parametrize("text", JSON_FILES.values(), ids=JSON_FILES)
+def test_everything_else_in_a_file_stays_and_comes_back_to_the_byte(text: str, home: Path, run: Run) -> None:
+    file = home / ".cursor" / "mcp.json"
+    file.parent.mkdir()
+    file.write_bytes(text.encode())
+    file.chmod(0o640)
+    assert run("install", "cursor", home / "notes", "--yes").exit_code == 0
+    installed = file.read_bytes()
+    others = {**jsonc.read(text.removeprefix("\ufeff"))}
+    expected = as_written(LOCAL["cursor"], home)["mcpServers"]
+    assert read(file) == {**others, "mcpServers": {**others.get("mcpServers", {}), **expected}}
+    assert installed.startswith(b"\xef\xbb\xbf") is text.startswith("\ufeff")
+    assert (b"\r\n" in installed, installed.count(b"\n") - installed.count(b"\r\n")) == (
+        "\r\n" in text,
+        0 if "\r\n" in text else installed.count(b"\n"),
+    )
+    for remark in ("// mine", "// servers", "// last", "/* end */", "// none yet", "// nothing yet"):
+        assert (remark.encode() in installed) is (remark in text)
+    assert file.stat().st_mode & 0o777 == 0o640
+    again = run("install", "cursor", home / "notes", "--yes")
+    assert "has this entry already; nothing to do" in again.stderr and file.read_bytes() == installed
+    assert run("install", "cursor", "--url", URL, "--yes").exit_code == 0
+    assert run("uninstall", "cursor", "--yes").exit_code == 0
+    assert file.read_bytes() == text.encode()
+
+
+@pytest.mark.parametrize("text", JSON_FILES.values(), ids=JSON_FILES)
+def test_taking_out_by_spans_gives_the_text_back_too(text: str) -> None:
+    """As for a file that somebody else has changed since, where no copy helps."""
+    text = text.removeprefix("\ufeff")
+    entry = {"command": "octavo", "args": ["serve"]}
+    put = jsonc.put(text, ("mcpServers", "new"), entry)
+    assert jsonc.read(put)["mcpServers"]["new"] == entry
+    taken = jsonc.take(put, ("mcpServers", "new"))
+    if "mcpServers" in text and text != JSON_FILES["empty with a remark"]:
+        assert taken == text
+    assert {**jsonc.read(taken), "mcpServers": 0} == {**jsonc.read(text), "mcpServers": 0}
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        'model = "o"  # m\n\n[mcp_servers.a]\ncommand = "x"\n\n# of b\n[mcp_servers."b c"]\nargs = [\n"1", # one\n]\n',
+        'model = "o"\r\n[projects."/srv"]\r\ntrust_level = "trusted"\r\n',
+        "",
+        'text = """\n[mcp_servers.octavo]\n"""',
+        '[mcp_servers.octavo]\ncommand = "old"\n[mcp_servers.octavo.env]\nA = "1"\n[tui]\nx = 1\n',
+    ],
+    ids=["remarks", "windows", "empty", "a header in a text", "own entry"],
+)
+def test_tables_of_toml_too(text: str, home: Path, run: Run) -> None:
+    file = home / ".codex" / "config.toml"
+    file.parent.mkdir()
+    file.write_bytes(text.encode())
+    done = run("install", "codex", home / "notes", "--yes")
+    assert done.exit_code == 0, done.stderr
+    others = tomllib.loads(text)
+    expected = as_written(LOCAL["codex"], home)["mcp_servers"]
+    assert read(file) == {**others, "mcp_servers": {**others.get("mcp_servers", {}), **expected}}
+    assert run("uninstall", "codex", "--yes").exit_code == 0
+    assert file.read_bytes() == text.encode()
+
+
+def test_when_somebody_else_has_written_since_only_the_entry_goes(home: Path, run: Run) -> None:
+    file = home / ".cursor" / "mcp.json"
+    file.parent.mkdir()
+    file.write_text('{\n  "mcpServers": {\n    "a": {}\n  }\n}\n', encoding="utf-8")
+    run("install", "cursor", home / "notes", "--yes")
+    changed = file.read_text(encoding="utf-8").replace('"a": {}', '"a": {"env": {}}, // changed')
+    file.write_text(changed.replace("\n}\n", ',\n  "more": 1\n}\n'), encoding="utf-8")
+    assert run("uninstall", "cursor", "--yes").exit_code == 0
+    text = '{\n  "mcpServers": {\n    "a": {"env": {}} // changed\n  },\n  "more": 1\n}\n'
+    assert read(file) == jsonc.read(text)
+    assert "// changed" in file.read_text(encoding="utf-8")
+
+
+def test_a_table_that_somebody_has_written_into_goes_with_what_is_below_it(home: Path, run: Run) -> None:
+    file = home / ".codex" / "config.toml"
+    file.parent.mkdir()
+    file.write_text("# mine\n[tui]\nx = 1\n", encoding="utf-8")
+    run("install", "codex", home / "notes", "--yes")
+    with file.open("a", encoding="utf-8") as more:
+        more.write('\n[mcp_servers.octavo.tools.read]\nmode = "approve"\n\n# of z\n[z]\ny = 2\n')
+    assert run("uninstall", "codex", "--yes").exit_code == 0
+    assert file.read_text(encoding="utf-8") == "# mine\n[tui]\nx = 1\n\n# of z\n[z]\ny = 2\n"
+
+
+def test_the_file_as_it_was_is_kept_for_the_user_alone(home: Path, run: Run) -> None:
+    file = home / ".cursor" / "mcp.json"
+    file.parent.mkdir()
+    file.write_text('{"mcpServers": {}}', encoding="utf-8")
+    done = run("install", "cursor", home / "notes", "--yes")
+    backup = Path(done.stderr.partition("the file as it was: ")[2].partition("\n")[0])
+    assert backup.read_text(encoding="utf-8") == '{"mcpServers": {}}'
+    assert backup.stat().st_mode & 0o077 == backup.parent.stat().st_mode & 0o077 == 0
+    run("uninstall", "cursor", "--yes")
+    assert not backup.exists()
+
+
+def test_the_difference_is_shown_without_secrets_of_neighbours_and_nothing_is_written(home: Path, run: Run) -> None:
+    file = home / ".cursor" / "mcp.json"
+    file.parent.mkdir()
+    file.write_text(
+        '{\n  "mcpServers": {\n    "a": {"env": {"T": "ghp_16C7e42F292c6912E7710c838347Ae178B4a"}}\n  }\n}\n',
+        encoding="utf-8",
+    )
+    before = snapshot(home)
+    done = run("install", "cursor", home / "notes", "--dry-run")
+    assert (done.exit_code, snapshot(home)) == (0, before)
+    assert '+    "octavo": {' in done.stdout
+    assert "16C7e42F" not in done.stdout
+    asked = run("install", "cursor", home / "notes")
+    assert (asked.exit_code, snapshot(home)) == (1, before)
+    assert "there is no terminal to ask at" in asked.stderr
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ('{"mcpServers": {', "line 1: a name in double quotes is missing"),
+        ('{\n"a": 1 "b": 2}', "line 2: a comma or } is missing"),
+        ('{"a": 1, "a": 2}', '"a" stands twice in one object'),
+        ('{"mcpServers": {"x": {}, "x": {}}}', '"x" stands twice in one object'),
+        ("[1]", "it is no JSON object"),
+        ("{} {}", "something follows the end"),
+        ('{"a": ' + "[" * 5000, "nested too deeply"),
+        ('{"a": "\\ud8"}', "broken"),
+        ('{"mcpServers": null}', "something else than an object at mcpServers"),
+        ('{"a": /* never closed', "a value is missing"),
+    ],
+)
+def test_a_broken_file_is_left_with_a_sentence(text: str, why: str, home: Path, run: Run) -> None:
+    file = home / ".cursor" / "mcp.json"
+    file.parent.mkdir()
+    file.write_text(text, encoding="utf-8")
+    before = snapshot(home)
+    done = run("install", "cursor", home / "notes", "--yes")
+    assert (done.exit_code, snapshot(home)) == (1, before)
+    assert "is left as it is" in done.stderr and why in done.stderr, done.stderr
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["[a]\n[a]\n", "x = 1\nx = 2\n", "mcp_servers = {a = {command = 'x'}}\n", "mcp_servers.octavo.command = 'x'\n"],
+)
+def test_a_table_in_another_form_is_left(text: str, home: Path, run: Run) -> None:
+    file = home / ".codex" / "config.toml"
+    file.parent.mkdir()
+    file.write_text(text, encoding="utf-8")
+    done = run("install", "codex", home / "notes", "--yes")
+    assert (done.exit_code, file.read_text(encoding="utf-8")) == (1, text)
+    assert "left as it is" in done.stderr
+
+
+def _linked(file: Path) -> None:
+    file.rename(file.with_name("elsewhere"))
+    file.symlink_to("elsewhere")
+
+
+def _folder_linked(file: Path) -> None:
+    file.parent.rename(file.parent.with_name("elsewhere"))
+    file.parent.symlink_to("elsewhere")
+
+
+def _two_names(file: Path) -> None:
+    file.with_name("other").hardlink_to(file)
+
+
+def _no_file(file: Path) -> None:
+    file.unlink()
+    os.mkfifo(file)
+
+
+def _latin(file: Path) -> None:
+    file.write_bytes('{"a": "é"}'.encode("utf-16"))
+
+
+def _foreign(file: Path) -> None:
+    if os.geteuid() != 0:
+        pytest.skip("only root can give a file away")
+    os.chown(file, 65534, 65534)
+
+
+@pytest.mark.parametrize(
+    ("make", "sentence"),
+    [
+        (_linked, "is a link to elsewhere and is left as it is"),
+        (_folder_linked, "is a link to elsewhere and is left as it is"),
+        (_two_names, "has a second name"),
+        (_no_file, "is not a plain file"),
+        (_latin, "is not UTF-8"),
+        (_foreign, "belongs to another user"),
+        (lambda file: file.chmod(0o444), "is read-only and is left as it is"),
+        (lambda file: file.parent.chmod(0o555), "cannot be written; nothing was changed"),
+    ],
+)
+@pytest.mark.parametrize("command", ["install", "uninstall"])
+def test_files_that_are_not_plainly_the_users_own_are_left(
+    make: Any, sentence: str, command: str, home: Path, run: Run
+) -> None:
+    file = home / ".cursor" / "mcp.json"
+    file.parent.mkdir()
+    file.write_text('{"mcpServers": {"octavo": {}}}', encoding="utf-8")
+    make(file)
+    before = snapshot(home)
+    done = run(command, "cursor", *([home / "notes"] if command == "install" else []), "--yes")
+    assert (done.exit_code, snapshot(home)) == (1, before)
+    assert sentence in done.stderr, done.stderr
+
+
+def test_a_home_that_is_not_there_is_said(home: Path, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOME", str(home / "gone"))
+    done = run("install", "cursor", home / "notes", "--yes")
+    assert done.exit_code == 1
+    assert f"{home / 'gone'} is not there; nothing was written" in done.stderr
+    assert not (home / "gone").exists()
+
+
+DYING = """
+import os, signal, sys
+from click.testing import CliRunner
+import octavo.cli.install, octavo.config.load, octavo.pipeline.veil
+from octavo.cli.group import octavo
+
+EVENTS = ("open", "os.rename", "os.remove", "os.mkdir", "os.chmod", "os.rmdir")
+file, ends = sys.argv[1], []
+
+def run(die_at, *args):
+    '''In a process of its own, which is killed at so many touches of the file system.'''
+    child = os.fork()
+    if child:
+        return os.waitpid(child, 0)[1]
+    seen = 0
+    def hook(event, details):
+        nonlocal seen
+        if event in EVENTS and any(".cursor" in str(one) or "clients" in str(one) for one in details):
+            seen += 1
+            if seen == die_at:
+                os.kill(os.getpid(), signal.SIGKILL)
+    sys.addaudithook(hook)
+    result = CliRunner().invoke(octavo, [*args, "--yes"])
+    os._exit(result.exit_code)
+
+before = open(file, "rb").read()
+for step in range(1, 100):
+    status = run(step, "install", "cursor", sys.argv[2])
+    now = open(file, "rb").read()
+    assert now == before or b'"octavo"' in now and now.endswith(b"}\\n"), (step, now)
+    ends.append(now == before)
+    assert run(0, "uninstall", "cursor") == 0, step
+    assert open(file, "rb").read() == before, step
+    assert sorted(os.listdir(os.path.dirname(file))) == ["mcp.json"] or now == before, step
+    if status == 0:
+        break
+assert run(0, "install", "cursor", sys.argv[2]) == 0 and run(0, "uninstall", "cursor") == 0
+assert os.listdir(os.path.dirname(file)) == ["mcp.json"]
+print(step, ends.count(True), ends.count(False))
+"""
+
+
+def test_an_installation_that_is_killed_at_any_step_leaves_the_old_file_or_the_new(home: Path) -> None:
+    file = home / ".cursor" / "mcp.json"
+    file.parent.mkdir()
+    file.write_text('{\n  "mcpServers": {\n    "a": {}\n  }\n}\n', encoding="utf-8")
+    command = [sys.executable, "-c", DYING, str(file), str(home / "notes")]
+    done = subprocess.run(command, capture_output=True, text=True, encoding="utf-8", timeout=120, check=False)
+    assert done.returncode == 0, done.stderr
+    steps, old, new = map(int, done.stdout.split())
+    assert steps > 8 and old > 4 and new > 1
+
+
+def test_a_configuration_is_named_by_its_full_path(home: Path, run: Run) -> None:
+    (home / "project" / "octavo.yaml").write_text(
+        f"version: 1\nsources: {{n: {{kind: file, roots: [{home}/notes]}}}}\nagents: {{me: {{roles: [a]}}}}\n"
+        "policy: [{who: '*', may: '*', what: '**'}]\n",
+        encoding="utf-8",
+    )
+    done = run("install", "cursor", "--as", "me", "--yes")
+    assert done.exit_code == 0, done.stderr
+    entry = read(home / ".cursor" / "mcp.json")["mcpServers"]["octavo"]
+    assert entry["args"] == ["serve", "--config", str(home / "project" / "octavo.yaml"), "--as", "me"]
+    assert run("install", "cursor", "--as", "nobody", "--yes").exit_code == 2
+
+
+def test_what_was_installed_can_be_started(home: Path, run: Run) -> None:
+    (home / "notes" / "a.md").write_text("# One\n", encoding="utf-8")
+    assert run("install", "claude-code", home / "notes", "--project", "--yes").exit_code == 0
+    entry = read(home / "project" / ".mcp.json")["mcpServers"]["octavo"]
+    meta = {"io.modelcontextprotocol/protocolVersion": "2026-07-28", "io.modelcontextprotocol/clientCapabilities": {}}
+    asked = {"jsonrpc": "2.0", "id": 1, "method": "resources/list", "params": {"_meta": meta}}
+    pipes: dict[str, Any] = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True, "encoding": "utf-8"}
+    with subprocess.Popen([entry["command"], *entry["args"]], cwd="/", **pipes) as started:
+        assert started.stdin is not None and started.stdout is not None
+        started.stdin.write(json.dumps(asked) + "\n")
+        started.stdin.flush()
+        assert "a.md" in started.stdout.readline()
+        started.stdin.close()
+        assert started.wait(30) == 0
+
+
+def test_the_places_of_other_systems() -> None:
+    home = Path("/home/me")
+    mac = {name: str(place_of(one, {}, home, system="darwin")[0]) for name, one in CLIENTS.items()}
+    assert mac["claude-desktop"] == "/home/me/Library/Application Support/Claude/claude_desktop_config.json"
+    assert mac["zed"] == "/home/me/.config/zed/settings.json"
+    assert mac["claude-code"] == "/home/me/.claude.json"
+    environ = {"XDG_CONFIG_HOME": "/etc/me", "CODEX_HOME": "/srv/codex", "APPDATA": "/app"}
+    assert str(place_of(CLIENTS["opencode"], environ, home)[0]) == "/etc/me/opencode/opencode.jsonc"
+    assert str(place_of(CLIENTS["codex"], environ, home)[0]) == "/srv/codex/config.toml"
+    assert str(place_of(CLIENTS["vscode"], environ, home, system="win32")[0]) == "/app/Code/User/mcp.json"
+
+
+def test_in_korean_where_the_terminal_is(home: Path, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("LC_ALL", "ko_KR.UTF-8")
+    assert "되돌리려면: octavo uninstall cursor" in run("install", "cursor", home / "notes", "--yes").stderr
+    english, korean = ({key for key in catalogue(code) if key.startswith("install.")} for code in ("en", "ko"))
+    assert english == korean
