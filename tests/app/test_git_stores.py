@@ -142,7 +142,7 @@ def test_without_the_extra_the_configuration_says_what_to_install(
     monkeypatch.setattr("octavo.config.checks.find_spec", lambda name: None if name == "pygit2" else real(name))
     with pytest.raises(ConfigError) as refused:
         load(configured(tmp_path), environ={})
-    assert "pip install 'octavo[git]'" in str(refused.value)
+    assert "install Octavo with its extra git" in str(refused.value)
 
 
 def test_the_work_tree_of_a_store_may_not_be_exposed_as_files(tmp_path: Path, clone: Clone) -> None:

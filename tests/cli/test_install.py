@@ -193,7 +193,7 @@ def test_wrong_usage_changes_nothing_and_shows_no_secret(args: tuple[str, ...], 
 
 
 JSON_FILES = {
-    "remarks": '// mine\n{\n // servers\n  "mcpServers": {\n    "a": {"command": "x"} // last\n    /* end */\n  },\n}\n',
+    "remarks": '// mine\n{\n // servers\n  "mcpServers": {\n    "a": {"url": "x"} // last\n    /* end */\n  },\n}\n',
     "a comma at the end": '{\n\t"mcpServers": {\n\t\t"a": {"command": "x"},\n\t},\n}\n',
     "windows": '\ufeff{\r\n    "mcpServers": {\r\n        "b": {\r\n            "url": "u"\r\n        }\r\n    }\r\n}',
     "one line": '{"mcpServers":{"a":{"command":"x"}},"z":1}',

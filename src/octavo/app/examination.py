@@ -195,7 +195,8 @@ def _checkpoints(file: Path, state: Path) -> Finding:
 
 def _extra(name: str, module: str) -> Finding:
     if not _installed(module):
-        return Finding(f"extra {name}", "less", "not installed", f"pip install 'octavo[{name}]'")
+        advice = f"install Octavo with its extra {name}: docs/install.md"
+        return Finding(f"extra {name}", "less", "not installed", advice)
     return Finding(f"extra {name}", "ok", "installed")
 
 

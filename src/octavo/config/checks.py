@@ -46,7 +46,7 @@ def _roots_exist(site: Site) -> Iterator[Finding]:
 def _git_can_be_read(site: Site) -> Iterator[Finding]:
     for name, source in _repositories(site.config):
         if find_spec("pygit2") is None:
-            hint = "install it with: pip install 'octavo[git]'"
+            hint = "install Octavo with its extra git: docs/install.md"
             yield Finding(("sources", name, "kind"), "kind: git needs pygit2, which is not installed", hint)
         if fault := _not_a_folder(source.path):
             yield Finding(("sources", name, "path"), fault, "paths are relative to the configuration file")

@@ -194,7 +194,7 @@ async def test_a_database_with_secrets_keeps_its_rows_types_and_views(folder: Pa
     assert "keys" in schema and "mine" in schema
 
 
-@pytest.mark.skipif(find_spec("pyarrow") is None, reason="needs octavo[data]")
+@pytest.mark.skipif(find_spec("pyarrow") is None, reason="needs the extra data")
 async def test_nothing_is_made_of_what_a_parquet_file_hides(folder: Path) -> None:
     import pyarrow  # type: ignore[import-not-found, import-untyped, unused-ignore]
     import pyarrow.parquet  # type: ignore[import-not-found, import-untyped, unused-ignore]
@@ -277,7 +277,7 @@ async def test_whoever_stops_waiting_stops_the_work() -> None:
 async def test_parquet_works_with_its_extra_and_says_its_name_without(folder: Path) -> None:
     async with agent(folder) as one:
         if find_spec("pyarrow") is None:
-            with pytest.raises(SourceUnavailable, match=r"pip install 'octavo\[data\]'"):
+            with pytest.raises(SourceUnavailable, match="install Octavo with its extra data"):
                 await one.call("convert", target="sales.csv", to="parquet", save_as="sales.parquet")
             return
         await one.call("convert", target="sales.csv", to="parquet", save_as="sales.parquet")

@@ -80,11 +80,11 @@ async def test_a_picture_of_too_many_pixels_is_refused_before_it_is_decoded(serv
 
 async def test_without_the_extra_the_refusal_says_how(serve: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     async def absent(*_: Any, **__: Any) -> Any:
-        raise InvalidParams("Images are shrunk with an extra: pip install octavo[images]")
+        raise InvalidParams("Images are shrunk by an extra: install Octavo with its extra images")
 
     monkeypatch.setattr("octavo.sources._shared.documents.converter.Converter.shrink", absent)
     tools = await serve(TIGHT, {"large.jpg": _noise((500, 400), "JPEG", quality=95)})
-    with pytest.raises(TooLarge, match=r"pip install octavo\[images\]"):
+    with pytest.raises(TooLarge, match="install Octavo with its extra images"):
         await tools("read", target="large.jpg")
 
 

@@ -136,7 +136,7 @@ def library() -> ModuleType:
     try:
         return import_module("pygit2")  # an extra, and few servers need it
     except ImportError:
-        raise SourceUnavailable("A git repository needs pygit2: pip install 'octavo[git]'") from None
+        raise SourceUnavailable("A git repository needs pygit2: install Octavo with its extra git") from None
 
 
 def _id(text: bytes) -> Id:

@@ -153,7 +153,7 @@ class _Data(NamedTuple):
         if left_out:
             lines.append(f"[{left_out} columns more: select some with query first]")
         if asked.get("chart", True) and not answer["chart"]:
-            lines.append("[no chart: there is nothing to draw, or the server has no octavo[images]]")
+            lines.append("[no chart: there is nothing to draw, or the server is without its extra images]")
         blocks: list[Block] = [Text("\n".join(lines))]
         if answer["chart"]:
             blocks.append(Image(done.body, "image/png"))

@@ -66,7 +66,7 @@ def _prepared(header: Mapping[str, Any]) -> Job:
         try:
             import pyarrow.parquet  # type: ignore[import-not-found, import-untyped, unused-ignore]  # noqa: F401
         except ImportError:
-            raise SourceUnavailable("Parquet needs an extra on the server: pip install 'octavo[data]'") from None
+            raise SourceUnavailable("Parquet needs an extra: install Octavo with its extra data") from None
     formats.prepare(header["formats"])
     match header["do"]:
         case "convert":

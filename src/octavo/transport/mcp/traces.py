@@ -33,7 +33,7 @@ def export(endpoint: str) -> Callable[[], None]:
         resources: Any = import_module("opentelemetry.sdk.resources")
         otlp: Any = import_module("opentelemetry.exporter.otlp.proto.http.trace_exporter")
     except ModuleNotFoundError:
-        raise SourceUnavailable("serve.traces needs an extra: pip install 'octavo[otel]'") from None
+        raise SourceUnavailable("serve.traces needs an extra: install Octavo with its extra otel") from None
     about = {"service.name": "octavo", "service.version": octavo.__version__}
     provider = sdk.TracerProvider(resource=resources.Resource.create(about))
     provider.add_span_processor(exporting.BatchSpanProcessor(otlp.OTLPSpanExporter(endpoint=endpoint)))

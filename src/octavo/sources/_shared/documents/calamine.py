@@ -14,7 +14,7 @@ from octavo.sources._shared.documents.model import Choice, Limits, Protected, Un
 try:
     from python_calamine import CalamineError, CalamineSheet, CalamineWorkbook, PasswordError
 except ImportError:
-    raise InvalidParams("This kind of sheet is read with an extra: pip install octavo[sheets]") from None
+    raise InvalidParams("This kind of sheet is read by an extra: install Octavo with its extra sheets") from None
 
 
 def read(raw: bytes, draft: Draft, choice: Choice, limits: Limits) -> None:

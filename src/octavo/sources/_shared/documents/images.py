@@ -12,7 +12,7 @@ from octavo.sources._shared.documents.model import Limits
 try:
     from PIL import Image, ImageOps, TiffImagePlugin, UnidentifiedImageError, WebPImagePlugin  # noqa: F401
 except ImportError:
-    raise InvalidParams("Images are shrunk with an extra: pip install octavo[images]") from None
+    raise InvalidParams("Images are shrunk by an extra: install Octavo with its extra images") from None
 
 Image.preinit()  # the other formats, for the same reason
 Image.MAX_IMAGE_PIXELS = None  # our own limit is stricter, and raises our own error

@@ -18,7 +18,7 @@ try:
     pypdfium2: Any = import_module("pypdfium2")  # says nothing of its types
     pdfium: Any = import_module("pypdfium2.raw")
 except ImportError:
-    raise InvalidParams("A PDF is read with an extra: pip install octavo[pdf]") from None
+    raise InvalidParams("A PDF is read by an extra: install Octavo with its extra pdf") from None
 
 _NAMED_PAGES: Final = 2_000
 _MAX_BOOKMARKS: Final = 5_000
