@@ -316,6 +316,7 @@ def test_the_difference_is_shown_without_secrets_of_neighbours_and_nothing_is_wr
     before = snapshot(home)
     done = run("install", "cursor", home / "notes", "--dry-run")
     assert (done.exit_code, snapshot(home)) == (0, before)
+    assert not (home / ".local").exists()
     assert '+    "octavo": {' in done.stdout
     assert "16C7e42F" not in done.stdout
     asked = run("install", "cursor", home / "notes")
@@ -423,6 +424,47 @@ def test_a_home_that_is_not_there_is_said(home: Path, run: Run, monkeypatch: pyt
     assert done.exit_code == 1
     assert f"{home / 'gone'} is not there; nothing was written" in done.stderr
     assert not (home / "gone").exists()
+
+
+def test_a_configuration_whose_path_is_not_utf8_is_refused(home: Path, run: Run) -> None:
+    folder = Path(os.fsdecode(os.fsencode(home) + b"/\xff"))
+    folder.mkdir()
+    text = f"version: 1\nsources: {{n: {{kind: file, roots: [{home}/notes]}}}}\n"
+    (folder / "octavo.yaml").write_text(text, encoding="utf-8")
+    done = run("install", "cursor", "--config", folder / "octavo.yaml", "--yes")
+    assert done.exit_code == 1
+    assert "is not UTF-8 and cannot stand in" in done.stderr
+    assert not (home / ".cursor").exists()
+
+
+@pytest.mark.parametrize("name", [b"\xff", b"a\\b"])
+@pytest.mark.parametrize("command", [("install", "cursor"), ("serve",)], ids=" ".join)
+def test_a_folder_that_is_no_address_is_refused(command: tuple[str, ...], name: bytes, home: Path, run: Run) -> None:
+    folder = Path(os.fsdecode(os.fsencode(home) + b"/" + name))
+    folder.mkdir()
+    done = run(*command, folder)
+    assert done.exit_code == 2
+    assert "this path cannot be told as an address (rename it" in done.stderr
+
+
+def test_a_file_of_a_project_with_paths_of_this_machine_is_said(home: Path, run: Run) -> None:
+    done = run("install", "cursor", home / "notes", "--project", "--yes")
+    assert "belongs to a project and names paths of this machine" in done.stderr
+    shared = run("install", "cursor", "--url", URL, "--project", "--yes")
+    assert shared.exit_code == 0 and "paths of this machine" not in shared.stderr
+
+
+def test_two_entries_stand_beside_each_other_and_go_in_any_order(home: Path, run: Run) -> None:
+    file = home / ".cursor" / "mcp.json"
+    file.parent.mkdir()
+    file.write_text('{\n  // mine\n  "mcpServers": {\n    "a": {}\n  }\n}\n', encoding="utf-8")
+    before = file.read_bytes()
+    for name in ("one", "two"):
+        assert run("install", "cursor", home / "notes", "--name", name, "--yes").exit_code == 0
+    assert [*read(file)["mcpServers"]] == ["a", "one", "two"]
+    for name in ("one", "two"):
+        assert run("uninstall", "cursor", "--name", name, "--yes").exit_code == 0
+    assert file.read_bytes() == before
 
 
 DYING = """

@@ -15,7 +15,15 @@ _PEOPLE: Final = "(about people, not about the server)"
 _MACHINE: Final = "(about the machine and what else runs there)"
 _ADVICE: Final = "(says when another program will do)"
 
+_INSTALL: Final = "tests/cli/test_install.py::"
+
 LIMITS: Final[dict[str, dict[str, str]]] = {
+    "docs/install.md": {
+        "names full paths of this machine": _INSTALL + "test_a_file_of_a_project_with_paths_of_this_machine_is_said",
+        "between the last look and the replacement": "(two programs that write one file; the system has no lock that clients know)",
+        "is written inline or with dotted keys": _INSTALL + "test_a_table_in_another_form_is_left",
+        "are not tried": _MACHINE,
+    },
     "README.md": {
         "Files are the only thing that can be written": TRIED + "test_files_are_the_only_thing_that_can_be_written",
         "Databases, Notion, Drive": TRIED + "test_there_is_no_source_of_another_system",

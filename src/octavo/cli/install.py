@@ -9,6 +9,7 @@ import shlex
 import sys
 import sysconfig
 from collections.abc import Callable, Iterator
+from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import urlsplit
@@ -79,7 +80,7 @@ def install(
         raise click.UsageError("--key-env is the key for --url; a command needs none")
     with _sentences():
         known, place, receipts = _found(client, name, project=project)
-        with receipts.alone():
+        with receipts.alone() if not dry_run else nullcontext():
             wanted = change.installation(known, place, name, server, receipts)
             if wanted.nothing:
                 tell(said("install.there", file=place.file))
@@ -109,7 +110,7 @@ def uninstall(client: str, project: bool, name: str, yes: bool, dry_run: bool) -
     """
     with _sentences():
         known, place, receipts = _found(client, name, project=project)
-        with receipts.alone():
+        with receipts.alone() if not dry_run else nullcontext():
             wanted = change.removal(known, place, name, receipts)
             if wanted.nothing:
                 tell(said("install.not_there", file=place.file, name=name))

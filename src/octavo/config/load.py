@@ -74,7 +74,11 @@ def zero(
     Raises ConfigError when the folder cannot be served.
     """
     root = directory.absolute()
-    served = Root(path=root, **{"as": str(root)}) if here else Root(path=root)
+    try:
+        served = Root(path=root, **{"as": str(root)}) if here else Root(path=root)
+    except ValidationError:  # clients know it by its path, and this path is no address
+        hint = "rename it, or name it with as: in a configuration"
+        raise ConfigError([Problem(str(directory), "", "this path cannot be told as an address", hint)]) from None
     options = FileOptions(kind="file", roots=(served,), extensions=("*",), write=write)
     home = _state_home(os.environ if environ is None else environ)
     # A home that cannot be written stops nobody's editor: what is not kept is said.

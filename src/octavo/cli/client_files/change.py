@@ -114,6 +114,8 @@ def _edited(place: Place, before: bytes | None, edit: Callable[[str], str]) -> b
         return mark + edit(text).encode()
     except Left as left:
         raise Left(left.sentence, file=place.file, **left.values) from None
+    except UnicodeEncodeError:
+        raise Left("odd_path", file=place.file) from None
 
 
 def _read(client: Client, place: Place, data: bytes | None) -> Mapping[str, Any]:
