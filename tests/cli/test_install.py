@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 from tests.cli.conftest import Run
+from tests.cli.test_terminal import terminal
 
 from octavo.cli._words import catalogue
 from octavo.cli.client_files import jsonc
@@ -322,6 +323,17 @@ def test_the_difference_is_shown_without_secrets_of_neighbours_and_nothing_is_wr
     asked = run("install", "cursor", home / "notes")
     assert (asked.exit_code, snapshot(home)) == (1, before)
     assert "there is no terminal to ask at" in asked.stderr
+
+
+@pytest.mark.parametrize(("keys", "code", "wrote"), [(b"y\n", 0, True), (b"n\n", 0, False), (b"\x03", 130, False)])
+def test_a_person_sees_the_difference_and_is_asked(keys: bytes, code: int, wrote: bool, home: Path) -> None:
+    with terminal("install", "cursor", home / "notes", columns=20) as person:
+        person.wait_for(r"Write this\? \[y/N\]")
+        assert '"octavo": {' in person.shown
+        person.type(keys)
+        assert person.ends() == code
+        assert "Traceback" not in person.shown
+    assert (home / ".cursor" / "mcp.json").exists() is wrote
 
 
 @pytest.mark.parametrize(
