@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import subprocess
 import sys
+import tarfile
 import tomllib
 import zipfile
 from pathlib import Path
@@ -62,8 +63,10 @@ def test_every_client_and_every_extra_has_its_row(book: Any, root: Path) -> None
         assert all(f"`{place}`" in row for place in client.project[:1]), row
 
 
-def test_the_wheel_holds_the_whole_package(root: Path, tmp_path: Path) -> None:
-    command = [sys.executable, "-m", "hatchling", "build", "--target", "wheel", "--directory", str(tmp_path)]
+def test_the_wheel_holds_the_whole_package_and_the_sdist_nothing_that_was_left_behind(
+    root: Path, tmp_path: Path
+) -> None:
+    command = [sys.executable, "-m", "hatchling", "build", "--directory", str(tmp_path)]
     done = subprocess.run(command, cwd=root, capture_output=True, text=True, encoding="utf-8", timeout=120, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
     with zipfile.ZipFile(next(tmp_path.glob("*.whl"))) as wheel:
@@ -82,3 +85,7 @@ def test_the_wheel_holds_the_whole_package(root: Path, tmp_path: Path) -> None:
     assert {"octavo/messages/en.toml", "octavo/messages/ko.toml", "octavo/py.typed"} <= set(held)
     assert "octavo/examples/maison-haru/octavo.yaml" in held
     assert set(held) - set(package) - set(example) == set(), "nothing else"
+    with tarfile.open(next(tmp_path.glob("*.tar.gz"))) as sdist:
+        parts = {part for name in sdist.getnames() for part in Path(name).parts}
+    assert {"src", "tests", "docs", "Makefile"} <= parts
+    assert parts & {".venv", ".build", "node_modules", ".keys", ".octavo", ".tools", "__pycache__"} == set()
