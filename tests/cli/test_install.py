@@ -438,6 +438,15 @@ def test_a_home_that_is_not_there_is_said(home: Path, run: Run, monkeypatch: pyt
     assert not (home / "gone").exists()
 
 
+def test_without_a_place_for_the_copy_nothing_is_written(home: Path, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    (home / "state").write_text("no folder", encoding="utf-8")
+    monkeypatch.setenv("XDG_STATE_HOME", str(home / "state"))
+    done = run("install", "cursor", home / "notes", "--yes")
+    assert done.exit_code == 1
+    assert "a file is not changed without a copy; nothing was written" in done.stderr
+    assert not (home / ".cursor").exists()
+
+
 def test_a_configuration_whose_path_is_not_utf8_is_refused(home: Path, run: Run) -> None:
     folder = Path(os.fsdecode(os.fsencode(home) + b"/\xff"))
     folder.mkdir()

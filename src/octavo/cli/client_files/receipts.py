@@ -10,6 +10,8 @@ from pathlib import Path
 
 import msgspec
 
+from octavo.cli.client_files import Left
+
 try:
     import fcntl
 except ImportError:  # pragma: no cover: a system without it
@@ -31,9 +33,12 @@ class Receipts:
 
     @contextmanager
     def alone(self) -> Iterator[None]:
-        """One installation at a time."""
-        self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        descriptor = os.open(self._folder / "lock", os.O_RDWR | os.O_CREAT, 0o600)
+        """One installation at a time. Raises `Left` where nothing can be kept."""
+        try:
+            self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+            descriptor = os.open(self._folder / "lock", os.O_RDWR | os.O_CREAT, 0o600)
+        except OSError as error:
+            raise Left("no_state", folder=self._folder, why=error.strerror) from None
         try:
             if fcntl is not None:
                 fcntl.flock(descriptor, fcntl.LOCK_EX)
