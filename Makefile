@@ -5,7 +5,9 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check --no-input
-LOCKED := --require-hashes --only-binary :all: --progress-bar on
+LOCKED := --require-hashes --only-binary :all: --progress-bar off
+# What pip says is shown if it fails.
+QUIETLY = said=$$($(1) 2>&1) || { printf '%s\n' "$$said" >&2; exit 1; }
 
 # The tests start the program hundreds of times: what was compiled once is kept.
 unexport PYTHONDONTWRITEBYTECODE
@@ -14,7 +16,7 @@ unexport PYTHONDONTWRITEBYTECODE
 .PHONY: help demo test lint bench peers conformance clients lock race clean
 
 help:
-	@echo "make demo         set up and serve an example organisation on http://127.0.0.1:8321"
+	@echo "make demo         set up and serve an example organisation on http://127.0.0.1:8321 (PORT=… for another port)"
 	@echo "make test         set up and run every check"
 	@echo "make lint         style, types and the contracts between the rooms"
 	@echo "make conformance  the official MCP conformance suites"
@@ -28,17 +30,17 @@ $(VENV)/base: requirements.lock pyproject.toml
 	@echo "octavo: setting up $(VENV) (once; about a minute)"
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "octavo: needs Python 3.11 or newer; say make PYTHON=python3.12 …")'
 	@$(PYTHON) -m venv $(VENV)
-	@$(PIP) install $(LOCKED) -r requirements.lock
-	@$(PIP) install --quiet --no-deps --no-build-isolation --editable .
+	@$(call QUIETLY,$(PIP) install $(LOCKED) -r requirements.lock)
+	@$(call QUIETLY,$(PIP) install --no-deps --no-build-isolation --editable .)
 	@touch $@
 
 $(VENV)/dev: $(VENV)/base requirements-dev.lock
 	@echo "octavo: installing what the tests need (once; about two minutes)"
-	@$(PIP) install $(LOCKED) -r requirements-dev.lock
+	@$(call QUIETLY,$(PIP) install $(LOCKED) -r requirements-dev.lock)
 	@touch $@
 
 demo: $(VENV)/base
-	@$(BIN)/octavo demo --dir examples/maison-haru
+	@$(BIN)/octavo demo --dir examples/maison-haru $(if $(PORT),--port $(PORT))
 
 lint: $(VENV)/dev
 	@$(BIN)/ruff check .

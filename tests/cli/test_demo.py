@@ -9,13 +9,15 @@ import stat
 import subprocess
 import sys
 import zipfile
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
 from octavo.cli.clients import Connection, ready_lines
-from octavo.config.load import load
+from octavo.config.load import Loaded, load
+from octavo.config.units import Bind
 
 if TYPE_CHECKING:
     from conftest import Run
@@ -43,7 +45,8 @@ def test_every_agent_has_a_key_that_only_its_owner_can_read(run: Run, empty: Pat
     one, two = keys(empty / "one"), keys(empty / "two")
     assert list(one) == list(load(empty / "one" / "octavo.yaml").config.agents)
     assert len({*one.values(), *two.values()}) == 10
-    assert all(key in result.stdout for key in one.values())
+    assert not any(key in result.stdout for key in one.values()), "keys are shown by file, never in clear"
+    assert all(str(empty / "one/.keys" / name) in result.stdout for name in one)
     assert stat.S_IMODE((empty / "one/.keys").stat().st_mode) == 0o700
     assert {stat.S_IMODE(file.stat().st_mode) for file in (empty / "one/.keys").iterdir()} == {0o600}
     assert (empty / "one/.gitignore").read_text(encoding="utf-8") == ".keys/\n.octavo/\n"
@@ -74,7 +77,12 @@ def test_the_demo_is_served_where_its_configuration_says(
     run: Run, empty: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     served: list[str] = []
-    monkeypatch.setattr("octavo.cli._run.serve_http", lambda loaded, *, bind, **more: served.append(str(bind)))
+
+    def serve_http(loaded: Loaded, *, bind: Bind, ready: Callable[[str], None], **_: object) -> None:
+        served.append(str(bind))
+        ready(f"http://{bind}/mcp")
+
+    monkeypatch.setattr("octavo.cli._run.serve_http", serve_http)
     run("demo", "--no-serve")
     file = empty / "octavo-demo/octavo.yaml"
     file.write_text(file.read_text(encoding="utf-8").replace("127.0.0.1:8321", "127.0.0.1:8455"), encoding="utf-8")
@@ -133,3 +141,4 @@ def test_the_wheel_holds_the_example_and_no_key(tmp_path: Path) -> None:
     files = {file.relative_to(example).as_posix() for file in example.rglob("*.*") if file.is_file()}
     expected = {name for name in files if not name.startswith((".keys/", ".octavo/"))}
     assert {name.removeprefix("octavo/examples/maison-haru/") for name in held if "/examples/" in name} == expected
+    assert {"octavo/messages/en.toml", "octavo/messages/ko.toml"} <= set(held)

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+import subprocess
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from tests.cli.test_terminal import LIMIT, OCTAVO, frame
 
 from octavo.stores.places import Place
 
@@ -42,3 +44,45 @@ def test_the_index_is_made_anew_unless_a_server_uses_it(run: Run, folder: Path) 
     used = run("index", "rebuild")
     assert used.exit_code == 1 and "stop it first" in used.stderr
     place.leave()
+
+
+def test_a_search_asks_the_index_of_a_server_that_runs_here(run: Run, folder: Path) -> None:
+    """Its own policy decides all the same, and the audit log has the record."""
+    assert run("index", "rebuild").exit_code == 0
+    with subprocess.Popen(
+        [*OCTAVO, "serve", "--as", "agent-brand"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as server:
+        assert server.stdin and server.stdout
+        call = {"name": "search", "arguments": {"query": "예산", "kind": "ranked"}}
+        server.stdin.write(frame("tools/call", 1, **call))
+        server.stdin.flush()
+        assert json.loads(server.stdout.readline())["id"] == 1
+        before = len(list((folder / ".octavo/search").glob("*.db")))
+        asked = ("search", "연봉", "--json")
+        seen = json.loads(run(*asked, "--as", "agent-hr").stdout)["results"]
+        assert any(one["uri"].startswith("sop://hr/") for one in seen)
+        hidden = json.loads(run(*asked, "--as", "agent-brand").stdout)["results"]
+        assert not any(one["uri"].startswith("sop://hr/") for one in hidden)
+        assert len(list((folder / ".octavo/search").glob("*.db"))) == before == 1, "none was made for it"
+        server.stdin.close()
+        assert server.wait(LIMIT) == 0
+    assert "search" in run("audit", "query", "--who", "agent-hr").stdout
+
+
+def test_a_kept_index_answers_as_it_was_kept(run: Run, folder: Path) -> None:
+    (folder / "handbook/sops/brand/raffle.md").write_text("추첨 행사\n", encoding="utf-8")
+    whole = run("search", "추첨", "--kept", "--as", "agent-orchestrator")
+    assert "sop://brand/raffle" in whole.stdout, "there was none, so it was made"
+    (folder / "handbook/sops/brand/draw.md").write_text("추첨 행사\n", encoding="utf-8")
+    (folder / "handbook/sops/brand/raffle.md").unlink()
+    assert run("search", "추첨", "--kept", "--as", "agent-orchestrator").stdout == "", "gone, and not looked for"
+    assert "sop://brand/draw" in run("search", "추첨", "--as", "agent-orchestrator").stdout
+
+
+def test_an_index_of_another_configuration_is_not_borrowed(run: Run, folder: Path) -> None:
+    run("index", "rebuild")
+    config = folder / "octavo.yaml"
+    text = config.read_text(encoding="utf-8")
+    config.write_text(f"{text}\nsearch: {{text: 1MB}}\n" if "search:" not in text else text, encoding="utf-8")
+    (folder / "handbook/sops/brand/raffle.md").write_text("추첨 행사\n", encoding="utf-8")
+    assert "sop://brand/raffle" in run("search", "추첨", "--kept", "--as", "agent-orchestrator").stdout

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.cli.conftest import Run
 
 LIMIT = 30.0
 META = {"io.modelcontextprotocol/protocolVersion": "2026-07-28", "io.modelcontextprotocol/clientCapabilities": {}}
@@ -90,7 +91,7 @@ def notes(empty: Path) -> Path:
 @pytest.mark.seed("F1")
 @pytest.mark.parametrize("columns", [20, 80])
 def test_a_person_is_told_what_it_waits_for_and_the_first_ctrl_c_ends_it(notes: Path, columns: int) -> None:
-    with terminal("serve", notes, columns=columns) as person:
+    with terminal("serve", "notes", columns=columns) as person:
         person.wait_for("to end it: Ctrl-C")
         assert "waiting for an MCP client on stdin and stdout" in person.shown
         assert f"claude mcp add octavo -- octavo serve {notes}\n" in person.shown
@@ -125,6 +126,24 @@ def test_a_client_that_starts_it_hears_no_such_words(notes: Path) -> None:
     assert json.loads(done.stdout)["id"] == 1
 
 
+def talk(*args: str | Path, asked: list[str], environ: Mapping[str, str] | None = None) -> tuple[list[Any], str]:
+    """All answers to requests that are asked one after the other, and what it said on stderr."""
+    with subprocess.Popen(
+        [*OCTAVO, *args],
+        stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environ,
+    ) as process:  # fmt: skip
+        assert process.stdin and process.stdout and process.stderr
+        answers = []
+        for one in asked:
+            process.stdin.write(one)
+            process.stdin.flush()
+            answers.append(json.loads(process.stdout.readline()))
+        process.stdin.close()
+        said = process.stderr.read()
+        assert process.wait(LIMIT) == 0
+    return answers, said
+
+
 def test_plain_files_for_input_and_output(notes: Path, tmp_path: Path) -> None:
     asked, answers = tmp_path / "asked", tmp_path / "answers"
     asked.write_text(frame("resources/list", 1), encoding="utf-8")
@@ -140,3 +159,210 @@ def test_over_http_a_person_is_told_how_to_end_it(notes: Path) -> None:
         assert re.search(r"octavo: serving MCP at http://127\.0\.0\.1:\d+/mcp\n", person.shown)
         person.type(b"\x03")
         assert person.ends() == 130
+
+
+@pytest.mark.parametrize("http", [(), ("--port", "0", "--no-auth")])
+def test_the_first_sigint_ends_it_on_pipes_too(notes: Path, http: tuple[str, ...]) -> None:
+    with subprocess.Popen(
+        [*OCTAVO, "serve", notes, *http],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as process:
+        assert process.stdin and process.stdout and process.stderr
+        if http:
+            assert "octavo: serving MCP at http://127.0.0.1:" in process.stderr.readline()
+        else:
+            process.stdin.write(frame("ping", 1))
+            process.stdin.flush()
+            assert json.loads(process.stdout.readline())["id"] == 1
+        process.send_signal(signal.SIGINT)
+        assert process.wait(LIMIT) == 130
+        assert process.stderr.read().strip() == ""
+
+
+def test_a_person_is_told_whether_a_human_is_asked_before_changes(notes: Path) -> None:
+    with terminal("serve", notes, "--write") as person:
+        person.wait_for("to end it: Ctrl-C")
+        assert "nobody is asked before a change, since undo takes each back" in person.shown
+        assert f"octavo serve {notes} --write\n" in person.shown
+    (notes / "../octavo.yaml").write_text(
+        "version: 1\nsources: {notes: {kind: file, roots: [./notes], write: true}}\n"
+        'policy: [{who: "*", may: "*", what: "**", approve: human}]\n',
+        encoding="utf-8",
+    )
+    with terminal("serve") as person:
+        person.wait_for("to end it: Ctrl-C")
+        assert "a human is asked where a rule of the policy says approve" in person.shown
+        assert f"-- octavo serve --config {notes.parent / 'octavo.yaml'}\n" in person.shown
+
+
+@pytest.fixture
+def slow(empty: Path) -> Path:
+    """Enough to look at that a person would wonder."""
+    (empty / "docs").mkdir()
+    for number in range(1500):
+        (empty / "docs" / f"{number}.md").write_text(f"# Note {number}\n\nbudget {number}\n", encoding="utf-8")
+    (empty / "octavo.yaml").write_text("version: 1\nsources: {docs: {kind: file, roots: [./docs]}}\n", encoding="utf-8")
+    return empty
+
+
+@pytest.mark.parametrize("columns", [20, 80])
+def test_long_work_shows_how_far_it_is_on_one_line(slow: Path, columns: int) -> None:
+    with terminal("search", "budget", "--limit", "1", columns=columns) as person:
+        assert person.ends() == 0
+    shown = re.findall(r"\r\x1b\[K([^\r\n]*)", person.shown)
+    assert "looking at documen" in shown[0] and all(len(line) < columns for line in shown[:-1])
+    assert shown[-1].startswith(("", "file://")), "the line is gone"
+    with terminal("scan", "docs") as person:
+        assert person.ends() == 0
+        assert "0 to hide" in person.shown
+
+
+def test_without_a_terminal_there_is_no_progress_and_no_colour(run: Run, slow: Path) -> None:
+    assert run("search", "budget", "--limit", "1").stderr == ""
+    done = subprocess.run([*OCTAVO, "cat", "file://none"], capture_output=True, text=True, timeout=LIMIT, check=False)
+    assert done.stderr.startswith("octavo: error: ") and "\x1b" not in done.stderr
+
+
+def test_colours_are_for_terminals_that_want_them(empty: Path) -> None:
+    for environ, coloured in (({}, True), ({"NO_COLOR": "1"}, False), ({"TERM": "dumb"}, False)):
+        with terminal("check", **{"TERM": "xterm", **environ}) as person:
+            assert person.ends() == 2
+            assert ("\x1b[31m" in person.shown) == coloured, environ
+
+
+@pytest.fixture
+def korean(empty: Path) -> Path:
+    (empty / "문서").mkdir()
+    (empty / "문서" / "보고서.md").write_text("# 보고서\n", encoding="utf-8")
+    (empty / "octavo.yaml").write_text("version: 1\nsources: {docs: {kind: file, roots: [./문서]}}\n", encoding="utf-8")
+    return empty
+
+
+@pytest.mark.parametrize(
+    "environ",
+    [
+        {"LC_ALL": "C"},
+        {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"},
+        {"LC_ALL": "ko_KR.UTF-8", "PYTHONIOENCODING": "ascii"},
+    ],
+)
+def test_what_a_terminal_cannot_show_is_escaped(korean: Path, environ: dict[str, str]) -> None:
+    done = subprocess.run(
+        [*OCTAVO, "ls", "-l"], capture_output=True, timeout=LIMIT, check=False, env={**os.environ, **environ}
+    )
+    shown, said = done.stdout.decode("utf-8"), done.stderr.decode("utf-8")
+    assert "Traceback" not in said
+    if "PYTHONUTF8" in environ:
+        assert (done.returncode, "set PYTHONUTF8=1" in said) == (1, True)
+        return
+    assert done.returncode == 0 and ("보고서.md" in shown or "\\ubcf4" in shown)
+    broken = subprocess.run(
+        [*OCTAVO, "check", "--config", "없음.yaml"],
+        capture_output=True, timeout=LIMIT, check=False, env={**os.environ, **environ},
+    )  # fmt: skip
+    assert broken.returncode == 1 and b"there is no such file" in broken.stderr and b"Traceback" not in broken.stderr
+
+
+def test_a_reader_that_has_seen_enough(slow: Path) -> None:
+    with subprocess.Popen([*OCTAVO, "ls"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        assert process.stdout and process.stderr
+        assert process.stdout.readline().startswith("file://")
+        process.stdout.close()
+        assert process.stderr.read() == ""
+        assert process.wait(LIMIT) in (0, 1)
+
+
+def test_a_closed_stdout_is_no_crash(korean: Path) -> None:
+    command = f"{sys.executable} -m octavo ls >&-"
+    done = subprocess.run(["sh", "-c", command], capture_output=True, text=True, timeout=LIMIT, check=False)
+    assert "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize("kind", ["missing", "a file"])
+def test_a_home_that_cannot_be_used_stops_nobody(notes: Path, kind: str) -> None:
+    """Of a read-only one root knows nothing; a file in its place cannot be written by anybody."""
+    home = notes.parent / "home"
+    if kind == "a file":
+        home.write_text("mine", encoding="utf-8")
+    environ = {**{key: value for key, value in os.environ.items() if not key.startswith("XDG")}, "HOME": str(home)}
+    answers, said = talk("serve", notes, asked=[frame("resources/list", 1)], environ=environ)
+    assert "a.md" in json.dumps(answers) and "Traceback" not in said
+    if kind == "a file":
+        assert "octavo: WARNING" in said and home.read_text(encoding="utf-8") == "mine"
+
+
+def test_a_taken_port_is_said_before_anything_else(run: Run, folder: Path) -> None:
+    import socket
+
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        for command in (("demo", "--dir", folder), ("serve",)):
+            result = run(*command, "--port", port)
+            assert (result.exit_code, result.stdout) == (1, ""), result.stdout
+            assert result.stderr == (
+                f"octavo: error: Cannot listen on 127.0.0.1:{port}: Address already in use "
+                "(another program has it: choose another port with --port)\n"
+            )
+
+
+def test_keys_that_would_travel_in_clear_are_warned_of(run: Run, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("octavo.cli._run.serve_http", lambda *_, **__: None)
+    assert "octavo: warning: 0.0.0.0:9 is plain HTTP" in run("serve", "--http", "0.0.0.0:9").stderr
+    assert run("serve", "--http", "0.0.0.0:9", "--no-auth").exit_code == 2
+    assert run("serve", "--port", "9").stderr == ""
+    assert "give it or --port" in run("serve", "--http", "127.0.0.1:9", "--port", "9").stderr
+
+
+def test_one_line_a_request_in_the_log(notes: Path) -> None:
+    asked = [frame("resources/list", 1), frame("resources/read", 2, uri=f"file://{notes}/none\nx.md")]
+    _, said = talk("serve", notes, "--log-level", "info", asked=asked)
+    lines = [line for line in said.splitlines() if line.startswith("octavo: INFO: octavo.requests: ")]
+    assert len(lines) == 2
+    assert any(re.search(r": local list \S* ?ok [0-9.]+ ms$", line) for line in lines), lines
+    assert any(re.search(r": local read .*(not_found|invalid_params)", line) for line in lines), lines
+
+
+def test_an_empty_list_says_who_asked_and_what_they_may(run: Run, empty: Path) -> None:
+    (empty / "docs").mkdir()
+    config = empty / "octavo.yaml"
+    config.write_text("version: 1\nsources: {docs: {kind: file, roots: [./docs]}}\n", encoding="utf-8")
+    assert "note: there is no policy, so local may see everything, and there is nothing" in run("ls").stderr
+    with config.open("a", encoding="utf-8") as file:
+        file.write(
+            "agents: {brand: {roles: [marketing]}, idle: {}}\n"
+            'policy: [{who: "role:marketing", may: [list, read], what: "file://brand/*"}]\n'
+        )
+    said = "octavo: note: nothing is visible to {} here: {}\n"
+    assert run("ls", "--as", "brand").stderr == said.format("brand", "it may list, read file://brand/*")
+    nothing = "no rule of the policy allows it anything"
+    assert run("ls", "--as", "idle").stderr == said.format("idle", nothing)
+    assert run("ls").stderr == said.format("local", f"{nothing}; choose an agent with --as: brand, idle")
+
+
+def test_with_json_errors_are_json_too(run: Run, folder: Path) -> None:
+    def error(*args: object) -> dict[str, Any]:
+        result = run(*args, "--json")
+        assert result.exit_code in (1, 2)
+        told: dict[str, Any] = json.loads(result.stdout)["error"]
+        return told
+
+    assert error("cat", "sop://hr/salary-policy", "--as", "agent-brand")["reason"] == "forbidden"
+    assert error("ls", "--as", "nobody")["reason"] == "usage"
+    assert error("ls", "--wrong")["message"].startswith("No such option")
+    (folder / "octavo.yaml").write_text("version: 2\n", encoding="utf-8")
+    assert error("ls")["problems"][0]["message"] == "must be 1"
+
+
+def test_the_version_is_one_letter_away(run: Run) -> None:
+    assert run("-V").stdout == run("--version").stdout != ""
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_every_shell_gets_its_completion(empty: Path, shell: str) -> None:
+    program = Path(sys.executable).parent / "octavo"
+    environ = {**os.environ, "_OCTAVO_COMPLETE": f"{shell}_source", "PATH": f"{program.parent}:{os.environ['PATH']}"}
+    done = subprocess.run([program], capture_output=True, text=True, timeout=LIMIT, check=False, env=environ)
+    assert done.returncode == 0 and f"_OCTAVO_COMPLETE={shell}_complete" in done.stdout

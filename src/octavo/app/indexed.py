@@ -23,7 +23,7 @@ from octavo.core.model import NOTHING, Call, Content, Entry, Op, Page, Principal
 from octavo.core.ports import Reply, Searches
 from octavo.core.query import NameQuery
 from octavo.core.ref import Ref
-from octavo.search import Document, FullText, Index
+from octavo.search import Borrowed, Document, FullText, Index
 from octavo.sources._shared.documents.convert import FORMATS
 from octavo.sources.catalog.names import plain, words
 from octavo.stores.places import Place
@@ -62,6 +62,29 @@ class Room(Struct, frozen=True):
             logger.warning("The search index is kept in memory: %s.", problem)
             index = Index(None)
         return cls(index, FullText(index), place)
+
+    @classmethod
+    def lent(cls, directory: Path, configuration: str, *, kept: bool) -> Room | None:
+        """The index of another process that is in step with the configuration; `kept`: or what one has left behind."""
+        try:
+            own = Place.take(directory)
+        except OSError:
+            return None
+        if own is None:
+            return None
+        own.leave()
+        for path in own.others() or ([own.path] if kept else []):
+            try:
+                index = Borrowed(path)
+            except sqlite3.Error:
+                continue
+            try:
+                if index.marked() == configuration:
+                    return cls(index, FullText(index), None)
+            except OctavoError:
+                logger.info("The search index %s cannot be borrowed.", path)
+            index.close()
+        return None
 
     def close(self) -> None:
         self.index.close()

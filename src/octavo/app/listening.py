@@ -43,7 +43,9 @@ def listen(bind: Bind, *, shared: bool = False) -> socket.socket:
         return socket.create_server((bind.host, bind.port), family=family, backlog=BACKLOG)
     except OSError as error:
         reason = os.strerror(error.errno) if error.errno else error  # without Python's own words about the attempt
-        raise SourceUnavailable(f"Cannot listen on {bind}: {reason}") from None
+        taken = error.errno == errno.EADDRINUSE and bind.socket is None
+        hint = " (another program has it: choose another port with --port)" if taken else ""
+        raise SourceUnavailable(f"Cannot listen on {bind}: {reason}{hint}") from None
 
 
 def room_for(connections: int) -> int:

@@ -15,6 +15,7 @@ from octavo.app.compose import Works, compose, prompt_folders
 from octavo.app.identities import hand_on, stored_keys
 from octavo.app.narrowing import WHOLE, Narrowing, asked_for, by_roots, effective
 from octavo.app.open_sources import OpenSources
+from octavo.app.requests import told
 from octavo.app.searching import Searching
 from octavo.app.wall import Wall
 from octavo.config.load import Loaded, state_directory
@@ -55,7 +56,8 @@ class Octavo:
         self._state = state or StateDirectory.open(state_directory(loaded), fail_closed=closed)
         self.feed = ChangeFeed()
         self._tally = _tally() if counted else None
-        self._books = Books(loaded.config.audit, self._state, None if self._tally is None else self._tally.add)
+        hears = told(None if self._tally is None else self._tally.add)
+        self._books = Books(loaded.config.audit, self._state, hears)
         self.ledger: Ledger = self._books.ledger
         self._begun = SystemClock.monotonic()
         self.searching = Searching(self._state.path, self.feed)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+import itertools
+from collections.abc import AsyncIterator, Callable
 from typing import NamedTuple
 
 from octavo.app.compose import Works
@@ -19,12 +20,14 @@ class Sighting(NamedTuple):
     what: str
 
 
-async def scan(works: Works, scope: Ref | None) -> AsyncIterator[Sighting]:
-    """Everything exposed, or what stands below an address, whoever may read it. Raises what the scope's source does."""
+async def scan(works: Works, scope: Ref | None, looked: Callable[[int], None]) -> AsyncIterator[Sighting]:
+    """Everything exposed, or what stands below an address, whoever may read it; `looked` hears at how many so far.
+    Raises what the scope's source does."""
+    count = itertools.count(1)
     scopes = [Ref(scheme) for scheme in works.desk.exposed] if scope is None else [works.canonical(scope)]
     for place in scopes:
         try:
-            async for sighting in _scan(works, place):
+            async for sighting in _scan(works, place, lambda: looked(next(count))):
                 yield sighting
         except OctavoError as fault:
             if scope is not None:
@@ -32,13 +35,14 @@ async def scan(works: Works, scope: Ref | None) -> AsyncIterator[Sighting]:
             yield Sighting(place, None, fault.message)
 
 
-async def _scan(works: Works, scope: Ref) -> AsyncIterator[Sighting]:
+async def _scan(works: Works, scope: Ref, looked: Callable[[], None]) -> AsyncIterator[Sighting]:
     cursor: str | None = None
     seen = False
     while True:
         page: Page[Entry] = await works.desk(_call(works, "list", scope)._replace(cursor=cursor))
         for entry in page.items:
             seen = True
+            looked()
             for sighting in await _sightings(works, entry.ref):
                 yield sighting
         cursor = page.cursor

@@ -7,6 +7,7 @@ first question.
 from __future__ import annotations
 
 import asyncio
+import hashlib
 import itertools
 import logging
 from collections.abc import Awaitable, Coroutine, Hashable
@@ -57,6 +58,7 @@ class Searching:
         self._preparing: asyncio.Task[None] | None = None
         self._following: set[asyncio.Task[None]] = set()
         self._ahead: asyncio.TimerHandle | None = None
+        self._lent: Room | None = None  # instead of one that is followed here
         self._client: GuardedClient | None = None  # of the embedder, where there is one
 
     def serve(self, works: Works) -> None:
@@ -81,6 +83,8 @@ class Searching:
         cursor: str | None = None,
         limit: int = 10,
     ) -> Findings:
+        if self._lent is not None:
+            return await self._found_in(self._lent, query, allowed=allowed, viewer=viewer, cursor=cursor, limit=limit)
         time = asyncio.get_running_loop().time
         until = time() + PATIENCE  # for both: whoever asks waits once
         ready = await self._ready(PATIENCE)
@@ -99,6 +103,36 @@ class Searching:
             limited=upkeep.limited,
         )
 
+    async def borrow(self, *, kept: bool) -> bool:
+        """Whether there is an index in step with this configuration that can be asked without following anything: of
+        another process, which follows for both; or `kept`, as it was when it was last compared.
+
+        For whoever asks once and ends, before anything else is asked."""
+        from octavo.app.indexed import Room
+
+        works, directory = self._works, self._directory
+        if works is None or directory is None:
+            return False
+        room = await asyncio.to_thread(Room.lent, directory, _configuration(works), kept=kept)
+        if room is not None:
+            room.text.meaning = self._meaning(works, room)
+            self._lent = room
+        return room is not None
+
+    async def _found_in(self, room: Room, query: TextQuery, **asked: Any) -> Findings:
+        from octavo.app.indexed import Documents
+
+        assert self._works is not None
+        found = await room.text.find(query, **asked)
+        there = await asyncio.gather(*map(Documents(self._works).as_it_is, found.items))
+        full = await asyncio.to_thread(room.index.count) >= self._works.config.search.documents
+        return replace(found, items=tuple(one for one in there if one is not None), limited=full)
+
+    @property
+    def looked(self) -> int:
+        """How many documents were looked at so far."""
+        return 0 if self._kept is None else self._kept.upkeep.looked
+
     async def complete(self) -> int:
         """Returns once everything was looked at: the number of documents."""
         ready = await self._ready(None)
@@ -114,8 +148,9 @@ class Searching:
             await asyncio.wait({self._preparing}, timeout=PATIENCE)  # what a thread opens must be closed
         await _ended(self._following)
         await self._end_client()
-        room, self._room, self._kept = self._room, None, None
-        if room is not None:
+        rooms = self._room, self._lent
+        self._room = self._lent = self._kept = None
+        for room in filter(None, rooms):
             await asyncio.to_thread(room.close)
 
     async def _ready(self, seconds: float | None) -> tuple[Room, _Kept] | None:
@@ -155,13 +190,17 @@ class Searching:
         await self._end_client()
         room.text.meaning = meaning = self._meaning(works, room)
         room.index.most = works.config.search.documents
+        configuration = _configuration(works)
         await asyncio.to_thread(room.index.begin_for, redaction)
+        if await asyncio.to_thread(room.index.marked) != configuration:
+            await asyncio.to_thread(room.index.mark, "")
         upkeep = Upkeep(
             room.index,
             documents.schemes,
             entries=documents.entries,
             read=documents.read,
             redaction=redaction,
+            configuration=configuration,
             meaning=meaning,
             rest=_REST,
         )
@@ -216,6 +255,12 @@ def _alike(before: Works, after: Works) -> bool:
         and before.redact.version == after.redact.version
         and before.config.search == after.config.search
     )
+
+
+def _configuration(works: Works) -> str:
+    """Names all that decides which documents there are and what the index holds of them."""
+    parts = works.config.model_dump_json(include={"sources", "search", "redact", "plugins"})
+    return hashlib.sha256(f"{works.redact.version} {parts}".encode()).hexdigest()
 
 
 def _opened(directory: Path | None) -> Room:

@@ -6,6 +6,8 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import Final
 
+from octavo.cli._shared import in_words
+from octavo.cli._words import said, translated
 from octavo.config.problems import Problem
 
 FEW: Final = 8  # problems that are told one by one
@@ -21,14 +23,14 @@ def lines(problems: Sequence[Problem], warnings: Sequence[Problem], *, everythin
         for problem in found:
             groups.setdefault(problem.group or problem.message, []).append(problem)
         if one_by_one:
-            yield from ((level, str(problem)) for problem in found)
+            yield from ((level, in_words(problem)) for problem in found)
             continue
         ordered = sorted(groups.items(), key=lambda group: -len(group[1]))
         for message, these in ordered[:most]:
-            yield from ((level, said) for said in _told(message, these))
+            yield from ((level, line) for line in _told(message, these))
         if rest := ordered[len(ordered) if most is None else most :]:
             count = sum(len(these) for _, these in rest)
-            yield level, f"{count} remarks of {len(rest)} other kinds; --all shows them"
+            yield level, said("check.rest", count=count, kinds=len(rest))
 
 
 def first(problems: Sequence[Problem], warnings: Sequence[Problem]) -> str:
@@ -38,20 +40,22 @@ def first(problems: Sequence[Problem], warnings: Sequence[Problem]) -> str:
     if problems:
         file, count = Counter(problem.file for problem in problems).most_common(1)[0]
         at = next(problem for problem in problems if problem.file == file)
-        here = f" ({count} of {len(problems)} errors are there)" if count > 1 else ""
-        return f"first: mend {file}{f':{at.line}' if at.line else ''}{here}"
-    return f"nothing is broken; {len(warnings)} remarks are worth a look, --all shows each"
+        place = f"{file}{f':{at.line}' if at.line else ''}"
+        key = "check.first_of" if count > 1 else "check.first"
+        return said(key, place=place, count=count, total=len(problems))
+    return said("check.sound", count=len(warnings))
 
 
 def _told(message: str, these: Sequence[Problem]) -> Iterator[str]:
     if len(these) == 1:
-        yield str(these[0])
+        yield in_words(these[0])
         return
-    shown = ", ".join(_place(problem) for problem in these[:EXAMPLES])
-    more = f" and {len(these) - EXAMPLES} more" if len(these) > EXAMPLES else ""
-    yield f"{len(these)} × {message}: {shown}{more}"
+    places = ", ".join(_place(problem) for problem in these[:EXAMPLES])
+    more = len(these) - EXAMPLES
+    key = "check.many_more" if more > 0 else "check.many"
+    yield said(key, count=len(these), message=translated(message), places=places, more=more)
 
 
 def _place(problem: Problem) -> str:
     where = f"{problem.file}:{problem.line}" if problem.line else problem.file
-    return f"{where} ({problem.message})" if problem.group and problem.group != problem.message else where
+    return f"{where} ({translated(problem.message)})" if problem.group and problem.group != problem.message else where

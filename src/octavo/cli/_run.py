@@ -11,6 +11,7 @@ from contextlib import contextmanager, redirect_stdout
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from octavo.cli._progress import Shows
 from octavo.cli._shared import LOCAL
 from octavo.config.load import Loaded, prompt_directories, state_directory
 from octavo.config.model import FileOptions, OverStore
@@ -46,7 +47,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-LOOK = 0.2  # seconds between two looks at the audit log
+LOOK = 0.2  # seconds between two looks at the audit log, or at how far something is
 NOWHERE = Ref("invalid")  # stands in a call whose address could not be parsed; `fault` says why
 
 
@@ -108,19 +109,31 @@ def read(loaded: Loaded, who: str | None, uri: str) -> Content:
     return _inside(loaded, ask)
 
 
-def found(loaded: Loaded, who: str | None, query: TextQuery, uri: str | None, limit: int) -> Findings:
-    """The best documents, after everything was looked at."""
+def found(
+    loaded: Loaded, who: str | None, query: TextQuery, uri: str | None, limit: int, shows: Shows, *, kept: bool
+) -> Findings:
+    """The best documents: by the index of a server that runs here, or after everything was looked at. `kept`: by what
+    the index held when it was last compared."""
 
     async def ask(house: Octavo) -> Findings:
-        if loaded.config.search.enabled:
-            await house.searching.complete()
+        if loaded.config.search.enabled and not await house.searching.borrow(kept=kept):
+            await _completed(house, shows)
         findings: Findings = await _ask(house, who, "search", uri, limit=limit, query=query)
         return findings
 
     return _inside(loaded, ask)
 
 
-def rebuilt(loaded: Loaded) -> int:
+async def _completed(house: Octavo, shows: Shows) -> int:
+    """The number of documents, once all were looked at; how far that is, is shown meanwhile."""
+    looking = asyncio.ensure_future(house.searching.complete())
+    while not looking.done():
+        await asyncio.wait({looking}, timeout=LOOK)
+        shows(done=house.searching.looked)
+    return looking.result()
+
+
+def rebuilt(loaded: Loaded, shows: Shows) -> int:
     """Makes the index anew: the number of documents. Raises Conflict while a server uses it."""
     from octavo.stores.places import Place
 
@@ -130,7 +143,7 @@ def rebuilt(loaded: Loaded) -> int:
     for file in place.path.parent.glob("*.db*"):
         file.unlink()
     place.leave()
-    return _inside(loaded, lambda house: house.searching.complete())
+    return _inside(loaded, lambda house: _completed(house, shows))
 
 
 def watched(
@@ -182,12 +195,13 @@ def _glob(pattern: str) -> tuple[Glob, OctavoError | None]:
         return Glob.at(NOWHERE), fault
 
 
-def scanned(loaded: Loaded, uri: str | None) -> list[Sighting]:
+def scanned(loaded: Loaded, uri: str | None, shows: Shows) -> list[Sighting]:
     """What redaction would hide, in the order of the list. Leaves no state and no audit record behind."""
     from octavo.app.scanning import scan
 
     async def ask(house: Octavo) -> list[Sighting]:
-        return [one async for one in scan(house.works, None if uri is None else Ref.parse(uri))]
+        scope = None if uri is None else Ref.parse(uri)
+        return [one async for one in scan(house.works, scope, lambda number: shows(done=number))]
 
     return _inside(loaded, ask, leaves_traces=False)
 
@@ -478,14 +492,16 @@ def calls(loaded: Loaded, show: Callable[[dict[str, Any]], bool], *, ready: Call
         time.sleep(LOOK)
 
 
-def catalog_problems(loaded: Loaded) -> tuple[list[Problem], list[Problem], dict[str, str]]:
+def catalog_problems(loaded: Loaded, shows: Shows) -> tuple[list[Problem], list[Problem], dict[str, str]]:
     """What is wrong with the files of catalogs, and what is only odd, by file and line. What prompts refer to, too.
     And the folder of each catalog in its store."""
 
     async def ask(house: Octavo) -> tuple[list[Problem], list[Problem], dict[str, str]]:
         wrong, odd, folders = list[Problem](), list[Problem](), dict[str, str]()
         catalogs = house.works.catalogs
-        for name, catalog in catalogs.by_name.items() if catalogs is not None else ():
+        by_name = {} if catalogs is None else catalogs.by_name
+        for number, (name, catalog) in enumerate(by_name.items(), 1):
+            shows(what=name, done=f"{number}/{len(by_name)}")
             folders[name] = catalog.declaration.path
             if why := await catalog.serves_nothing():
                 wrong.append(Problem(str(loaded.file), f"sources.{name}", why))

@@ -6,6 +6,7 @@ commands never need the protocol.
 
 from __future__ import annotations
 
+import itertools
 import json
 import os
 import sys
@@ -16,9 +17,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
+from msgspec.structs import replace
 
 from octavo.cli._logs import hidden
-from octavo.config.problems import ConfigError
+from octavo.cli._words import said, translated
+from octavo.config.problems import ConfigError, Problem
 from octavo.core.errors import OctavoError
 
 if TYPE_CHECKING:
@@ -44,49 +47,97 @@ class Lazily(UserDict[str, Any]):
 
 
 class Group(click.Group):
-    """Says every error as `octavo: error: what (what to do)`, on stderr, without a traceback; and redacted, for a
-    plugin may have had a word in it.
+    """Says every error as `octavo: error: what (what to do)`, on stderr, without a traceback; with --json as an object
+    on stdout, where a program looks. Redacted, for a plugin may have had a word in it.
 
     Exit codes: 2 for wrong usage or configuration, 1 for a refusal or a failure, 130 for Ctrl-C.
     """
 
     def main(self, *args: Any, **extra: Any) -> Any:
+        given = extra.get("args") or (args[0] if args else None) or sys.argv[1:]
+        as_json = "--json" in itertools.takewhile(lambda one: one != "--", given)
         try:
-            code: Any = super().main(*args, **{**extra, "standalone_mode": False})
-        except click.exceptions.NoArgsIsHelpError as usage:
-            usage.show()
-            code = USAGE
-        except click.ClickException as error:
-            say("error", error.format_message())
-            if isinstance(error, click.UsageError) and error.ctx is not None:
-                click.echo(f"try: {error.ctx.command_path} --help", err=True)
-            code = error.exit_code
-        except ConfigError as error:
-            for problem in error.problems:
-                say("error", hidden(str(problem)))
-            code = USAGE
-        except OctavoError as error:
-            say("error", hidden(_with_reason(error)))
-            code = FAILED
-        except (click.Abort, KeyboardInterrupt):
-            code = INTERRUPTED
+            sys.exit(self._done(as_json, *args, **extra))
         except BrokenPipeError:  # the reader, such as `head`, has seen enough
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-            code = FAILED
+            sys.exit(FAILED)
+
+    def _done(self, as_json: bool, *args: Any, **extra: Any) -> int:
+        """The exit code; what went wrong is said."""
+        try:
+            code = super().main(*args, **{**extra, "standalone_mode": False})
+            return code if isinstance(code, int) else 0
+        except click.exceptions.NoArgsIsHelpError as usage:
+            usage.show()
+            return USAGE
+        except click.ClickException as error:
+            if as_json:
+                _say_json("usage", error.format_message())
+            else:
+                say("error", error.format_message())
+                if isinstance(error, click.UsageError) and error.ctx is not None:
+                    click.echo(f"try: {error.ctx.command_path} --help", err=True)
+            return error.exit_code
+        except ConfigError as error:
+            if as_json:
+                _say_json("configuration", "the configuration does not hold together", problems=error.problems)
+            else:
+                for problem in error.problems:
+                    say("error", hidden(in_words(problem)))
+            return USAGE
+        except OctavoError as error:
+            if as_json:
+                _say_json(error.reason, error.message, **error.data)
+            else:
+                say("error", hidden(_with_reason(error)))
+            return FAILED
+        except (click.Abort, KeyboardInterrupt):
+            return INTERRUPTED
+        except UnicodeEncodeError:  # of a name of a file: what is printed is escaped
+            if sys.getfilesystemencoding() == "utf-8":
+                raise
+            message = "Python was told that names of files are ASCII here, and one is not: set PYTHONUTF8=1"
+            _say_json("system", message) if as_json else say("error", message)
+            return FAILED
+        except BrokenPipeError:
+            raise
         except OSError as error:  # no room, no right, gone: what the machine says is what there is to say
             place = f"{error.filename}: " if error.filename else ""
-            say("error", f"{place}{error.strerror or error}")
-            code = FAILED
-        sys.exit(code if isinstance(code, int) else 0)
+            if as_json:
+                _say_json("system", f"{place}{error.strerror or error}")
+            else:
+                say("error", f"{place}{error.strerror or error}")
+            return FAILED
+
+
+def _say_json(reason: str, message: str, **facts: Any) -> None:
+    from msgspec import to_builtins
+
+    told = to_builtins({"error": {"reason": reason, "message": message, **facts}}, enc_hook=str)
+    click.echo(hidden(json.dumps(told, ensure_ascii=False, indent=2)))
 
 
 def say(kind: str, message: str) -> None:
-    click.echo(f"octavo: {kind}: {message}", err=True)
+    """`kind` is error, warning or note; coloured where it is a terminal that wants colours."""
+    click.echo(f"octavo: {_coloured(kind)}: {message}", err=True)
+
+
+def _coloured(kind: str) -> str:
+    word = said(f"say.{kind}")
+    colour = {"error": "red", "warning": "yellow"}.get(kind)
+    if colour is None or os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb" or not sys.stderr.isatty():
+        return word
+    return click.style(word, fg=colour, bold=True)
 
 
 def tell(message: str) -> None:
     """News for the operator, apart from what the command gives on stdout."""
     click.echo(f"octavo: {message}", err=True)
+
+
+def in_words(problem: Problem) -> str:
+    """A problem of the configuration or of the handbook, in the language of whoever reads it."""
+    return str(replace(problem, message=translated(problem.message), hint=translated(problem.hint)))
 
 
 def _with_reason(error: OctavoError) -> str:
@@ -140,7 +191,7 @@ def loaded(
         )
     found = load(path)
     for warning in found.warnings:
-        say("warning", str(warning))
+        say("warning", in_words(warning))
     return found
 
 

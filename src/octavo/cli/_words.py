@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import re
+import sys
 import tomllib
 from collections.abc import Iterator, Mapping
 from functools import cache
@@ -25,7 +26,16 @@ def language() -> str:
     """Of the first of the usual variables that says one; English where there is no file for it."""
     named = next(filter(None, map(os.environ.get, ("LC_ALL", "LC_MESSAGES", "LANG"))), "")
     code = re.split(r"[_.@]", named)[0].lower()
-    return code if code in languages() else ENGLISH
+    return code if code in languages() and _can_be_shown(code) else ENGLISH
+
+
+def _can_be_shown(code: str) -> bool:
+    """Whether the terminal can write it: escaped, nobody could read it."""
+    try:
+        catalogue(code)["serve.end"].encode(getattr(sys.stderr, "encoding", None) or "utf-8")
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 @cache
@@ -41,6 +51,11 @@ def catalogue(code: str) -> Mapping[str, str]:
 
 def said(key: str, **values: Any) -> str:
     return catalogue(language())[key].format_map(values)
+
+
+def english(key: str, **values: Any) -> str:
+    """The same for programs, which read English alone."""
+    return catalogue(ENGLISH)[key].format_map(values)
 
 
 def translated(text: str) -> str:

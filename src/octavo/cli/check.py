@@ -11,14 +11,13 @@ from typing import TYPE_CHECKING, Any
 import click
 from msgspec import to_builtins
 
+from octavo.cli._progress import progress
 from octavo.cli._shared import FAILED, config_option, json_option, print_json, say, tell
+from octavo.cli._words import english, said
 from octavo.config.problems import ConfigError, Problem
 
 if TYPE_CHECKING:
     from octavo.config.load import Loaded
-
-KEPT = "kept as they are, with the folders above them, though clients may write there; move them out to be surer still"
-NO_POLICY = "no policy: whoever reaches the server reads everything exposed"
 
 
 @click.command(short_help="Find every problem of configuration and handbook.")
@@ -37,12 +36,12 @@ def check(ctx: click.Context, config_file: Path | None, everything: bool, as_jso
 
     path = config_file or find(Path.cwd())
     if path is None:
-        raise click.UsageError("there is no octavo.yaml or octavo.toml here; name one with --config FILE")
+        raise click.UsageError(said("check.no_file"))
     found, problems, warnings, folders = None, list[Problem](), list[Problem](), dict[str, str]()
     try:
         found = load(path)
-        with _unlogged():
-            wrong, odd, folders = _run.catalog_problems(found)
+        with _unlogged(), progress("check") as shows:
+            wrong, odd, folders = _run.catalog_problems(found, shows)
         broken, others = _run.prompt_problems(found)
         problems = [*broken, *_run.tool_problems(found), *wrong]
         warnings = [*found.warnings, *odd, *others]
@@ -58,8 +57,8 @@ def check(ctx: click.Context, config_file: Path | None, everything: bool, as_jso
             }
         )
     else:
-        for level, said in _grouped.lines(problems, warnings if found else (), everything=everything):
-            say(level, said)
+        for level, line in _grouped.lines(problems, warnings if found else (), everything=everything):
+            say(level, line)
         if begin := _grouped.first(problems, warnings):
             tell(begin)
         if found is not None:
@@ -102,10 +101,10 @@ def _facts(found: Loaded, folders: Mapping[str, str]) -> dict[str, Any]:
             for name, agent in config.agents.items()
         ],
         "rules": len(config.policy),
-        "policy": f"rules: {len(config.policy)}; what none allows is refused" if config.policy else NO_POLICY,
+        "policy": english("check.rules", count=len(config.policy)) if config.policy else english("check.no_policy"),
         "prompts": [
             *(str(folder) for folder in prompt_directories(found)),
-            *(["the prompts that come with Octavo"] if found.config.prompts.starter else []),
+            *([english("check.starter")] if found.config.prompts.starter else []),
         ],
         "tools": [str(folder) for folder in config.tools.dirs],
         "plugins": [str(plugin.path or plugin.module or plugin.entry_point) for plugin in config.plugins],
@@ -122,7 +121,7 @@ def _serves(source: Any, folder: str | None) -> list[str]:
     if source.kind == "file":
         return [str(root.path) for root in source.roots]
     if source.kind == "git":
-        return [f"{source.path}, branch {source.branch or 'of HEAD'}"]
+        return [english("check.branch", path=source.path, branch=source.branch or english("check.head"))]
     if source.kind != "memory":
         return [f"{source.store}/{source.folder if folder is None else folder}".rstrip("/")]
     return [f"{source.scheme}://{path}" for path in (*source.resources, *source.templates)]
@@ -131,23 +130,26 @@ def _serves(source: Any, folder: str | None) -> list[str]:
 def _lines(found: Loaded, folders: Mapping[str, str]) -> Iterator[str]:
     facts = _facts(found, folders)
     yield facts["file"]
-    yield "sources"
+    yield said("check.sources")
     for source in facts["sources"]:
-        exposed = f"{source['scheme']}://" if source["exposed"] else "not exposed"
-        yield f"  {source['name']}: {source['kind']}, {exposed}, {', '.join(source['serves']) or 'empty'}"
-    yield "agents"
+        exposed = f"{source['scheme']}://" if source["exposed"] else said("check.not_exposed")
+        yield f"  {source['name']}: {source['kind']}, {exposed}, {', '.join(source['serves']) or said('check.empty')}"
+    yield said("check.agents")
     for agent in facts["agents"]:
-        roles = f", roles: {', '.join(agent['roles'])}" if agent["roles"] else ""
-        yield f"  {agent['id']}: {'key' if agent['key'] else 'no key, only for --as'}{roles}"
+        roles = said("check.roles", roles=", ".join(agent["roles"])) if agent["roles"] else ""
+        yield f"  {agent['id']}: {said('check.key') if agent['key'] else said('check.no_key')}{roles}"
     if not facts["agents"]:
-        yield "  none: HTTP needs --no-auth"
-    yield f"policy\n  {facts['policy']}"
-    for key in ("prompts", "tools", "plugins"):
-        if facts[key]:
-            yield f"{key}\n  {', '.join(facts[key])}"
-    yield f"state\n  {facts['state']}"
+        yield f"  {said('check.no_agents')}"
+    rules = said("check.rules", count=facts["rules"]) if facts["rules"] else said("check.no_policy")
+    yield f"{said('check.policy')}\n  {rules}"
+    prompts = [said("check.starter") if one == english("check.starter") else one for one in facts["prompts"]]
+    parts = (("check.prompts", prompts), ("check.tools", facts["tools"]), ("check.plugins", facts["plugins"]))
+    for key, names in parts:
+        if names:
+            yield f"{said(key)}\n  {', '.join(names)}"
+    yield f"{said('check.state')}\n  {facts['state']}"
     if facts["kept"]:
-        yield KEPT
+        yield said("check.kept")
     for kept in facts["kept"]:
-        absent = "" if kept["there"] else ", not there yet"
-        yield f"  {kept['path']}: {kept['what']}, in {kept['source']}{absent}"
+        absent = "" if kept["there"] else said("check.absent")
+        yield said("check.kept_one", path=kept["path"], what=kept["what"], source=kept["source"], absent=absent)

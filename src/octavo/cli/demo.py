@@ -52,13 +52,22 @@ def demo(directory: Path, port: int | None, no_serve: bool) -> None:
         raise click.UsageError(
             f"The demo shows itself at a port, not at {bind}: give --port, or use octavo serve --http"
         )
-    click.echo(f"{'Made' if fresh else 'Found'} {directory}: change whatever you like.\n")
-    for name in AGENTS:
-        key = (directory / KEYS / name).read_text(encoding="utf-8").strip()
-        click.echo(f"  {name:<20} {key}")
-    click.echo(_what_to_try(directory, f"{'http' if http.tls is None else 'https'}://{bind}"))
-    if not no_serve:
-        _run.serve_http(found, bind=bind, as_who=None, no_auth=False, ready=announce)
+
+    def show() -> None:
+        click.echo(f"{'Made' if fresh else 'Found'} {directory}: change whatever you like.\n")
+        click.echo("  The key of each agent stands in a file that only you can read:")
+        for name in AGENTS:
+            click.echo(f"  {name:<20} {directory / KEYS / name}")
+        click.echo(_what_to_try(directory, f"{'http' if http.tls is None else 'https'}://{bind}"))
+
+    def ready(address: str) -> None:
+        show()
+        announce(address)
+
+    if no_serve:
+        show()
+    else:
+        _run.serve_http(found, bind=bind, as_who=None, no_auth=False, ready=ready)  # shown once it listens
 
 
 def make(directory: Path) -> bool:

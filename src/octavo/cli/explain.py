@@ -9,13 +9,14 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from octavo.cli._shared import FAILED, config_option, json_option, known_agent, loaded, print_json
+from octavo.cli._words import said
 from octavo.core.model import VERBS, Verb
 
 if TYPE_CHECKING:
     from octavo.config.load import Loaded
 
-_PEOPLE = {0: "nobody", 1: "a human"}
-_TRUTHS = {True: "holds", False: "does not hold", None: "cannot be known"}
+_PEOPLE = {0: "explain.nobody", 1: "explain.human"}
+_TRUTHS = {True: "explain.holds", False: "explain.holds_not", None: "explain.unknown"}
 
 
 @click.command(short_help="Say who may do what, and by which rule.")
@@ -115,18 +116,23 @@ def _index(rule: str) -> int | None:
 
 
 def _sentence(facts: dict[str, Any], found: Loaded) -> str:
-    verb = "may" if facts["allowed"] else "may not"
-    lines = [f"{facts['who']} {verb} {facts['may']} {facts['what']}"]
+    verdict = "explain.may" if facts["allowed"] else "explain.may_not"
+    lines = [said(verdict, who=facts["who"], verb=facts["may"], what=facts["what"])]
     if facts["index"] is not None:
         place = f" ({found.file}:{facts['line']})" if facts["line"] else ""
-        lines.append(
-            f"  by {facts['rule']}{place}: {'allow' if facts['allowed'] else 'deny'} {facts['pattern'] or ''}".rstrip()
-        )
+        effect = said("explain.allow") if facts["allowed"] else said("explain.deny")
+        by = said("explain.by", rule=facts["rule"], place=place, effect=effect, pattern=facts["pattern"] or "")
+        lines.append(by.rstrip())
     people = facts["people"]
     if people is not None:
-        lines.append(f"  asked before each: {_PEOPLE.get(people, f'{people} people')}")
+        asked = said(_PEOPLE.get(people, "explain.people"), count=people)
+        lines.append(said("explain.asked", people=asked))
     for one in facts["conditions"]:
-        lines.append(f"  {one['rule']}: {one['effect']} {one['condition']}: {_TRUTHS[one['holds']]}")
+        effect = said("explain.allow") if one["effect"] == "allow" else said("explain.deny")
+        truth = said(_TRUTHS[one["holds"]])
+        lines.append(
+            said("explain.condition", rule=one["rule"], effect=effect, condition=one["condition"], truth=truth)
+        )
     if facts["why"]:
-        lines.append(f"  why: {facts['why']}")
+        lines.append(said("explain.why", why=facts["why"]))
     return "\n".join(lines)

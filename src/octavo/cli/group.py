@@ -38,7 +38,7 @@ COMMANDS = Lazily(
 
 
 @click.group(cls=Group, commands=COMMANDS, context_settings={"help_option_names": ["-h", "--help"]})
-@click.version_option(__version__, prog_name="octavo", message="%(prog)s %(version)s")
+@click.version_option(__version__, "-V", "--version", prog_name="octavo", message="%(prog)s %(version)s")
 def octavo() -> None:
     """One MCP server for everything an organisation's agents need to know.
 

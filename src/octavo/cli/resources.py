@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from octavo.cli._shared import (
+    LOCAL,
     as_option,
     config_option,
     json_option,
@@ -19,10 +20,12 @@ from octavo.cli._shared import (
     say,
     tell,
 )
+from octavo.cli._words import said
 from octavo.core.errors import OctavoError
 from octavo.core.ref import Ref
 
 if TYPE_CHECKING:
+    from octavo.config.load import Loaded
     from octavo.core.glob import Glob
     from octavo.core.model import Change, Content, Entry
 
@@ -48,6 +51,21 @@ def ls(uri: str | None, config_file: Path | None, as_who: str | None, detailed: 
         )
     for name in unavailable:
         say("warning", f"{name} could not be asked; the list is without it")
+    if not entries:
+        say("note", _nothing_for(found, as_who or LOCAL))
+
+
+def _nothing_for(found: Loaded, who: str) -> str:
+    """Who asked, and what they may."""
+    config = found.config
+    if not config.policy:
+        return said("list.everything", who=who)
+    agent = config.agents.get(who)
+    names = {"*", who, *(f"role:{role}" for role in (agent.roles if agent is not None else ()))}
+    allows = [rule for rule in config.policy if rule.effect == "allow" and names.intersection(rule.who)]
+    rights = [said("list.may", verbs=", ".join(rule.may), patterns=", ".join(rule.what)) for rule in allows]
+    told = said("list.nothing", who=who, may="; ".join(rights) or said("list.may_nothing"))
+    return f"{told}; {said('list.agents', agents=', '.join(config.agents))}" if who == LOCAL and config.agents else told
 
 
 @click.command()

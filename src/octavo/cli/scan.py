@@ -6,6 +6,7 @@ from pathlib import Path
 
 import click
 
+from octavo.cli._progress import progress
 from octavo.cli._shared import FAILED, config_option, json_option, loaded, print_json, say, tell
 
 
@@ -24,7 +25,8 @@ def scan(ctx: click.Context, target: str | None, config_file: Path | None, as_js
 
     is_address = target is not None and "://" in target
     found = loaded(config_file, None if target is None or is_address else Path(target))
-    sightings = _run.scanned(found, target if is_address else None)
+    with progress("scan") as shows:
+        sightings = _run.scanned(found, target if is_address else None, shows)
     hidden = [one for one in sightings if one.line is not None]
     if as_json:
         print_json(

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from octavo.cli._progress import progress
 from octavo.cli._shared import as_option, config_option, json_option, known_agent, loaded, print_json, say
 
 if TYPE_CHECKING:
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     "--where", "where", multiple=True, metavar="KEY=VALUE", help="Only documents with this in their metadata."
 )
 @click.option("--limit", type=click.IntRange(1, 100), default=10, show_default=True, help="How many are shown.")
+@click.option("--kept", is_flag=True, help="Answer from the index as it was last kept, without a look at what changed.")
 @config_option
 @as_option
 @json_option
@@ -28,20 +30,24 @@ def search(
     uri: str | None,
     where: tuple[str, ...],
     limit: int,
+    kept: bool,
     config_file: Path | None,
     as_who: str | None,
     as_json: bool,
 ) -> None:
     """Find documents of all sources by words, or by a phrase in quotes, best first.
 
-    The first search of a folder makes its index, which may take a while.
+    The first search makes the index, which may take a while; later ones look at what has changed. Where a server
+    runs on the same configuration, its index answers at once.
     """
     from octavo.cli import _run
     from octavo.core.query import TextQuery
 
     configured = loaded(config_file)
     asked = TextQuery(query, where=tuple(map(_filter, where)))
-    found = _run.found(configured, known_agent(configured, as_who), asked, uri, limit)
+    who = known_agent(configured, as_who)
+    with progress("index") as shows:
+        found = _run.found(configured, who, asked, uri, limit, shows, kept=kept)
     if as_json:
         print_json({"results": [_told(one) for one in found.items], "corrected": dict(found.corrected)})
         return
@@ -67,7 +73,10 @@ def rebuild(config_file: Path | None) -> None:
     """Make the index anew, from the first document to the last."""
     from octavo.cli import _run
 
-    click.echo(f"documents: {_run.rebuilt(loaded(config_file))}")
+    found = loaded(config_file)
+    with progress("index") as shows:
+        count = _run.rebuilt(found, shows)
+    click.echo(f"documents: {count}")
 
 
 def _filter(text: str) -> tuple[str, tuple[str, ...]]:

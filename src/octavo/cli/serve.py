@@ -5,13 +5,14 @@ from __future__ import annotations
 import os
 import shlex
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
 from octavo.cli._logs import configure
-from octavo.cli._shared import as_option, config_option, known_agent, loaded, tell
+from octavo.cli._shared import as_option, config_option, known_agent, loaded, say, tell
 from octavo.cli._words import said
 
 if TYPE_CHECKING:
@@ -31,6 +32,7 @@ CONFIGURED = "configured"  # `--http` without an address
     flag_value=CONFIGURED,
     help="Serve over HTTP instead of stdio, there or where serve.http.bind says.",
 )
+@click.option("--port", type=click.IntRange(0, 65535), help="Serve over HTTP at this port; 0 takes a free one.")
 @as_option
 @click.option("--no-auth", is_flag=True, help="HTTP without keys, for programs of this machine only.")
 @click.option("--write", is_flag=True, help="Let clients create, change, move and delete files of DIR.")
@@ -59,6 +61,7 @@ def serve(
     directory: Path | None,
     config_file: Path | None,
     http: str | None,
+    port: int | None,
     as_who: str | None,
     no_auth: bool,
     write: bool,
@@ -76,17 +79,28 @@ def serve(
     configure(log_level, log_format)
     if http not in (None, CONFIGURED) and directory is None and config_file is None and Path(http).is_dir():
         http, directory = CONFIGURED, Path(http)  # `octavo serve --http DIR` reads as if DIR were the address
+    if port is not None:
+        if http not in (None, CONFIGURED):
+            raise click.UsageError("--http names a port already; give it or --port")
+        http = CONFIGURED
     found = loaded(config_file, directory, write=write, here=http is None)
     found = _with_tools(_with_toolsets(found, toolsets), only)
     known_agent(found, as_who)
     if http is None:
         if no_auth:
             raise click.UsageError("--no-auth is about HTTP; on stdio whoever starts the process is in already")
-        _run.serve_stdio(found, as_who=as_who, ready=lambda: _wait_with_words(found))
+        command = _again(found, as_who, write=write, toolsets=toolsets, only=only)
+        _run.serve_stdio(found, as_who=as_who, ready=lambda: _wait_with_words(found, command))
         return
-    bind = _bind(http, found)
+    bind = _bind(http, port, found)
     guard(found, bind, as_who=as_who, no_auth=no_auth)
-    _run.serve_http(found, bind=bind, as_who=as_who, no_auth=no_auth, ready=announce)
+
+    def ready(address: str) -> None:
+        announce(address)
+        if sys.stderr.isatty():
+            _tell_of_writing(found)
+
+    _run.serve_http(found, bind=bind, as_who=as_who, no_auth=no_auth, ready=ready)
 
 
 def announce(address: str) -> None:
@@ -98,21 +112,34 @@ def announce(address: str) -> None:
         tell(f"serving MCP at {address}")
 
 
-def _wait_with_words(found: Loaded) -> None:
+def _wait_with_words(found: Loaded, command: Sequence[str]) -> None:
     """For somebody who typed the command, and would see nothing happen. A client that starts it hears nothing."""
     if not sys.stdin.isatty():
         return
-    command = _typed()
     tell(said("serve.waiting"))
     tell(said("serve.connect", line=shlex.join(("claude", "mcp", "add", "octavo", "--", *command))))
     http = ("--http",) if _has_keys(found) else ("--http", "--no-auth")
     tell(said("serve.or_http", command=shlex.join((*command, *http))))
+    _tell_of_writing(found)
     tell(said("serve.end"))
 
 
-def _typed() -> list[str]:
+def _tell_of_writing(found: Loaded) -> None:
+    """Which changes ask a human and which do not, where there can be any."""
+    config = found.config
+    if any(getattr(source, "write", False) for source in config.sources.values()):
+        asks = config.plugins or any(rule.approve for rule in config.policy) or config.approval.after_untrusted
+        tell(said("serve.write_asks") if asks else said("serve.write"))
+
+
+def _again(
+    found: Loaded, as_who: str | None, *, write: bool, toolsets: str | None, only: str | None
+) -> tuple[str, ...]:
     """This command, with paths that mean the same wherever a client starts it."""
-    return ["octavo", *(os.path.abspath(one) if os.path.exists(one) else one for one in sys.argv[1:])]
+    what = (str(found.base),) if found.file is None else ("--config", str(found.file.absolute()))
+    options = {"--as": as_who, "--toolsets": toolsets, "--tools": only}
+    chosen = (word for name, value in options.items() if value is not None for word in (name, value))
+    return ("octavo", "serve", *what, *(("--write",) if write else ()), *chosen)
 
 
 def _with_toolsets(found: Loaded, names: str | None) -> Loaded:
@@ -134,11 +161,16 @@ def _with_tools(found: Loaded, names: str | None) -> Loaded:
     )
 
 
-def _bind(http: str, found: Loaded) -> Bind:
+def _bind(http: str, port: int | None, found: Loaded) -> Bind:
     from octavo.config.units import UNIX, parse_bind
 
     if http == CONFIGURED:
-        return found.config.serve.http.bind
+        bind = found.config.serve.http.bind
+        if port is None:
+            return bind
+        if bind.socket is not None:
+            raise click.UsageError(f"--port: serve.http.bind is {bind}; name host and port with --http")
+        return bind._replace(port=port)
     if http.startswith(UNIX):
         http = UNIX + os.path.abspath(http.removeprefix(UNIX))
     try:
@@ -165,6 +197,9 @@ def guard(found: Loaded, bind: Bind, *, as_who: str | None, no_auth: bool) -> No
             "HTTP needs agents with keys, and there are none; give an agent a key under agents: in octavo.yaml "
             "or with octavo keys new, or add --no-auth to let in every program of this machine"
         )
+    http = found.config.serve.http
+    if not bind.loopback and bind != http.bind and http.tls is None and not http.trusted_proxies:
+        say("warning", said("serve.plain", bind=bind))  # of what the configuration says, it has warned already
 
 
 def _has_keys(found: Loaded) -> bool:

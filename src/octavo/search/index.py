@@ -63,6 +63,17 @@ class Index:
                 database.execute("INSERT INTO words(words) VALUES ('delete-all')")
                 database.execute("UPDATE state SET redaction = ?, birth = randomblob(8)", (redaction,))
 
+    def mark(self, configuration: str) -> None:
+        """With whose documents it is in step; "" while that is not known."""
+        if self.marked() != configuration:
+            with self._change() as (database, _):
+                database.execute("UPDATE state SET in_step = ?", (configuration,))
+
+    def marked(self) -> str:
+        with self.reading() as database:
+            text: str = database.execute("SELECT in_step FROM state").fetchone()[0]
+            return text
+
     def put(self, documents: Iterable[Document], *, redaction: str = "") -> None:
         """Adds documents, or replaces those with the same address: all of them or none. Texts that were redacted by
         other rules than those of the index come too late, and are left out."""

@@ -17,11 +17,12 @@ from octavo.search import tokens
 
 logger = logging.getLogger(__name__)
 
-LAYOUT: Final = 2
+LAYOUT: Final = 3
 STAMP: Final = LAYOUT * 1000 + tokens.VERSION
 _DAMAGED: Final = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
 
-# `odd` is the address of a document whose address is more than scheme and path. The token characters are those of
+# `odd` is the address of a document whose address is more than scheme and path. `in_step` names the configuration with
+# all of whose documents the index was compared. The token characters are those of
 # `tokens.MARKS`.
 _TABLES: Final = """
 CREATE TABLE documents (
@@ -37,8 +38,8 @@ CREATE TABLE vectors (id INTEGER PRIMARY KEY, name TEXT NOT NULL, vector BLOB NO
 CREATE TABLE sounds (key TEXT, hangul INTEGER, word TEXT, PRIMARY KEY (key, hangul, word)) WITHOUT ROWID;
 CREATE TABLE state (
     birth BLOB NOT NULL, revision INTEGER NOT NULL, removals INTEGER NOT NULL, clean INTEGER NOT NULL,
-    redaction TEXT NOT NULL);
-INSERT INTO state VALUES (randomblob(8), 0, 0, 1, '');
+    redaction TEXT NOT NULL, in_step TEXT NOT NULL);
+INSERT INTO state VALUES (randomblob(8), 0, 0, 1, '', '');
 CREATE VIRTUAL TABLE words USING fts5(
     tokens, content='', columnsize=0, detail=none, tokenize="ascii tokenchars '+=@^'");
 CREATE VIRTUAL TABLE vocabulary USING fts5vocab(words, row);

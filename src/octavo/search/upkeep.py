@@ -39,8 +39,10 @@ _GONE: Final = (NotFound, Forbidden, InvalidParams)
 class Upkeep:
     """`entries` lists all of one source, `read` gives the text that may be shown of one document, None where there is
     none to search; it is told what a listing said of it, if one did. The first of the `schemes` are looked at first.
-    `redaction` names the rules by which texts were redacted. After a part of a comparison it rests `rest` times as
-    long as that took. `hear` is a listener of the feed; `run` works until it is cancelled."""
+    `redaction` names the rules by which texts were redacted, `configuration` what else decides which documents there
+    are and what they say: the index is marked with it once it was compared with all of them. After a part of a
+    comparison it rests `rest` times as long as that took. `hear` is a listener of the feed; `run` works
+    until it is cancelled."""
 
     def __init__(
         self,
@@ -50,6 +52,7 @@ class Upkeep:
         entries: Entries,
         read: Read,
         redaction: str = "",
+        configuration: str = "",
         meaning: Meaning | None = None,
         pause: float = PAUSE,
         retry: float = RETRY,
@@ -61,6 +64,7 @@ class Upkeep:
         self._entries = entries
         self._read = read
         self._redaction = redaction
+        self._configuration = configuration
         self._meaning = meaning
         self._pause, self._retry, self._rest = pause, retry, rest
         self._now = (clock or SystemClock()).monotonic
@@ -77,6 +81,7 @@ class Upkeep:
         self._found = 0  # of them, those that can be found
         self._unfinished = False  # some of them must be looked at once more
         self._caught_up = asyncio.Event()  # set, and another in its place, when more can be found
+        self.looked = 0  # documents so far, each time that all are compared
         self.limited = False  # there are more documents than the index may hold
 
     def hear(self, change: Change) -> None:
@@ -146,6 +151,8 @@ class Upkeep:
             except OctavoError as fault:
                 logger.warning("%s:// could not be listed for the search index: %s", scheme, fault)
                 self._unlisted.add(scheme)
+        if not self._unlisted:
+            await self._written([], lambda: self._index.mark(self._configuration))
         self._compared.set()
         self._enough.set()
         await self._catch_up()
@@ -167,6 +174,7 @@ class Upkeep:
         different: dict[Ref, Entry | None] = {}
         begun = self._now()
         async for entry in self._entries(scheme):
+            self.looked += 1
             version = held.pop(entry.ref, None)
             if version is None:
                 if room <= 0:

@@ -38,5 +38,9 @@ class Place:
             return cls(directory / f"{number}.db", lock)
         return None
 
+    def others(self) -> list[Path]:
+        """The places before this one: they belonged to others when it was taken."""
+        return [self.path.with_name(f"{number}.db") for number in range(int(self.path.stem))]
+
     def leave(self) -> None:
         os.close(self._lock)

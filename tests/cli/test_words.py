@@ -1,0 +1,120 @@
+"""Sentences for people: one file a language, complete, and each of them said somewhere."""
+
+from __future__ import annotations
+
+import ast
+import json
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from string import Formatter
+from typing import TYPE_CHECKING
+
+import pytest
+
+from octavo.cli._words import KNOWN_AGAIN, catalogue, languages, translated
+
+if TYPE_CHECKING:
+    from conftest import Run
+
+SOURCE = Path(__file__).parents[2] / "src" / "octavo"
+ENGLISH = catalogue("en")
+# Rooms whose every sentence is known in every language.
+TRANSLATED = (
+    "config/checks.py", "config/rulechecks.py", "config/patterns.py", "config/yaml.py", "config/units.py",
+    "config/words.py", "sources/catalog/claims.py", "sources/catalog/unserved.py", "sources/catalog/links.py",
+)  # fmt: skip
+# Parts of other sentences, and what is said to programs.
+PARTS = {
+    "{}{}: the same files would have two addresses", "is the same folder as", "lies inside", " and more",
+    "there is {}{}", "is not served", "leads nowhere", "a link {}", "{} {}", " and {} more", ", {} others",
+    "is no YAML: ", "{} {} file{}", "JSON has no such number", "undefined alias", "another document", "{} {}: the same files would have two addresses",
+}  # fmt: skip
+
+
+def placeholders(text: str) -> list[str]:
+    return sorted(name for _, name, *_ in Formatter().parse(text) if name)
+
+
+def sentences(file: Path) -> Iterator[str]:
+    """Every text of a module that has a space in it, with {} for what is filled in; no descriptions, no patterns."""
+    tree = ast.parse(file.read_text(encoding="utf-8"))
+    below = {id(part) for node in ast.walk(tree) if isinstance(node, ast.JoinedStr) for part in node.values}
+    below |= {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
+    for node in ast.walk(tree):
+        if id(node) in below:
+            continue
+        if isinstance(node, ast.Constant) and isinstance(node.value, str):
+            yield node.value
+        elif isinstance(node, ast.JoinedStr):
+            yield "".join(str(part.value) if isinstance(part, ast.Constant) else "{}" for part in node.values)
+
+
+def test_every_language_has_the_same_sentences_with_the_same_places() -> None:
+    assert {"en", "ko"} <= languages()
+    for code in languages():
+        other = catalogue(code)
+        assert list(other) == list(ENGLISH), code
+        assert {key: placeholders(text) for key, text in other.items()} == {
+            key: placeholders(text) for key, text in ENGLISH.items()
+        }, code
+        assert all(text.strip() for text in other.values()), code
+
+
+def test_every_sentence_is_said_and_none_is_missing() -> None:
+    code = "\n".join(file.read_text(encoding="utf-8") for file in (SOURCE / "cli").glob("*.py"))
+    asked = set(re.findall(r"""["']((?:say|serve|list|check|explain)\.[a-z_]+)["']""", code))
+    asked |= {f"progress.{key}" for key in re.findall(r"""progress\("([a-z_]+)"\)""", code)}
+    asked |= {f"say.{kind}" for kind in re.findall(r"""\bsay\("([a-z]+)\"""", code)}
+    asked = {key for key in asked if not key.startswith("serve.http")}
+    mine = {key for key in ENGLISH if key.partition(".")[0] in ("say", "serve", "list", "check", "explain", "progress")}
+    assert sorted(mine - asked) == [] and sorted(asked - mine) == []
+
+
+def test_what_other_rooms_say_is_said_as_it_is_known_here() -> None:
+    said = [text for file in SOURCE.rglob("*.py") if "messages" not in file.parts for text in sentences(file)]
+    patterns = [re.compile(re.escape(text).replace(r"\{\}", ".+"), re.DOTALL) for text in set(said) if " " in text]
+    plain = "\n".join(said)
+    for key, text in ENGLISH.items():
+        if key.startswith(KNOWN_AGAIN):
+            filled = text.format(**dict.fromkeys(placeholders(text), "x"))
+            behind = filled.partition(": ")[2]  # what stands at a key of a file
+            assert any(one.fullmatch(filled) or (behind and one.fullmatch(behind)) for one in patterns) or any(
+                part in plain for part in [filled.removesuffix(" x"), filled.removesuffix("x")]
+            ), f"{key}: nobody says {text!r}"
+
+
+@pytest.mark.parametrize("file", TRANSLATED)
+def test_every_sentence_of_a_room_is_known_in_korean(file: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("LC_ALL", "ko_KR.UTF-8")
+    for text in sentences(SOURCE / file):
+        is_one = re.match(r"[a-z{]", text.strip()) and len(text.split()) > 2 and not re.search(r"[\\^]", text)
+        if is_one and text not in PARTS:
+            filled = text.replace("{}", "x")
+            known = [filled, f"x: {filled}"]
+            assert any(translated(one) != one for one in known), f"{file}: {text!r} has no translation"
+
+
+def test_check_and_explain_speak_korean_and_programs_are_told_in_english(
+    run: Run, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    english = json.loads(run("check", "--json").stdout)
+    monkeypatch.setenv("LANG", "ko_KR.UTF-8")
+    monkeypatch.delenv("LC_ALL")
+    monkeypatch.delenv("LC_MESSAGES", raising=False)
+    assert "정책\n  규칙" in run("check").stdout
+    assert json.loads(run("check", "--json").stdout) == english
+    refused = run("explain", "agent-brand", "read", "sop://hr/salary-policy")
+    assert refused.stdout.startswith("agent-brand: sop://hr/salary-policy에 대한 read 거부\n  근거 policy[")
+    config = folder / "octavo.yaml"
+    config.write_text(
+        config.read_text(encoding="utf-8").replace("store: handbook", "stor: handbook", 1), encoding="utf-8"
+    )
+    told = run("check")
+    assert "octavo: 오류: " in told.stderr and "알 수 없는 키입니다 (store을(를) 뜻했습니까?)" in told.stderr
+    assert "unknown key" in run("check", "--json").stdout
+
+
+def test_a_language_that_is_not_there_is_english(run: Run, empty: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("LC_ALL", "fr_FR.UTF-8")
+    assert run("check").stderr.startswith("octavo: error: there is no octavo.yaml")
