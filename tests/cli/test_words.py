@@ -28,7 +28,8 @@ TRANSLATED = (
 PARTS = {
     "{}{}: the same files would have two addresses", "is the same folder as", "lies inside", " and more",
     "there is {}{}", "is not served", "leads nowhere", "a link {}", "{} {}", " and {} more", ", {} others",
-    "is no YAML: ", "{} {} file{}", "JSON has no such number", "undefined alias", "another document", "{} {}: the same files would have two addresses",
+    "is no YAML: ", "{} {} file{}",
+    "JSON has no such number", "undefined alias", "another document", "{} {}: the same files would have two addresses",
 }  # fmt: skip
 
 

@@ -125,8 +125,7 @@ class Searching:
         assert self._works is not None
         found = await room.text.find(query, **asked)
         there = await asyncio.gather(*map(Documents(self._works).as_it_is, found.items))
-        full = await asyncio.to_thread(room.index.count) >= self._works.config.search.documents
-        return replace(found, items=tuple(one for one in there if one is not None), limited=full)
+        return replace(found, items=tuple(one for one in there if one is not None))
 
     @property
     def looked(self) -> int:
