@@ -216,3 +216,30 @@ def test_decisions_are_numbered_short_and_say_their_cost(book: Any) -> None:
         assert re.match(rf"# {int(Path(page).name[:4])}\. ", text), page
         assert all(f"**{part}.**" in text for part in ("Question", "Choice", "Cost")), page
         assert len(text.split()) < 400, f"{page} is longer than a page"
+
+
+def test_every_korean_page_is_that_of_an_english_one(book: Any) -> None:
+    """The same headings, links, examples, tables and points in the same order: who changes one sees the other."""
+
+    def shape(page: str) -> tuple[object, ...]:
+        prose = re.sub(r"`[^`]*`", "", book.prose(page))
+        links = [_target(page, link) for link in re.findall(r"\]\(([^)]+)\)", prose)]
+        fences = book.examples("console", "bash", "json", "yaml", "yml", "toml", "text")
+        examples = [(one.language, one.body) for one in fences if one.page == page]
+        tables = [line.count("|") for line in prose.splitlines() if line.startswith("|")]
+        points = sum(line.startswith("- ") for line in prose.splitlines())
+        return [level for level, _ in book.headings(page)], links[1:], examples, tables, points
+
+    korean = [page for page in book.pages if page.startswith("docs/ko/")]
+    assert korean
+    for page in korean:
+        assert shape(page) == shape(page.replace("docs/ko/", "docs/")), page
+
+
+def _target(page: str, link: str) -> str:
+    """Where a link of a page leads, as its English one would say it. Headings have other names."""
+    if ":" in link:
+        return link
+    path, hash_, _ = link.partition("#")
+    file = Path(*_normal((Path(page).parent / path).parts)).as_posix() if path else page
+    return file.replace("docs/ko/", "docs/") + hash_

@@ -54,7 +54,7 @@ def limits(book: Any, page: str) -> Iterator[str]:
 
 
 def pages(book: Any) -> list[str]:
-    left_out = ("docs/decisions/", "CHANGELOG.md", "CONTRIBUTING.md", "README.ko.md")
+    left_out = ("docs/decisions/", "CHANGELOG.md", "CONTRIBUTING.md", "README.ko.md", "docs/ko/")
     return [page for page in book.pages if not page.startswith(left_out)]
 
 

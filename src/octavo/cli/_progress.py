@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import os
 import sys
-import time
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from typing import Any, Final
 from unicodedata import east_asian_width
 
 from octavo.cli._words import said
+from octavo.core.clock import SystemClock
 
 PAUSE: Final = 0.2  # seconds: quick work shows nothing at all, and slow work not more than anybody reads
 _BEGIN: Final = "\r\x1b[K"
@@ -25,11 +25,11 @@ def progress(key: str) -> Generator[Shows]:
     if not sys.stderr.isatty() or os.environ.get("TERM") == "dumb":
         yield _unseen
         return
-    last, shown = time.monotonic(), False
+    last, shown = SystemClock.monotonic(), False
 
     def show(**values: Any) -> None:
         nonlocal last, shown
-        now = time.monotonic()
+        now = SystemClock.monotonic()
         if now - last >= PAUSE:
             last, shown = now, True
             columns = os.get_terminal_size(sys.stderr.fileno()).columns or _USUAL
