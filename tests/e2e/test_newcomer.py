@@ -37,9 +37,10 @@ class Demo:
         return self.server.out.text
 
     def key(self, agent: str) -> str:
-        found = re.search(rf"^  {agent} +(octavo_\S+)$", self.printed, re.MULTILINE)
+        """What stands in the file that was printed."""
+        found = re.search(rf"^  {agent} +(/.+)$", self.printed, re.MULTILINE)
         assert found, self.printed
-        return found[1]
+        return Path(found[1]).read_text(encoding="utf-8").strip()
 
     def line(self, client: str) -> str:
         """What stands below the name of a client."""
@@ -62,8 +63,7 @@ def demo(tmp_path: Path) -> Iterator[Demo]:
 
 
 def free_port() -> int:
-    """The demo prints its address before it listens, so it wants to know its port: one of those that the system does
-    not give to whoever asks for any."""
+    """The demo takes no port 0: one of those that the system does not give to whoever asks for any."""
     while True:
         port = random.randrange(20_000, 32_000)
         with contextlib.suppress(OSError), socket.create_server(("127.0.0.1", port)):
@@ -157,4 +157,6 @@ def test_a_port_that_is_taken_is_said_in_one_line(demo: Demo, tmp_path: Path) ->
     port = demo.server.url.split(":")[2].partition("/")[0]
     done = demo.place.run("demo", "--dir", tmp_path / "second", "--port", port)
     assert done.returncode == 1
-    assert done.stderr == f"octavo: error: Cannot listen on 127.0.0.1:{port}: Address already in use\n"
+    assert done.stdout == ""
+    assert done.stderr.startswith(f"octavo: error: Cannot listen on 127.0.0.1:{port}: Address already in use (")
+    assert len(done.stderr.splitlines()) == 1
