@@ -123,6 +123,10 @@ class Works(Struct, frozen=True):
     def subscriptions(self, who: Principal) -> int:
         return subscriptions_of(self.config.limits, who)
 
+    def ahead(self, who: Principal) -> int:
+        places = self.quota.places(who)
+        return places + min(places, self.config.limits.waiting)
+
     def sessions(self, who: Principal) -> tuple[str, int]:
         return sessions_of(self.config.limits, who)
 

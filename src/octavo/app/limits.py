@@ -31,6 +31,8 @@ def quota_of(limits: Limits, aliases: Mapping[Ref, Ref]) -> Quota:
         in_flight=limits.in_flight,
         bytes=limits.bytes_per_principal,
         total=limits.total,
+        waiting=limits.waiting,
+        patience=limits.time,
         allowance=allowance if allowed else None,
         tools=_tools(limits, aliases),
     )
@@ -67,6 +69,8 @@ def _tools(limits: Limits, aliases: Mapping[Ref, Ref]) -> dict[Ref, Quota]:
             rate=_per_second(one.rate),
             burst=_burst(one.rate),
             in_flight=one.in_flight or UNLIMITED,
+            waiting=limits.waiting,
+            patience=limits.time,
             keyless=True,
             said={"tool": name},
         )

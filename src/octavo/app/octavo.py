@@ -327,7 +327,7 @@ async def _retire(works: Works, old: AsyncExitStack, feed: ChangeFeed) -> None:
         async with asyncio.timeout(GRACE):
             await feed.handed_over()
             await asyncio.sleep(LOOK)
-            while works.quota.in_flight:
+            while works.quota.in_flight or works.quota.waiting:
                 await asyncio.sleep(LOOK)
     except TimeoutError:
         logger.warning("calls on the configuration of before still run after %g s: they lose its sources", GRACE)

@@ -687,7 +687,11 @@ class Limits(Strict):
     per_principal: Limit = written(
         "50/s", parse_rate, 'Requests of one agent with a key, such as 50/s; "off" for none.'
     )
-    in_flight: Count = Field(default=64, description="Requests of one agent that may be worked on at once.")
+    in_flight: Count = Field(
+        default=64,
+        description="Requests of one agent that may be worked on at once. More wait, for limits.time at most.",
+    )
+    waiting: Count = Field(default=1000, description="Requests of one agent that may wait. More are refused.")
     subscriptions: Count = Field(default=100, description="Subscriptions of one agent.")
     sessions: Count = Field(
         default=100,
@@ -700,7 +704,7 @@ class Limits(Strict):
     total: Count = Field(
         default=512,
         description="Requests of everybody that may be worked on at once. As room gets scarce, agents with the most "
-        "requests under way are refused first.",
+        "requests under way wait first.",
     )
     principals: dict[Who, Allowance] = Field(
         default={},

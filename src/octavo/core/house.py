@@ -120,6 +120,10 @@ class Works(Protocol):
         """How many this principal may have."""
         ...
 
+    def ahead(self, who: Principal) -> int:
+        """How many calls of this principal may be begun: those that are worked on, and those that come next."""
+        ...
+
     def sessions(self, who: Principal) -> tuple[str, int]:
         """Among whose sessions those of this principal count, and how many there may be of them."""
         ...

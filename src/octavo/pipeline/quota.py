@@ -5,12 +5,18 @@ tool or a prompt asks on the caller's behalf is free: the call that started it w
 call (a ping, a handshake, a notification, what is malformed) are counted beside it, by `count`.
 
 Only work that waits for something takes a place. Under overload the places that are left are shared out: nobody
-may hold more of them than are free, so whoever has most under way is refused first and a newcomer last.
+may hold more of them than are free, so whoever has most under way waits first and a newcomer last. What finds no place
+waits for one, and those who wait are served in turns: one of each caller's, whoever has how many. Refused is what finds
+too many of its caller's waiting already, or has waited for too long.
 """
 
 from __future__ import annotations
 
+import asyncio
+from collections import deque
 from collections.abc import Awaitable, Callable, Mapping
+from contextlib import suppress
+from functools import partial
 from types import CoroutineType, MappingProxyType
 from typing import NamedTuple
 
@@ -21,6 +27,8 @@ from octavo.core.ports import Next, Reply
 from octavo.core.ref import Ref
 from octavo.core.surface import Audio, Embedded, Image, PromptResult, Text, ToolResult
 
+WAITING = 1000  # calls of one principal that may wait for a place
+PATIENCE = 10.0  # seconds for which one may wait
 WINDOW = 1.0  # seconds' worth of bytes that may be given at once after a rest
 
 
@@ -36,13 +44,15 @@ class Allowance(NamedTuple):
 
 class _Account:
     """`due` is when the bucket would be full again, in seconds of the monotonic clock: one number says how
-    many tokens are left at any later moment. `owed` is the same for bytes."""
+    many tokens are left at any later moment. `owed` is the same for bytes. `waiting` are the calls that have no place
+    yet, each with what tells it that it has one."""
 
-    __slots__ = ("allowed", "due", "in_flight", "interval", "keyless", "most", "owed", "roles", "room")
+    __slots__ = ("allowed", "due", "in_flight", "interval", "keyless", "most", "owed", "roles", "room", "waiting")
 
     def __init__(self, allowed: Allowance, roles: frozenset[str]) -> None:
         self.due = self.owed = 0.0
         self.in_flight = 0
+        self.waiting: deque[asyncio.Future[None]] = deque()
         self.allow(allowed, roles)
 
     def allow(self, allowed: Allowance, roles: frozenset[str]) -> None:
@@ -57,7 +67,8 @@ class Quota:
 
     `rate` (calls a second) and `burst` hold for principals with a key; `in_flight` holds for everyone.
     `rate=None` lifts the first limit. `burst` is by default twice the rate. `total` are the places for everybody's
-    work. `allowance` gives what holds for one principal instead, `tools` the quota of each single tool.
+    work. `waiting` calls of one principal may wait for a place, `patience` seconds at most. `allowance` gives what
+    holds for one principal instead, `tools` the quota of each single tool.
     At most `principals` accounts are kept: idle ones that are owed nothing are forgotten first.
     """
 
@@ -70,6 +81,8 @@ class Quota:
         bytes: float | None = None,
         keyless: bool = False,
         total: int | None = None,
+        waiting: int = WAITING,
+        patience: float = PATIENCE,
         allowance: Callable[[Principal], Allowance | None] | None = None,
         tools: Mapping[Ref, Quota] = MappingProxyType({}),
         principals: int = 10_000,
@@ -82,8 +95,10 @@ class Quota:
         burst = 2.0 * (rate or 0.0) if burst is None else burst
         self._usual = Allowance(rate, burst, in_flight, bytes, keyless)
         self._allowance, self._tools = allowance, tools
-        self._metered = bytes is not None or allowance is not None or bool(tools)
+        self._metered = bytes is not None or allowance is not None
         self._free = 1 << 30 if total is None else total
+        self._longest, self._patience = waiting, patience
+        self._crowd: dict[_Account, None] = {}  # those of whom something waits; whose turn is next stands first
         self._principals, self._said = principals, said
         self._now = (clock or SystemClock()).monotonic
         self._accounts: dict[str, _Account] = {}
@@ -95,11 +110,17 @@ class Quota:
         account = self._accounts.get(principal.id)
         if account is None or (self._allowance is not None and account.roles is not principal.roles):
             account = self._open(principal, account)
-        if account.in_flight >= account.most or account.in_flight >= self._free:
-            self._crowded(account)
         if account.interval and (principal.key or account.keyless):
             self._spend(account)
-        reply = self._meter(account, call, call_next) if self._metered else call_next(call)
+        if self._tools and call.op == "invoke" and (tool := self._tools.get(call.ref)) is not None:
+            # Its place first: what waits for that holds up nothing else.
+            return tool(call, partial(self._placed, account, call_next))
+        return self._placed(account, call_next, call)
+
+    def _placed(self, account: _Account, call_next: Next, call: Call) -> Reply:
+        if account.waiting or account.in_flight >= account.most or account.in_flight >= self._free:
+            return self._in_turn(account, call_next, call)
+        reply = self._meter(account, call_next, call) if self._metered else call_next(call)
         if type(reply) is CoroutineType:
             account.in_flight += 1
             self._free -= 1
@@ -130,19 +151,84 @@ class Quota:
         """Calls that are being worked on."""
         return sum(account.in_flight for account in self._accounts.values())
 
+    @property
+    def waiting(self) -> int:
+        """Calls that wait for a place."""
+        return sum(len(account.waiting) for account in self._crowd)
+
+    def places(self, principal: Principal) -> int:
+        """How many calls of this one may be worked on at once."""
+        allowed = self._allowance(principal) if self._allowance is not None else None
+        return (allowed or self._usual).in_flight
+
     async def _later(self, account: _Account, reply: Awaitable[Reply]) -> Reply:
         try:
             return await reply
         finally:
-            account.in_flight -= 1
-            self._free += 1
+            self._leave(account)
 
-    def _crowded(self, account: _Account) -> None:
+    def _leave(self, account: _Account) -> None:
+        account.in_flight -= 1
+        self._free += 1
+        if self._crowd:
+            self._call_up()
+
+    # -- where there is no place
+
+    async def _in_turn(self, account: _Account, call_next: Next, call: Call) -> Reply:
+        if len(account.waiting) >= self._longest:
+            raise self._crowded(account, "Too many of your requests wait already: try again when some are answered")
+        loop = asyncio.get_running_loop()
+        turn: asyncio.Future[None] = loop.create_future()
+        late = loop.call_later(self._patience, self._late, account, turn)
+        account.waiting.append(turn)
+        self._crowd.setdefault(account)
+        try:
+            await turn
+        except BaseException:
+            if turn.done() and not turn.cancelled() and turn.exception() is None:  # in the same moment
+                self._leave(account)
+            else:
+                self._give_up(account, turn)
+            raise
+        finally:
+            late.cancel()
+        try:
+            reply = self._meter(account, call_next, call) if self._metered else call_next(call)
+            return await reply if type(reply) is CoroutineType else reply
+        finally:
+            self._leave(account)
+
+    def _late(self, account: _Account, turn: asyncio.Future[None]) -> None:
+        if not turn.done():
+            turn.set_exception(self._crowded(account, "No place became free in time: try again"))
+
+    def _give_up(self, account: _Account, turn: asyncio.Future[None]) -> None:
+        with suppress(ValueError):  # it was passed over since
+            account.waiting.remove(turn)
+        if not account.waiting:
+            self._crowd.pop(account, None)
+
+    def _call_up(self) -> None:
+        """Gives the places that are free to those who wait: one call of each, round and round."""
+        passed = 0
+        while passed < len(self._crowd):
+            account = next(iter(self._crowd))
+            del self._crowd[account]
+            if account.in_flight >= account.most or account.in_flight >= self._free:
+                passed += 1
+            elif not (turn := account.waiting.popleft()).done():  # else its caller has given up
+                passed = 0
+                account.in_flight += 1
+                self._free -= 1
+                turn.set_result(None)
+            if account.waiting:
+                self._crowd[account] = None  # behind the others
+
+    def _crowded(self, account: _Account, message: str) -> RateLimited:
         if account.in_flight >= account.most:
-            raise RateLimited(retry_after=1.0, limit="in_flight", allowed=account.most, **self._said)
-        raise RateLimited(
-            "The server works on as much as it may at once: try again", retry_after=1.0, limit="total", **self._said
-        )
+            return RateLimited(message, retry_after=1.0, limit="in_flight", allowed=account.most, **self._said)
+        return RateLimited(message, retry_after=1.0, limit="total", **self._said)
 
     def _open(self, principal: Principal, known: _Account | None) -> _Account:
         allowed = (self._allowance(principal) if self._allowance is not None else None) or self._usual
@@ -154,21 +240,20 @@ class Quota:
             idle = [
                 (max(account.due, account.owed), name)
                 for name, account in self._accounts.items()
-                if not account.in_flight
+                if not account.in_flight and not account.waiting
             ]
             for _, name in sorted(idle)[: max(1, self._principals // 10)]:
                 del self._accounts[name]
         account = self._accounts[principal.id] = _Account(allowed, principal.roles)
         return account
 
-    # -- where bytes or single tools are limited too
+    # -- where bytes are limited too
 
-    def _meter(self, account: _Account, call: Call, call_next: Next) -> Reply:
+    def _meter(self, account: _Account, call_next: Next, call: Call) -> Reply:
         rate = account.allowed.bytes
         if rate is not None and (wait := account.owed - self._now() - WINDOW) > 0:
             raise RateLimited(retry_after=wait, limit="bytes", allowed=rate, **self._said)
-        tool = self._tools.get(call.ref) if call.op == "invoke" else None
-        reply = call_next(call) if tool is None else tool(call, call_next)
+        reply = call_next(call)
         if rate is None:
             return reply
         if type(reply) is CoroutineType:

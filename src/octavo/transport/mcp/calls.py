@@ -35,6 +35,15 @@ MEMO_CHARACTERS = 256  # of an address worth keeping: longer ones are rare, and 
 MEMO_NAMES = 1000  # of tools and prompts
 NOWHERE = Ref("invalid")  # stands in a call whose address could not be parsed; `fault` says why
 
+# What becomes a call of the pipeline, unless something is wrong with it.
+CALLING = frozenset(
+    (
+        "resources/list", "resources/templates/list", "resources/read", "resources/subscribe", "tools/list",
+        "tools/call", "prompts/list", "prompts/get", "completion/complete", "skills/list", "skills/get",
+        "resources/directory/read", "tasks/get", "tasks/update", "tasks/cancel",
+    )
+)  # fmt: skip
+
 _ALL_RESOURCES = "resources"
 _EVERYWHERE = str(EVERYTHING)
 # What the calls for the whole lists carry: made once, and plain, since every step of a listing looks into it.

@@ -1,8 +1,8 @@
 """What the SDK reads from stdio: the messages that the lane declined, in their order.
 
-The SDK starts a task for every request it is given and bounds nothing, so requests are handed out only
-while those it works on are few enough. Notifications and answers of the client pass at once: a request
-may be waiting for them.
+The SDK starts a task for every request it is given and bounds nothing, so calls are handed out only while those it
+works on are few enough. All else passes: notifications, answers of the client, for which a call may be waiting, and
+requests that take no place, such as a ping.
 """
 
 from __future__ import annotations
@@ -18,8 +18,9 @@ import mcp_types as types
 from mcp.shared.dispatcher import coerce_request_id
 from mcp.shared.message import SessionMessage
 
-WAITING = 1024  # messages that wait before the input is paused
-BYTES = 8 << 20  # and what they may weigh, waiting or worked on
+from octavo.transport.mcp.calls import CALLING
+
+OTHERS = 256  # requests that are no calls, beside listen streams, of which there may be so many
 
 
 class _Waiting(NamedTuple):
@@ -28,32 +29,39 @@ class _Waiting(NamedTuple):
 
 
 class Inbox:
-    def __init__(self, *, at_once: Callable[[], int], changed: Callable[[], None]) -> None:
-        """`at_once` says how many requests the SDK may work on; `changed` is called when there is more room."""
-        self._at_once, self._changed = at_once, changed
+    def __init__(self, *, room: Callable[[], bool], streams: Callable[[], int], changed: Callable[[], None]) -> None:
+        """`room` says whether the SDK may be given one more call, `streams` how many listen streams there may be.
+        `changed` is called when less waits, or less is worked on."""
+        self._room, self._streams, self._changed = room, streams, changed
         self._waiting: deque[_Waiting] = deque()
-        self._open: dict[types.RequestId, list[int]] = {}  # sizes of the requests that the SDK works on
-        self._open_count = 0
-        self._bytes = 0
+        self._open: dict[types.RequestId, list[tuple[int, bool]]] = {}  # what the SDK works on: size, whether a call
+        self.calls = self._others = 0  # how many of them
+        self.bytes = 0  # of all messages, waiting or worked on
         self._ready = asyncio.Event()
         self._finished = False
 
     @property
-    def full(self) -> bool:
-        return len(self._waiting) >= WAITING or self._bytes >= BYTES
+    def waiting(self) -> int:
+        return len(self._waiting)
 
     def put(self, message: types.JSONRPCMessage, size: int) -> None:
         self._waiting.append(_Waiting(message, size))
-        self._bytes += size
+        self.bytes += size
         self._ready.set()
+
+    def look(self) -> None:
+        """There may be room now."""
+        if self._waiting:
+            self._ready.set()
 
     def done(self, request_id: types.RequestId) -> None:
         """The SDK has ended its work on a request. Harmless for one that it does not have."""
-        sizes = self._open.get(request_id)
-        if sizes is not None:
-            self._bytes -= sizes.pop()
-            self._open_count -= 1
-            if not sizes:
+        known = self._open.get(request_id)
+        if known is not None:
+            size, calls = known.pop()
+            self.bytes -= size
+            self._count(calls, -1)
+            if not known:
                 del self._open[request_id]
             self._ready.set()
             self._changed()
@@ -65,7 +73,7 @@ class Inbox:
             message = waiting.message
             if isinstance(message, types.JSONRPCRequest) and coerce_request_id(message.id) == wanted:
                 self._waiting.remove(waiting)
-                self._bytes -= waiting.size
+                self.bytes -= waiting.size
                 return message
         return None
 
@@ -85,18 +93,25 @@ class Inbox:
     def _next(self) -> types.JSONRPCMessage | None:
         if not self._waiting:
             return None
-        room = self._open_count < self._at_once()
+        calls, others = self._room(), self._others < OTHERS + self._streams()
         for index, (message, size) in enumerate(self._waiting):
             if isinstance(message, types.JSONRPCRequest):
-                if not room:
+                a_call = message.method in CALLING
+                if not (calls if a_call else others):
                     continue
-                self._open.setdefault(message.id, []).append(size)
-                self._open_count += 1
+                self._open.setdefault(message.id, []).append((size, a_call))
+                self._count(a_call, 1)
             else:
-                self._bytes -= size
+                self.bytes -= size
             del self._waiting[index]
             return message
         return None
+
+    def _count(self, a_call: bool, change: int) -> None:
+        if a_call:
+            self.calls += change
+        else:
+            self._others += change
 
     async def aclose(self) -> None:
         self.finish()

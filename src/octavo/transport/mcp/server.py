@@ -34,7 +34,7 @@ from octavo.core.errors import (
 from octavo.core.model import LONGEST_QUESTION, Principal
 from octavo.core.surface import PromptResult, ToolResult, is_unknown_tool, unknown_tool
 from octavo.transport.mcp import eras, keys
-from octavo.transport.mcp.calls import Account, Calls, accounting, incident
+from octavo.transport.mcp.calls import CALLING, Account, Calls, accounting, incident
 from octavo.transport.mcp.channel import McpChannel
 from octavo.transport.mcp.codes import WireError
 from octavo.transport.mcp.explained import Told, explained, wrong_params
@@ -81,16 +81,7 @@ INSTRUCTIONS = (
 _LISTS = CacheHint(ttl_ms=60_000, scope="private")
 _FRESH = CacheHint(ttl_ms=0, scope="private")
 
-# What becomes a call of the pipeline, unless something is wrong with it.
-_CALLING = frozenset(
-    (
-        "resources/list", "resources/templates/list", "resources/read", "resources/subscribe", "tools/list",
-        "tools/call", "prompts/list", "prompts/get", "completion/complete", "skills/list", "skills/get",
-        "resources/directory/read", "tasks/get", "tasks/update", "tasks/cancel",
-    )
-)  # fmt: skip
-
-_METHODS = sorted((*_CALLING, "resources/unsubscribe", "subscriptions/listen", "logging/setLevel", "server/discover"))
+_METHODS = sorted((*CALLING, "resources/unsubscribe", "subscriptions/listen", "logging/setLevel", "server/discover"))
 
 _REASONS = frozenset(kind.reason for kind in ALL)
 
@@ -239,7 +230,7 @@ class McpServer:
         outcome = "cancelled"
         with accounting() as account:
             try:
-                if ctx.method not in _CALLING:
+                if ctx.method not in CALLING:
                     self._count(ctx)
                 result = await self._answered(ctx, call_next, account)
                 outcome = "ok"
@@ -263,10 +254,10 @@ class McpServer:
         try:
             result = await call_next(ctx)
         except Exception:
-            if ctx.method in _CALLING and account.trail is None:
+            if ctx.method in CALLING and account.trail is None:
                 self._count(ctx)
             raise
-        if ctx.method in _CALLING and account.trail is None:
+        if ctx.method in CALLING and account.trail is None:
             self._count(ctx)
         return result
 

@@ -2,7 +2,9 @@
 
 The wire is moved to private descriptors first, so that a stray print or a child process cannot damage a
 frame. Every write is preceded by a flush of the audit ledger: nothing leaves before its record is stored.
-Input is read only while what was read can be worked off and its answers can leave.
+Input is read only while what was read can be worked off and its answers can leave. Where nothing is worked off for a
+while, because all that runs may wait for something that the client has still to say, it is read on and what finds no
+room is refused: so the two sides never wait for each other.
 """
 
 from __future__ import annotations
@@ -24,13 +26,14 @@ from mcp.shared.dispatcher import as_request_id, coerce_request_id
 from mcp.shared.message import SessionMessage
 from pydantic import ValidationError
 
-from octavo.core.errors import OctavoError, Unrecorded
+from octavo.core.errors import OctavoError, RateLimited, Unrecorded
 from octavo.core.house import House
 from octavo.core.model import Principal, moments
 from octavo.transport.mcp import frames, keys
-from octavo.transport.mcp.calls import incident
+from octavo.transport.mcp.calls import CALLING, incident
 from octavo.transport.mcp.codes import Codes, WireError
 from octavo.transport.mcp.explained import unserved
+from octavo.transport.mcp.held import Held
 from octavo.transport.mcp.inbox import Inbox
 from octavo.transport.mcp.lane import Answer, Lane, Taken, spelled
 
@@ -38,6 +41,9 @@ BATCH = 1 << 20  # bytes of answers that are written at once
 PIPE = 1 << 20  # what a pipe shall hold, so that a batch fits: Linux gives 64 KiB unless it is asked
 LEARNING = 256  # envelopes that the SDK is being asked about
 RECORDED = 4096  # requests that have their record and wait for their answer
+WAITING = 1024  # messages that wait before the input is paused
+BYTES = 8 << 20  # and what they may weigh, waiting or worked on
+STALL = 1.0  # seconds without an end of anything after which a paused input is read on
 CLOSE_SECONDS = 2.0  # for the last answers to leave
 
 BEGUN = Unrecorded(begun=True)
@@ -75,10 +81,10 @@ class Pipes:
     def __init__(self, house: House, lane: Lane, who: Callable[[], Principal], recorded: Recorded) -> None:
         self._house, self._lane, self._who = house, lane, who
         self._loop = asyncio.get_running_loop()
-        self.inbox = Inbox(at_once=self._at_once, changed=self.balance)
+        self.inbox = Inbox(room=self._has_room, streams=self._streams, changed=self._plan)
         self.outbox = Outbox(self)
         self._recorded = recorded
-        recorded.done = self.inbox.done
+        recorded.done = self._answered_by_sdk
         self._reader: asyncio.ReadTransport | None = None
         self._writer: asyncio.WriteTransport | None = None
         self._lines: deque[bytes] = deque()  # whole ones that wait
@@ -96,7 +102,13 @@ class Pipes:
         self._era = _Era()
         self._asked: dict[types.RequestId, int] = {}  # requests that the SDK has not answered, by their ids
         self._learning: dict[types.RequestId, bytes] = {}  # envelopes that the SDK is being asked about
-        self._running: dict[asyncio.Task[Any], Taken] = {}  # suspended lane calls
+        self._running: dict[asyncio.Task[Any], tuple[Taken, int]] = {}  # suspended lane calls, and their sizes
+        self._running_bytes = 0
+        self._held = Held()
+        self._full = False  # too much waits: no more is taken
+        self._stalled = False  # nothing has ended for a while: taken is what needs no room, and the rest refused
+        self._ends = 0  # of calls, so far
+        self._going_on = False  # planned
         self._listening: set[types.RequestId] = set()
         self._quiet = asyncio.Event()  # no listen stream is open
         self._quiet.set()
@@ -156,7 +168,7 @@ class Pipes:
         limit, who, moment = self._house.works.limits.line, self._who(), next(moments)
         self._flush_planned = True  # below: no turn of the loop is needed for it
         try:
-            while lines and not self._blocked:
+            while lines and not (self._blocked or self._full):
                 line = lines.popleft().strip(b" \t\r")
                 if not 0 < len(line) <= limit:
                     if line:
@@ -167,13 +179,98 @@ class Pipes:
                 if taken is None:
                     self._pass_on(line)
                     continue
+                if self._running and (self._held or not self._has_room()):
+                    self._hold(taken, len(line))
+                    continue
                 task = lane.run(taken, answered)
                 if task is not None:
-                    self._running[task] = taken
-                    task.add_done_callback(self._running.pop)
+                    self._runs(task, taken, len(line))
         finally:
             self._write_out()
         self.balance()
+
+    # -- what waits
+
+    def _runs(self, task: asyncio.Task[Any], taken: Taken, size: int) -> None:
+        self._running[task] = taken, size
+        self._running_bytes += size
+        task.add_done_callback(self._ran)
+
+    def _ran(self, task: asyncio.Task[Any]) -> None:
+        self._running_bytes -= self._running.pop(task)[1]
+        self._ends += 1
+        self._stalled = False
+        self._plan()
+
+    def _answered_by_sdk(self, request_id: types.RequestId) -> None:
+        self._ends += 1
+        self._stalled = False
+        self.inbox.done(request_id)
+
+    def _has_room(self) -> bool:
+        """For one more call."""
+        begun = len(self._running) + self.inbox.calls
+        return not begun or (begun < self._house.works.ahead(self._who()) and self._running_bytes < BYTES)
+
+    def _streams(self) -> int:
+        return self._house.works.subscriptions(self._who())
+
+    def _hold(self, taken: Taken, size: int) -> None:
+        if self._overfull():  # it is stalled: else nothing would have been taken
+            self._turn_away(taken.id, taken.method)
+        else:
+            self._held.put(taken, size)
+            self._weigh()
+
+    def _turn_away(self, request_id: types.RequestId, method: str) -> None:
+        """A request that finds too many waiting, of which none moves."""
+        who = self._who()
+        try:
+            self._house.works.count(who)
+            waits = "Too many of your requests wait already: try again when some are answered"
+            raise RateLimited(waits, retry_after=STALL, limit="in_flight", allowed=self._house.works.ahead(who))
+        except RateLimited as why:
+            self._house.note(who.id, method, why.reason)
+            wire = Codes().encode(why, modern=True)
+            self._answered(Answer((frames.error_frame(wire, request_id), b"\n"), spelled(request_id)))
+
+    def _overfull(self) -> bool:
+        return (
+            len(self._held) + self.inbox.waiting >= WAITING
+            or self._held.bytes + self._running_bytes + self.inbox.bytes >= BYTES
+        )
+
+    def _weigh(self) -> None:
+        """Whether to take more."""
+        full = not self._stalled and self._overfull()
+        if full and not self._full:
+            self._loop.call_later(STALL, self._look, self._ends)
+        self._full = full
+
+    def _look(self, ends: int) -> None:
+        if self._full and not self._ended:
+            if ends == self._ends and not self._blocked:
+                self._stalled, self._full = True, False
+                self._work()
+            else:
+                self._loop.call_later(STALL, self._look, self._ends)
+
+    def _plan(self) -> None:
+        """There may be room: looks when the loop turns, once for all that end in this turn."""
+        if not self._going_on and not self._ended:
+            self._going_on = True
+            self._loop.call_soon(self._go_on)
+
+    def _go_on(self) -> None:
+        self._going_on = False
+        self.inbox.look()
+        while self._held and not self._blocked and (not self._running or self._has_room()):
+            taken, size = self._held.pop()
+            task = self._lane.run(taken, self._answered)
+            if task is not None:
+                self._runs(task, taken, size)
+        self._weigh()
+        self._work()
 
     def end(self) -> None:
         """Nothing more comes in. What still runs is told to the client as the SDK tells it."""
@@ -182,7 +279,11 @@ class Pipes:
         if self._rest:
             self.feed(b"\n")
         self._ended = True
-        for task, taken in self._running.items():
+        while self._held:
+            taken, _ = self._held.pop()
+            self._house.note(self._who().id, taken.method, "cancelled")
+            self._answered(Answer((frames.error_frame(_CLOSED, taken.id), b"\n"), taken.spelled))
+        for task, (taken, _) in self._running.items():
             if task.cancel():
                 self._answered(Answer((frames.error_frame(_CLOSED, taken.id), b"\n"), taken.spelled))
         self.inbox.finish()
@@ -191,15 +292,11 @@ class Pipes:
         """Reads only while what was read can be worked off and answered."""
         if self._reader is None or self._reader.is_closing():
             return
-        full = self.inbox.full or self._blocked
+        full = self._full or self._blocked
         if full and self._reader.is_reading():
             self._reader.pause_reading()
         elif not full and not self._reader.is_reading():
             self._reader.resume_reading()
-
-    def _at_once(self) -> int:
-        limits = self._house.works.limits
-        return 4 * limits.in_flight + self._house.works.subscriptions(self._who())
 
     def _pass_on(self, line: bytes) -> None:
         """To the SDK."""
@@ -209,10 +306,14 @@ class Pipes:
             self._refuse(bad)
             return
         if isinstance(message, types.JSONRPCRequest):
+            if self._stalled and message.method in CALLING and self._overfull():
+                self._turn_away(message.id, message.method)
+                return
             self._notice(message, line)
         elif isinstance(message, types.JSONRPCNotification) and message.method == "notifications/cancelled":
             self._cancel(as_request_id((message.params or {}).get("requestId")))
         self.inbox.put(message, len(line))
+        self._weigh()
 
     def _notice(self, request: types.JSONRPCRequest, line: bytes) -> None:
         meta = (request.params or {}).get("_meta")
@@ -244,14 +345,15 @@ class Pipes:
         if request_id is None:
             return
         wanted = coerce_request_id(request_id)
-        for task, taken in self._running.items():
+        for task, (taken, _) in self._running.items():
             if coerce_request_id(taken.id) == wanted:
                 task.cancel()
         for listening in [one for one in self._listening if coerce_request_id(one) == wanted]:
             self._unlisten(listening)
+        gone = [taken.method for taken in self._held.withdraw(request_id)]
         withdrawn = self.inbox.withdraw(request_id)
-        if withdrawn is not None:
-            self._house.note(self._who().id, withdrawn.method, "cancelled")
+        for method in gone if withdrawn is None else [*gone, withdrawn.method]:
+            self._house.note(self._who().id, method, "cancelled")
 
     def _unlisten(self, request_id: types.RequestId) -> None:
         self._listening.discard(request_id)
@@ -291,7 +393,7 @@ class Pipes:
         if not recorded:
             outcome = "ok" if isinstance(answer, types.JSONRPCResponse) else f"error {answer.error.code}"
             self._house.note(self._who().id, "request", outcome)
-            self.inbox.done(request_id)
+            self._answered_by_sdk(request_id)
         self._unlisten(request_id)
         others = self._asked.pop(request_id, 1) - 1
         if others:
@@ -323,7 +425,7 @@ class Pipes:
         self._blocked = not yes
         if yes:
             self._writable.set()
-            self._work()
+            self._go_on()
         else:
             self._writable.clear()
             self.balance()
