@@ -138,8 +138,9 @@ class Pipe:
     def busy(self, hanging: int) -> bool:
         pipes = self.connection.pipes
         inbox = pipes.inbox
-        moving = _waiting(self._to_server[0]) or _waiting(self._from_server[0]) or inbox._waiting or pipes._out
-        working = inbox._open_count - len(pipes._listening) + len(pipes._running)
+        between = _waiting(self._to_server[0]) or _waiting(self._from_server[0])
+        moving = between or inbox.waiting or pipes._held or pipes._out
+        working = inbox.open - len(pipes._listening) + len(pipes._running)
         return bool(moving or working > hanging)
 
     async def ask(self, *frames: bytes, hanging: int = 0) -> list[Json]:

@@ -104,28 +104,139 @@ async def test_child_calls_are_free(clock: FrozenClock) -> None:
     assert await quota(a_call(), tool) == ["content"] * 20
 
 
+class Held:
+    """Calls that last until they may end, in the order in which they were begun."""
+
+    def __init__(self, quota: Quota) -> None:
+        self.quota = quota
+        self.begun: list[str] = []
+        self._ends: list[asyncio.Event] = []
+
+    def ask(self, who: str) -> asyncio.Task[Any]:
+        async def work(call: Call) -> str:
+            self.begun.append(who)
+            self._ends.append(asyncio.Event())
+            await self._ends[-1].wait()
+            return "content"
+
+        async def asking() -> Any:
+            return await self.quota(a_call(Principal(who)), work)
+
+        task = asyncio.create_task(asking())
+        task.add_done_callback(lambda done: done.cancelled() or done.exception())  # not every one is looked at
+        return task
+
+    async def fill(self, who: str, times: int) -> list[asyncio.Task[Any]]:
+        tasks = [self.ask(who) for _ in range(times)]
+        await turns()
+        return tasks
+
+    async def end(self, number: int) -> None:
+        """The call that was begun as this one ends."""
+        self._ends[number].set()
+        await turns()
+
+
+async def turns() -> None:
+    for _ in range(10):
+        await asyncio.sleep(0)
+
+
 @pytest.mark.anyio
 @pytest.mark.seed("A5")
-async def test_only_so_many_calls_of_one_principal_run_at_once(clock: FrozenClock) -> None:
-    quota = Quota(in_flight=2, clock=clock)
-    inside, leave = asyncio.Semaphore(0), asyncio.Event()
+async def test_only_so_many_calls_of_one_principal_run_at_once_and_the_others_wait() -> None:
+    held = Held(Quota(in_flight=2))
+    tasks = await held.fill("a", 5)
+    assert held.begun == ["a"] * 2 and held.quota.waiting == 3
+    await held.fill("b", 1)
+    assert held.begun[-1] == "b"
+    for number in range(2):
+        await held.end(number)
+    assert held.begun == ["a", "a", "b", "a", "a"] and held.quota.waiting == 1
+    for number in (3, 4):
+        await held.end(number)
+    await held.end(5)
+    async with asyncio.timeout(30):
+        assert await asyncio.gather(*tasks) == ["content"] * 5
+    assert held.quota.waiting == 0
 
-    async def wait(call: Call) -> str:
-        inside.release()
-        await leave.wait()
-        return "content"
 
-    async with asyncio.timeout(5):
-        tasks = [asyncio.create_task(quota(a_call(LOCAL), wait)) for _ in range(2)]
-        for _ in tasks:
-            await inside.acquire()
-        with pytest.raises(RateLimited) as caught:
-            await quota(a_call(LOCAL), answer)
-        assert caught.value.data == {"limit": "in_flight", "allowed": 2}
-        assert await quota(a_call(Principal("other")), answer) == "content"
-        leave.set()
-        assert await asyncio.gather(*tasks) == ["content"] * 2
-        assert await quota(a_call(LOCAL), answer) == "content"
+@pytest.mark.anyio
+@pytest.mark.seed("A5")
+async def test_those_who_wait_are_served_in_turns() -> None:
+    held = Held(Quota(in_flight=64, total=4))
+    await held.fill("hog", 10)
+    await held.fill("b", 10)
+    await held.fill("c", 2)
+    first = len(held.begun)
+    assert first == 4
+    for number in range(6):
+        await held.end(number)
+    assert held.begun[first:].count("hog") <= 2, held.begun
+    assert {"hog", "b", "c"} <= {*held.begun[first:]}
+
+
+@pytest.mark.anyio
+@pytest.mark.seed("A5", "O13")
+async def test_refused_is_what_finds_more_waiting_than_there_is_room_left() -> None:
+    held = Held(Quota(in_flight=1, waiting=8))
+    tasks = await held.fill("hog", 6)
+    assert held.quota.waiting == 4
+    with pytest.raises(RateLimited, match="wait already: try again when some are answered") as caught:
+        await tasks[5]
+    assert caught.value.data == {"limit": "in_flight", "allowed": 1} and caught.value.retry_after == 1.0
+    await held.fill("b", 4)
+    assert held.quota.waiting == 6  # of the four places that were left
+    await held.fill("c", 2)
+    assert held.quota.waiting == 7
+    await held.end(0)
+    await held.fill("hog", 1)
+    assert held.quota.waiting == 6  # nobody takes what others need
+
+
+@pytest.mark.anyio
+@pytest.mark.seed("A5", "O13")
+async def test_refused_is_what_finds_no_place_in_time_and_it_waits_no_longer() -> None:
+    held = Held(Quota(in_flight=1, patience=0.0))
+    (first,) = await held.fill("a", 1)
+    with pytest.raises(RateLimited, match="No place became free in time") as caught:
+        await held.ask("a")
+    assert caught.value.data["limit"] == "in_flight" and held.quota.waiting == 0
+    await held.end(0)
+    assert await first == "content"
+
+
+@pytest.mark.anyio
+@pytest.mark.seed("A5", "T9")
+async def test_what_is_cancelled_leaves_the_queue() -> None:
+    held = Held(Quota(in_flight=1, waiting=4))
+    first, second, third = await held.fill("a", 3)
+    second.cancel()
+    await turns()
+    assert second.cancelled() and held.quota.waiting == 1
+    fourth = held.ask("a")
+    await held.end(0)
+    assert await first == "content"
+    third.cancel()  # while it is at work
+    await turns()
+    assert len(held.begun) == 3  # the next one has its place
+    fourth.cancel()
+    await turns()
+    assert held.quota.in_flight == held.quota.waiting == 0
+
+
+@pytest.mark.anyio
+async def test_a_place_that_is_given_to_one_that_gives_up_in_the_same_moment_is_not_lost() -> None:
+    held = Held(Quota(in_flight=1))
+    first, second, third = await held.fill("a", 3)
+    held._ends[0].set()
+    first.add_done_callback(lambda _: second.cancel())
+    await turns()
+    assert second.cancelled() or second.done() or len(held.begun) > 1
+    await held.end(len(held.begun) - 1)
+    third.cancel()
+    await turns()
+    assert held.quota.in_flight == 0
 
 
 @pytest.mark.anyio
@@ -226,7 +337,7 @@ async def test_a_tool_has_a_quota_of_its_own_under_all_its_names(clock: FrozenCl
 
 @pytest.mark.anyio
 @pytest.mark.seed("T7")
-async def test_as_room_gets_scarce_who_has_most_is_refused_first(clock: FrozenClock) -> None:
+async def test_as_room_gets_scarce_who_has_most_waits_first(clock: FrozenClock) -> None:
     quota = Quota(in_flight=64, total=8, clock=clock)
     inside, leave = asyncio.Semaphore(0), asyncio.Event()
 
@@ -239,14 +350,14 @@ async def test_as_room_gets_scarce_who_has_most_is_refused_first(clock: FrozenCl
         tasks = [asyncio.create_task(quota(a_call(one("hog")), wait)) for _ in range(4)]
         for _ in tasks:
             await inside.acquire()
-        with pytest.raises(RateLimited) as caught:
-            await quota(a_call(one("hog")), wait)
-        assert caught.value.data["limit"] == "total"
+        waits = asyncio.create_task(quota(a_call(one("hog")), wait))
+        await turns()
+        assert quota.waiting == 1
         for name in ("b", "c", "d"):
             tasks.append(asyncio.create_task(quota(a_call(one(name)), wait)))
             await inside.acquire()
         assert await quota(a_call(one("e")), answer) == "content"
         assert quota.in_flight == 7
         leave.set()
-        await asyncio.gather(*tasks)
+        await asyncio.gather(*tasks, waits)
         assert await quota(a_call(one("hog")), answer) == "content"

@@ -123,11 +123,15 @@ async def test_a_refused_flood_of_sessions_is_counted_and_others_open_theirs(fol
 
 
 async def test_a_refused_flood_of_requests_under_way_is_counted_and_others_are_answered(folder: Path) -> None:
-    async with recorded(folder, in_flight=2) as web:
+    async with recorded(folder, in_flight=2, waiting=1, time=60.0) as web:
         leave = asyncio.Event()
         held = [asyncio.ensure_future(web.ask(*asked("tools/call", BRAND, name="slow"), leave=leave)) for _ in range(2)]
         async with asyncio.timeout(60):
             while accounts(web.house).get("brand", (0, 0))[1] < 2:
+                await asyncio.sleep(0)
+        held.append(asyncio.ensure_future(web.ask(*asked("tools/call", BRAND, name="slow"), leave=leave)))
+        async with asyncio.timeout(60):
+            while not web.house.works.quota.waiting:
                 await asyncio.sleep(0)
         for _ in range(FLOOD):
             reply = await web.ask(*asked("tools/call", BRAND, name="slow"))

@@ -125,7 +125,7 @@ class Works(Struct, frozen=True):
 
     def ahead(self, who: Principal) -> int:
         places = self.quota.places(who)
-        return places + min(places, self.config.limits.waiting)
+        return places + min(places, self.config.limits.waiting // 2)
 
     def sessions(self, who: Principal) -> tuple[str, int]:
         return sessions_of(self.config.limits, who)

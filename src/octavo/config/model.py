@@ -691,7 +691,11 @@ class Limits(Strict):
         default=64,
         description="Requests of one agent that may be worked on at once. More wait, for limits.time at most.",
     )
-    waiting: Count = Field(default=1000, description="Requests of one agent that may wait. More are refused.")
+    waiting: Count = Field(
+        default=4096,
+        description="Requests of everybody that may wait for a place. Nobody may have more waiting than there is room "
+        "left, so one agent alone has half of it.",
+    )
     subscriptions: Count = Field(default=100, description="Subscriptions of one agent.")
     sessions: Count = Field(
         default=100,

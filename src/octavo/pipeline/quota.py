@@ -6,8 +6,8 @@ call (a ping, a handshake, a notification, what is malformed) are counted beside
 
 Only work that waits for something takes a place. Under overload the places that are left are shared out: nobody
 may hold more of them than are free, so whoever has most under way waits first and a newcomer last. What finds no place
-waits for one, and those who wait are served in turns: one of each caller's, whoever has how many. Refused is what finds
-too many of its caller's waiting already, or has waited for too long.
+waits for one, and those who wait are served in turns: one of each caller's, whoever has how many. Refused is what has
+waited for too long, or finds more of its caller's waiting already than there is room left to wait in.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from octavo.core.ports import Next, Reply
 from octavo.core.ref import Ref
 from octavo.core.surface import Audio, Embedded, Image, PromptResult, Text, ToolResult
 
-WAITING = 1000  # calls of one principal that may wait for a place
+WAITING = 4096  # calls of everybody that may wait for a place
 PATIENCE = 10.0  # seconds for which one may wait
 WINDOW = 1.0  # seconds' worth of bytes that may be given at once after a rest
 
@@ -67,8 +67,8 @@ class Quota:
 
     `rate` (calls a second) and `burst` hold for principals with a key; `in_flight` holds for everyone.
     `rate=None` lifts the first limit. `burst` is by default twice the rate. `total` are the places for everybody's
-    work. `waiting` calls of one principal may wait for a place, `patience` seconds at most. `allowance` gives what
-    holds for one principal instead, `tools` the quota of each single tool.
+    work. `waiting` calls of everybody may wait for one, `patience` seconds at most. `allowance` gives what holds for
+    one principal instead, `tools` the quota of each single tool.
     At most `principals` accounts are kept: idle ones that are owed nothing are forgotten first.
     """
 
@@ -97,7 +97,7 @@ class Quota:
         self._allowance, self._tools = allowance, tools
         self._metered = bytes is not None or allowance is not None
         self._free = 1 << 30 if total is None else total
-        self._longest, self._patience = waiting, patience
+        self._room, self._patience = waiting, patience  # how many more may wait, and for how long
         self._crowd: dict[_Account, None] = {}  # those of whom something waits; whose turn is next stands first
         self._principals, self._said = principals, said
         self._now = (clock or SystemClock()).monotonic
@@ -176,12 +176,13 @@ class Quota:
     # -- where there is no place
 
     async def _in_turn(self, account: _Account, call_next: Next, call: Call) -> Reply:
-        if len(account.waiting) >= self._longest:
+        if len(account.waiting) >= self._room:
             raise self._crowded(account, "Too many of your requests wait already: try again when some are answered")
         loop = asyncio.get_running_loop()
         turn: asyncio.Future[None] = loop.create_future()
         late = loop.call_later(self._patience, self._late, account, turn)
         account.waiting.append(turn)
+        self._room -= 1
         self._crowd.setdefault(account)
         try:
             await turn
@@ -206,22 +207,26 @@ class Quota:
     def _give_up(self, account: _Account, turn: asyncio.Future[None]) -> None:
         with suppress(ValueError):  # it was passed over since
             account.waiting.remove(turn)
+            self._room += 1
         if not account.waiting:
             self._crowd.pop(account, None)
 
     def _call_up(self) -> None:
         """Gives the places that are free to those who wait: one call of each, round and round."""
         passed = 0
-        while passed < len(self._crowd):
+        while self._free > 0 and passed < len(self._crowd):
             account = next(iter(self._crowd))
             del self._crowd[account]
             if account.in_flight >= account.most or account.in_flight >= self._free:
                 passed += 1
-            elif not (turn := account.waiting.popleft()).done():  # else its caller has given up
+            else:
                 passed = 0
-                account.in_flight += 1
-                self._free -= 1
-                turn.set_result(None)
+                turn = account.waiting.popleft()
+                self._room += 1
+                if not turn.done():  # else its caller has given up
+                    account.in_flight += 1
+                    self._free -= 1
+                    turn.set_result(None)
             if account.waiting:
                 self._crowd[account] = None  # behind the others
 

@@ -24,6 +24,7 @@ from octavo.core.house import Admitted, House
 from octavo.core.model import Principal
 from octavo.transport.mcp import frames, keys
 from octavo.transport.mcp.backlog import Backlog
+from octavo.transport.mcp.bodies import Bodies
 from octavo.transport.mcp.codes import Codes
 from octavo.transport.mcp.entry import Access, Entry
 from octavo.transport.mcp.exchange import App, Message, Receive, Scope, Send, header, headers, respond
@@ -57,6 +58,8 @@ _RECORDED = "octavo.recorded"  # in the scope of an exchange that has its audit 
 _COUNTED = "octavo.counted"  # in the scope of a request that was counted before the SDK saw it
 _SESSION = b"mcp-session-id"
 _HANDSHAKES = (None, *(version.encode() for version in HANDSHAKE_PROTOCOL_VERSIONS))  # those with sessions
+# What is left of a body that was not read is nobody's: not of the next request either.
+_ENDS: Sequence[Header] = ((b"connection", b"close"),)
 _REFUSED = {"too_large": 413, "timeout": 408}  # HTTP status of a malformed message by its reason; else 400
 
 
@@ -78,6 +81,7 @@ class Front:
         self.lane = lane
         self.backlog = Backlog()
         self._turns = Turns()
+        self._weights = Bodies()  # of them
         self._handshakes = FairQueue(HANDSHAKES, "handshakes", spare=1)
         self._entry = Entry(house, security, access)
         self.signs = Signs(house, self._entry, hub, self.backlog, self._recorded)
@@ -126,7 +130,7 @@ class Front:
                 await self._sdk(scope, receive, send, principal)
             return
         streams = header(scope, b"mcp-method") == _LISTEN  # there are limits of their own for them
-        if not streams and self.backlog.full(principal.id):
+        if not streams and self.backlog.full(principal.id, self._house.works.limits.timeout):
             await self._turns.come(principal.id)  # to say no is work too
             await self._refuse(send, principal)
             return
@@ -138,6 +142,7 @@ class Front:
             await self._turns.come(principal.id)
             await self._ask(scope, body, receive, send, principal, known=known)
         finally:
+            self._weights.leave(principal.id, len(body))
             if place is not None:
                 self.backlog.leave(place)
 
@@ -160,11 +165,14 @@ class Front:
         return True
 
     async def _received(self, scope: Scope, receive: Receive, send: Send, who: Principal) -> bytes | None:
-        """The whole body; None after it was refused, or the client has left."""
+        """The whole body, which is among the weights then; None after it was refused, or the client has left."""
         try:
-            body = await self._body(scope, receive)
+            body = await self._body(scope, receive, who)
         except frames.Malformed as bad:
             await self._malformed(bad, scope, send, who)
+            return None
+        except RateLimited as why:
+            await self._refuse(send, who, why, _ENDS)
             return None
         if body is None:
             self._house.note(who.id, "malformed", "disconnected")
@@ -172,12 +180,11 @@ class Front:
 
     async def _malformed(self, bad: frames.Malformed, scope: Scope, send: Send, who: Principal) -> None:
         status = _REFUSED.get(bad.error.data["reason"], 400)
-        # What is left of a body that was not read is nobody's: not of the next request either.
-        ends = [(b"connection", b"close")] if status != 400 else []
+        ends = _ENDS if status != 400 else ()
         if not await self._counted(scope, send, who, ends):
             return
         self._house.note(who.id, "malformed", f"error {bad.error.code}")
-        await respond(send, status, frames.error_frame(bad.error, bad.id), ends)
+        await respond(send, status, frames.error_frame(bad.error, bad.id), [*ends])
 
     async def _ask(
         self, scope: Scope, body: bytes, receive: Receive, send: Send, principal: Principal, *, known: bool
@@ -287,14 +294,16 @@ class Front:
         finally:
             note("ended")
 
-    async def _body(self, scope: Scope, receive: Receive) -> bytes | None:
-        """The whole body; None if the client left. Raises Malformed above the limit, or when it takes too long."""
+    async def _body(self, scope: Scope, receive: Receive, who: Principal) -> bytes | None:
+        """The whole body; None if the client left. Raises Malformed above the limit, or when it takes too long, and
+        RateLimited where the caller's bodies weigh too much together."""
         limit = self._house.works.limits.line
         announced = header(scope, b"content-length") or b""
         if announced.isdigit() and int(announced[:20]) > limit:
             raise frames.too_large(limit)
         chunks: list[bytes] = []
         size = 0
+        whole = False
         deadline = asyncio.timeout(self._body_seconds)
         self._bodies.add(deadline)
         try:
@@ -303,16 +312,21 @@ class Front:
                     message = await receive()
                     if message["type"] == "http.disconnect":
                         return None
-                    chunks.append(message.get("body", b""))
-                    size += len(chunks[-1])
-                    if size > limit:
+                    chunk = message.get("body", b"")
+                    if size + len(chunk) > limit:
                         raise frames.too_large(limit)
+                    self._weights.take(who.id, len(chunk))
+                    chunks.append(chunk)
+                    size += len(chunk)
                     if not message.get("more_body"):
+                        whole = True
                         return b"".join(chunks)
         except TimeoutError:
             raise frames.invalid("The request body did not arrive in time", "timeout") from None
         finally:
             self._bodies.discard(deadline)
+            if not whole:
+                self._weights.leave(who.id, size)
 
     async def _in_lane(self, scope: Scope, body: bytes, receive: Receive, send: Send, who: Principal) -> bool:
         """Whether the lane took the request."""

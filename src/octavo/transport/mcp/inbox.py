@@ -44,6 +44,11 @@ class Inbox:
     def waiting(self) -> int:
         return len(self._waiting)
 
+    @property
+    def open(self) -> int:
+        """Requests that the SDK works on."""
+        return self.calls + self._others
+
     def put(self, message: types.JSONRPCMessage, size: int) -> None:
         self._waiting.append(_Waiting(message, size))
         self.bytes += size
