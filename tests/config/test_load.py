@@ -257,6 +257,34 @@ def test_zero_configuration_keeps_one_state_a_real_folder(site: Path, tmp_path: 
     assert by_link == direct != other
 
 
+def test_zero_configuration_serves_several_folders(tmp_path: Path) -> None:
+    for name in ("a", "b", "c/a"):
+        (tmp_path / name).mkdir(parents=True)
+    environ = {"XDG_STATE_HOME": str(tmp_path / "state")}
+    a, b = tmp_path / "a", tmp_path / "b"
+    both = zero(a, b, environ=environ)
+    source = both.config.sources["files"]
+    assert isinstance(source, FileOptions)
+    assert [root.shown for root in source.roots] == [str(a), str(b)]
+    assert state_directory(both) == state_directory(zero(b, a, environ=environ))
+    assert state_directory(both) not in [state_directory(zero(one, environ=environ)) for one in (a, b)]
+    assert zero(a, tmp_path / "c/a", environ=environ)  # a client of this machine knows both by their paths
+
+
+def test_folders_that_cannot_be_told_apart_are_refused_with_what_to_do(tmp_path: Path) -> None:
+    for name in ("a/x", "c/a"):
+        (tmp_path / name).mkdir(parents=True)
+    a = tmp_path / "a"
+    with pytest.raises(ConfigError, match=r"c/a: would be shown as /a, .* (\S+)/a \(write an octavo.yaml and .* as: /"):
+        zero(a, tmp_path / "c/a", here=False)
+    for other, relation in ((a, "is the same folder as"), (a / "x", "lies inside")):
+        with pytest.raises(ConfigError, match=relation) as caught:
+            zero(a, other)
+        assert [problem.hint for problem in caught.value.problems] == ["serve the outer folder once"]
+    with pytest.raises(ConfigError, match="there is no folder"):
+        zero(a, tmp_path / "nowhere")
+
+
 def test_zero_configuration_ignores_a_relative_state_home(site: Path) -> None:
     state = state_directory(zero(site / "handbook", environ={"XDG_STATE_HOME": "here"}))
     assert state.parent == Path.home() / ".local/state/octavo"

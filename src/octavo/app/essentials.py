@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import octavo
-from octavo.config.load import NAMES, Loaded, prompt_places, state_directory
+from octavo.config.load import NAMES, Loaded, prompt_places, served_folders, state_directory
 from octavo.config.model import FileOptions, GitOptions
 from octavo.core.foundation import Changeable, Essential, Foundation, nothing_changes, passes_through
 
@@ -46,8 +46,8 @@ def _of_configuration(loaded: Loaded) -> Iterator[Essential]:
     if loaded.file is not None:
         yield Essential(loaded.file, "the configuration", served=True)
     # The first of these that is there is used by whoever runs octavo in the folder.
-    beside = loaded.base if loaded.file is None else loaded.file.parent
-    yield from (Essential(beside / name, "a configuration that would be used", served=True) for name in NAMES)
+    for beside in served_folders(loaded) if loaded.file is None else [loaded.file.parent]:
+        yield from (Essential(beside / name, "a configuration that would be used", served=True) for name in NAMES)
     yield Essential(state_directory(loaded), "the state", folder=True)
     yield from (Essential(place, "prompts", folder=True) for place in prompt_places(loaded))
     yield from (Essential(place, "tools", folder=True, served=True) for place in config.tools.dirs)

@@ -166,21 +166,19 @@ def as_option(command: Command) -> Command:
     )(command)
 
 
-def loaded(
-    config_file: Path | None, directory: Path | None = None, *, write: bool = False, here: bool = True
-) -> Loaded:
+def loaded(config_file: Path | None, *directories: Path | None, write: bool = False, here: bool = True) -> Loaded:
     """The configuration that was asked for, or found here. Its warnings are said. Raises ConfigError.
 
-    `here`: a folder is served to a program of this machine, which knows it by its path."""
+    `here`: folders are served to a program of this machine, which knows them by their paths."""
     from octavo.config.load import find, load, zero
 
-    if directory is not None and config_file is not None:
+    folders = [one for one in directories if one is not None]
+    if folders and config_file is not None:
         raise click.UsageError("give a folder or --config, not both")
-    if directory is not None:
-        beside = find(directory)
-        if beside is not None:
+    if folders:
+        for beside in filter(None, map(find, folders)):
             say("warning", f"{beside} is not used; to use it: octavo serve --config {beside}")
-        return zero(directory, write=write, here=here)
+        return zero(*folders, write=write, here=here)
     if write:
         raise click.UsageError("--write is for a folder; in a configuration say write: true on the source")
     path = config_file or find(Path.cwd())

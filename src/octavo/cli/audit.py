@@ -27,7 +27,7 @@ def audit() -> None:
 
 
 def directory_argument(command: Command) -> Command:
-    return click.argument("directory", metavar="[DIR]", required=False, type=click.Path(path_type=Path))(command)
+    return click.argument("directories", metavar="[DIR]...", nargs=-1, type=click.Path(path_type=Path))(command)
 
 
 @audit.command()
@@ -42,15 +42,15 @@ def directory_argument(command: Command) -> Command:
 @json_option
 @click.pass_context
 def verify(
-    ctx: click.Context, directory: Path | None, config_file: Path | None, checkpoints: Path | None, as_json: bool
+    ctx: click.Context, directories: tuple[Path, ...], config_file: Path | None, checkpoints: Path | None, as_json: bool
 ) -> None:
-    """Walk all chains of the audit log, of a configuration or of a folder (DIR) that is served without one.
+    """Walk all chains of the audit log, of a configuration or of folders (DIR) that are served without one.
 
     Exits with 1 if a chain is broken, or does not reach a checkpoint.
     """
     from octavo.cli import _run
 
-    place, report = _run.verified(loaded(config_file, directory), checkpoints)
+    place, report = _run.verified(loaded(config_file, *directories), checkpoints)
     if as_json:
         print_json({"ok": report.ok, "records": report.records, **to_builtins(report)})
     else:
@@ -152,7 +152,7 @@ def _question(
 @click.option("--tree", is_flag=True, help="With every call above and below, as the trees that they form.")
 @json_option
 def query(
-    directory: Path | None, config_file: Path | None, limit: int, tree: bool, as_json: bool, **asked: Any
+    directories: tuple[Path, ...], config_file: Path | None, limit: int, tree: bool, as_json: bool, **asked: Any
 ) -> None:
     """Print the records that fit all options, oldest first.
 
@@ -161,7 +161,7 @@ def query(
     from octavo.cli import _run
     from octavo.stores import records
 
-    place = _run.audit_directory(loaded(config_file, directory))
+    place = _run.audit_directory(loaded(config_file, *directories))
     matches = records.latest(place, _question(**asked), limit)
     shown = records.trees(place, matches) if tree else [(0, record) for record in matches]
     if as_json:
@@ -190,12 +190,12 @@ def _line(depth: int, record: Record) -> str:
     show_default=True,
     help="JSON lines, CSV, or OpenTelemetry log records as JSON lines.",
 )
-def export(directory: Path | None, config_file: Path | None, form: str, **asked: Any) -> None:
+def export(directories: tuple[Path, ...], config_file: Path | None, form: str, **asked: Any) -> None:
     """Print all records that fit the options, for another program."""
     from octavo.cli import _run
     from octavo.stores.exports import FORMATS
     from octavo.stores.records import found
 
-    place = _run.audit_directory(loaded(config_file, directory))
+    place = _run.audit_directory(loaded(config_file, *directories))
     for line in FORMATS[form](found(place, _question(**asked))):
         click.echo(line)

@@ -23,7 +23,7 @@ CONFIGURED = "configured"  # `--http` without an address
 
 
 @click.command()
-@click.argument("directory", metavar="[DIR]", required=False, type=click.Path(path_type=Path))
+@click.argument("directories", metavar="[DIR]...", nargs=-1, type=click.Path(path_type=Path))
 @config_option
 @click.option(
     "--http",
@@ -35,7 +35,7 @@ CONFIGURED = "configured"  # `--http` without an address
 @click.option("--port", type=click.IntRange(0, 65535), help="Serve over HTTP at this port; 0 takes a free one.")
 @as_option
 @click.option("--no-auth", is_flag=True, help="HTTP without keys, for programs of this machine only.")
-@click.option("--write", is_flag=True, help="Let clients create, change, move and delete files of DIR.")
+@click.option("--write", is_flag=True, help="Let clients create, change, move and delete files of every DIR.")
 @click.option(
     "--toolsets",
     metavar="NAMES",
@@ -58,7 +58,7 @@ CONFIGURED = "configured"  # `--http` without an address
     help="Lines for people, or one JSON object each.",
 )
 def serve(
-    directory: Path | None,
+    directories: tuple[Path, ...],
     config_file: Path | None,
     http: str | None,
     port: int | None,
@@ -70,7 +70,7 @@ def serve(
     log_level: str,
     log_format: str,
 ) -> None:
-    """Serve a folder (DIR) or a configuration to MCP clients.
+    """Serve folders (DIR) or a configuration to MCP clients.
 
     Without --http it talks MCP on stdin and stdout, as clients expect of a command that they start.
     """
@@ -84,6 +84,10 @@ def serve(
             raise click.UsageError("--http names a port already; give it or --port")
         http = CONFIGURED
     found = loaded(config_file, directory, write=write, here=http is None)
+    if http not in (None, CONFIGURED) and config_file is None and Path(http).is_dir():
+        # `octavo serve --http DIR` reads as if DIR were the address.
+        http, directories = CONFIGURED, (Path(http), *directories)
+    found = loaded(config_file, *directories, write=write, here=http is None)
     found = _with_tools(_with_toolsets(found, toolsets), only)
     known_agent(found, as_who)
     if http is None:

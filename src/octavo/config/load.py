@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Iterable, Iterator, Mapping
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, cast, get_args
 
@@ -14,7 +15,7 @@ from pydantic import ValidationError
 
 from octavo.config.checks import check
 from octavo.config.document import Document
-from octavo.config.findings import WHOLE, Kept, Site
+from octavo.config.findings import WHOLE, Finding, Kept, Site
 from octavo.config.model import Audit, Config, FileOptions, Root, Toolset
 from octavo.config.problems import ConfigError, KeyPath, Place, Problem, dotted
 from octavo.config.reference import Context
@@ -31,7 +32,7 @@ class Loaded(Struct, frozen=True):
     """A configuration that holds together, and where it came from."""
 
     config: Config
-    base: Path  # where relative paths begin; the served folder itself without a configuration
+    base: Path  # where relative paths begin; the served folder, or the first of them, without a configuration
     file: Path | None = None  # None without a configuration
     warnings: tuple[Problem, ...] = ()
     state_home: Path = Path(".")  # below which state goes without a configuration
@@ -66,12 +67,12 @@ def load_text(text: str, *, file: Path, environ: Mapping[str, str] | None = None
 
 
 def zero(
-    directory: Path, *, write: bool = False, here: bool = True, environ: Mapping[str, str] | None = None
+    *directories: Path, write: bool = False, here: bool = True, environ: Mapping[str, str] | None = None
 ) -> Loaded:
-    """Without a configuration: one folder, everything in it but what is always hidden, no policy. `here`: it is served
-    to a program of this machine, which knows the folder by its path.
+    """Without a configuration: folders, everything in them but what is always hidden, no policy. `here`: they are
+    served to a program of this machine, which knows them by their paths.
 
-    Raises ConfigError when the folder cannot be served.
+    Raises ConfigError when a folder cannot be served.
     """
     root = directory.absolute()
     try:
@@ -80,15 +81,29 @@ def zero(
         hint = "rename it, or name it with as: in a configuration"
         raise ConfigError([Problem(str(directory), "", "this path cannot be told as an address", hint)]) from None
     options = FileOptions(kind="file", roots=(served,), extensions=("*",), write=write)
+    paths = [one.absolute() for one in directories]
+    served = tuple(Root(path=path, **{"as": str(path)}) if here else Root(path=path) for path in paths)
+    options = FileOptions(kind="file", roots=served, extensions=("*",), write=write)
     home = _state_home(os.environ if environ is None else environ)
     # A home that cannot be written stops nobody's editor: what is not kept is said.
     config = Config(sources={"files": options}, audit=Audit(fail_closed=False))
-    loaded = Loaded(config, root, state_home=home)
+    loaded = Loaded(config, paths[0], state_home=home)
     findings = check(Site(loaded.config, state_directory(loaded)))
-    problems = [Problem(str(directory), "", found.message) for found in findings if found.fatal]
-    if problems:
+    if problems := _of_folders(directories, [found for found in findings if found.fatal]):
         raise ConfigError(problems)
     return loaded
+
+
+def _of_folders(directories: Sequence[Path], findings: Iterable[Finding]) -> list[Problem]:
+    """The first problem of each folder of the command line, in words that help there: no file is there to change."""
+    problems: dict[Path, Problem] = {}
+    for found in findings:
+        index = next((part for part in found.path if isinstance(part, int)), 0)
+        message = re.sub(r"\S*roots\[(\d+)\]", lambda at: str(directories[int(at[1])]), found.message)
+        hint = found.hint if message != found.message else ""  # of two folders: others are about a file
+        hint = f"write an octavo.yaml and {hint}" if "as:" in hint else hint
+        problems.setdefault(directories[index], Problem(str(directories[index]), "", message, hint=hint))
+    return [*problems.values()]
 
 
 def with_toolsets(loaded: Loaded, names: tuple[str, ...]) -> Loaded:
@@ -116,8 +131,15 @@ def state_directory(loaded: Loaded) -> Path:
     """Where state lives: `.octavo` beside the configuration, or below $XDG_STATE_HOME without one."""
     if loaded.file is not None:
         return loaded.config.state.path or loaded.base / ".octavo"
-    root = os.path.realpath(loaded.base)
-    return loaded.state_home / "octavo" / hashlib.sha256(os.fsencode(root)).hexdigest()[:16]
+    # What was found out about some folders is not true of others, so each choice of them has its own.
+    roots = sorted({os.path.realpath(root) for root in served_folders(loaded)})
+    return loaded.state_home / "octavo" / hashlib.sha256(os.fsencode("\0".join(roots))).hexdigest()[:16]
+
+
+def served_folders(loaded: Loaded) -> list[Path]:
+    """Roots of the file sources."""
+    sources = (source for source in loaded.config.sources.values() if isinstance(source, FileOptions))
+    return [root.path for source in sources for root in source.roots]
 
 
 def _state_home(environ: Mapping[str, str]) -> Path:
