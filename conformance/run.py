@@ -88,14 +88,15 @@ def node_home() -> Path:
     return Path(next(iter(spec.submodule_search_locations)))
 
 
-def install(package: str) -> Path:
-    """The folder that holds `node_modules` of one lock file; installed if it is not there or not current."""
+def install(package: str, source: Path | None = None) -> Path:
+    """The folder that holds `node_modules` of one lock file; installed if it is not there or not current. `source`:
+    where that file lies, if not here."""
     with _alone(package):
-        return _install(package)
+        return _install(package, source or HERE / "node" / package)
 
 
-def _install(package: str) -> Path:
-    source, target = HERE / "node" / package, TOOLS / package
+def _install(package: str, source: Path) -> Path:
+    target = TOOLS / package
     digest = hashlib.sha256((source / "package-lock.json").read_bytes()).hexdigest()
     stamp = target / ".installed"
     if stamp.is_file() and stamp.read_text(encoding="utf-8") == digest:

@@ -831,7 +831,7 @@ def faults(wrong: Wrong, told: Mapping[str, Any], root: str) -> Iterator[str]:
     if not isinstance(data, dict):
         yield "no data"
         return
-    if message.startswith("Resource not found: "):
+    if message.startswith(("Resource not found: ", "ENOENT: ")):  # the second in the words of the official server
         if {*data} != {"uri"}:
             yield "NotFound has exactly a uri"
     elif not isinstance(data.get("reason"), str):

@@ -57,6 +57,12 @@ class Deadline:
     def passed(self) -> bool:
         return self._limit is not None and self._limit.expired()
 
+    @property
+    def left(self) -> float:
+        """Seconds."""
+        until = None if self._limit is None else self._limit.when()
+        return self._left if until is None else until - asyncio.get_running_loop().time()
+
     @asynccontextmanager
     async def kept(self) -> AsyncIterator[None]:
         """TimeoutError when it has passed."""
@@ -135,6 +141,11 @@ class ToolContext:
     @property
     def principal(self) -> Principal:
         return self.call.principal
+
+    @property
+    def time_left(self) -> float:
+        """Seconds until the tool is stopped: whoever may give a part of an answer gives it before."""
+        return self._deadline.left
 
     def begins(self) -> None:
         """A tool that can be rehearsed calls it when everything has been checked, before it does anything."""

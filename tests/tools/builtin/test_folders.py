@@ -93,8 +93,9 @@ async def test_pages_give_empty_folders_once_and_in_order(serve: Any, depth: int
 )
 async def test_a_missing_folder_is_not_an_empty_one(serve: Any, tool: str, asked: dict[str, Any]) -> None:
     tools = await serve(BOTH, FILES)
-    with pytest.raises(NotFound, match="file://nope"):
+    with pytest.raises(NotFound, match="nope") as absent:
         await tools(tool, **asked)
+    assert absent.value.data == {"uri": "file://nope"}
 
 
 @pytest.mark.parametrize(
@@ -140,7 +141,9 @@ async def test_a_folder_that_the_policy_denies_or_that_is_hidden_is_not_there(se
         for tool, argument in (("list", "target"), ("info", "target"), ("list_directory", "path"), ("read", "target")):
             with pytest.raises(NotFound) as absent:
                 await tools(tool, who="brand", **{argument: target})
-            assert absent.value.message == f"Resource not found: file://{target}"
+            words = f"ENOENT: no such file or directory, scandir '{target}'"
+            said = words if tool == "list_directory" else f"Resource not found: file://{target}"
+            assert absent.value.message == said
 
 
 async def test_an_empty_folder_of_a_later_root_is_judged_by_its_own_path(serve: Any, tmp_path: Any) -> None:
@@ -163,11 +166,29 @@ async def test_the_set_filesystem_advises_what_it_has(serve: Any) -> None:
     assert "`oldText`" in several.value.message
     assert "expected" not in several.value.message
     for destination in ("b.md", "docs"):
-        with pytest.raises(Conflict, match=f"file://{destination} exists already: choose another name"):
+        with pytest.raises(Conflict, match=f"already exists: {destination}: choose another name"):
             await tools("move_file", source="a.md", destination=destination)
     end = (await tools.text("read_text_file", path="long.md"))[-120:]
     assert "head and tail" in end
     assert "file://long.md?range=FROM-TO" in end
+
+
+async def test_search_files_looks_at_every_file(serve: Any) -> None:
+    many = {f"d{number:03}/f{leaf:03}.md": "" for number in range(51) for leaf in range(200)}
+    tools = await serve(f"{BOTH}    limits: {{time: 60s}}\n", {**many, "d000/deep/x.target": "", "zz/y.target": ""})
+    found = await tools.text("search_files", path=".", pattern="**/*.target")
+    assert found.splitlines() == ["/work/d000/deep/x.target", "/work/zz/y.target"]
+    assert len(many) > 10_000
+
+
+async def test_and_says_where_it_stopped_if_there_was_no_time_for_all(
+    serve: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tools = await serve(BOTH, {f"{name}.md": "" for name in "abc"})
+    monkeypatch.setattr("octavo.tools.context.Deadline.left", property(lambda _: -1.0))
+    found = await tools.text("search_files", path=".", pattern="*.md")
+    assert found.splitlines()[0].endswith("a.md")
+    assert "[there was time for 1 files alone, up to a.md: what comes behind it was not looked at." in found
 
 
 @pytest.mark.parametrize("kind", ["names", "content"])

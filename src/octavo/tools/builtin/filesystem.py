@@ -21,9 +21,10 @@ from octavo.tools.aliases import FILESYSTEM
 from octavo.tools.builtin import defining as d
 from octavo.tools.builtin.addresses import address, with_parameter
 from octavo.tools.builtin.editing import Change, edited
-from octavo.tools.builtin.folders import MORE, excluding, fully, matching, opened_folder, tree
+from octavo.tools.builtin.folders import MORE, excluding, fitting, fully, matching, opened_folder, tree
 from octavo.tools.builtin.kinds import is_folder
 from octavo.tools.builtin.media import as_such, is_picture, only_a_link, smaller
+from octavo.tools.builtin.refusals import in_its_words
 from octavo.tools.builtin.room import Budget, Media, Shares, first_lines, shortened
 from octavo.tools.builtin.whole import in_ranges, marked, whole_text
 from octavo.tools.context import ToolContext
@@ -48,7 +49,7 @@ Saying = Callable[[ToolContext, Asked], Awaitable[Told | str]]
 
 async def _read_text(budget: Budget, ctx: ToolContext, asked: Asked) -> Told:
     if "head" in asked and "tail" in asked:
-        raise InvalidParams("Ask for head or for tail, not for both")
+        raise InvalidParams("Cannot specify both head and tail parameters simultaneously: ask for one of them")
     uri = address(asked["path"])
     part = {key: asked[key] for key in ("head", "tail") if key in asked}
     found, entry = await whole_text(ctx, uri, part, budget.beside(uri))
@@ -66,12 +67,14 @@ def _without_last_end(text: str) -> str:
     return "".join((*lines[:-1], body(lines[-1]))) if lines else ""
 
 
-async def _read_media(media: Media, ctx: ToolContext, asked: Asked) -> ToolResult:
+async def _read_media(roots: Sequence[str], media: Media, ctx: ToolContext, asked: Asked) -> ToolResult:
     uri = address(asked["path"])
     try:
         content = await ctx.read(uri)
     except TooLarge:
         entry, raw = await ctx.stat(uri), None
+    except OctavoError as error:
+        raise in_its_words(error, "read_media_file", asked, roots) from None
     else:
         entry, raw = content.entry, content.body.encode() if isinstance(content.body, str) else content.body
         if shown := as_such(entry, raw, media):
@@ -82,7 +85,7 @@ async def _read_media(media: Media, ctx: ToolContext, asked: Asked) -> ToolResul
     return ToolResult(content=found)
 
 
-async def _read_several(budget: Budget, ctx: ToolContext, asked: Asked) -> str:
+async def _read_several(roots: Sequence[str], budget: Budget, ctx: ToolContext, asked: Asked) -> str:
     told: list[str] = []
     shares = Shares(budget.beside(), len(asked["paths"]))
     for path in asked["paths"]:
@@ -91,7 +94,8 @@ async def _read_several(budget: Budget, ctx: ToolContext, asked: Asked) -> str:
             found, _ = await whole_text(ctx, address(path), {}, share.beside(title))
             text = f"{title}:\n{found.marked('read this file alone for more of it')}\n"
         except OctavoError as error:
-            text = f"{title}: Error - {shortened(str(error), _TITLE)}"
+            said = in_its_words(error, "read_text_file", {"path": path}, roots)
+            text = f"{title}: Error - {shortened(str(said), _TITLE)}"
         shares.spend([Text(f"{text}\n---\n")])
         told.append(text)
     return "\n---\n".join(told)
@@ -125,7 +129,8 @@ async def _move(ctx: ToolContext, asked: Asked) -> str:
     except Conflict:
         if not await _is_there(ctx, to):
             raise
-        raise Conflict(f"{to} exists already: choose another name, or move that away first", uri=to) from None
+        exists = f"Destination already exists: {shortened(asked['destination'], _TITLE)}"
+        raise Conflict(f"{exists}: choose another name, or move that away first", uri=to) from None
     return f"Successfully moved {asked['source']} to {asked['destination']}"
 
 
@@ -164,10 +169,10 @@ async def _tree(budget: Budget, ctx: ToolContext, asked: Asked) -> Told:
 
 
 async def _search(roots: Sequence[str], budget: Budget, ctx: ToolContext, asked: Asked) -> str:
-    folder = await opened_folder(ctx, address(asked["path"]), depth=0)
     fits, excluded = matching(asked["pattern"]), excluding(asked.get("excludePatterns", ()), anywhere=False)
-    found = [fully(row.uri, roots) for row in folder.rows if fits(row.names) and not excluded(row.names)]
-    return first_lines((found or ["No matches found"]) + folder.note, budget, MORE)
+    folder = await fitting(ctx, address(asked["path"]), lambda names: fits(names) and not excluded(names))
+    found = [fully(row.uri, roots) for row in folder.rows] or ["No matches found"]
+    return "\n".join([first_lines(found, budget.beside(*folder.note), MORE), *folder.note])
 
 
 async def _info(ctx: ToolContext, asked: Asked) -> str:
@@ -200,41 +205,42 @@ def _size(size: int) -> str:
 def filesystem_tools(*, write: bool, budget: Budget, media: Media, roots: Sequence[str] = ()) -> list[Tool]:
     """`roots` are directories as they may be told; with one, found files are told by their full path."""
     budget = budget.told_twice
+    tool = partial(_tool, roots)
     path, patterns = {"path": d.TEXT}, {"excludePatterns": d.TEXTS}
     ends = {"tail": d.said(d.at_least(1), "last lines only"), "head": d.said(d.at_least(1), "first lines only")}
     edits = d.a_list(d.an_object({"oldText": d.TEXT, "newText": d.TEXT}, ["oldText", "newText"]))
     sort = {"sortBy": d.one_of("name", "size")}
     read_media = d.tool(
         "read_media_file", "Read Media File", "An image or audio file as such, anything else as a resource.",
-        partial(_read_media, media), d.READS, path, required=["path"],
+        partial(_read_media, roots, media), d.READS, path, required=["path"],
     )  # fmt: skip
     read = partial(_read_text, budget)
     reading = [
-        _tool("read_file", "Read File", "As read_text_file, which is its new name.", read, path | ends),
-        _tool("read_text_file", "Read Text File", "The text of a file, or an end of it.", read, path | ends),
+        tool("read_file", "Read File", "As read_text_file, which is its new name.", read, path | ends),
+        tool("read_text_file", "Read Text File", "The text of a file, or an end of it.", read, path | ends),
         read_media,
-        _tool("read_multiple_files", "Read Multiple Files", "The texts of several files.",
-              partial(_read_several, budget), {"paths": {**d.TEXTS, "minItems": 1}}),
-        _tool("list_directory", "List Directory", "Files and folders in a folder.", partial(_list, budget), path),
-        _tool("list_directory_with_sizes", "List Directory with Sizes", "Files and folders in a folder, with sizes.",
+        tool("read_multiple_files", "Read Multiple Files", "The texts of several files.",
+              partial(_read_several, roots, budget), {"paths": {**d.TEXTS, "minItems": 1}}),
+        tool("list_directory", "List Directory", "Files and folders in a folder.", partial(_list, budget), path),
+        tool("list_directory_with_sizes", "List Directory with Sizes", "Files and folders in a folder, with sizes.",
               partial(_list_with_sizes, budget), path | sort),
-        _tool("directory_tree", "Directory Tree", "All below a folder, as nested JSON.",
+        tool("directory_tree", "Directory Tree", "All below a folder, as nested JSON.",
               partial(_tree, budget), path | patterns),
-        _tool("search_files", "Search Files", "Files and folders by a pattern of their paths: *.md, **/*.md.",
+        tool("search_files", "Search Files", "Files and folders by a pattern of their paths: *.md, **/*.md.",
               partial(_search, roots, budget), {**path, "pattern": d.TEXT, **patterns}),
-        _tool("get_file_info", "Get File Info", "Size, time and kind of a file or folder.", _info, path),
-        _tool("list_allowed_directories", "List Allowed Directories", "What is served.", partial(_allowed, roots), {}),
+        tool("get_file_info", "Get File Info", "Size, time and kind of a file or folder.", _info, path),
+        tool("list_allowed_directories", "List Allowed Directories", "What is served.", partial(_allowed, roots), {}),
     ]  # fmt: skip
     if not write:
         return reading
     return [
         *reading,
-        _tool("write_file", "Write File", "Makes or replaces a file.", _write, {**path, "content": d.TEXT}, d.REPLACES),
-        _tool("edit_file", "Edit File", "Replaces texts that stand in one place each; answers with the diff.",
+        tool("write_file", "Write File", "Makes or replaces a file.", _write, {**path, "content": d.TEXT}, d.REPLACES),
+        tool("edit_file", "Edit File", "Replaces texts that stand in one place each; answers with the diff.",
               partial(_edit, budget), {**path, "edits": edits, "dryRun": d.FLAG}, d.REPLACES),
-        _tool("create_directory", "Create Directory", "Makes a folder, and those above it.", _create_directory, path,
+        tool("create_directory", "Create Directory", "Makes a folder, and those above it.", _create_directory, path,
               d.ADDS),
-        _tool("move_file", "Move File", "Moves or renames a file or folder, never over another.", _move,
+        tool("move_file", "Move File", "Moves or renames a file or folder, never over another.", _move,
               {"source": d.TEXT, "destination": d.TEXT}, d.REPLACES),
     ]  # fmt: skip
 
@@ -243,10 +249,19 @@ _OPTIONAL: Final = ("tail", "head", "sortBy", "excludePatterns", "dryRun")
 
 
 def _tool(
-    name: str, title: str, description: str, saying: Saying, takes: Mapping[str, d.Schema], hints: Hints = d.READS
+    roots: Sequence[str],
+    name: str,
+    title: str,
+    description: str,
+    saying: Saying,
+    takes: Mapping[str, d.Schema],
+    hints: Hints = d.READS,
 ) -> Tool:
     async def handler(ctx: ToolContext, asked: Asked) -> ToolResult:
-        said = await saying(ctx, asked)
+        try:
+            said = await saying(ctx, asked)
+        except OctavoError as error:
+            raise in_its_words(error, name, asked, roots) from None
         told = Told(said) if isinstance(said, str) else said
         return ToolResult(content=(Text(told.text), *told.beside), structured={"content": told.text})
 

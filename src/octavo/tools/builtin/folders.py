@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 from typing import Any, Final, NamedTuple
 
 from octavo.core.errors import InvalidParams
@@ -11,13 +11,15 @@ from octavo.core.ref import Ref
 from octavo.text.patterns import path_pattern
 from octavo.tools.builtin.addresses import below
 from octavo.tools.builtin.kinds import folders, refuse_missing
-from octavo.tools.builtin.listing import LOOKS, walked
+from octavo.tools.builtin.listing import LOOKS, PAGE, walked
 from octavo.tools.builtin.room import Budget, Room
 from octavo.tools.builtin.rows import Names, Row, Rows
 from octavo.tools.context import ToolContext
 
 MORE: Final = "[{} more are not shown: name a folder below]"
 _LEVELS: Final = 64  # of a tree
+_ALL_OF_THEM: Final = 1000  # files on a page of a walk that looks at all
+KEPT_BACK: Final = 2.0  # seconds of a tool's time in which what was found is told
 
 
 class Item(NamedTuple):
@@ -34,20 +36,41 @@ class Folder(NamedTuple):
 
 async def opened_folder(ctx: ToolContext, uri: str, *, depth: int, most: int = LOOKS) -> Folder:
     """`most` bounds what is looked at. NotFound for what is not there, InvalidParams for a file."""
-    rows = Rows(ctx, uri, depth, folders=await folders(ctx, uri, depth))
     found, looks = list[Item](), 0
-    async for step in walked(ctx, uri, None, depth):
+    async for items in _items(ctx, uri, depth):
         looks += 1
         if looks > most:
             return Folder(found, [f"[only the first {most:,} files were looked at: name a folder below]"])
-        if looks == 1 and not below(ctx, step.entry.ref, Ref.parse(uri)):
-            raise InvalidParams(f"{uri} is a file, not a folder: read it, or name the folder above", uri=uri)
-        found += map(_item, rows.before(step.entry))
-        found += map(_item, rows.of(step.entry))
-    found += map(_item, rows.before(None))
-    if not found:
-        await refuse_missing(ctx, uri)
+        found += items
     return Folder(found, [])
+
+
+async def fitting(ctx: ToolContext, uri: str, fits: Callable[[Names], bool]) -> Folder:
+    """What fits of all that is below a folder, however much that is, or as much as there is time for."""
+    found, looks, keep = list[Item](), 0, max(0.0, min(KEPT_BACK, ctx.time_left / 4))
+    async for items in _items(ctx, uri, 0, page=_ALL_OF_THEM):
+        found += (item for item in items if fits(item.names))
+        looks += 1
+        if ctx.time_left < keep:
+            at = "/".join(items[-1].names) if items else uri
+            note = f"[there was time for {looks:,} files alone, up to {at}: what comes behind it was not looked at. "
+            return Folder(found, [f"{note}Name a folder below for the rest]"])
+    return Folder(found, [])
+
+
+async def _items(ctx: ToolContext, uri: str, depth: int, page: int = PAGE) -> AsyncIterator[Sequence[Item]]:
+    """File by file, each with the folders that stand before it, and last the folders behind all files."""
+    rows = Rows(ctx, uri, depth, folders=await folders(ctx, uri, depth))
+    scope, found = Ref.parse(uri), False
+    async for step in walked(ctx, uri, None, depth, page=page):
+        if not found and not below(ctx, step.entry.ref, scope):
+            raise InvalidParams(f"{uri} is a file, not a folder: read it, or name the folder above", uri=uri)
+        found = True
+        yield [*map(_item, rows.before(step.entry)), *map(_item, rows.of(step.entry))]
+    rest = [*map(_item, rows.before(None))]
+    if not found and not rest:
+        await refuse_missing(ctx, uri)
+    yield rest
 
 
 def _item(row: Row) -> Item:

@@ -25,7 +25,7 @@ from octavo.tools.context import ToolContext
 from octavo.tools.registry import Tool
 
 LOOKS: Final = 10_000  # files that one call looks at
-_PAGE: Final = 100
+PAGE: Final = 100
 _EVERYTHING: Final = ("", ".", "/")
 
 
@@ -180,13 +180,21 @@ def _of_all(strangers: Sequence[InvalidParams]) -> InvalidParams:
     return unknown_filter(str(strangers[0].data.get("filter")), known)
 
 
-def walked(ctx: ToolContext, uri: str, cursor: str | None, depth: int, filter: Mapping[str, Any] | None = None) -> Walk:
+def walked(
+    ctx: ToolContext,
+    uri: str,
+    cursor: str | None,
+    depth: int,
+    filter: Mapping[str, Any] | None = None,
+    *,
+    page: int = PAGE,
+) -> Walk:
     """As deep as asked: 0 is all."""
 
     def ask(at: str | None, limit: int) -> Awaitable[Page[Entry]]:
         return ctx.list(uri, cursor=at, limit=limit, depth=depth or None, filter=filter)
 
-    return Walk(ask, cursor, page=_PAGE)
+    return Walk(ask, cursor, page=page)
 
 
 def list_tool(budget: Budget) -> Tool:
