@@ -77,16 +77,13 @@ def serve(
     from octavo.cli import _run
 
     configure(log_level, log_format)
-    if http not in (None, CONFIGURED) and directory is None and config_file is None and Path(http).is_dir():
-        http, directory = CONFIGURED, Path(http)  # `octavo serve --http DIR` reads as if DIR were the address
+    if http not in (None, CONFIGURED) and config_file is None and Path(http).is_dir():
+        # `octavo serve --http DIR` reads as if DIR were the address.
+        http, directories = CONFIGURED, (Path(http), *directories)
     if port is not None:
         if http not in (None, CONFIGURED):
             raise click.UsageError("--http names a port already; give it or --port")
         http = CONFIGURED
-    found = loaded(config_file, directory, write=write, here=http is None)
-    if http not in (None, CONFIGURED) and config_file is None and Path(http).is_dir():
-        # `octavo serve --http DIR` reads as if DIR were the address.
-        http, directories = CONFIGURED, (Path(http), *directories)
     found = loaded(config_file, *directories, write=write, here=http is None)
     found = _with_tools(_with_toolsets(found, toolsets), only)
     known_agent(found, as_who)
@@ -140,7 +137,9 @@ def _again(
     found: Loaded, as_who: str | None, *, write: bool, toolsets: str | None, only: str | None
 ) -> tuple[str, ...]:
     """This command, with paths that mean the same wherever a client starts it."""
-    what = (str(found.base),) if found.file is None else ("--config", str(found.file.absolute()))
+    from octavo.config.load import served_folders
+
+    what = ("--config", str(found.file.absolute())) if found.file else tuple(map(str, served_folders(found)))
     options = {"--as": as_who, "--toolsets": toolsets, "--tools": only}
     chosen = (word for name, value in options.items() if value is not None for word in (name, value))
     return ("octavo", "serve", *what, *(("--write",) if write else ()), *chosen)

@@ -136,9 +136,9 @@ def _catalogs_lie_apart(site: Site) -> Iterator[Finding]:
             apart = (_parts(one) for one in (around.without if isinstance(around, UsualCatalog) else ()))
             if not below or not any(below[: len(one)] == one for one in apart):
                 inside = "/".join(below)
-                hint = "give each catalog a folder of its own" + (
-                    f", or write without: [{inside}] for the outer one" if below else ""
-                )
+                hint = "give each catalog a folder of its own"
+                if below:
+                    hint = f"give each catalog a folder of its own, or write without: [{inside}] for the outer one"
                 yield Finding(
                     ("sources", name, "path"),
                     f"is the same folder as that of {other_name}, inside it or around it: "

@@ -74,15 +74,8 @@ def zero(
 
     Raises ConfigError when a folder cannot be served.
     """
-    root = directory.absolute()
-    try:
-        served = Root(path=root, **{"as": str(root)}) if here else Root(path=root)
-    except ValidationError:  # clients know it by its path, and this path is no address
-        hint = "rename it, or name it with as: in a configuration"
-        raise ConfigError([Problem(str(directory), "", "this path cannot be told as an address", hint)]) from None
-    options = FileOptions(kind="file", roots=(served,), extensions=("*",), write=write)
     paths = [one.absolute() for one in directories]
-    served = tuple(Root(path=path, **{"as": str(path)}) if here else Root(path=path) for path in paths)
+    served = tuple(_root(path, here=here) for path in paths)
     options = FileOptions(kind="file", roots=served, extensions=("*",), write=write)
     home = _state_home(os.environ if environ is None else environ)
     # A home that cannot be written stops nobody's editor: what is not kept is said.
@@ -92,6 +85,14 @@ def zero(
     if problems := _of_folders(directories, [found for found in findings if found.fatal]):
         raise ConfigError(problems)
     return loaded
+
+
+def _root(path: Path, *, here: bool) -> Root:
+    try:
+        return Root(path=path, **{"as": str(path)}) if here else Root(path=path)
+    except ValidationError:  # clients know it by its path, and this path is no address
+        hint = "rename it, or name it with as: in a configuration"
+        raise ConfigError([Problem(str(path), "", "this path cannot be told as an address", hint)]) from None
 
 
 def _of_folders(directories: Sequence[Path], findings: Iterable[Finding]) -> list[Problem]:
