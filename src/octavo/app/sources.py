@@ -103,6 +103,7 @@ def _file(
         scheme=options.scheme,
         encodings=options.encodings,
         form_seconds=_FORM_TIME * loaded.config.limits.time,
+        titles=options.expose,  # whoever reads a store finds them himself
     )
 
 

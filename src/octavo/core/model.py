@@ -110,14 +110,18 @@ class Entry(Struct, frozen=True, kw_only=True, eq=False):
     description: str | None = None
     annotations: Mapping[str, Any] = NOTHING
     metadata: Mapping[str, Any] = NOTHING
+    quoted: bool = False  # the title stands in its content: it is told to whoever may read that
     target: Ref | None = None  # where a link or an alias really led; the policy looks at it too
 
     def __eq__(self, other: object) -> bool:
-        """Whether the same is known, but for the digest: of two looks at one file only one may have computed it."""
-        return _known(self) == _known(other) if isinstance(other, Entry) else NotImplemented
+        """Whether the same is known, but for what only one of two looks at a file may have found in its content: the
+        digest, and a title that is quoted."""
+        if not isinstance(other, Entry):
+            return NotImplemented
+        return _known(self) == _known(other) and (self.quoted or other.quoted or self.title == other.title)
 
 
-_known = attrgetter(*(name for name in Entry.__struct_fields__ if name != "etag"))
+_known = attrgetter(*(name for name in Entry.__struct_fields__ if name not in ("etag", "title", "quoted")))
 
 
 class Content(Struct, frozen=True, kw_only=True):

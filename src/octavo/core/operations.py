@@ -29,7 +29,11 @@ _TAKEN = "whether something stands there"
 
 OPERATIONS: Final[Mapping[Act, Operation]] = MappingProxyType(
     {
-        "list": Operation("list", "names, sizes, times, versions, titles, descriptions, metadata", ("list",)),
+        "list": Operation(
+            "list",
+            "names, sizes, times, versions, titles, descriptions, metadata; with `read` titles out of contents",
+            ("list",),
+        ),
         "folders": Operation("folders", "names of folders", ("list",)),
         "templates": Operation("templates", "families of addresses", ("list",)),
         "stat": Operation("stat", "what a list tells of one entry", ("list",)),

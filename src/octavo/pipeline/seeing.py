@@ -65,6 +65,12 @@ class Seeing(Decisions):
             return self.at_best(principal, verb, entry.ref, Facts(entry.metadata)).allowed
         return self._sees(principal, "list", self.canonical(entry.ref), entry)
 
+    def unquoted(self, principal: Principal, entry: Entry) -> Entry:
+        """Without a title that stands in a content which somebody may not read."""
+        if not self.rules or self._sees(principal, "read", self.canonical(entry.ref), entry):
+            return entry
+        return replace(entry, title=None, quoted=False)
+
     def filters(self, scheme: str) -> Collection[str]:
         return self.addresses.filters(scheme)
 

@@ -209,8 +209,9 @@ class Forest:
         """As a listing names it: without a root, unless an earlier root has the same names."""
         return self._addresses.of(place.names, place.root if shadowed else 0)
 
-    def listed(self, place: Place, facts: Facts, *, shadowed: bool) -> Entry:
-        return self._entry(self.address(place, shadowed=shadowed), place, facts)
+    def listed(self, place: Place, facts: Facts, *, shadowed: bool, title: str | None = None) -> Entry:
+        """`title` is what the file calls itself."""
+        return self._entry(self.address(place, shadowed=shadowed), place, facts, title)
 
     def folder(self, place: Place) -> Ref:
         """The address of a directory, which says in which root it is."""
@@ -253,7 +254,7 @@ class Forest:
             return canonical
         return self._addresses.absolute(place.names, place.root) or canonical
 
-    def _entry(self, canonical: Ref, place: Place, facts: Facts) -> Entry:
+    def _entry(self, canonical: Ref, place: Place, facts: Facts, title: str | None = None) -> Entry:
         """`target` where the address is not that of the file itself: a link, or a later root behind a plain name."""
         own = self._addresses.of(facts.own, place.root)
         ref = self._shown(place, canonical)
@@ -265,6 +266,8 @@ class Forest:
             version=facts.version,
             size=facts.size,
             modified=facts.modified,
+            title=title,
+            quoted=title is not None,
             target=None if own == canonical else own,
         )
 

@@ -12,6 +12,7 @@ from octavo.core.errors import InvalidParams
 from octavo.core.model import Entry, Page
 from octavo.sources.file.addresses import Where
 from octavo.sources.file.forest import Forest, Place
+from octavo.sources.file.titles import Titles
 from octavo.sources.file.tree import Names
 
 
@@ -24,8 +25,10 @@ def page(
     recursive: bool,
     stop: Callable[[], bool],
     most_names: int | None = None,
+    titles: Titles | None = None,
 ) -> Page[Entry]:
-    """Looks only at what is on the page, and at one more to know whether it is the last.
+    """Looks only at what is on the page, and at one more to know whether it is the last. With `titles`, entries say
+    what they call themselves.
 
     What has more than `most_names` stands for the folder of so many names, and nothing else in that folder is given.
     """
@@ -40,8 +43,9 @@ def page(
             continue
         if len(items) == limit and given is not None:
             return Page(tuple(items), sealed(given))
-        items.append(forest.listed(place, facts, shadowed=forest.is_shadowed(place)))
         given, folder = place, _folder(place.names, most_names)
+        title = None if titles is None or folder is not None else titles.of(place, facts)
+        items.append(forest.listed(place, facts, shadowed=forest.is_shadowed(place), title=title))
     return Page(tuple(items))
 
 

@@ -34,6 +34,7 @@ from octavo.sources.file.pages import beginning, page
 from octavo.sources.file.parts import DOCUMENT_BYTES, parse_range
 from octavo.sources.file.snapshot import Snapshot
 from octavo.sources.file.text import preferring
+from octavo.sources.file.titles import Titles
 from octavo.sources.file.tree import HardLinks, Symlinks, Tree
 from octavo.sources.file.watch import Watcher
 
@@ -73,7 +74,7 @@ class FileSource:
     etags. `index_bytes` bounds what is remembered of contents, so
     that most files need not be opened to search for a word. `form_seconds` bound the conversion of a document or
     a picture, and are less than a caller waits. `encodings` are tried before the usual ones where a text is not in
-    UTF-8.
+    UTF-8. `titles`: lists say what Markdown files call themselves.
     """
 
     def __init__(
@@ -99,6 +100,7 @@ class FileSource:
         index_bytes: int = _INDEX_BYTES,
         form_seconds: float = 8.0,
         encodings: Sequence[str] = (),
+        titles: bool = True,
     ) -> None:
         if not roots:
             raise InvalidParams("A file source needs at least one root")
@@ -132,6 +134,8 @@ class FileSource:
         self._looks: dict[Ref, _Look] = {}
         self._forms = Forms(form_seconds)
         self._encodings = preferring(encodings)
+        self._titled = titles
+        self._titles: Titles | None = None
 
     def __repr__(self) -> str:
         return f"FileSource({self.scheme}://, {len(self._roots)} root(s))"
@@ -153,6 +157,7 @@ class FileSource:
         self._open = Forest(
             trees, self._addresses, self._digests, self._clock.wall, absolute=self._absolute, encodings=self._encodings
         )
+        self._titles = Titles(trees, self._digests, self._clock.wall, self._encodings) if self._titled else None
         self._pool = FairThreads(_THREADS, self.scheme, spare=_SPARE, further=1)
         self._watcher = Watcher(
             self._open, self._pool.executor, self._clock, hints([root.path for root in self._roots])
@@ -201,7 +206,7 @@ class FileSource:
         stop = threading.Event()
         work = partial(
             page, self._forest, where, cursor=cursor, limit=max(1, limit), recursive=recursive, stop=stop.is_set,
-            most_names=most_names,
+            most_names=most_names, titles=self._titles,
         )  # fmt: skip
         try:
             return await self._in_thread(work, scope)
