@@ -283,6 +283,7 @@ async def compose(
         aliases=named_aliases,
         clock=clock,
         approval=Consent(tools, desk, asking, doubts),
+        meant=tools.meant,
     )
     limits = config.limits
     ttl = {served_as: ttl_of(config, served_as) for served_as in served}

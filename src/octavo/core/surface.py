@@ -135,6 +135,12 @@ class Tools(Protocol):
         """The input schema of a tool that takes arguments from HTTP headers; None for all others."""
         ...
 
+    def meant(self, call: Call) -> Call:
+        """The same call with the arguments that are meant where a client sent 2.0 for 2, "true" for true or null for
+        what is not given, and the schema leaves no doubt. They are not checked. The same call where nothing is to be
+        done, and of a tool that is not there."""
+        ...
+
     async def rehearse(self, call: Call, look: Next) -> None:
         """Raises what `invoke` would for an unknown tool and for bad arguments, and as far as the tool can tell before
         it does anything, for what could not be done. By `look` its caller sees what is there."""

@@ -7,7 +7,7 @@ answer tells of itself is held against the rules once more before it is given.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from types import CoroutineType, MappingProxyType
 
@@ -78,13 +78,16 @@ class Policy(Seeing):
         aliases: Mapping[Ref, Ref] = MappingProxyType({}),
         clock: Clock | None = None,
         approval: Consent | None = None,
+        meant: Callable[[Call], Call] | None = None,
     ) -> None:
         """`page` is the most entries that one page of a listing may hold, `max_bytes` the most that is shown of what is
         made of several resources. `general` tools may be called by whoever is not denied them: what they do is asked in
-        calls of its own. `aliases` are further names of tools. Without `approval` no human is asked."""
+        calls of its own. `aliases` are further names of tools. Without `approval` no human is asked.
+        `meant` gives a call of a tool the arguments that its client meant: rules, people and the tool see these."""
         clock = clock or SystemClock()
         super().__init__(rules, addresses, clock, general=general, aliases=aliases)
         self._approval = approval
+        self._meant = meant
         self._page, self._max_bytes, self._now = page, max_bytes, clock.monotonic
         self._asking = any(rule.people for rule in rules)
         self._untrusted = None if approval is None else approval.untrusted
@@ -107,6 +110,7 @@ class Policy(Seeing):
             max_bytes=self._max_bytes,
             general=self._general,
             aliases=self._aliases,
+            meant=self._meant,
         )
 
     def retire(self, after: Policy) -> None:
@@ -349,6 +353,8 @@ class Policy(Seeing):
         if verbs[0] == "write" and (above := self.hidden_above(call.principal, call.ref)) is not None:
             call.trail.rule = above.rule
             raise self.refusal(call, "write", above)
+        if call.op == "invoke" and self._meant is not None:
+            call = self._meant(call)
         if len(decisions) < len(verbs):
             return self._later(call, call_next, act(self, call, call_next))
         decision = decisions[0]

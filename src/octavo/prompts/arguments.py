@@ -11,6 +11,7 @@ import msgspec
 
 from octavo.core.errors import InvalidParams
 from octavo.core.meant import meant
+from octavo.core.spelled import spelled
 from octavo.core.surface import PromptArgument, PromptInfo
 from octavo.prompts.filling import written
 from octavo.prompts.template import CONTEXT, LANGUAGE, Check
@@ -112,10 +113,10 @@ def _coerced(value: Any, part: Mapping[str, Any]) -> Any:
     if not isinstance(value, str) or not types or "string" in types:
         return value
     text = value.strip()
-    if "boolean" in types and text in ("true", "false"):
-        return text == "true"
     if "integer" in types and _INTEGER.match(text):
         return int(text)
+    if (found := spelled(text, types)) is not text:
+        return found
     if types & {"number", "array", "object", "null"}:
         try:
             found = msgspec.json.decode(text)  # which takes no half characters and no infinite numbers

@@ -20,6 +20,7 @@ from octavo.core.rehearsal import Rehearsed
 from octavo.core.seal import Seal
 from octavo.core.shelf import Shelf
 from octavo.core.surface import Audio, Block, Embedded, Image, Text, ToolInfo, ToolResult, unknown_tool
+from octavo.tools.coercion import Coercion
 from octavo.tools.context import OF_THIS_PROCESS, Deadline, Seen, ToolContext
 from octavo.tools.kept import Results
 from octavo.tools.permissions import Demand, May, demand, demands
@@ -52,6 +53,7 @@ class Tool(Struct, frozen=True):
 class _Registered(Struct, frozen=True):
     tool: Tool
     check_input: Check
+    coercion: Coercion
     check_output: Check | None
     header_schema: Mapping[str, Any] | None
     demands: tuple[Demand, ...] = ()
@@ -145,6 +147,12 @@ class ToolRegistry(Shelf):
         registered = self._named(name)
         return None if registered is None else registered.header_schema
 
+    def meant(self, call: Call) -> Call:
+        registered = self._named(call.ref.path)
+        if registered is None or (meant := registered.coercion.meant(call.arguments)) is call.arguments:
+            return call
+        return call._replace(arguments=meant)
+
     async def invoke(self, call: Call) -> ToolResult | Any:
         """Runs the tool that `call.ref` names.
 
@@ -219,7 +227,7 @@ class ToolRegistry(Shelf):
             raise unknown_tool(name)
         if registered.demands:
             demand(self._may, call.principal, registered.demands, name)
-        problems = registered.check_input(arguments)
+        problems = registered.check_input(arguments) or registered.coercion.inexact(arguments)
         if problems:
             raise InvalidParams(
                 f"Invalid parameters for tool {name}: {_sentence(problems)}", toolName=name, validationErrors=problems
@@ -243,6 +251,7 @@ def _registered(tool: Tool) -> _Registered:
     return _Registered(
         tool,
         _compiled(info, "input", info.input_schema),
+        Coercion(info.input_schema),
         None if info.output_schema is None else _compiled(info, "output", info.output_schema),
         info.input_schema if mentions(info.input_schema, "x-mcp-header") else None,
         demands(info.permissions) if info.permissions else (),
