@@ -457,7 +457,7 @@ def bad_values(schema: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
             yield "too many", ["x"] * (schema["maxItems"] + 1)
     elif kind == "object":
         yield "text", "x"
-        yield "a list", []
+        yield "a list", ["x"]
     if "enum" in schema:
         yield "none of them", "what"
         yield "a number", 7

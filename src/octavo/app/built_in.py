@@ -24,6 +24,14 @@ _GENERAL = (
 _CHANGING = ("write", "edit", "move", "copy", "delete", "create_directory", "undo")
 _DATA = ("validate", "convert", "profile", "query")
 WEB = ("http_request", "websocket")
+_LONG = frozenset(  # whose answers may be as long as an answer can be
+    (
+        "list", "read", "search", "file-reader", "readFile", "read_file", "read_text_file",
+        "read_multiple_files", "list_directory", "list_directory_with_sizes", "directory_tree", "search_files",
+        "edit_file", "convert", "query", "validate", "profile", "get_prompt", "conversation", "run_command",
+        "read_output", "http_request", "websocket",
+    )
+)  # fmt: skip
 _OFFERED: Mapping[str, Iterable[str]] = {
     "files": (*_GENERAL, *_CHANGING),
     "filesystem": FILESYSTEM,
@@ -81,6 +89,13 @@ def built_in_tools(
     return [_tried(tool) for tool in first]
 
 
+def telling(tool: Tool, config: Config) -> Tool:
+    """With the size of its answers in its definition, where they may be long."""
+    if tool.info.name not in _LONG:
+        return tool
+    return replace(tool, info=replace(tool.info, answer=config.limits.answer))
+
+
 def toolsets(config: Config) -> dict[str, None]:
     """Those that are configured, and where tools are named one by one, all that have one of them."""
     further = [name for name, tools in _OFFERED.items() if any(tool in config.tools.only for tool in tools)]
@@ -127,7 +142,7 @@ def _seeds(config: Config) -> list[Tool]:
 
     write = any(one.write for one in _file_sources(config))
     made = seed_tools(write=write, budget=Budget(config.limits.answer, config.limits.answer_tokens))
-    return [_tried(tool) for tool in made]
+    return [_tried(telling(tool, config)) for tool in made]
 
 
 def _tried(tool: Tool) -> Tool:

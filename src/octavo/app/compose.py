@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 from msgspec.structs import replace
 
-from octavo.app.built_in import WEB, aliases, built_in_tools, composed_tools, general_tools, unlisted_tools
+from octavo.app.built_in import WEB, aliases, built_in_tools, composed_tools, general_tools, telling, unlisted_tools
 from octavo.app.catalogs import Catalogs, LiveAgents
 from octavo.app.composed import Composed
 from octavo.app.essentials import changeable
@@ -203,10 +203,10 @@ async def compose(
             prompts.register(info, rendering)
     built_in = built_in_tools(config, narrowing, conversations)
     for tool in built_in:
-        tools.register(tool)
+        tools.register(telling(tool, config))
     reaching = Reaching(loaded, clock, stack, {scheme: source for scheme, (source, _) in sources.items()})
     for tool in reaching.tools():
-        tools.register(tool)
+        tools.register(telling(tool, config))
     names, make = unlisted_tools(config)
     unlisted = [name for name in names if tools.tool(name) is None]
     tools.provide(unlisted, make)

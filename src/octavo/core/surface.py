@@ -80,6 +80,7 @@ class ToolInfo(Struct, frozen=True, kw_only=True):
     permissions: tuple[str, ...] = ()
     timeout: float = 60.0  # seconds a call may take
     cache: float = 0.0  # seconds an answer may be given again while what it was made of is unchanged
+    answer: int = 0  # bytes of a long answer, for clients that keep those out of a conversation
     lane_safe: bool = False  # read-only, and never asks, waits for approval or reports progress
     asks: str = ""  # why a human is asked before each call, unless a rule of the operator's says otherwise
     task: Literal["never", "may", "must"] = "never"  # whether a call that lasts becomes a task

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar, cast
 
 import msgspec
 from msgspec import Struct
+from msgspec.structs import replace
 
 from octavo.core.errors import Conflict, InternalError, InvalidParams, Timeout, TooLarge
 from octavo.core.foreign import own_fault, owner
@@ -105,6 +106,8 @@ class ToolRegistry(Shelf):
             raise InvalidParams(f"The tool {info.name} needs a description", toolName=info.name)
         if not info.timeout > 0:
             raise InvalidParams(f"The tool {info.name} needs a timeout of more than 0 seconds", toolName=info.name)
+        if tool.max_answer:
+            tool = replace(tool, info=replace(info, answer=tool.max_answer))
         self._tools[info.name] = _registered(tool)
         self._put(info.name, _definition(info), title=info.title, description=info.description)
         self.list_changed()

@@ -88,7 +88,7 @@ async def test_a_file_is_no_folder(serve: Any, tool: str, arguments: dict[str, A
         {"lines": [3, 1]},
         {"lines": [0, 2]},
         {"lines": [1]},
-        {"lines": ["1", "2"]},
+        {"lines": ["one", "2"]},
         {"bytes": [5, 2]},
         {"bytes": [-1, 2]},
         {"head": 0},

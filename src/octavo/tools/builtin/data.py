@@ -61,8 +61,9 @@ class _Data(NamedTuple):
         )
         if place is not None:
             written: str | bytes = done.body if to == "parquet" else done.body.decode("utf-8")
-            await ctx.write(address(place), written, mode="create")
-            return ToolResult(content=(Text(f"Wrote {repeated(address(place))}, {len(done.body):,} bytes"),))
+            entry = await ctx.write(address(place), written, mode="create")
+            said = f"Wrote {repeated(address(place))}, {len(done.body):,} bytes{d.versioned(entry)}"
+            return ToolResult(content=(Text(said),))
         text = done.body.decode("utf-8")
         if not Room(self.budget).take(text):
             raise TooLarge(
@@ -212,12 +213,12 @@ def _described(column: Mapping[str, Any]) -> str:
 def data_tools(*, write: bool, budget: Budget, max_input: int, seconds: float) -> list[Tool]:
     """The toolset `data`. Inputs are as large as a read may be; the work may take as long as one."""
     data = _Data(Work(seconds=seconds), budget, max_output=max(8 * max_input, 1 << 20))
-    target = d.said(d.TEXT, "path or URI of a file")
+    target = d.said(d.FILLED, "path or URI of a file")
     source = d.said(d.one_of(*FORMATS), "its format; default: by its name")
     schema = {"type": "object", "description": "JSON Schema (2020-12)"}
     convert: dict[str, d.Schema] = {"target": target, "to": d.one_of(*FORMATS), "from": source}
     if write:
-        convert["save_as"] = d.said(d.TEXT, "new file for the result; needed for parquet")
+        convert["save_as"] = d.said(d.FILLED, "new file for the result; needed for parquet")
     return [
         d.tool(
             "validate", "Validate data",
@@ -225,7 +226,7 @@ def data_tools(*, write: bool, budget: Budget, max_input: int, seconds: float) -
             data.validate, d.READS,
             {
                 "target": target, "schema": schema, "from": source,
-                "schema_target": d.said(d.TEXT, "file with the schema"),
+                "schema_target": d.said(d.FILLED, "file with the schema"),
             },
             required=("target",),
             gives=d.an_object({"valid": d.FLAG, "problems": d.a_list()}, ("valid", "problems")),

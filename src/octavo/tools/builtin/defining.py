@@ -18,6 +18,7 @@ REPLACES: Final = Hints(read_only=False, destructive=True, idempotent=False, ope
 REMOVES: Final = Hints(read_only=False, destructive=True, idempotent=True, open_world=True)
 
 TEXT: Final[Schema] = {"type": "string"}
+FILLED: Final[Schema] = {"type": "string", "minLength": 1}  # an empty one is not given, where it is optional
 FLAG: Final[Schema] = {"type": "boolean"}
 TEXTS: Final[Schema] = {"type": "array", "items": TEXT, "maxItems": 100}
 WHOLE: Final[Schema] = {"type": "integer"}
@@ -86,6 +87,11 @@ def facts(entry: Entry) -> dict[str, Any]:
     if entry.modified is not None:
         known["modified"] = iso(entry.modified)
     return {key: value for key, value in known.items() if value is not None}
+
+
+def versioned(entry: Entry) -> str:
+    """For the end of a sentence: a client that keeps texts alone has no other place to see it."""
+    return f" (version {entry.version})" if entry.version else ""
 
 
 def sized(size: int | None) -> str:

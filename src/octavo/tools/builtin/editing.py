@@ -88,9 +88,10 @@ async def _edit(budget: Budget, ctx: ToolContext, asked: Mapping[str, Any]) -> T
         "removed": change.removed,
         "places": change.places[:100],
         "diff": diff,
+        **({"dry_run": True} if dry_run else {}),
     }
     verb = "Would change" if dry_run else "Changed"
-    sentence = f"{verb} {said}: {change.added} lines added, {change.removed} removed"
+    sentence = f"{verb} {said}: {change.added} lines added, {change.removed} removed{d.versioned(entry)}"
     return d.result(f"{sentence}\n{diff}" if diff else f"Nothing to change in {said}", known)
 
 
@@ -119,13 +120,13 @@ def edit_tool(budget: Budget) -> Tool:
         "edit",
         "Edit a file",
         "Replaces text in a file: each old must stand there once (or expected times); or applies a unified diff "
-        "(patch). All or nothing. Keeps encoding and line ends. Answers with the diff.",
+        "(patch). All or nothing. Keeps encoding and line ends.",
         partial(_edit, budget),
         d.REPLACES,
         {
             "target": d.TEXT,
             "edits": {**d.a_list(one), "minItems": 1, "maxItems": 1000},
-            "patch": d.TEXT,
+            "patch": d.FILLED,
             "dry_run": d.FLAG,
             "if_match": IF_MATCH,
         },

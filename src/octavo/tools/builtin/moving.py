@@ -16,13 +16,13 @@ from octavo.tools.registry import Tool
 async def _move(ctx: ToolContext, asked: Mapping[str, Any]) -> ToolResult:
     uri, to = address(asked["target"]), address(asked["to"])
     entry = await ctx.move(uri, to, if_match=asked.get("if_match"), overwrite=asked.get("overwrite", False))
-    return stated(entry, to, f"Moved {uri} to {repeated(to)}")
+    return stated(entry, to, f"Moved {uri} to {repeated(to)}{d.versioned(entry)}")
 
 
 async def _copy(ctx: ToolContext, asked: Mapping[str, Any]) -> ToolResult:
     uri, to = address(asked["target"]), address(asked["to"])
     entry = await ctx.copy(uri, to, overwrite=asked.get("overwrite", False))
-    return stated(entry, to, f"Copied {uri} to {repeated(to)}")
+    return stated(entry, to, f"Copied {uri} to {repeated(to)}{d.versioned(entry)}")
 
 
 def moving_tools() -> list[Tool]:

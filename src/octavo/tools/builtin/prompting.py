@@ -126,7 +126,7 @@ def _conversation_tool(conversations: Conversations, most: int) -> Tool:
         d.ADDS,
         {
             "action": d.one_of(*_ACTIONS),
-            "context_id": d.TEXT,
+            "context_id": d.FILLED,
             "messages": {**d.a_list(message), "maxItems": 200},
         },
         required=["action"],

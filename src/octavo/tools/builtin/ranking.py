@@ -52,6 +52,8 @@ async def ranked(budget: Budget, ctx: ToolContext, asked: Mapping[str, Any], *, 
         structured["corrected"] = {word: meant for word, meant in found.corrected.items() if len(word) <= _TOLD}
     if found.building or found.limited:
         structured["incomplete"] = True
+    if found.ignored:
+        structured["ignored"] = True
     if found.building:
         structured["indexed"] = found.seen
     if found.cursor is not None:

@@ -157,7 +157,8 @@ async def _resource(one: _Read, budget: Budget) -> ToolResult:
         "metadata": {**entry.metadata, **_parsed(content, budget)},
         "contents": [contents],
     }
-    return d.result(f"{entry.name} ({entry.mime_type}, {d.sized(content.size)}) is in the structured content", shape)
+    what = f"{entry.name} ({entry.mime_type}, {d.sized(content.size)})"
+    return d.result(f"{what} is in the structured content; without shape it is here", shape)
 
 
 def _parsed(content: Content, budget: Budget) -> dict[str, Any]:
@@ -175,22 +176,22 @@ def read_tool(budget: Budget, media: Media) -> Tool:
     return d.tool(
         "read",
         "Read files",
-        "Text, images and audio of one target or several targets (URIs or paths), whole or in part. "
-        "Long text is cut, with a last line that says how to go on.",
+        "Text, images and audio of one target or several (URIs or paths), whole or in part. "
+        "Long text is cut; its last line says how to go on.",
         partial(_read, budget, media),
         d.READS,
         {
-            "target": d.TEXT,
-            "targets": {**d.TEXTS, "maxItems": _MANY},
+            "target": d.FILLED,
+            "targets": {**d.TEXTS, "minItems": 1, "maxItems": _MANY},
             "lines": d.said(two, "[first, last] from 1; -1: the last"),
             "head": d.said(d.at_least(1), "lines"),
             "tail": d.said(d.at_least(1), "lines"),
             "bytes": d.said(two, "[from, to)"),
-            "section": d.said(d.TEXT, "heading, Class.method or key"),
+            "section": d.said(d.FILLED, "heading, Class.method or key"),
             "outline": d.said(d.FLAG, "only headings, symbols"),
             "line_numbers": d.FLAG,
             "as": d.said(d.one_of("text", "image"), "text of PDF, Office, HWPX; a smaller image"),
-            "encoding": d.said(d.TEXT, "default: detected"),
+            "encoding": d.said(d.FILLED, "default: detected"),
             "shape": d.one_of("blocks", "resource"),
         },
         lane_safe=True,

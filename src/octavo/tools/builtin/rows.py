@@ -153,7 +153,7 @@ class Answer:
         return True
 
     def result(self, cursor: str | None, note: str = "", *, nothing: str = NOTHING) -> ToolResult:
-        structured: dict[str, Any] = {"entries": self.entries}
+        structured: dict[str, Any] = {"entries": self.entries, **({"note": note} if note else {})}
         lines = self.lines or [nothing]
         if cursor is not None:
             structured["cursor"] = cursor

@@ -233,7 +233,7 @@ def search_tool(budget: Budget, kinds: Kinds) -> Tool:
         "given too where no line has query and no kind is named."
     )
     usual = f" Default: {kinds.usual}." if kinds.ranked else ""
-    filters = {"where": d.said(d.an_object({}), 'ranked: metadata, as {"status": "active"}')}
+    filters = {"where": d.said({"type": "object"}, "ranked: metadata, as {status: active}")}
     return d.tool(
         "search",
         "Search",
@@ -248,11 +248,11 @@ def search_tool(budget: Budget, kinds: Kinds) -> Tool:
             "regex": d.FLAG,
             "case": d.said(d.FLAG, "default: if query has capitals"),
             "word": d.FLAG,
-            "context": d.said(d.at_least(0, 20), "lines around"),
+            "context": d.at_least(0, 20),
             "include": d.said(d.TEXTS, "globs"),
             "exclude": d.TEXTS,
             "limit": d.at_least(1, 1000),
-            "cursor": d.TEXT,
+            "cursor": d.FILLED,
         },
         required=["query"],
         gives=d.an_object(

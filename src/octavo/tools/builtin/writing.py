@@ -18,7 +18,7 @@ from octavo.tools.builtin.room import Budget, Room
 from octavo.tools.context import ToolContext
 from octavo.tools.registry import Tool
 
-IF_MATCH = d.said(d.TEXT, "version or etag")
+IF_MATCH = d.FILLED  # a version or an etag, as `info` says
 STATED = d.an_object({"uri": d.TEXT}, ["uri"])
 
 
@@ -37,7 +37,7 @@ async def _write(ctx: ToolContext, asked: Mapping[str, Any]) -> ToolResult:
         encoding=asked.get("encoding"),
     )
     done = "Appended to" if mode == "append" else "Wrote"
-    return stated(entry, uri, f"{done} {repeated(uri)}, which has {d.sized(entry.size)} (version {entry.version})")
+    return stated(entry, uri, f"{done} {repeated(uri)}, which has {d.sized(entry.size)}{d.versioned(entry)}")
 
 
 def _body(asked: Mapping[str, Any]) -> str | bytes:
@@ -57,7 +57,7 @@ def _body(asked: Mapping[str, Any]) -> str | bytes:
 async def _delete(ctx: ToolContext, asked: Mapping[str, Any]) -> ToolResult:
     uri = address(asked["target"])
     kept = await ctx.delete(uri, if_match=asked.get("if_match"))
-    return d.result(f"Deleted {uri}; undo brings it back" if kept else f"Deleted {uri}", {"uri": uri})
+    return d.result(f"Deleted {uri}; undo brings it back" if kept else f"Deleted {uri}", {"uri": uri, "undo": kept})
 
 
 async def _create_directory(ctx: ToolContext, asked: Mapping[str, Any]) -> ToolResult:
@@ -69,16 +69,17 @@ async def _create_directory(ctx: ToolContext, asked: Mapping[str, Any]) -> ToolR
 async def _undo(budget: Budget, ctx: ToolContext, asked: Mapping[str, Any]) -> ToolResult:
     where = address(asked["target"]) if "target" in asked else None
     done, room = await ctx.undo(where, count=asked.get("count", 1)), Room(budget)
-    undone, lines = list[dict[str, str]](), list[str]()
+    undone, lines, more = list[dict[str, str]](), list[str](), dict[str, int]()
     for one in done:
         told = {"op": str(one.op), "uri": str(one.ref), "effect": str(one.effect)}
         line = f"{one.op} {one.ref}: {one.effect}"
         if not room.take(json.dumps(told, ensure_ascii=False), line):
-            lines.append(f"[and {len(done) - len(undone)} more]")
+            more["more"] = len(done) - len(undone)
+            lines.append(f"[and {more['more']} more]")
             break
         undone.append(told)
         lines.append(line)
-    return d.result("\n".join(lines) or "Nothing is there to undo", {"undone": undone})
+    return d.result("\n".join(lines) or "Nothing is there to undo", {"undone": undone, **more})
 
 
 def writing_tools(budget: Budget) -> list[Tool]:
@@ -90,7 +91,7 @@ def writing_tools(budget: Budget) -> list[Tool]:
             {
                 **target, "content": d.TEXT, "base64": d.TEXT,
                 "mode": d.one_of("upsert", "create", "overwrite", "append"),
-                "encoding": d.said(d.TEXT, "default: that of the file, or UTF-8"),
+                "encoding": d.said(d.FILLED, "default: the file's"),
                 "if_match": IF_MATCH,
             },
             required=["target"], gives=STATED,

@@ -17,6 +17,8 @@ ETAG = "dev.octavo/etag"
 ENCODING = "dev.octavo/encoding"
 UNAVAILABLE = "dev.octavo/unavailable"
 
+RESULT_SIZE = "anthropic/maxResultSizeChars"  # of Claude Code; others pass it over
+
 META_EXTENSION = "dev.octavo/meta"
 SKILLS_EXTENSION = "io.modelcontextprotocol/skills"
 TASKS_EXTENSION = "io.modelcontextprotocol/tasks"

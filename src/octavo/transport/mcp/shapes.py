@@ -11,6 +11,7 @@ from octavo.core.skill import Skill
 from octavo.core.surface import Audio, Block, Embedded, Image, Link, PromptInfo, PromptMessage, Text, ToolInfo
 from octavo.transport.mcp import keys
 
+_MOST_TOLD = 500_000  # that Claude Code takes
 _WIRE_ANNOTATIONS = ("audience", "priority", "lastModified")
 
 
@@ -99,6 +100,8 @@ def tool(info: ToolInfo) -> dict[str, Any]:
         shape["outputSchema"] = dict(info.output_schema)
     if info.permissions:
         shape["_meta"] = {keys.PERMISSIONS: list(info.permissions)}
+    if info.answer:
+        shape["_meta"] = {**shape.get("_meta", {}), keys.RESULT_SIZE: min(info.answer, _MOST_TOLD)}
     return shape
 
 

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from octavo.core.errors import Conflict, InvalidParams, OctavoError
 from octavo.core.outside import Finished
-from octavo.core.surface import Hints, ToolResult
+from octavo.core.surface import Hints, Text, ToolResult
 from octavo.tools.builtin import defining as d
 from octavo.tools.builtin.handles import Handles
 from octavo.tools.builtin.process.run_command import ACTS, ASKS, Shop, note, said, unlisted
@@ -20,7 +20,7 @@ LOOKS: Final = Hints(read_only=True, destructive=False, idempotent=True, open_wo
 ENDS: Final = Hints(read_only=False, destructive=True, idempotent=True, open_world=False)
 _LONGEST_WAIT: Final = 30.0
 _STATE: Final = d.an_object(
-    {"process": d.TEXT, "state": d.TEXT, "next": d.WHOLE, "dropped": d.WHOLE}, ["process", "state"]
+    {"process": d.TEXT, "state": d.TEXT, "text": d.TEXT, "next": d.WHOLE, "dropped": d.WHOLE}, ["process", "state"]
 )
 _SECONDS: Final = {"type": "number", "minimum": 0, "maximum": _LONGEST_WAIT}
 
@@ -45,7 +45,7 @@ class Processes:
         if not command.input:
             started.running.type(b"", end=True)
         told = "\n".join(filter(None, (f"Started {command.name}: process {name}", note(unlisted(work)))))
-        return d.result(told, {"process": name, "state": "running"})
+        return d.result(told, {"process": name, "state": "running", "unlisted": unlisted(work)})
 
     async def read(self, ctx: ToolContext, asked: Mapping[str, Any]) -> ToolResult:
         name, after = asked["process"], asked.get("after", 0)
@@ -62,10 +62,9 @@ class Processes:
         part = started.tail.part(after, most, whole=not started.running.alive)
         lost = f"[{part.dropped:,} bytes are no longer kept]\n" if part.dropped else ""
         state = self._state(started)
-        return d.result(
-            f"{lost}{part.text}" or f"[nothing new; {state}]",
-            {"process": name, "state": state, "next": part.next, "dropped": part.dropped},
-        )
+        told = {"process": name, "state": state, "text": part.text, "next": part.next, "dropped": part.dropped}
+        how = Text(f"[{state}; read on with after: {part.next}]")
+        return ToolResult(content=(Text(f"{lost}{part.text}" or "[nothing new]"), how), structured=told)
 
     async def write(self, ctx: ToolContext, asked: Mapping[str, Any]) -> ToolResult:
         name = asked["process"]
@@ -77,7 +76,7 @@ class Processes:
             raise Conflict("The process has not read what was written before; try again later")
         ctx.begins()
         started.running.type(data, end=asked.get("end", False))
-        return d.result("Written", {"process": name, "state": self._state(started)})
+        return d.result(f"Written to process {name}", {"process": name, "state": self._state(started)})
 
     async def stop(self, ctx: ToolContext, asked: Mapping[str, Any]) -> ToolResult:
         name = asked["process"]

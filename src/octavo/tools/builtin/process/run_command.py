@@ -62,7 +62,7 @@ class Shop:
         return {
             "program": d.one_of(*self.commands),
             "args": d.said({"type": "object"}, "by name, as the description lists them"),
-            "folder": d.said(d.TEXT, "where it works; the top if not given"),
+            "folder": d.said(d.FILLED, "where it works; the top if not given"),
         }
 
     def listed(self) -> str:
@@ -102,6 +102,8 @@ def run_command_tool(shop: Shop, runner: Runner) -> Tool:
                 "signal": {"type": ["string", "null"]},
                 "ended": d.TEXT,
                 "seconds": {"type": "number"},
+                "output": d.TEXT,
+                "errors": d.TEXT,
                 "confined": d.a_list(d.TEXT),
                 "unlisted": d.a_list(d.TEXT),
             },
@@ -154,12 +156,14 @@ def note(folders: Sequence[str]) -> str:
 def _answer(finished: Finished, limits: RunLimits, budget: Budget, folders: list[str]) -> ToolResult:
     ended, beside = said(finished, limits), note(folders)
     blocks = [Text(ended)]
-    left = budget.beside(ended, beside)
-    for title, data in (("", finished.output), ("errors:\n", finished.errors)):
+    left = budget.told_twice.beside(ended, beside)
+    told: dict[str, str] = {}
+    for name, title, data in (("output", "", finished.output), ("errors", "errors:\n", finished.errors)):
         if data:
             fitted = fit(data.decode("utf-8", "replace"), left.max_bytes // 2, left.max_tokens // 2)
             cut = "" if fitted.cut_at_line is None else f"\n[cut: {len(fitted.rest):,} more characters]"
-            blocks.append(Text(f"{title}{fitted.text}{cut}"))
+            told[name] = f"{fitted.text}{cut}"
+            blocks.append(Text(f"{title}{told[name]}"))
     if beside:
         blocks.append(Text(beside))
     return ToolResult(
@@ -171,6 +175,7 @@ def _answer(finished: Finished, limits: RunLimits, budget: Budget, folders: list
             "seconds": round(finished.seconds, 3),
             "confined": list(finished.walls),
             "unlisted": folders,
+            **told,
         },
         is_error=bool(finished.because),
     )

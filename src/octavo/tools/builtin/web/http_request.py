@@ -53,7 +53,14 @@ def http_request_tool(fetcher: Fetcher, hosts: str, *, seconds: float, budget: B
             "additionalProperties": False,
         },
         output_schema=d.an_object(
-            {"status": d.WHOLE, "url": d.TEXT, "type": d.TEXT, "size": d.WHOLE, "headers": {"type": "object"}},
+            {
+                "status": d.WHOLE,
+                "url": d.TEXT,
+                "type": d.TEXT,
+                "size": d.WHOLE,
+                "headers": {"type": "object"},
+                "text": d.TEXT,
+            },
             ["status", "url", "size"],
         ),
         hints=ACTS,
@@ -86,8 +93,12 @@ def _answer(reply: HttpReply, budget: Budget, media: Media) -> ToolResult:
     head = f"{reply.status} {reply.url}" + (f", {mime.strip()}, {len(reply.body):,} bytes" if reply.body else "")
     told = {name: reply.headers[name][:500] for name in _TOLD if name in reply.headers}
     blocks: list[Block] = [Text(head)]
+    text: dict[str, str] = {}
     if reply.body:
-        blocks.append(_shown(reply, mime.strip().lower(), parameters, budget.beside(head, *told.values()), media))
+        room = budget.told_twice.beside(head, *told.values())
+        shown = _shown(reply, mime.strip().lower(), parameters, room, media)
+        blocks.append(shown)
+        text = {"text": shown.text} if isinstance(shown, Text) else {}
     return ToolResult(
         content=tuple(blocks),
         structured={
@@ -96,6 +107,7 @@ def _answer(reply: HttpReply, budget: Budget, media: Media) -> ToolResult:
             "type": mime.strip(),
             "size": len(reply.body),
             "headers": told,
+            **text,
         },
         is_error=reply.status >= 400,
     )

@@ -57,8 +57,8 @@ def websocket_tool(connector: Connector, sockets: Handles[Socket], hosts: str, *
             **d.an_object(
                 {
                     "action": d.one_of(*_NEEDS),
-                    "url": d.TEXT,
-                    "socket": d.TEXT,
+                    "url": d.FILLED,
+                    "socket": d.FILLED,
                     "message": d.TEXT,
                     "seconds": d.said({"type": "number", "minimum": 0, "maximum": _LONGEST_WAIT}, "to wait; 5"),
                 },
@@ -66,7 +66,7 @@ def websocket_tool(connector: Connector, sockets: Handles[Socket], hosts: str, *
             ),
             "additionalProperties": False,
         },
-        output_schema=d.an_object({"socket": d.TEXT, "kind": d.TEXT, "size": d.WHOLE}, ["socket"]),
+        output_schema=d.an_object({"socket": d.TEXT, "kind": d.TEXT, "size": d.WHOLE, "message": d.TEXT}, ["socket"]),
         hints=ACTS,
         asks="it talks to another machine",
         quiet=lambda arguments: arguments.get("action") in ("receive", "close"),
@@ -84,7 +84,7 @@ async def _received(socket: Socket, name: str, seconds: float, budget: Budget) -
         return d.result(
             f"{len(content):,} bytes that are no text", {"socket": name, "kind": "binary", "size": len(content)}
         )
-    fitted = fit(content, *budget.beside(name))
+    fitted = fit(content, *budget.told_twice.beside(name))
     cut = () if fitted.cut_at_line is None else (Text(f"[cut: {len(fitted.rest):,} more characters]"),)
-    size = len(content.encode())
-    return ToolResult(content=(Text(fitted.text), *cut), structured={"socket": name, "kind": "text", "size": size})
+    told = {"socket": name, "kind": "text", "size": len(content.encode()), "message": fitted.text}
+    return ToolResult(content=(Text(fitted.text), *cut), structured={**told, **({"cut": True} if cut else {})})
