@@ -34,6 +34,7 @@ _FITS: Final[Mapping[type, Types]] = {
 }
 _ANY: Final[Types] = frozenset().union(*_FITS.values())
 _NUMBERS: Final[Types] = frozenset(("integer", "number"))
+_LITERAL: Final = {**_FITS, int: frozenset(("integer",)), float: _NUMBERS}  # of which types what fits it is
 _NOTHING_SAID: Final = frozenset(("$ref", "description", "title", "default", "examples", "deprecated", "$comment"))
 # A validator takes these for remarks; no empty text is any of them.
 _FORMATS: Final = frozenset(
@@ -193,7 +194,7 @@ def _own(part: Node) -> _Shape:
     values: Sequence[Any] | None = part["enum"] if "enum" in part else [part["const"]] if "const" in part else None
     if values is not None:
         kinds = {type(one) for one in values}
-        types &= frozenset().union(*(_NUMBERS if kind is float else _FITS.get(kind, _ANY) for kind in kinds))
+        types &= frozenset().union(*(_LITERAL.get(kind, _ANY) for kind in kinds))
     named = part.get("properties")
     return _Shape(
         types=types,
