@@ -40,6 +40,9 @@ class Answered(NamedTuple):
 FILES = (
     Call("list", {"target": "docs"}, ["guide.md", "한국"], {"entries": ...}),
     Call("list", {"depth": 0, "form": "tree"}, ["소개.md", "plan.txt"], {"entries": ...}),
+    # As clients really send them: whole numbers with a point or as text, null and "" for what is not given.
+    Call("list", {"target": "docs", "depth": 1.0, "limit": "5", "cursor": ""}, ["guide.md"], {"entries": ...}),
+    Call("read", {"target": "docs/guide.md", "head": 1.0, "tail": None, "targets": [], "as": ""}, ["# Guide"]),
     Call("read", {"target": "docs/한국/소개.md"}, ["안녕하세요, 옥타보입니다."]),
     Call("read", {"targets": ["notes/plan.txt", "none.txt"]}, ["plan", "NotFound"], kinds=("text", "text")),
     Call("read", {"target": "pixel.png"}, kinds=("image",)),
@@ -80,6 +83,7 @@ FILES_LEAVE = {"new/가.txt": "one\n둘\n", "moved/나.txt": "one\n둘\n", "note
 FILESYSTEM = (
     Call("read_file", {"path": "notes/plan.txt"}, ["plan"], {"content": "plan\n"}),
     Call("read_text_file", {"path": "{root}/docs/guide.md", "head": 1}, ["# Guide"], {"content": "# Guide"}),
+    Call("read_text_file", {"path": "docs/guide.md", "head": 1.0, "tail": None}, ["# Guide"], {"content": "# Guide"}),
     Call("read_media_file", {"path": "pixel.png"}, kinds=("image",)),
     Call("read_multiple_files", {"paths": ["notes/plan.txt", "none.txt"]}, ["plan", "Error"], {"content": ...}),
     Call("list_directory", {"path": "docs"}, ["[FILE] guide.md", "[DIR] 한국"], {"content": ...}),
