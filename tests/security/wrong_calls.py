@@ -504,7 +504,8 @@ def of_tool(name: str, schema: Mapping[str, Any]) -> Iterator[Wrong]:
         yield call(f"without {required}", {key: value for key, value in good.items() if key != required})
     for argument, shape in properties.items():
         for what, value in bad_values(shape):
-            yield call(f"{argument}: {what}", {**good, argument: value})
+            if value != "" or argument in schema.get("required", ()):  # else it is not given
+                yield call(f"{argument}: {what}", {**good, argument: value})
     for argument in ADDRESSES.intersection(properties):
         for what, uri in bad_addresses(name in FOLDERS):
             if what == "missing" and (name in MAKING or argument in MADE):
