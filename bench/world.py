@@ -1,10 +1,12 @@
 """What becomes of documents that nobody here wrote: public handbooks, runbooks, documentation and skills.
 
     python bench/world.py DIR…
+    python bench/world.py --init DIR…
 
 Each DIR is the work tree of a repository of `world.yaml`, or a folder in which such work trees stand side by side under
 their names (`owner+name`). Each is served as the kind that `world.yaml` says, with no option beside its store, in a
-process of its own. Nothing is fetched here, and nothing of what is read is kept.
+process of its own. With --init each is given to `octavo init --yes` instead, as a whole, and its agents are asked for
+what it says. Nothing is fetched here, and nothing of what is read is kept.
 """
 
 from __future__ import annotations
@@ -21,6 +23,7 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
+import world_init
 import yaml  # type: ignore[import-untyped]
 
 HERE = Path(__file__).parent
@@ -37,6 +40,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("folders", nargs="*", type=Path, metavar="DIR")
     parser.add_argument("--kind", help="serve every DIR as this kind, whether or not it stands in world.yaml")
+    parser.add_argument("--init", action="store_true", help="begin each with octavo init, and use what it writes")
     parser.add_argument("--json", action="store_true")
     parser.add_argument("--only", nargs=2, metavar=("DIR", "KIND"), help=argparse.SUPPRESS)
     given = parser.parse_args()
@@ -47,6 +51,9 @@ def main() -> None:
     found = [one for folder in given.folders for one in _found(folder, known, given.kind)]
     if not found:
         parser.error("no folder of a repository of world.yaml; name one, or give --kind")
+    if given.init:
+        _begin({name: folder for name, folder, _ in found}, as_json=given.json)
+        return
     if not given.json:
         print("{:42} {:6} {:>7} {:>6} {:>7} {:>7} {:>7} {:>5} {}".format(*HEAD))
     for name, folder, kind in found:
@@ -58,6 +65,14 @@ def main() -> None:
             continue
         told = json.loads(run.stdout)
         print(json.dumps({"name": name, **told}) if given.json else _line(name, told))
+
+
+def _begin(folders: dict[str, Path], *, as_json: bool) -> None:
+    if not as_json:
+        print("{:36} {:6} {:28} {:>6} {:>6} {:>7} {:>7} {:>6} {:>5}  {:18} {}".format(*world_init.HEAD))
+    for name, folder in folders.items():
+        told = world_init.begun(folder)
+        print(json.dumps({"name": name, **told}) if as_json else world_init.line(name, told), flush=True)
 
 
 def _found(folder: Path, known: dict[str, Any], kind: str | None) -> list[tuple[str, Path, str]]:

@@ -31,7 +31,9 @@ if TYPE_CHECKING:
     from octavo.app.authoring import Created
     from octavo.app.deciding import Difference, Explained, Otherwise, Question, Wrong
     from octavo.app.finding import Finding
+    from octavo.app.idle_tools import Idle
     from octavo.app.scanning import Sighting
+    from octavo.app.sights import Sight
     from octavo.app.unmatched import Unmatched
     from octavo.config.table import Table
     from octavo.core.approval import Approval, Verdict
@@ -512,13 +514,14 @@ def catalog_problems(loaded: Loaded, shows: Shows) -> tuple[list[Problem], list[
         if catalogs is not None:
             odd.extend(_prompts_that_lead_nowhere(loaded, await catalogs.pages()))
         odd.extend([_unmatched(loaded, one) async for one in unmatched(house.works)])
+        odd.extend(_idle(loaded, one) for one in idle_tools(house.works))
         return wrong, odd, folders
 
+    from octavo.app.idle_tools import idle_tools
     from octavo.app.unmatched import unmatched
     from octavo.cli._twins import twins
 
-    denies = any(rule.effect == "deny" for rule in loaded.config.policy)
-    if not denies and not any(isinstance(one, OverStore) for one in loaded.config.sources.values()):
+    if not loaded.config.policy and not any(isinstance(one, OverStore) for one in loaded.config.sources.values()):
         return [], [], {}
     return _inside(loaded, ask, leaves_traces=False)
 
@@ -526,6 +529,23 @@ def catalog_problems(loaded: Loaded, shows: Shows) -> tuple[list[Problem], list[
 def _unmatched(loaded: Loaded, one: Unmatched) -> Problem:
     near = f"did you mean {one.nearest}?" if one.nearest else "a deny of what is not there yet is fine"
     return Problem(str(loaded.file), f"policy[{one.rule}].what", f"{one.pattern} matches nothing today", near)
+
+
+def _idle(loaded: Loaded, one: Idle) -> Problem:
+    verbs, tools = ", ".join(one.verbs), ", ".join(one.tools)
+    hint = f"allow {verbs} in a rule, or deny invoke on {', '.join(f'tool://{name}' for name in one.tools)}"
+    message = f"is shown {tools}, which it can never use: no rule allows it {verbs}"
+    line = loaded.line("agents", one.agent)
+    group = "an agent is shown tools that it can never use"
+    return Problem(str(loaded.file), f"agents.{one.agent}", message, hint, line, group=group)
+
+
+def trial(loaded: Loaded, agents: Sequence[str], shows: Shows) -> tuple[list[Problem], Mapping[str, Sight]]:
+    """What `octavo check` would find wrong, and what the agents would see. Leaves nothing behind."""
+    from octavo.app.sights import sights
+
+    wrong = [*catalog_problems(loaded, shows)[0], *prompt_problems(loaded)[0]]
+    return wrong, _inside(loaded, lambda house: sights(house.works, agents), leaves_traces=False)
 
 
 def _prompts_that_lead_nowhere(loaded: Loaded, pages: Pages) -> Iterator[Problem]:

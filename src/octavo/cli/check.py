@@ -40,7 +40,7 @@ def check(ctx: click.Context, config_file: Path | None, everything: bool, as_jso
     found, problems, warnings, folders = None, list[Problem](), list[Problem](), dict[str, str]()
     try:
         found = load(path)
-        with _unlogged(), progress("check") as shows:
+        with unlogged(), progress("check") as shows:
             wrong, odd, folders = _run.catalog_problems(found, shows)
         broken, others = _run.prompt_problems(found)
         problems = [*broken, *_run.tool_problems(found), *wrong]
@@ -68,7 +68,7 @@ def check(ctx: click.Context, config_file: Path | None, everything: bool, as_jso
 
 
 @contextmanager
-def _unlogged() -> Iterator[None]:
+def unlogged() -> Iterator[None]:
     """What the house warns of while it opens is told here as a problem."""
     logger = logging.getLogger("octavo.app")
     level = logger.level

@@ -12,6 +12,7 @@ COMMANDS = Lazily(
     {
         "serve": "octavo.cli.serve:serve",
         "demo": "octavo.cli.demo:demo",
+        "init": "octavo.cli.init:init",
         "install": "octavo.cli.install:install",
         "uninstall": "octavo.cli.install:uninstall",
         "check": "octavo.cli.check:check",
@@ -42,6 +43,6 @@ COMMANDS = Lazily(
 def octavo() -> None:
     """One MCP server for everything an organisation's agents need to know.
 
-    Begin with: octavo demo. Or serve a folder: octavo serve DIR.
+    Begin with: octavo demo. With a folder of your own: octavo init DIR, or octavo serve DIR.
     """
     configure()

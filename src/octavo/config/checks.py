@@ -65,6 +65,8 @@ def _roots_lie_apart(site: Site) -> Iterator[Finding]:
                 continue
             if _store_of(site.config, name) in (other_name, _store_of(site.config, other_name) or other_name):
                 continue  # told of the catalogs themselves
+            if _left_out(site.config, name, real, other) or _left_out(site.config, other_name, other, real):
+                continue
             if relation := _relation(real, other):
                 yield Finding(
                     path,
@@ -475,6 +477,13 @@ def _catalog_folders(config: Config) -> Iterator[tuple[KeyPath, Path]]:
         elif isinstance(store, GitOptions):  # what is committed stands in the work tree too, if there is one
             folder = store.path / source.folder
             yield ("sources", name, "path"), folder if folder.is_dir() else store.path
+
+
+def _left_out(config: Config, name: str, folder: Path, other: Path) -> bool:
+    """Whether a catalog with files in a real folder says of another folder that it is somebody else's."""
+    source = config.sources[name]
+    gaps = source.without if isinstance(source, UsualCatalog) else ()
+    return any(other.is_relative_to(os.path.realpath(folder / gap)) for gap in gaps)
 
 
 def _parts(folder: str) -> tuple[str, ...]:

@@ -1,0 +1,191 @@
+"""What `octavo init --yes` makes of a folder that nobody here wrote, and whether its agents can do what it says.
+
+`python bench/world.py --init DIR…` prints it for public repositories; here is one of them, in a copy of its own.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+OCTAVO = (sys.executable, "-m", "octavo")
+DOCUMENTS = (".md", ".mdx", ".markdown", ".rst", ".adoc")
+SOME = 20  # entries of an agent that are read and searched for
+HEAD = (
+    "repository",
+    "init",
+    "sources",
+    "served",
+    "of",
+    "share",
+    "outside",
+    "titles",
+    "links",
+    "check",
+    "agents: listed/read/found",
+)
+
+
+def line(name: str, told: dict[str, Any]) -> str:
+    if "refused" in told:
+        return f"{name:36} {told['seconds']:5.1f}s {told['refused']}"
+    share = f"{100 * told['served'] / told['there']:.1f} %" if told["there"] else "-"
+    agents = ", ".join(
+        f"{one['id']} {one['listed']}/{one['read']}/{one['found']}{'' if one['holds'] else ' NOT AS SAID'}"
+        for one in told["agents"]
+    )
+    sources = " ".join(f"{scheme}:{count}" for scheme, count in told["sources"].items())
+    return (
+        f"{name:36} {told['seconds']:5.1f}s {sources:28} {told['served']:6} {told['there']:6} {share:>7} "
+        f"{told['outside']:7} {told['titles']:6} {told['links']:5}  {told['lines']:2} lines, exit {told['exit']}  {agents}"
+    )
+
+
+def begun(folder: Path) -> dict[str, Any]:
+    with tempfile.TemporaryDirectory() as base:
+        copy = Path(base) / folder.name
+        shutil.copytree(folder, copy, symlinks=True, ignore=shutil.ignore_patterns(".git", "octavo.yaml", ".octavo"))
+        start = time.perf_counter()
+        made = _run("init", str(copy), "--yes", "--json")
+        seconds = time.perf_counter() - start
+        if made.returncode:
+            return {"seconds": seconds, "refused": (made.stdout + made.stderr).strip()[-300:]}
+        proposal = json.loads(made.stdout)
+        check = _run("check", "--config", str(copy / "octavo.yaml"))
+        warned = len(check.stderr.splitlines())
+        served, titles, links = _served(copy)
+        documents = _documents(copy)
+        paths = [one["path"] + "/" if one["path"] else "" for one in proposal["sources"]]
+        inside = {one for one in documents if any(one.startswith(path) for path in paths)}
+        return {
+            "seconds": seconds,
+            "sources": {one["scheme"]: one["entries"] for one in proposal["sources"]},
+            "served": len(served),
+            "there": len(inside),
+            "outside": len(documents - inside),
+            "missing": sorted(inside - served)[:10],
+            "titles": titles,
+            "links": links,
+            "lines": len(check.stdout.splitlines()) + warned,
+            "warnings": warned,
+            "exit": check.returncode,
+            "agents": [_used(copy / "octavo.yaml", one) for one in proposal["agents"]],
+        }
+
+
+def _run(*arguments: str) -> subprocess.CompletedProcess[str]:
+    environment = {**os.environ, "LC_ALL": "C.UTF-8"}
+    return subprocess.run([*OCTAVO, *arguments], capture_output=True, text=True, env=environment, check=False)
+
+
+def _documents(folder: Path) -> set[str]:
+    """Of people: not in hidden folders, nor in those of programs."""
+    found: set[str] = set()
+    for at, folders, names in os.walk(folder):
+        folders[:] = [name for name in folders if not name.startswith(".") and name != "node_modules"]
+        paths = [Path(at) / name for name in names if name.lower().endswith(DOCUMENTS) and not name.startswith(".")]
+        found.update(path.relative_to(folder).as_posix() for path in paths if not path.is_symlink())
+    return found
+
+
+def _served(folder: Path) -> tuple[set[str], int, int]:
+    """Documents that have an address of a catalog, those with a title, and links between them."""
+    import asyncio
+
+    from octavo.app.octavo import Octavo
+    from octavo.config.load import load
+    from octavo.stores.state import StateDirectory
+
+    async def look() -> tuple[set[str], int, int]:
+        async with Octavo(load(folder / "octavo.yaml"), state=StateDirectory.in_memory()) as house:
+            catalogs = house.works.catalogs
+            if catalogs is None:
+                return set(), 0, 0
+            pages = await catalogs.pages()
+            cards = [card for one in catalogs.by_name.values() for card in (await one.look()).cards.values()]
+            folders = [card.file.removesuffix("SKILL.md") for card in cards if card.file.endswith("/SKILL.md")]
+            parts = {path for path in _documents(folder) for skill in folders if path.startswith(skill)}
+            links = sum(len(found) for found in (await pages.linking()).values())
+            return (
+                {card.file for card in cards} & _documents(folder) | parts,
+                sum(card.entry.title is not None for card in cards),
+                links,
+            )
+
+    return asyncio.run(look())
+
+
+def _used(config: Path, said: dict[str, Any]) -> dict[str, Any]:
+    """A server on stdio, as a client starts it, asked for what the proposal says."""
+    with _Client(config, said["id"]) as client:
+        listed = [*client.listed()]
+        some = listed[:: max(1, len(listed) // SOME)][:SOME]
+        read = sum(bool(client.ask("resources/read", {"uri": one["uri"]})["contents"]) for one in some)
+        texts = [one for one in listed if one.get("mimeType") == "text/markdown"]
+        texts = texts[:: max(1, len(texts) // SOME)][:SOME]
+        found = sum(client.finds(one) for one in texts)
+    holds = len(listed) == sum(said["sees"].values()) and (read, found) == (len(some), len(texts))
+    return {"id": said["id"], "listed": len(listed), "read": read, "found": found, "holds": holds}
+
+
+class _Client:
+    def __init__(self, config: Path, agent: str) -> None:
+        self._process = subprocess.Popen(
+            [*OCTAVO, "serve", "--config", str(config), "--as", agent],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            text=True,
+        )
+        self._number = 0
+        hello = {"name": "world", "version": "1"}
+        self.ask("initialize", {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": hello})
+        self._send({"jsonrpc": "2.0", "method": "notifications/initialized"})
+
+    def __enter__(self) -> _Client:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        assert self._process.stdin is not None
+        self._process.stdin.close()
+        self._process.wait()
+
+    def ask(self, method: str, params: dict[str, Any]) -> dict[str, Any]:
+        """The result; nothing for an error."""
+        self._number += 1
+        self._send({"jsonrpc": "2.0", "id": self._number, "method": method, "params": params})
+        assert self._process.stdout is not None
+        for text in self._process.stdout:
+            answer = json.loads(text)
+            if answer.get("id") == self._number:
+                return answer.get("result") or {"contents": [], "resources": [], "content": []}
+        raise RuntimeError(f"the server ended at {method}")
+
+    def listed(self) -> Iterator[dict[str, Any]]:
+        cursor: dict[str, str] = {}
+        while True:
+            page = self.ask("resources/list", cursor)
+            yield from page["resources"]
+            if "nextCursor" not in page:
+                return
+            cursor = {"cursor": page["nextCursor"]}
+
+    def finds(self, entry: dict[str, Any]) -> bool:
+        """By its title, among the first hundred."""
+        words = entry.get("title") or entry["name"]
+        asked = {"query": words[:200], "kind": "ranked", "limit": 100}
+        answer = self.ask("tools/call", {"name": "search", "arguments": asked})
+        return entry["uri"] in json.dumps(answer, ensure_ascii=False)
+
+    def _send(self, message: dict[str, Any]) -> None:
+        assert self._process.stdin is not None
+        self._process.stdin.write(json.dumps(message, ensure_ascii=False) + "\n")
+        self._process.stdin.flush()

@@ -1,0 +1,90 @@
+"""Three agents to begin with: one that may have everything that is proposed, and two for a part of it each."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Collection, Sequence
+from itertools import cycle
+from typing import Final
+
+from msgspec import Struct
+
+from octavo.cli.proposal.parts import Part, Parts
+from octavo.core.ref import Ref
+from octavo.sources.catalog.declaration import Segments
+
+AGENTS: Final = 3
+_MOST: Final = 20
+AUTHOR: Final = "agent-author"
+
+
+class Agent(Struct, frozen=True):
+    name: str
+    what: Sequence[str]  # patterns that it may list, read, search and watch
+    everything: bool = False
+
+
+class Piece(Struct, frozen=True):
+    label: str
+    pattern: str
+
+
+def agents_for(parts: Parts, names: Sequence[str] = ()) -> list[Agent]:
+    """The first has everything, the others a piece each, largest first; where there are more of them than pieces, they
+    begin again."""
+    everything = [f"{scheme}://*" for scheme in parts.schemes]
+    pieces = _pieces(parts)
+    wanted = len(names) or AGENTS
+    narrow = [one for one, _ in zip(cycle(pieces), range(wanted - 1), strict=False)] if pieces else []
+    known = names or ("agent-reader", *_named(narrow, _described(parts)))
+    found = [Agent(known[0], everything, everything=True)]
+    found += [Agent(name, [piece.pattern]) for name, piece in zip(known[1:], narrow, strict=False)]
+    found += [Agent(name, everything, everything=True) for name in known[1 + len(narrow) :]]
+    return found
+
+
+def _described(parts: Parts) -> frozenset[str]:
+    """Agents of which the folder tells: what they may is not proposed here."""
+    return frozenset(name[-1].lower() for part in parts.catalogs if part.kind == "agent" for name in part.names)
+
+
+def _named(pieces: Sequence[Piece], described: Collection[str]) -> list[str]:
+    named: list[str] = []
+    for number, piece in enumerate(pieces, 2):
+        word = re.sub(r"[^\w.-]+", "-", piece.label.lower()).strip("-._")
+        name = f"agent-{word or number}"
+        name = name if {word, name}.isdisjoint(described) else f"{name}-reader"
+        named.append(name if name not in (*named, "agent-reader", AUTHOR) else f"{name}-{number}")
+    return named
+
+
+def _pieces(parts: Parts) -> list[Piece]:
+    """Whole catalogs beside the largest one, then folders of that, or single documents where it has none."""
+    by_size = sorted(parts.catalogs, key=lambda part: -len(part.names))
+    if not by_size:
+        return [Piece(folder[-1], f"file://{folder[-1]}/*") for folder in parts.files if folder]
+    whole = [Piece(part.source, f"{part.scheme}://*") for part in by_size[1:] if part.kind in ("sop", "skill", "doc")]
+    return [*_folders(by_size[0]), *whole] if len(whole) < 1 else [whole[0], *_folders(by_size[0]), *whole[1:]]
+
+
+def _folders(part: Part) -> list[Piece]:
+    """The largest folders that are a true part of it, and where there is hardly one, those below; or documents."""
+    folders: list[Segments] = []
+    above: Segments = ()
+    while len(folders) < AGENTS - 1:
+        depth = len(above) + 1
+        counts = Counter(name[:depth] for name in part.names if len(name) > depth and name[: depth - 1] == above)
+        if not counts:
+            break
+        found = sorted(counts, key=lambda one: (-counts[one], one))[:_MOST]
+        folders += [one for one in found if counts[one] < len(part.names)]
+        above = found[0]
+    if folders:
+        return [Piece(one[-1], f"{_exact(part, one)}/*") for one in folders]
+    return [Piece(one[-1], _exact(part, one)) for one in part.names[:AGENTS]]
+
+
+def _exact(part: Part, names: Segments) -> str:
+    """As a pattern in which a star of the name is no wildcard."""
+    return str(Ref.of(part.scheme, names)).replace("*", "%2A")

@@ -1,0 +1,224 @@
+"""Which catalogs a folder has, and where: each as the catalogs themselves choose, in folders that lie apart."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Final
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from octavo.cli.proposal.folder import Look, Looked
+from octavo.core.skill import MANIFEST
+from octavo.sources.catalog import DECLARATIONS, Declaration, chosen
+from octavo.sources.catalog.declaration import DEFINITIONS, DOCUMENTS, Segments, ending_of
+
+# Names of folders in which procedures stand, word by word.
+PROCEDURES: Final = frozenset(
+    ("sop", "sops", "runbook", "runbooks", "playbook", "playbooks", "procedure", "procedures")
+)
+_IN_KOREAN: Final = ("절차", "업무", "매뉴얼")  # compounds: 업무절차, 업무 매뉴얼
+_NAMES: Final[Mapping[str, str]] = {
+    "sop": "sops", "doc": "docs", "skill": "skills", "agent": "agents", "org": "org",
+}  # fmt: skip
+_PROMPTS: Final = (".prompt.md", ".prompt.yml", ".prompt.yaml")
+_USUAL_PROMPTS: Final[Sequence[Segments]] = (("prompts",), (".github", "prompts"), (".claude", "commands"))
+_BESIDE: Final = 10  # one of so many documents beside the usual folder, and the whole folder is theirs
+_FEW: Final = 20  # of so many files of a folder one is a document: it is a folder of other files
+# Neither documents nor worth a source of their own.
+_PICTURES: Final = frozenset(
+    ("png", "jpg", "jpeg", "gif", "svg", "webp", "ico", "bmp", "mp4", "mov", "webm", "mp3", "m4a", "woff", "woff2",
+     "ttf", "otf", "eot", "css", "scss", "less", "zip", "gz")
+)  # fmt: skip
+
+
+class Part(Struct, frozen=True):
+    """A catalog over a folder: an address for each of its files."""
+
+    kind: str
+    path: Segments
+    names: Sequence[Segments]  # the addresses, as far as was looked
+    without: Sequence[Segments] = ()
+
+    @property
+    def source(self) -> str:
+        return _NAMES[self.kind]
+
+    @property
+    def scheme(self) -> str:
+        return self.kind
+
+
+class Parts(Struct, frozen=True):
+    catalogs: Sequence[Part]
+    files: Sequence[Segments] = ()  # folders whose files are served as they are; () is the whole
+    prompts: Sequence[Segments] = ()
+    others: Sequence[Segments] = ()  # folders that could be procedures too, and are left to the documents
+
+    @property
+    def schemes(self) -> list[str]:
+        return [*(part.scheme for part in self.catalogs), *(["file"] if self.files else [])]
+
+
+async def parts_of(look: Look, *, drop: Iterable[str] = (), faulty: Sequence[Segments] = ()) -> Parts:
+    """`drop` are kinds, and folders of prompts, that were tried and do not hold; `faulty` are files that do not."""
+    dropped, source = frozenset(drop), Looked(look)
+    found: list[Part] = []
+    for kind in ("skill", "agent", "org"):
+        if kind not in dropped:
+            declaration = await chosen(DECLARATIONS[kind], source, path=None, alone=True, files=False)
+            part = _special(kind, declaration, look)
+            if kind == "skill" and part is None and (path := _manifests(look)) is not None:
+                declaration = await chosen(DECLARATIONS[kind], source, path="/".join(path), alone=True, files=False)
+                part = _part(kind, declaration, look)
+            if part is not None and not any(_overlap(part.path, other.path) for other in found):
+                found.append(part)
+    prompts = [one for one in _prompts(look) if "/".join(one) not in dropped]
+    taken = [part.path for part in found]
+    texts = [one for one in look.files if _is_text(one) and not one[0].startswith(".")]
+    texts = [one for one in texts if not _within(one, (*taken, *prompts))]
+    others: list[Segments] = []
+    if "sop" not in dropped and (places := _procedures(look, texts)):
+        first, *others = places
+        declaration = await chosen(DECLARATIONS["sop"], source, path="/".join(first), alone=True, files=False)
+        if part := _part("sop", declaration, look):
+            found.append(part)
+            texts = [one for one in texts if not _within(one, [first])]
+    folders = _of_files(look, [part.path for part in found], prompts)
+    if texts and () not in [part.path for part in found]:
+        declaration = await chosen(DECLARATIONS["doc"], source, path=None, alone=True, files=False)
+        usual = tuple(filter(None, declaration.path.split("/")))
+        beside = sum(not _within(one, (usual, *folders)) for one in texts)
+        path = "/".join(usual) if _BESIDE * beside < len(texts) - beside else ""
+        if part := _part("doc", replace(declaration, path=path), look):
+            found.append(part)
+            texts = [one for one in texts if not _within(one, [part.path])]
+    dotted = [part.path[:1] for part in found if part.path and part.path[0].startswith(".")]
+    apart = [_apart(part, found, (*prompts, *folders, *dotted), faulty) for part in found]
+    kept = [part for part in apart if part.names]
+    if not kept and look.files:
+        folders = [()]
+    return Parts(sorted(kept, key=lambda one: [*_NAMES].index(one.kind)), folders, prompts, others)
+
+
+def _is_text(place: Segments) -> bool:
+    return ending_of(place[-1]) in DOCUMENTS
+
+
+def _within(place: Segments, folders: Iterable[Segments]) -> bool:
+    return any(place[: len(one)] == one for one in folders)
+
+
+def _overlap(one: Segments, other: Segments) -> bool:
+    shorter = min(len(one), len(other))
+    return one[:shorter] == other[:shorter]
+
+
+def _part(kind: str, declaration: Declaration, look: Look) -> Part | None:
+    """None where the catalog would serve nothing."""
+    path = tuple(filter(None, declaration.path.split("/")))
+    names = {
+        found[0]
+        for place in look.files
+        if place[: len(path)] == path and len(place) > len(path)
+        if (found := declaration.located(place[len(path) :])) is not None and not found[2]
+    }
+    return Part(kind, path, sorted(names)) if names else None
+
+
+def _special(kind: str, declaration: Declaration, look: Look) -> Part | None:
+    """A folder of the usual name is one of this kind where its files look like it."""
+    part = _part(kind, declaration, look)
+    if part is None or (kind != "skill" and not part.path):
+        return None
+    inside = [one for one in look.files if _within(one, [part.path])]
+    if kind == "skill":
+        manifests = any(one[-1] == MANIFEST for one in inside)
+        return part if part.path and (manifests or any(one[-1].endswith(DEFINITIONS) for one in inside)) else None
+    if kind == "org":
+        kinds = {one[len(part.path)] for one in inside if len(one) > len(part.path) + 1}
+        return part if not kinds.isdisjoint(("functions", "value-streams", "roles")) else None
+    return part if all(_is_agent(look, one) for one in inside if ending_of(one[-1])) else None
+
+
+def _is_agent(look: Look, file: Segments) -> bool:
+    if file[-1].lower().startswith(("readme", "index", "_index")):
+        return True  # the folder's own page
+    head = look.head(file)
+    if not file[-1].endswith(DEFINITIONS) and not re.match(r"\ufeff?---\s*\n", head):
+        return False
+    return re.search(r"""(?m)^\s*["']?(name|description)["']?\s*:""", head) is not None
+
+
+def _manifests(look: Look) -> Segments | None:
+    """The folder around the skills of one folder at the top, of those with most; the whole, where skills are all."""
+    found = [one[:-1] for one in look.files if one[-1] == MANIFEST and len(one) > 1]
+    if not found:
+        return None
+    if 2 * sum(len(one) == 1 for one in found) > sum(len(one) == 1 for one in look.files) + len(_tops(look)):
+        return ()
+    deep = [one[:-1] for one in found if len(one) > 1]
+    if not deep:
+        return None
+    top = Counter(one[0] for one in deep).most_common(1)[0][0]
+    first, *rest = [one for one in deep if one[0] == top]
+    return next(first[:end] for end in range(len(first), 0, -1) if all(one[:end] == first[:end] for one in rest))
+
+
+def _tops(look: Look) -> set[str]:
+    return {one[0] for one in look.files if len(one) > 1}
+
+
+def _procedures(look: Look, texts: Sequence[Segments]) -> list[Segments]:
+    """Folders of procedures, that with most texts first; the whole folder where its own name says so."""
+    if _says_procedures(look.base.name):
+        return [()]
+    counts: Counter[Segments] = Counter()
+    for place in texts:
+        named = (place[:end] for end in range(1, len(place)) if _says_procedures(place[end - 1]))
+        if (folder := next(named, None)) is not None:
+            counts[folder] += 1
+    return [folder for folder, _ in sorted(counts.items(), key=lambda one: (-one[1], one[0]))]
+
+
+def _says_procedures(name: str) -> bool:
+    words = re.split(r"[\W_]+", name.lower())
+    return not PROCEDURES.isdisjoint(words) or any(one in name for one in _IN_KOREAN)
+
+
+def _prompts(look: Look) -> list[Segments]:
+    """Folders in which prompts stand side by side."""
+    marked = {one[:-1] for one in look.files if one[-1].lower().endswith(_PROMPTS) and len(one) > 1}
+    usual = {one[:-1] for one in look.files if one[:-1] in _USUAL_PROMPTS and one[-1].endswith((*DEFINITIONS, ".md"))}
+    return sorted(marked | usual)
+
+
+def _of_files(look: Look, taken: Sequence[Segments], prompts: Sequence[Segments]) -> list[Segments]:
+    """Folders at the top with code or data in them, and hardly a document."""
+    counts: dict[str, Counter[bool | None]] = {}
+    for place in look.files:
+        if len(place) > 1 and not place[0].startswith("."):
+            ending = place[-1].rpartition(".")[2].lower()
+            kind = None if ending in _PICTURES else _is_text(place)
+            counts.setdefault(place[0], Counter())[kind] += 1
+    busy = (*taken, *prompts)
+    return [
+        (name,)
+        for name, found in sorted(counts.items())
+        if found[False] and _FEW * found[True] <= found[False] and not any(_overlap((name,), one) for one in busy)
+    ]
+
+
+def _apart(part: Part, parts: Sequence[Part], beside: Sequence[Segments], faulty: Sequence[Segments]) -> Part:
+    """Without what is somebody else's, and without files that do not hold."""
+    others = [one.path for one in parts if one is not part] + [*beside]
+    inner = [one for one in (*others, *faulty) if len(one) > len(part.path) and _within(one, [part.path])]
+    outermost = [one for one in sorted(set(inner)) if not any(_within(one, [other]) for other in inner if other != one)]
+    below = [one[len(part.path) :] for one in outermost]
+    if part.kind in ("doc", "sop"):  # whose addresses are paths
+        stems = [(*one[:-1], one[-1].removesuffix(ending_of(one[-1]))) for one in below]
+        names = [one for one in part.names if not _within(one, stems)]
+        return replace(part, without=below, names=names)
+    return replace(part, without=below)
