@@ -45,7 +45,8 @@ def line(name: str, told: dict[str, Any]) -> str:
     sources = " ".join(f"{scheme}:{count}" for scheme, count in told["sources"].items())
     return (
         f"{name:36} {told['seconds']:5.1f}s {sources:28} {told['served']:6} {told['there']:6} {share:>7} "
-        f"{told['outside']:7} {told['titles']:6} {told['links']:5}  {told['lines']:2} lines, exit {told['exit']}  {agents}"
+        f"{told['outside']:7} {told['titles']:6} {told['links']:5}  "
+        f"{told['lines']:2} lines, exit {told['exit']}  {agents}"
     )
 
 
@@ -61,6 +62,8 @@ def begun(folder: Path) -> dict[str, Any]:
         proposal = json.loads(made.stdout)
         check = _run("check", "--config", str(copy / "octavo.yaml"))
         warned = len(check.stderr.splitlines())
+        # The server's own index would answer from what it has so far, for as long as it is being made.
+        _run("search", "the", "--config", str(copy / "octavo.yaml"), "--as", proposal["agents"][0]["id"])
         served, titles, links = _served(copy)
         documents = _documents(copy)
         paths = [one["path"] + "/" if one["path"] else "" for one in proposal["sources"]]

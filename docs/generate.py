@@ -8,9 +8,14 @@ A part stands between `<!-- generated: NAME -->` and `<!-- end of NAME -->`. Wha
 
 from __future__ import annotations
 
+import os
 import re
+import shutil
+import subprocess
 import sys
+import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -314,6 +319,35 @@ def _each(rows: Iterable[Operation]) -> str:
     return "; ".join(dict.fromkeys(_needed([row]) for row in rows)) or "nothing"
 
 
+# -- octavo init
+
+
+def init() -> str:
+    return _begun("C.UTF-8")
+
+
+def init_in_korean() -> str:
+    return _begun("ko_KR.UTF-8")
+
+
+@cache
+def _begun(locale: str) -> str:
+    """What it prints and writes for the handbook of the example, as in the folder of whoever reads the page."""
+    with tempfile.TemporaryDirectory() as base:
+        shutil.copytree(DOCS.parent / "examples" / "maison-haru" / "handbook", Path(base) / "handbook")
+        done = subprocess.run(
+            [sys.executable, "-m", "octavo", "init", "handbook", "--yes"],
+            cwd=base,
+            env={**os.environ, "LC_ALL": locale, "PYTHONUTF8": "1"},
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            encoding="utf-8",
+            check=True,
+        )
+        text = (Path(base) / "handbook" / "octavo.yaml").read_text(encoding="utf-8")
+    return f"```console\n$ octavo init handbook\n{done.stdout}```\n\n```yaml\n{text}```"
+
+
 PARTS: Mapping[str, Callable[[], str]] = {
     "configuration": configuration,
     "cli": command_line,
@@ -324,6 +358,8 @@ PARTS: Mapping[str, Callable[[], str]] = {
     "verbs": verbs,
     "operations": operations,
     "tool-operations": tool_operations,
+    "init": init,
+    "init-in-korean": init_in_korean,
 }
 
 

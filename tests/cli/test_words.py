@@ -63,12 +63,13 @@ def test_every_language_has_the_same_sentences_with_the_same_places() -> None:
 
 
 def test_every_sentence_is_said_and_none_is_missing() -> None:
-    code = "\n".join(file.read_text(encoding="utf-8") for file in (SOURCE / "cli").glob("*.py"))
-    asked = set(re.findall(r"""["']((?:say|serve|list|check|explain)\.[a-z_]+)["']""", code))
+    code = "\n".join(file.read_text(encoding="utf-8") for file in (SOURCE / "cli").rglob("*.py"))
+    asked = set(re.findall(r"""["']((?:say|serve|list|check|explain|init)\.[a-z_]+)["']""", code))
     asked |= {f"progress.{key}" for key in re.findall(r"""progress\("([a-z_]+)"\)""", code)}
     asked |= {f"say.{kind}" for kind in re.findall(r"""\bsay\("([a-z]+)\"""", code)}
     asked = {key for key in asked if not key.startswith("serve.http")}
-    mine = {key for key in ENGLISH if key.partition(".")[0] in ("say", "serve", "list", "check", "explain", "progress")}
+    rooms = ("say", "serve", "list", "check", "explain", "init", "progress")
+    mine = {key for key in ENGLISH if key.partition(".")[0] in rooms}
     assert sorted(mine - asked) == [] and sorted(asked - mine) == []
 
 

@@ -66,6 +66,8 @@ def init(
         raise click.ClickException(said("init.no_answer"))
     text = _text(found, write=write)
     written = not dry_run and _write(base, text, old, write=write)
+    if written:
+        tell(said("init.written", file=directory / "octavo.yaml"))
     if as_json:
         print_json({**_facts(found), "file": str(base / "octavo.yaml"), "written": written, "text": text})
     elif dry_run:
@@ -167,7 +169,7 @@ def _write(base: Path, text: str, old: Path | None, *, write: bool) -> bool:
             drafts.mkdir()
         load_text(text, file=place.file)
         if old is not None:
-            tell(said("init.kept", file=_copy(old)))
+            tell(said("init.kept", file=_copy(old).name))
         replace(place, content(place), text.encode())
     except BaseException as error:
         if made and drafts.is_dir():
@@ -175,7 +177,6 @@ def _write(base: Path, text: str, old: Path | None, *, write: bool) -> bool:
         if isinstance(error, Left):
             raise click.ClickException(said(f"install.{error.sentence}", **error.values)) from None
         raise
-    tell(said("init.written", file=place.file))
     return True
 
 

@@ -85,7 +85,7 @@ def look(base: Path, shows: Shows, *, most: int = MOST) -> Look:
                     hidden.add(name)
                 if _is_open(place):
                     folders.append(place)
-            elif S_ISREG(mode) and not name.startswith("."):
+            elif S_ISREG(mode) and not name.startswith(".") and (len(at) > 1 or not at or not at[0].startswith(".")):
                 files.append(place)
         waiting += reversed(folders)
         shows(done=len(files))

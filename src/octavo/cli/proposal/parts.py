@@ -91,8 +91,8 @@ async def parts_of(look: Look, *, drop: Iterable[str] = (), faulty: Sequence[Seg
         declaration = await chosen(DECLARATIONS["doc"], source, path=None, alone=True, files=False)
         usual = tuple(filter(None, declaration.path.split("/")))
         beside = sum(not _within(one, (usual, *folders)) for one in texts)
-        path = "/".join(usual) if _BESIDE * beside < len(texts) - beside else ""
-        if part := _part("doc", replace(declaration, path=path), look):
+        folder = "/".join(usual) if _BESIDE * beside < len(texts) - beside else ""
+        if part := _part("doc", replace(declaration, path=folder), look):
             found.append(part)
             texts = [one for one in texts if not _within(one, [part.path])]
     dotted = [part.path[:1] for part in found if part.path and part.path[0].startswith(".")]

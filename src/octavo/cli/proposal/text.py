@@ -21,7 +21,8 @@ _PLAIN: Final = re.compile(r"[A-Za-z_./][\w./-]*", re.ASCII)
 _MEANT: Final = frozenset(("true", "false", "null", "yes", "no", "on", "off", "y", "n", ".inf", ".nan"))
 _WIDTH: Final = 100
 _ABOUT: Final = {
-    "sop": "init.of_sop", "doc": "init.of_doc", "skill": "init.of_skill", "agent": "init.of_agent", "org": "init.of_org",
+    "sop": "init.of_sop", "doc": "init.of_doc", "skill": "init.of_skill", "agent": "init.of_agent",
+    "org": "init.of_org",
 }  # fmt: skip
 
 
@@ -77,9 +78,9 @@ def _sources(of: Proposal) -> Iterator[str]:
     if parts.files:
         yield f"  # {said('init.of_files')}"
         whole = () in parts.files
-        hide = _list([*_hidden(of), "octavo.yaml"] if whole else _hidden(of))
+        hidden = [*_hidden(of), *(["octavo.yaml"] if whole else [])]
         roots = _list(_path(one) for one in parts.files)
-        yield f"  files: {{kind: file, roots: {roots}{f', hide: {hide}' if hide != '[]' else ''}}}"
+        yield f"  files: {{kind: file, roots: {roots}{f', hide: {_list(hidden)}' if hidden else ''}}}"
     if of.write:
         yield f"  # {said('init.drafts', folder=DRAFTS)}"
         yield f"  {DRAFTS}: {{kind: file, roots: [./{DRAFTS}], scheme: draft, write: true}}"

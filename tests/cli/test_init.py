@@ -1,0 +1,248 @@
+"""`octavo init`: what it makes of folders as they lie there, and where it refuses."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from tests.cli.test_terminal import terminal
+
+from octavo.cli._progress import _unseen
+from octavo.cli.proposal.folder import look
+
+if TYPE_CHECKING:
+    from conftest import Run
+
+SKILL = "---\nname: {name}\ndescription: Does {name} when somebody asks for it.\n---\n# {name}\n"
+
+
+def filled(folder: Path, files: Mapping[str, str]) -> Path:
+    for name, text in files.items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text(text, encoding="utf-8")
+    return folder
+
+
+@pytest.fixture
+def company(empty: Path) -> Path:
+    """Documents, procedures, skills, a prompt and code, as they lie in many repositories."""
+    return filled(
+        empty / "company",
+        {
+            "README.md": "# The company\n\nSee [leave](team/leave.md).\n",
+            "team/leave.md": "# Leave\n\nHow much leave there is.\n",
+            "team/pay.md": "# Pay\n",
+            "product/roadmap.md": "# Roadmap\n",
+            "ops/runbooks/disk-full.md": "# Disk full\n",
+            "ops/runbooks/db/slow.md": "# Slow database\n",
+            ".claude/skills/triage/SKILL.md": SKILL.format(name="triage"),
+            ".github/prompts/review.prompt.md": "---\ndescription: Reviews.\n---\nReview it.\n",
+            ".github/ISSUE_TEMPLATE.md": "# Issue\n",
+            "src/app.py": "print()\n",
+            "node_modules/left-pad/README.md": "# left-pad\n",
+        },
+    )
+
+
+def begun(run: Run, folder: Path, *options: str) -> Any:
+    result = run("init", folder, "--yes", "--json", *options)
+    assert result.exit_code == 0, result.stdout + result.stderr
+    return json.loads(result.stdout)
+
+
+def test_it_finds_what_there_is_and_what_it_writes_passes_check(run: Run, company: Path) -> None:
+    found = begun(run, company)
+    assert {one["scheme"]: (one["path"], one["entries"]) for one in found["sources"]} == {
+        "sop": ("ops/runbooks", 2),
+        "doc": ("", 4),
+        "skill": (".claude/skills", 1),
+    }
+    assert (found["files"], found["prompts"]) == (["src"], [".github/prompts"])
+    checked = run("check", "--config", company / "octavo.yaml")
+    assert (checked.exit_code, checked.stderr) == (0, "")
+
+
+def test_three_agents_see_list_and_find_what_the_proposal_says(run: Run, company: Path) -> None:
+    found = begun(run, company)
+    os.chdir(company)
+    assert len(found["agents"]) == 3
+    for agent in found["agents"]:
+        listed = json.loads(run("ls", "--json", "--as", agent["id"]).stdout)["resources"]
+        assert len(listed) == sum(agent["sees"].values()) == agent["readable"] == agent["findable"]
+        assert run("cat", agent["examples"][0], "--as", agent["id"]).exit_code == 0
+    first, *others = found["agents"]
+    assert all(sum(one["sees"].values()) < sum(first["sees"].values()) for one in others)
+    assert "doc://team/leave" in run("search", "leave", "--as", first["id"]).stdout
+    addresses = run("ls", "--as", first["id"]).stdout
+    assert "left-pad" not in addresses and "ISSUE" not in addresses and "octavo.yaml" not in addresses
+    assert "skill://triage" in addresses and "file:///src/app.py" in addresses
+
+
+def test_the_file_explains_itself_and_holds_no_key(run: Run, company: Path) -> None:
+    found = begun(run, company, "--agents", "alpha,beta,gamma,delta")
+    text = (company / "octavo.yaml").read_text(encoding="utf-8")
+    assert text == found["text"] and text.count("#") >= 8
+    assert [one["id"] for one in found["agents"]] == ["alpha", "beta", "gamma", "delta"]
+    assert "key:" not in text and "octavo keys new" in text and "search" in text
+
+
+def test_an_author_may_write_drafts_and_nothing_else(run: Run, company: Path) -> None:
+    begun(run, company, "--write")
+    os.chdir(company)
+    assert run("check").stderr == ""
+    shown = [one["name"] for one in json.loads(run("tools", "--json", "--as", "agent-author").stdout)["tools"]]
+    assert "write" in shown
+    shown = [one["name"] for one in json.loads(run("tools", "--json", "--as", "agent-reader").stdout)["tools"]]
+    assert "write" not in shown and "search" in shown
+    made = run("tools", "test", "write", "target=draft://new.md", "content=# New", "--as", "agent-author")
+    assert made.exit_code == 0, made.output
+    assert (company / "drafts" / "new.md").is_file()
+    assert run("explain", "agent-author", "write", "doc://team/leave").exit_code == 1
+    assert run("explain", "agent-reader", "write", "draft://new.md").exit_code == 1
+
+
+def test_the_whole_folder_of_the_example_is_understood(run: Run, folder: Path) -> None:
+    os.chdir(folder.parent)
+    found = begun(run, folder / "handbook")
+    assert [one["scheme"] for one in found["sources"]] == ["sop", "doc", "skill", "agent", "org"]
+    assert found["prompts"] == ["prompts"] and found["leftOut"] == []
+
+
+def test_what_check_would_refuse_is_left_out_and_said(run: Run, empty: Path) -> None:
+    """A faulty document by its file; agents and prompts that are none with their folder."""
+    head = "---\nid: {0}\ntitle: {0}\ncategory: team\nlast_updated: {1}\nowner: someone\nversion: '1'\n---\n# {0}\n"
+    base = filled(
+        empty / "mixed",
+        {
+            "team/good.md": "# Good\n",
+            "team/bad.md": head.format("bad", "yesterday"),
+            "agents/broken.yml": "name: [unfinished\n",
+            "prompts/broken.json": "{",
+        },
+    )
+    found = begun(run, base)
+    assert {Path(one["file"]).name for one in found["leftOut"]} == {"bad.md", "broken.json", "broken.yml"}
+    assert found["prompts"] == [] and [one["kind"] for one in found["sources"]] == ["doc"]
+    assert "team/bad.md" in found["sources"][0]["without"] and found["agents"][0]["sees"]["doc"] == 1
+    assert run("check", "--config", base / "octavo.yaml").exit_code == 0
+    again = run("init", base, "--yes", "--force")
+    assert "left out" in again.stdout and "bad.md:5" in again.stdout
+
+
+def test_procedures_alone_and_files_alone(run: Run, empty: Path) -> None:
+    runbooks = filled(empty / "acme-runbooks", {"disk.md": "# Disk\n", "net/slow.md": "# Slow\n"})
+    assert [(one["scheme"], one["entries"]) for one in begun(run, runbooks)["sources"]] == [("sop", 2)]
+    pictures = filled(empty / "pictures", {"a.png": "x", "b.jpg": "x"})
+    found = begun(run, pictures)
+    assert (found["sources"], found["files"], found["agents"][0]["sees"]) == ([], ["."], {"file": 2})
+    assert run("check", "--config", pictures / "octavo.yaml").exit_code == 0
+
+
+@pytest.mark.parametrize("name", ["업무 매뉴얼", "a: b", "'quoted' \"twice\"", "#1", "50%", "- dash", "[x]", "yes"])
+def test_names_of_any_kind_stay_what_they_are(run: Run, empty: Path, name: str) -> None:
+    base = filled(empty / name, {f"{name}/{name}.md": "# One\n", f"{name}/b.md": "# Two\n", f"sops {name}/c.md": "# C\n"})
+    found = begun(run, base)
+    assert sum(found["agents"][0]["sees"].values()) == 3
+    checked = run("check", "--config", base / "octavo.yaml")
+    assert (checked.exit_code, checked.stderr) == (0, "")
+
+
+def test_links_are_not_followed_and_secrets_are_not_counted(run: Run, empty: Path) -> None:
+    outside = filled(empty / "outside", {"private.md": "# Private\n"})
+    base = filled(empty / "base", {"a.md": "# A\n", ".env": "KEY=1\n"})
+    (base / "link").symlink_to(outside)
+    (base / "again").symlink_to(base)
+    found = begun(run, base)
+    assert (found["looked"]["files"], found["looked"]["linked"]) == (1, 2)
+    assert found["agents"][0]["sees"] == {"doc": 1}
+
+
+def test_a_look_has_a_bound_and_says_so(empty: Path) -> None:
+    base = filled(empty / "many", {f"{n % 7}/{n}.md": "# x\n" for n in range(50)})
+    found = look(base, _unseen, most=20)
+    assert (len(found.files), found.whole) == (20, False)
+    assert look(base, _unseen).whole
+
+
+def refused(run: Run, *args: object) -> str:
+    result = run("init", *args)
+    assert result.exit_code in (1, 2) and result.stdout == "", result.stdout
+    assert "Traceback" not in result.stderr
+    return str(result.stderr)
+
+
+def test_each_folder_that_cannot_be_begun_gets_its_sentence(run: Run, empty: Path, company: Path) -> None:
+    (empty / "nothing").mkdir()
+    assert "has no file that could be served" in refused(run, empty / "nothing", "--yes")
+    assert "is not there" in refused(run, empty / "absent", "--yes")
+    assert "is a file" in refused(run, company / "README.md", "--yes")
+    begun(run, company)
+    before = (company / "octavo.yaml").read_bytes()
+    assert "is there already and is left as it is" in refused(run, company, "--yes")
+    assert (company / "octavo.yaml").read_bytes() == before
+    told = run("init", company / "team", "--yes")
+    assert told.exit_code == 0 and f"{company}/octavo.yaml is a configuration too" in told.stderr
+    assert "agents" in refused(run, empty, "--agents", "a,a", "--yes")
+    assert "local" in refused(run, empty, "--agents", "local", "--yes")
+
+
+def test_force_keeps_what_was_there(run: Run, company: Path) -> None:
+    (company / "octavo.yaml").write_text("version: 1\n# mine\n", encoding="utf-8")
+    told = run("init", company, "--yes", "--force")
+    assert told.exit_code == 0
+    assert (company / "octavo.yaml.1.old").read_text(encoding="utf-8") == "version: 1\n# mine\n"
+    assert "octavo.yaml.1.old" in told.stderr
+    assert run("init", company, "--yes", "--force").exit_code == 0
+    assert (company / "octavo.yaml.2.old").is_file()
+
+
+def test_a_link_in_its_place_is_left_as_it_is(run: Run, company: Path, empty: Path) -> None:
+    (empty / "elsewhere.yaml").write_text("version: 1\n", encoding="utf-8")
+    (company / "octavo.yaml").symlink_to(empty / "elsewhere.yaml")
+    told = run("init", company, "--yes", "--force")
+    assert told.exit_code == 1 and "is a link" in told.stderr
+    assert (empty / "elsewhere.yaml").read_text(encoding="utf-8") == "version: 1\n"
+
+
+def test_a_dry_run_and_a_pipe_without_an_answer_write_nothing(run: Run, company: Path) -> None:
+    shown = run("init", company, "--dry-run", "--write")
+    assert shown.exit_code == 0 and "version: 1" in shown.stdout
+    told = run("init", company)
+    assert told.exit_code == 1 and "give --yes" in told.stderr
+    assert not (company / "octavo.yaml").exists() and not (company / "drafts").exists()
+    assert not (company / ".octavo").exists()
+
+
+def test_at_a_terminal_there_are_three_questions_with_defaults(company: Path) -> None:
+    with terminal("init", company, columns=200) as screen:
+        screen.wait_for("Ids of the agents.*: ")
+        screen.type(b"bot-a,bot-b\n")
+        screen.wait_for("may write.*: ")
+        screen.type(b"\n")
+        screen.wait_for("Write .*: ")
+        screen.type(b"\n")
+        assert screen.ends() == 0
+    assert "bot-b: {}" in (company / "octavo.yaml").read_text(encoding="utf-8")
+
+
+def test_ctrl_c_at_a_question_writes_nothing(company: Path) -> None:
+    with terminal("init", company, columns=200) as screen:
+        screen.wait_for("Ids of the agents.*: ")
+        screen.type(b"\x03")
+        assert screen.ends() == 130
+    assert not (company / "octavo.yaml").exists()
+
+
+def test_in_korean_by_locale_and_in_english_for_programs(
+    run: Run, company: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("LC_ALL", "ko_KR.UTF-8")
+    told = run("init", company, "--yes")
+    assert "제공할 것" in told.stdout and "에 썼습니다" in told.stderr
+    text = (company / "octavo.yaml").read_text(encoding="utf-8")
+    assert "# 업무 절차, sop://…" in text
+    assert run("check", "--config", company / "octavo.yaml").exit_code == 0
