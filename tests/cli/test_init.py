@@ -144,7 +144,9 @@ def test_procedures_alone_and_files_alone(run: Run, empty: Path) -> None:
 
 @pytest.mark.parametrize("name", ["업무 매뉴얼", "a: b", "'quoted' \"twice\"", "#1", "50%", "- dash", "[x]", "yes"])
 def test_names_of_any_kind_stay_what_they_are(run: Run, empty: Path, name: str) -> None:
-    base = filled(empty / name, {f"{name}/{name}.md": "# One\n", f"{name}/b.md": "# Two\n", f"sops {name}/c.md": "# C\n"})
+    base = filled(
+        empty / name, {f"{name}/{name}.md": "# One\n", f"{name}/b.md": "# Two\n", f"sops {name}/c.md": "# C\n"}
+    )
     found = begun(run, base)
     assert sum(found["agents"][0]["sees"].values()) == 3
     checked = run("check", "--config", base / "octavo.yaml")
@@ -246,3 +248,26 @@ def test_in_korean_by_locale_and_in_english_for_programs(
     text = (company / "octavo.yaml").read_text(encoding="utf-8")
     assert "# 업무 절차, sop://…" in text
     assert run("check", "--config", company / "octavo.yaml").exit_code == 0
+
+
+def test_check_warns_of_tools_that_an_agent_can_never_use(
+    run: Run, company: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As the first configuration of the documentation once did: a search that is always refused."""
+    rules = '[{who: bot, may: [list, read, watch], what: "file://*"}, {who: bot, may: invoke, what: "tool://write"}]'
+    config = company / "octavo.yaml"
+    source = (
+        "sources: {files: {kind: file, roots: [./team]}, more: {kind: file, roots: [./src], scheme: src, write: true}}"
+    )
+    config.write_text(f"version: 1\n{source}\nagents: {{bot: {{}}}}\npolicy: {rules}\n", encoding="utf-8")
+    told = run("check", "--config", config)
+    assert told.exit_code == 0
+    line = "agents.bot: is shown search, write, which it can never use: no rule allows it search, write"
+    assert f"octavo: warning: {config}:3: {line} (allow search, write in a rule, or deny invoke on" in told.stderr
+    monkeypatch.setenv("LC_ALL", "ko_KR.UTF-8")
+    assert "search, write 도구가 보이지만 결코 쓸 수 없습니다" in run("check", "--config", config).stderr
+    config.write_text(
+        config.read_text(encoding="utf-8").replace("read, watch", "read, search, watch"), encoding="utf-8"
+    )
+    config.write_text(config.read_text(encoding="utf-8").replace("tool://write", "tool://nothing"), encoding="utf-8")
+    assert "결코" not in run("check", "--config", config).stderr
