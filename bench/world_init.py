@@ -132,7 +132,8 @@ def _used(config: Path, said: dict[str, Any]) -> dict[str, Any]:
         listed = [*client.listed()]
         some = listed[:: max(1, len(listed) // SOME)][:SOME]
         read = sum(bool(client.ask("resources/read", {"uri": one["uri"]})["contents"]) for one in some)
-        texts = [one for one in listed if one.get("mimeType") == "text/markdown"]
+        # Files inside a skill have no titles of their own: they are found by what they say, not by a name.
+        texts = [one for one in listed if one.get("mimeType") == "text/markdown" and one.get("title")]
         texts = texts[:: max(1, len(texts) // SOME)][:SOME]
         found = sum(client.finds(one) for one in texts)
     holds = len(listed) == sum(said["sees"].values()) and (read, found) == (len(some), len(texts))
