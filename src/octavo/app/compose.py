@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from contextlib import AsyncExitStack
 from functools import cache
 from pathlib import Path
@@ -39,7 +39,7 @@ from octavo.core.model import Change, Op, Principal, Template
 from octavo.core.ports import Ask, Called, Finds, Ledger, Next, Source, Watches
 from octavo.core.ref import Ref
 from octavo.core.seal import Seal
-from octavo.core.surface import Conversations
+from octavo.core.surface import Conversations, PromptInfo
 from octavo.feed import ChangeFeed, Changes
 from octavo.pipeline.audit import Audit
 from octavo.pipeline.cache import Cache
@@ -151,6 +151,17 @@ class Works(Struct, frozen=True):
     def veiled(self, change: Change, who: Principal) -> Change:
         further = self.redact.further(who)
         return change if further is None else further.change(change)
+
+    def prompt_info(self, name: str, who: Principal) -> PromptInfo | None:
+        """A prompt as it is told to somebody."""
+        info = self.prompts.prompt(name)
+        for veil in (self.redact.veil("prompt"), self.redact.further(who)):
+            info = info if info is None or veil is None or veil.idle else veil.prompt_info(info)
+        return info
+
+    def sees_as(self, who: Principal) -> Hashable:
+        """The same for principals from whom the same is hidden."""
+        return self.redact.further(who)
 
 
 async def compose(

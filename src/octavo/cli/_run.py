@@ -582,7 +582,8 @@ def prompts(loaded: Loaded, who: str | None) -> list[PromptInfo]:
     entries, _ = listed(loaded, who, "prompt://")
 
     async def ask(house: Octavo) -> list[PromptInfo]:
-        known = (house.works.prompts.prompt(entry.ref.name) for entry in entries)
+        principal = house.works.identity.launched(who)
+        known = (house.works.prompt_info(entry.ref.name, principal) for entry in entries)
         return [info for info in known if info is not None]
 
     return _inside(loaded, ask, leaves_traces=False)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 from urllib.parse import urlsplit
 
@@ -10,7 +10,7 @@ from octavo.core.glob import Glob
 from octavo.core.model import Change, Principal, Template, Verb
 from octavo.core.ports import Ask, Called, Feed, Ledger, Next
 from octavo.core.ref import Ref
-from octavo.core.surface import Prompts, Tools
+from octavo.core.surface import PromptInfo, Prompts, Tools
 
 if TYPE_CHECKING:
     from octavo.core.measure import Measure
@@ -130,6 +130,14 @@ class Works(Protocol):
 
     def count(self, who: Principal) -> None:
         """One request of theirs that becomes no call. Raises RateLimited."""
+        ...
+
+    def prompt_info(self, name: str, who: Principal) -> PromptInfo | None:
+        """A prompt as it is told to somebody."""
+        ...
+
+    def sees_as(self, who: Principal) -> Hashable:
+        """The same for principals from whom the same is hidden."""
         ...
 
     def veiled(self, change: Change, who: Principal) -> Change:

@@ -57,6 +57,7 @@ moments = itertools.count(1)
 
 EVERYTHING = Ref("*")  # the scope of a listing over all sources
 FEED = "changes"  # the scheme under which the change feed is read
+QUOTED = "quoted"  # key in what is composed: what of an object stands in the content behind its `uri`: name or all
 LABELS = ("confidentiality", "integrity")  # keys of metadata, see core.labels
 LONGEST_QUESTION = 3600.0  # seconds that a human may be asked for; what a client carries for it must hold as long
 
@@ -110,7 +111,7 @@ class Entry(Struct, frozen=True, kw_only=True, eq=False):
     description: str | None = None
     annotations: Mapping[str, Any] = NOTHING
     metadata: Mapping[str, Any] = NOTHING
-    quoted: bool = False  # the title stands in its content: it is told to whoever may read that
+    quoted: bool = False  # title, and a name equal to it, stand in its content: told to whoever may read that
     target: Ref | None = None  # where a link or an alias really led; the policy looks at it too
 
     def __eq__(self, other: object) -> bool:

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 from msgspec.structs import replace
 
 from octavo.core.errors import InternalError, OctavoError
-from octavo.core.model import Content
+from octavo.core.model import QUOTED, Content
 from octavo.core.ref import Ref
 from octavo.core.skill import usability
 from octavo.pipeline.marks import hides_in
@@ -27,6 +27,7 @@ class Sees(NamedTuple):
     pattern: Callable[[str], bool]  # of a rule
     calls: Callable[[str], bool] = lambda _: True  # whether there is a tool of that name that it may call
     reads: Callable[[Ref], bool] = lambda _: True
+    quotes: Callable[[Ref], bool] = lambda _: True  # whether what stands in its content may be told, as it is now
     filters: Sequence[str] = ()  # by which the answer was narrowed: who is told that it fits is told the value
 
 
@@ -35,7 +36,8 @@ def visible(content: Content, sees: Sees) -> Content:
     or whose `what` is a pattern that may not be known, or in which that is hidden by which it was picked out. Then
     lists are cut to the answer's `at_most`, if it has one. Of what was matched, that comes first which the caller can
     use, if nobody else was asked about.
-    Size and version are those of what is left.
+    What stands in a content that may not be read is left out as well: an object, or a name, for which the path gives
+    one. Size and version are those of what is left.
 
     Raises InternalError for a body that is no JSON, since nothing could be left out of it.
     """
@@ -68,6 +70,13 @@ def _shown(value: Any, sees: Sees, above: str = "", most: int | None = None) -> 
         # What the author of a file wrote there is part of what may be seen, whatever keys it has.
         quoted = "metadata" if "uri" in value else "declared" if above == "permissions" else None
         most = value.get("at_most")
+        if "uri" in value and QUOTED in value:
+            what, value = value[QUOTED], {key: item for key, item in value.items() if key != QUOTED}
+            ref = Ref.parse(value["uri"])
+            if not sees.quotes(ref):
+                if what == "all":
+                    return _GONE
+                value["name"] = ref.name
         kept = {key: item if key == quoted else _shown(item, sees, key, most) for key, item in value.items()}
         if all(kept[key] is item for key, item in value.items()):
             return value

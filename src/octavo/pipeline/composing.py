@@ -10,7 +10,7 @@ from functools import partial
 
 from octavo.core.errors import OctavoError, TooLarge
 from octavo.core.glob import Glob
-from octavo.core.model import Call, Content, Entry
+from octavo.core.model import Call, Content, Entry, Principal, Verb
 from octavo.core.ports import Next, Reply, settled
 from octavo.core.ref import Ref
 from octavo.pipeline.composed import Sees, is_empty, visible
@@ -19,6 +19,7 @@ from octavo.pipeline.rulebook import Decision
 from octavo.pipeline.seeing import LIST_VERB, Seeing
 
 SHOWN = 8  # callers for whom it is kept with a composed content what they may see of it
+_TOLD_BY: tuple[Verb, Verb] = ("list", "read")  # which an object needs, and what stands in the content behind it
 BY_ENTRY = Decision(True, "by entry", "each entry of the collection is decided for itself")
 
 
@@ -77,7 +78,7 @@ class Composing:
         who, key = call.principal, (self._era, call.principal)
         shown: Content | None = content.memo.get(key)
         if shown is None:
-            shown = visible(content, self._sees(call, partial(self._seeing.lists, who)))
+            shown = visible(content, self._sees(call, partial(self._may, who, "list"), partial(self._may, who, "read")))
             if len(content.memo) < SHOWN:
                 content.memo[key] = shown
         return self._something(call, shown)
@@ -85,30 +86,39 @@ class Composing:
     async def _visible_now(self, call: Call, call_next: Next, content: Content) -> Content:
         """What the answer tells of is looked at first, where metadata decide whether it may: level by level, since
         what stands inside of something is found once that may be seen."""
-        seeing, known = self._seeing, dict[Ref, bool]()
+        seeing, known = self._seeing, dict[tuple[Verb, Ref], bool]()
         while True:
-            asked: dict[Ref, None] = {}
-            shown = visible(content, self._sees(call, partial(_seen, known, asked)))
+            asked: dict[tuple[Verb, Ref], None] = {}
+            lists, reads = (partial(_seen, known, asked, verb) for verb in _TOLD_BY)
+            shown = visible(content, self._sees(call, lists, reads))
             if not asked:
                 return self._something(call, shown)
-            for ref in asked:
-                verb = LIST_VERB.get(ref.scheme)
-                if verb is not None:
-                    known[ref] = seeing.at_best(call.principal, verb, ref.bare).allowed
+            for verb, ref in asked:
+                of_its_kind = LIST_VERB.get(ref.scheme)
+                if of_its_kind is not None:
+                    known[verb, ref] = seeing.at_best(call.principal, of_its_kind, ref.bare).allowed
                 else:
-                    known[ref] = await self._may_list(call, call_next, ref.bare)
+                    known[verb, ref] = await self._may_now(call, verb, call_next, ref.bare)
 
-    def _sees(self, call: Call, resource: Callable[[Ref], bool]) -> Sees:
+    def _may(self, who: Principal, verb: Verb, ref: Ref) -> bool:
+        return self._seeing.lists(who, ref) if verb == "list" else self._seeing.allows(who, verb, ref.bare)
+
+    def _sees(self, call: Call, resource: Callable[[Ref], bool], quotes: Callable[[Ref], bool]) -> Sees:
         known = self._seeing.filters(call.ref.scheme) if call.ref.params else ()
         filters = tuple(key for key, _ in call.ref.params if key in known)
         who, seeing = call.principal, self._seeing
         return Sees(
-            resource, partial(seeing.tells, who), partial(seeing.calls, who), partial(seeing.reads, who), filters
+            resource,
+            partial(seeing.tells, who),
+            partial(seeing.calls, who),
+            partial(seeing.reads, who),
+            quotes,
+            filters,
         )
 
-    async def _may_list(self, call: Call, call_next: Next, ref: Ref) -> bool:
+    async def _may_now(self, call: Call, verb: Verb, call_next: Next, ref: Ref) -> bool:
         try:
-            return (await self._seeing.judged(call, "list", self._seeing.canonical(ref), call_next)).allowed
+            return (await self._seeing.judged(call, verb, self._seeing.canonical(ref), call_next)).allowed
         except OctavoError:  # outside of what is served
             return False
 
@@ -119,8 +129,8 @@ class Composing:
         return shown
 
 
-def _seen(known: Mapping[Ref, bool], asked: dict[Ref, None], ref: Ref) -> bool:
+def _seen(known: Mapping[tuple[Verb, Ref], bool], asked: dict[tuple[Verb, Ref], None], verb: Verb, ref: Ref) -> bool:
     """What is not known yet is not seen, and asked for."""
-    if ref not in known:
-        asked[ref] = None
-    return known.get(ref, False)
+    if (verb, ref) not in known:
+        asked[verb, ref] = None
+    return known.get((verb, ref), False)

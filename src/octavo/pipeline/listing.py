@@ -102,7 +102,7 @@ class Listing:
         if not parts and not everywhere and policy.decide(call.principal, "list", call.ref).hidden:
             await look_beside(policy, call, call_next)
         keys = Keys()
-        narrow = [_narrowed(asked_for, scope, policy, keys) for scope, _ in parts]
+        narrow = [_narrowed(asked_for, scope, call.principal, policy, keys) for scope, _ in parts]
         first: Page[Entry] | None = None
         only = at  # the one scope that was asked
         until = self._now() + call.timeout
@@ -156,7 +156,7 @@ class Listing:
                 break
         if asked_for and not kept and following is None and call.cursor is None and not down:
             keys.refuse_unknown(asked_for, {name for scope, _ in parts for name in policy.filters(scope.scheme)})
-        told = tuple(policy.unquoted(call.principal, entry) if entry.quoted else entry for entry in kept)
+        told = tuple(policy.unquoted(call.principal, entry) for entry in kept)
         if any(entry is not whole for entry, whole in zip(told, kept, strict=True)):
             kept, memo = told, Memo()
         made = Page(kept, following, tuple(down), memo)
@@ -208,17 +208,22 @@ class Listing:
         return start
 
 
-def _narrowed(asked: Mapping[str, Any] | None, scope: Ref, policy: Shows, keys: Keys) -> Narrowed:
+def _narrowed(asked: Mapping[str, Any] | None, scope: Ref, principal: Principal, policy: Shows, keys: Keys) -> Narrowed:
     """What is hidden fits no filter. A source judges its own on what is there, so what it found is looked at again."""
     if not asked and not scope.params:
         return Narrowed(scope, None)
     known = policy.filters(scope.scheme)
     scope, wanted = narrowed(asked, scope, known)
-    wanted = None if wanted is None else keys.noting(wanted)
+    noted = None if wanted is None else keys.noting(wanted)
     theirs = [key for key, _ in scope.params if key in known]
-    if not theirs:
-        return Narrowed(scope, wanted)
-    return Narrowed(scope, lambda entry: not hides(entry, theirs) and (wanted is None or wanted(entry)))
+
+    def fits(whole: Entry) -> bool:
+        entry = policy.unquoted(principal, whole)
+        if entry is not whole and any(key not in entry.metadata for key in theirs):
+            return False  # it may have been found by what is not told of it
+        return not hides(entry, theirs) and (noted is None or noted(entry))
+
+    return Narrowed(scope, fits if theirs or noted is not None else None)
 
 
 def _share(call: Call, parts: Sequence[object]) -> float:

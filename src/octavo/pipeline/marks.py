@@ -27,7 +27,7 @@ def numbered_mark(mark: str, number: int) -> str:
 
 def hides(entry: Entry, keys: Iterable[str]) -> bool:
     """Whether something is hidden in these metadata; for a key that is none of them, anywhere in the entry."""
-    return hides_in(entry.metadata, (entry.title, entry.description, entry.metadata), keys)
+    return hides_in(entry.metadata, (entry.name, entry.title, entry.description, entry.metadata), keys)
 
 
 def hides_in(metadata: Mapping[str, Any], everything: object, keys: Iterable[str]) -> bool:

@@ -445,6 +445,8 @@ class Policy(Seeing):
         itself only what the caller may list."""
         if self._untrusted is not None:
             self._untrusted.note(call, reply)
+        if isinstance(reply, Entry):
+            reply = self.unquoted(call.principal, reply)
         entry = reply.entry if isinstance(reply, Content) else reply
         target = entry.target if isinstance(entry, Entry) else None
         # What a part belongs to was decided with it: rules and metadata of both have been asked.

@@ -38,6 +38,9 @@ class Seeing(Decisions):
         """What of a change may be told to somebody: both its address and what a link led to must be allowed. Who may
         not read it learns no etag either: it could tell whether the content is one that he knows."""
         told = change.part(lambda ref, entry: self._sees(principal, verb, ref, entry))
+        if told is not None:
+            old, new = (one and self.unquoted(principal, one) for one in (told.old, told.new))
+            told = told if old is told.old and new is told.new else replace(told, old=old, new=new)
         if told is None or all(
             entry is None or not entry.etag or self._sees(principal, "read", self.canonical(entry.ref), entry)
             for entry in (told.old, told.new)
@@ -66,10 +69,11 @@ class Seeing(Decisions):
         return self._sees(principal, "list", self.canonical(entry.ref), entry)
 
     def unquoted(self, principal: Principal, entry: Entry) -> Entry:
-        """Without a title that stands in a content which somebody may not read."""
-        if not self.rules or self._sees(principal, "read", self.canonical(entry.ref), entry):
+        """Without a title that stands in a content which somebody may not read; then the path gives the name."""
+        if not entry.quoted or not self.rules or self._sees(principal, "read", self.canonical(entry.ref), entry):
             return entry
-        return replace(entry, title=None, quoted=False)
+        name = entry.ref.name if entry.name == entry.title else entry.name
+        return replace(entry, name=name, title=None, quoted=False)
 
     def filters(self, scheme: str) -> Collection[str]:
         return self.addresses.filters(scheme)

@@ -5,6 +5,7 @@ The rules are loaded and compiled with the first text: who only lists, or starts
 
 from __future__ import annotations
 
+import operator
 import re
 import threading
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -16,7 +17,7 @@ from msgspec.structs import replace
 
 from octavo.core.errors import InvalidParams
 from octavo.core.model import Change, Content, Entry, Memo, News, Page, Suggestion
-from octavo.core.surface import Block, Embedded, Link, PromptMessage, PromptResult, Text, ToolResult
+from octavo.core.surface import Block, Embedded, Link, PromptInfo, PromptMessage, PromptResult, Text, ToolResult
 from octavo.pipeline.marks import numbered
 from octavo.pipeline.readings import Cut, others, reading
 from octavo.pipeline.spans import Span, carried, merged, occurrences, without
@@ -158,12 +159,14 @@ class Veil:
         return replace(content, entry=entry, body=body, memo=Memo())
 
     def entry(self, entry: Entry) -> Entry:
+        name = self.text(entry.name) if _is_a_text(entry) else entry.name
         title = None if entry.title is None else self.text(entry.title)
         description = None if entry.description is None else self.text(entry.description)
         metadata = self.value(entry.metadata) if entry.metadata else entry.metadata
-        if title is entry.title and description is entry.description and metadata is entry.metadata:
+        parts = (entry.name, entry.title, entry.description, entry.metadata)
+        if all(map(operator.is_, (name, title, description, metadata), parts)):
             return entry
-        return replace(entry, title=title, description=description, metadata=metadata)
+        return replace(entry, name=name, title=title, description=description, metadata=metadata)
 
     def change(self, change: Change) -> Change:
         old, new = change.old and self.entry(change.old), change.new and self.entry(change.new)
@@ -178,7 +181,7 @@ class Veil:
         words: list[str] = []
         for item in page.items:
             if isinstance(item, Entry):
-                words += filter(None, (item.title, item.description))
+                words += filter(None, (item.name if _is_a_text(item) else None, item.title, item.description))
                 _collect(item.metadata, words)
         if not words or not self._suspects("\n".join(words)):  # one look for the page is nearly always enough
             return page
@@ -194,7 +197,24 @@ class Veil:
 
     def prompt(self, result: PromptResult) -> PromptResult:
         messages = tuple(PromptMessage(one.role, self._block(one.content)) for one in result.messages)
-        return replace(result, messages=messages)
+        description = None if result.description is None else self.text(result.description)
+        return replace(result, messages=messages, description=description)
+
+    def prompt_info(self, info: PromptInfo) -> PromptInfo:
+        """What a list tells of a prompt. Its name and those of its arguments stay: clients send them back."""
+        arguments = tuple(
+            replace(one, description=None if one.description is None else self.text(one.description))
+            for one in info.arguments
+        )
+        return replace(
+            info,
+            description=self.text(info.description),
+            title=None if info.title is None else self.text(info.title),
+            arguments=arguments,
+            input_schema=None if info.input_schema is None else self.value(info.input_schema),
+            titles=self.value(info.titles),
+            metadata=self.value(info.metadata),
+        )
 
     def offers(self, completions: Iterable[str | Suggestion]) -> Sequence[str | Suggestion]:
         """Completions. One with a secret in it is left out: with a mark it would complete to nothing."""
@@ -346,6 +366,12 @@ def _collect(value: Any, words: list[str], name: str = "", depth: int = 0) -> No
 
 def _is_mapping(value: object) -> TypeGuard[Mapping[Any, Any]]:
     return isinstance(value, Mapping)
+
+
+def _is_a_text(entry: Entry) -> bool:
+    """Whether its name is what somebody wrote of it. One that is a part of its address is as readable there, and has
+    to be: whoever reads it back sends it."""
+    return entry.name not in entry.ref.segments
 
 
 def _is_sequence(value: object) -> TypeGuard[Sequence[Any]]:

@@ -154,7 +154,9 @@ class Cards:
             problems += self._elsewhere(file, ref, fields, matter, variables)
         if place[-1] == of.manifest and not fault:
             problems += _unfit(file, ref, fields, matter)
-        name = self._title(ref, place, fields, variables, text or "", matter)
+        name = self._declared(fields, variables)
+        heading = "" if name else self._heading(place, text or "", matter)
+        name = name or heading or self._of_folder(ref, place)
         metadata, left_out = _metadata(of, fields)
         problems += [Problem(file, matter.line((key,)), f"{key} is too long to be listed", ref) for key in left_out]
         entry = Entry(
@@ -169,6 +171,7 @@ class Cards:
             annotations=known.annotations,
             metadata=_flagged(metadata, tuple(problems)),
             target=known.target,
+            quoted=bool(heading),
         )
         beside = {key: fields[key] for key in of.asked if key in fields and key not in metadata}
         lines = {_shared(path): line for path, line in matter.lines.items() if path and path[0] in of.checked}
@@ -198,22 +201,19 @@ class Cards:
             told["last_updated"] = iso(known.modified)[:10]
         return told
 
-    def _title(
-        self,
-        ref: Ref,
-        place: Segments,
-        fields: Mapping[str, Any],
-        variables: Mapping[str, str],
-        text: str,
-        matter: FrontMatter,
-    ) -> str:
+    def _declared(self, fields: Mapping[str, Any], variables: Mapping[str, str]) -> str:
         of = self._declaration
-        named = (of.titles and _by_rule(of.titles, variables, fields)) or _first(fields, of.names)
-        if named or form_of(place[-1]) in ("yaml", "json") or place[-1] == of.manifest:
-            return named
-        if heading := first_heading(text[matter.body :], ending_of(place[-1])):
-            return heading
-        return ref.segments[-2] if len(ref.segments) > 1 and ref.name.casefold() in FRONT_PAGES else ""
+        return (of.titles and _by_rule(of.titles, variables, fields)) or _first(fields, of.names)
+
+    def _is_text(self, place: Segments) -> bool:
+        return form_of(place[-1]) not in ("yaml", "json") and place[-1] != self._declaration.manifest
+
+    def _heading(self, place: Segments, text: str, matter: FrontMatter) -> str:
+        return first_heading(text[matter.body :], ending_of(place[-1])) if self._is_text(place) else ""
+
+    def _of_folder(self, ref: Ref, place: Segments) -> str:
+        is_front = len(ref.segments) > 1 and ref.name.casefold() in FRONT_PAGES and self._is_text(place)
+        return ref.segments[-2] if is_front else ""
 
     def _missing(self, file: str, ref: Ref, matter: FrontMatter) -> list[Problem]:
         keys = [key for key in self._declaration.required if _written(matter.data, key) in (None, "")]

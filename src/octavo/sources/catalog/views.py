@@ -5,7 +5,8 @@ leaves out each object whose resource the caller may not see, so nothing here ma
 lists to `at_most` only then. A pattern of a rule stands in an object with `what`, and is left out where it would tell
 too much. An object in `matches` names in `required_tools` what it needs: where it does not say for whom it is usable,
 the policy says it for its caller. An entry that is a link is not told of: one `uri` cannot say that two addresses must
-be allowed. Lists tell of it.
+be allowed. Lists tell of it. What of an object stands in a content is said under `quoted`: its `name`, or `all`, that
+it stands here; the policy tells that to whoever may read the content, and leaves the word out.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from typing import Any, Final
 
 from msgspec.structs import replace
 
-from octavo.core.model import Content, Entry
+from octavo.core.model import QUOTED, Content, Entry
 from octavo.core.ref import Ref
 from octavo.core.skill import usability
 from octavo.sources.catalog.card import DIRECTORY, Card
@@ -47,10 +48,12 @@ def _written(ref: Ref, of: Entry | None, body: str, mime_type: str) -> Content:
     entry = Entry(
         ref=ref,
         name=ref.name or ref.scheme if of is None else of.name,
+        title=None if of is None else of.title,
         mime_type=mime_type,
         version=version,
         size=len(raw),
         target=None if of is None else of.target,
+        quoted=of is not None and of.quoted,
     )
     return Content(entry=entry, body=body, etag=version)
 
@@ -81,7 +84,7 @@ def _listed(ref: Ref, entries: Iterable[Entry]) -> dict[str, Any]:
     page = next((pages[name] for name in ("index", "_index", "readme") if name in pages), None)
     return {
         "collection": str(ref),
-        **({} if page is None else {"page": {"uri": str(page.ref), "name": page.name}}),  # the folder's own
+        **({} if page is None else {"page": _named(page)}),  # the folder's own
         "at_most": MAX_LISTED,
         "entries": [_told(entry) for entry in told],
     }
@@ -105,7 +108,7 @@ async def relations(card: Card, pages: Pages) -> dict[str, Any]:
     for link in pages.links(card):
         other = link.card
         if other.ref not in seen:
-            seen[other.ref] = {"uri": str(other.ref), "name": other.entry.name}
+            seen[other.ref] = _named(other.entry)
             groups[PLURALS.get(other.kind, other.kind)].append(seen[other.ref])
         seen[other.ref].setdefault("named_by_it_in" if link.back else "named_here_in", []).append(link.via)
     from_it, to_it = pages.links_of(card), (await pages.linking()).get(card.ref, ())
@@ -113,13 +116,14 @@ async def relations(card: Card, pages: Pages) -> dict[str, Any]:
         "of": str(card.ref),
         "name": card.entry.name,
         "relations": groups,
-        "links_to": [_named(pages.card(ref)) for ref in from_it],
-        "linked_from": [_named(pages.card(ref)) for ref in to_it],
+        "links_to": [_named(pages.card(ref).entry) for ref in from_it],
+        "linked_from": [_named(pages.card(ref).entry) | {QUOTED: "all"} for ref in to_it],
     }
 
 
-def _named(card: Card) -> dict[str, Any]:
-    return {"uri": str(card.ref), "name": card.entry.name}
+def _named(entry: Entry) -> dict[str, Any]:
+    named = {"uri": str(entry.ref), "name": entry.name}
+    return {**named, QUOTED: "name"} if entry.quoted else named
 
 
 def capabilities(card: Card, pages: Pages, live: Live | None) -> dict[str, Any]:
@@ -144,11 +148,7 @@ def capabilities(card: Card, pages: Pages, live: Live | None) -> dict[str, Any]:
 
 
 def _skill(card: Card, live: Live | None, agent: str) -> dict[str, Any]:
-    told: dict[str, Any] = {
-        "uri": str(card.ref),
-        "name": card.entry.name,
-        "required_tools": card.words("required_tools"),
-    }
+    told: dict[str, Any] = {**_named(card.entry), "required_tools": card.words("required_tools")}
     if live is not None:
         told |= _usable(card, live, agent)
     return told
@@ -161,7 +161,9 @@ def _usable(card: Card, live: Live, agent: str) -> dict[str, Any]:
 
 def _match(found: Match, live: Live | None, agent: str | None, picked_by: Collection[str]) -> dict[str, Any]:
     card = found.card
-    told = {"uri": str(card.ref), "name": card.entry.name, "score": found.score, "reasons": [*found.reasons]}
+    told = {**_named(card.entry), "score": found.score, "reasons": [*found.reasons]}
+    if card.entry.quoted:
+        told[QUOTED] = "all"  # it may have been found by that name alone
     if card.entry.description:
         told["description"] = card.entry.description
     if metadata := {key: value for key, value in card.entry.metadata.items() if key in picked_by}:
@@ -174,7 +176,7 @@ def _match(found: Match, live: Live | None, agent: str | None, picked_by: Collec
 
 
 def _told(entry: Entry) -> dict[str, Any]:
-    told: dict[str, Any] = {"uri": str(entry.ref), "name": entry.name, "mimeType": entry.mime_type}
+    told: dict[str, Any] = {**_named(entry), "mimeType": entry.mime_type}
     if entry.description:
         told["description"] = entry.description
     return {**told, "metadata": dict(entry.metadata)} if entry.metadata else told

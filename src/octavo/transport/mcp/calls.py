@@ -223,7 +223,7 @@ class Calls:
             infos = (works.tools.tool(entry.ref.name) for entry in page.items)
             result: dict[str, Any] = {"tools": [shapes.tool(info) for info in infos if info is not None]}
         elif call.ref.scheme == "prompt":
-            found = (works.prompts.prompt(entry.ref.name) for entry in page.items)
+            found = (works.prompt_info(entry.ref.name, call.principal) for entry in page.items)
             result = {"prompts": [shapes.prompt(info) for info in found if info is not None]}
         else:
             result = {"resources": [shapes.resource(entry) for entry in page.items]}

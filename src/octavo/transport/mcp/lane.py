@@ -339,14 +339,16 @@ class Lane:
         return _RESULT, self._whole(taken, self._calls.templates(reply))
 
     def _page(self, taken: Taken, page: Page[Any], tail: bytes) -> tuple[bytes, ...]:
-        """The entries are the same for everybody who sees all of a page; the cursor is one caller's."""
+        """The entries are the same for everybody who sees all of a page and from whom the same is hidden; the cursor is
+        one caller's."""
         memo, method, who = page.memo, taken.asked.method, taken.call.principal
         known: tuple[bytes, bytes] | None = memo.get((method, who))
         if known is None:
             result = self._calls.page(taken.call, page)
             following = result.pop("nextCursor", None)
             rest = b"" if following is None else b',"nextCursor":' + _encode(following)
-            known = memo[method, who] = memo.setdefault(method, _RESULT + _encode(result)[1:-1]), rest
+            shared = (method, self._calls.works.sees_as(who))
+            known = memo[method, who] = memo.setdefault(shared, _RESULT + _encode(result)[1:-1]), rest
         return *known, tail
 
     def _whole(self, taken: Taken, shape: dict[str, Any]) -> bytes:
