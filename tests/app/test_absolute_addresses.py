@@ -15,7 +15,7 @@ from tests.app.asking import ask
 from octavo.app import Octavo
 from octavo.config.load import Loaded, load_text, zero
 from octavo.config.problems import ConfigError
-from octavo.core.errors import Forbidden, OctavoError
+from octavo.core.errors import Forbidden, NotFound, OctavoError
 from octavo.core.event import event
 from octavo.core.model import Change, Entry, News
 from octavo.core.query import NameQuery
@@ -259,3 +259,24 @@ async def test_what_is_hidden_crowds_nothing_out_of_a_completion(base: Path) -> 
         }.items():
             asked = {"argument": "path", "prefix": prefix, "given": {}, "template": "file://{+path}"}
             assert await ask(octavo, "brand", "complete", "file://", arguments=asked) == values, prefix
+
+
+async def test_who_may_do_nothing_cannot_learn_where_a_root_lies(base: Path) -> None:
+    policy = """
+agents: {nobody: {}, reader: {}}
+policy:
+  - {who: reader, may: [list, read], what: "file://doc.txt"}
+  - {who: "*", may: "*", what: "file://hr/*", effect: deny, hide: true}
+"""
+    async with serving(base, configured(base, "roots: [./work]", policy)) as octavo:
+        for op in ("read", "stat", "list"):
+            for path in ("hr/pay.md", "hr/none.md", "doc.txt", "none/none.md", "hr"):
+                told = []
+                for root in ("work", "wrong"):
+                    with pytest.raises(Forbidden) as refused:
+                        await ask(octavo, "nobody", op, f"file://{base}/{root}/{path}")  # type: ignore[arg-type]
+                    told.append((refused.value.message + str(refused.value.data)).replace(root, "ROOT"))
+                assert told[0] == told[1], (op, path)
+        assert await text(octavo, f"file://{base}/work/doc.txt", "reader")
+        with pytest.raises(NotFound):
+            await text(octavo, f"file://{base}/work/hr/pay.md", "reader")

@@ -190,13 +190,18 @@ class Policy(Seeing):
             raise forbidden(call, fault) if isinstance(fault, Forbidden) else fault
         op, ref = call.op, call.ref
         if ref.absolute:
+            may_ask = self.reaches(call.principal, ref.scheme)
             try:
                 ref = self._canonical.get(ref) or self.canonical(ref)
             except OctavoError as outside:
+                if not may_ask and isinstance(outside, Forbidden):
+                    raise self._closed(call) from None
                 # A pattern that begins above the roots too: its events would tell where they are.
                 raise told(call, outside) from None
             call = call.at(ref, call.cursor, call.limit)
             call.trail.ref = ref  # the record names a thing by one address, however it was asked for
+            if not may_ask:  # told the same in a root as outside of all: where one lies is nothing to know
+                raise self._closed(call)
         elif by_name:
             self.called_anew(ref.scheme)
         elif ref.scheme in self._naming and op in NAMED and ref.segments and self._is_open(call):
@@ -243,6 +248,10 @@ class Policy(Seeing):
             if self._ticks is None or not self._ticks.due(call):
                 raise
             return self._ticks.refuse(call, no)
+
+    def _closed(self, call: Call) -> OctavoError:
+        call.trail.rule = CLOSED.rule
+        return self.refusal(call, VERB_OF[call.op], CLOSED)
 
     def _is_open(self, call: Call) -> bool:
         """Whether it has to be asked what the address means. Where no rule allows it as it stands that is asked

@@ -28,11 +28,28 @@ FINDING = OPERATIONS["search"].needs
 LIST_VERB: dict[str, Verb] = {"tool": "invoke", "prompt": "render"}
 Telling: TypeAlias = Callable[[Mapping[str, Any] | None], bool]
 
+KNOWN_BY: tuple[Verb, ...] = ("list", "read")  # verbs by which somebody may know that something is there
+
 
 class Seeing(Decisions):
     @cached_property
     def _sights(self) -> dict[tuple[Principal, Ref], Sight]:
         return {}
+
+    @cached_property
+    def _reached(self) -> dict[tuple[Principal, str], bool]:
+        return {}
+
+    def reaches(self, principal: Principal, scheme: str) -> bool:
+        """Whether somebody may do anything with anything there."""
+        key = (principal, scheme)
+        reached = self._reached.get(key)
+        if reached is None:
+            if len(self._reached) >= SIGHTS:
+                self._reached.clear()
+            everything = under(Ref(scheme))
+            reached = self._reached[key] = any(self.may_reach(principal, verb, everything) for verb in VERBS)
+        return reached
 
     def told(self, principal: Principal, verb: Verb, change: Change) -> Change | None:
         """What of a change may be told to somebody: both its address and what a link led to must be allowed. Who may
@@ -138,7 +155,7 @@ class Seeing(Decisions):
 
     def knows(self, call: Call) -> bool:
         """Whether the caller may know what stands there in other ways than by changing it."""
-        return any(self.allows(call.principal, verb, call.ref) for verb in ("list", "read"))
+        return any(self.allows(call.principal, verb, call.ref) for verb in KNOWN_BY)
 
     def lists(self, principal: Principal, ref: Ref) -> bool:
         verb = LIST_VERB.get(ref.scheme, "list")
