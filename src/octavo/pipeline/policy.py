@@ -45,11 +45,11 @@ from octavo.pipeline.hidden import as_if_absent, ask_beside, beside, look_beside
 from octavo.pipeline.listing import Listing
 from octavo.pipeline.naming import NAMED, ask_by_name, may_name_an_id
 from octavo.pipeline.older import is_older, is_version, no_version, version
-from octavo.pipeline.refusals import Refused, forbidden, told
+from octavo.pipeline.refusals import Refused, absent, forbidden, told
 from octavo.pipeline.rehearsal import refuse_impossible
 from octavo.pipeline.rights import CallerRights
 from octavo.pipeline.rulebook import CLOSED, Decision, Depends, Rule
-from octavo.pipeline.seeing import LIST_VERB, Seeing
+from octavo.pipeline.seeing import KNOWN_BY, LIST_VERB, Seeing
 from octavo.pipeline.ticks import NO, Ticks
 from octavo.pipeline.watching import changes, watch
 
@@ -447,7 +447,15 @@ class Policy(Seeing):
             decision = self.decide(call.principal, verb, entry.target, self.told_by(entry))
             if not decision.allowed:
                 call.trail.rule = decision.rule
-                raise Refused(self.refusal(call, verb, decision))
+                raise Refused(self._refusal_there(call, verb, decision, entry.target))
+
+    def _refusal_there(self, call: Call, verb: Verb, decision: Decision, target: Ref) -> OctavoError:
+        """For what a link leads to. A link to nothing is not found, so whoever may not know of the other thing in other
+        ways is told that of every link to it: a refusal would say that it is there, and where."""
+        target = self.canonical(target)
+        same = target.segments == call.ref.segments  # no link: the same name, in another root
+        known = same or any(self.allows(call.principal, one, target) for one in KNOWN_BY)
+        return self.refusal(call, verb, decision) if known or decision.hidden else absent(call)
 
     def _led(self, call: Call, call_next: Next, reply: Reply) -> Reply:
         """A link is served only if the address it leads to may be read as well, and of what an answer tells beside
@@ -464,7 +472,7 @@ class Policy(Seeing):
             decision = self.decide(call.principal, verb, target, self.told_by(entry))
             if not decision.allowed:
                 call.trail.rule = decision.rule
-                raise self.refusal(call, verb, decision)
+                raise self._refusal_there(call, verb, decision, target)
         return self._composing.shown(call, call_next, reply) if isinstance(reply, Content) and reply.composed else reply
 
     def _asked(self, call: Call, call_next: Next) -> Reply:
