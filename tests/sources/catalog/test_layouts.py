@@ -135,7 +135,7 @@ async def test_a_folder_is_read_as_its_list_with_its_own_page_named(served: Serv
     assert content.composed and [one["uri"] for one in told["entries"]] == [
         "doc://team/_index", "doc://team/a", "doc://team/deep/b",
     ]  # fmt: skip
-    assert told["page"] == {"uri": "doc://team/_index", "name": "The team"}
+    assert told["page"] == {"uri": "doc://team/_index", "name": "The team", "quoted": "name"}
 
 
 async def test_of_two_files_with_one_address_the_first_by_ending_is_served_and_the_other_said(
