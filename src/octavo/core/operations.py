@@ -31,7 +31,7 @@ OPERATIONS: Final[Mapping[Act, Operation]] = MappingProxyType(
     {
         "list": Operation(
             "list",
-            "names, sizes, times, versions, titles, descriptions, metadata; with `read` titles out of contents",
+            "names, sizes, times, versions, titles, descriptions, metadata; with `read` titles out of texts",
             ("list",),
         ),
         "folders": Operation("folders", "names of folders", ("list",)),
