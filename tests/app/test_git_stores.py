@@ -20,6 +20,7 @@ from octavo.core.errors import Forbidden, InvalidParams
 from octavo.core.model import Call, Change, Op, Trail
 from octavo.core.ports import Reply
 from octavo.core.ref import Ref
+from octavo.transport.mcp.hub import Hub, Note, Subscriber
 
 pytestmark = pytest.mark.anyio
 
@@ -116,6 +117,36 @@ async def test_a_commit_reaches_the_feed_and_what_was_kept_is_forgotten(house: O
     )  # fmt: skip
     page = await ask(house, "list", "sop://brand")
     assert [entry.metadata["version"] for entry in page.items] == ["2.0.0", "1.0.0"]
+
+
+@pytest.mark.seed("O10", "O15")
+async def test_a_commit_of_many_files_is_told_in_one_go(house: Octavo, clone: Clone) -> None:
+    """Whoever hears of it only that lists have changed hears that once or twice, not once a file."""
+    listener = Subscriber(house.works.identity.launched("agent-brand"), ends_on_overflow=True)
+    listener.lists.add("resources")
+    hub, notes, created = Hub(house), list[str](), set[str]()
+    hub.join(listener)
+    all_told = asyncio.Event()
+
+    def hear(change: Change) -> None:
+        created.add(change.ref.path)
+        if len(created) == 246:
+            all_told.set()
+
+    async def send(note: Note) -> None:
+        notes.append(note.method)
+
+    house.feed.subscribe(hear)
+    for source in house.works.sources:
+        await source.armed()  # type: ignore[attr-defined]
+    pump = asyncio.create_task(listener.pump(send))
+    clone.commit({f"sops/brand/{n}.md": SOP.format(n, "1", n) for n in range(246)})
+    with anyio.fail_after(30):
+        await all_told.wait()
+        listener.close()
+        await pump
+    assert set(notes) == {"notifications/resources/list_changed"} and len(notes) <= 3
+    hub.close()
 
 
 @pytest.mark.parametrize(

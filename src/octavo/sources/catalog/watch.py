@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from bisect import bisect_left, insort
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import suppress
 from itertools import islice, takewhile
 from typing import Final
@@ -20,6 +20,7 @@ from octavo.sources.catalog.index import Index
 from octavo.sources.catalog.store import Store
 
 MAX_BYTES: Final = 1 << 20  # of a file that is looked into for its etag
+TOGETHER: Final = 1000  # changes of the store that are looked at before any of them is told
 
 
 class Follower:
@@ -44,7 +45,7 @@ class Follower:
 
     async def _follow(self, begun: asyncio.Event) -> None:
         changes = self._store.watch()
-        first = asyncio.ensure_future(anext(changes))  # from here on nothing is missed
+        ahead = asyncio.ensure_future(anext(changes))  # from here on nothing is missed
         try:
             await asyncio.sleep(0)
             await self._store.armed()
@@ -52,33 +53,39 @@ class Follower:
             self._told = {**{ref: card.entry for ref, card in page.cards.items()}, **page.files}
             self._order = sorted(self._told)
             begun.set()
-            await self._tell(await first)
-            async for change in changes:
-                await self._tell(change)
-            self._audience.dismiss(_ended())
+            while True:
+                gathered = [await ahead]
+                ahead = asyncio.ensure_future(anext(changes))
+                while len(gathered) < TOGETHER and await _is_here(ahead):
+                    gathered.append(ahead.result())
+                    ahead = asyncio.ensure_future(anext(changes))
+                await self._tell(gathered)
         except OctavoError as error:
             self._audience.dismiss(error)
         except StopAsyncIteration:
             self._audience.dismiss(_ended())
         finally:
             begun.set()  # also when it failed: whoever waits hears it from the watch itself
-            first.cancel()
+            ahead.cancel()
             with suppress(asyncio.CancelledError, StopAsyncIteration, OctavoError):
-                await first
+                await ahead
             close: Callable[[], Awaitable[None]] | None = getattr(changes, "aclose", None)
             if close is not None:
                 await close()
 
-    async def _tell(self, change: Change) -> None:
+    async def _tell(self, gathered: Sequence[Change]) -> None:
+        """All of it in one go, when all of it was looked at: a commit of many files is one event for whoever only wants
+        to know that lists have changed."""
+        for one in [one for change in gathered for one in await self._looked_at(change)]:
+            self._audience.tell(one)
+
+    async def _looked_at(self, change: Change) -> list[Change]:
         """What was renamed is looked at where it was and where it is: one end may be no file of the catalog."""
         gone = [] if change.source is None else await self._differences(change.source)
         came = [await self._with_etag(one, change) for one in await self._differences(change.ref)]
         if len(gone) == len(came) == 1 and gone[0].kind == "deleted" and came[0].kind == "created":
-            told = [replace(came[0], kind="renamed", source=gone[0].ref, old=gone[0].old)]
-        else:
-            told = [*gone, *came]
-        for one in told:
-            self._audience.tell(one)
+            return [replace(came[0], kind="renamed", source=gone[0].ref, old=gone[0].old)]
+        return [*gone, *came]
 
     async def _differences(self, at: Ref) -> list[Change]:
         """Between what was told last and what is, of the entries that a file of the store concerns."""
@@ -128,6 +135,12 @@ class Follower:
             self._told[ref] = new
         kind: ChangeKind = "updated" if old and new else "created" if new else "deleted"
         return Change(kind=kind, ref=ref, at=self._clock.wall(), old=old, new=new)
+
+
+async def _is_here(change: asyncio.Future[Change]) -> bool:
+    """Whether the store has told another change already. What ends its watch is for whoever waits for the next one."""
+    await asyncio.sleep(0)
+    return change.done() and not change.cancelled() and change.exception() is None
 
 
 def _known(entry: Entry, in_store: Entry | None) -> Entry:
