@@ -133,6 +133,37 @@ async def test_an_atomic_replace_is_one_update(put: Any, opened: Any, root: Path
         assert change.changes["size"] == [3, 6]
 
 
+async def test_a_file_that_is_made_anew_by_a_checkout_is_one_update(put: Any, opened: Any, root: Path) -> None:
+    """Git unlinks a file and writes another; the watch may look in between, and reads then find nothing."""
+    put("a.md", "one")
+    put("b.md", "b")
+    source = await opened()
+    async with watching(source) as changes:
+        for text in ("two", "three"):
+            (root / "a.md").unlink()
+            assert await source.caught_up() is not None, "the watch has seen that it is gone"
+            put("a.md", text)
+            await changes.until(lambda: bool(changes.all))
+            [change] = changes.all
+            assert (change.kind, str(change.ref)) == ("updated", "file://a.md")
+            assert change.old is not None and change.new is not None and change.new.size == len(text)
+            changes.all.clear()
+        (root / "a.md").unlink()
+        assert await source.caught_up() is not None
+        (root / "b.md").unlink()
+        await changes.of(("deleted", "file://a.md"), ("deleted", "file://b.md"))
+
+
+async def test_what_comes_behind_a_deletion_is_told_behind_it(put: Any, opened: Any, root: Path) -> None:
+    put("a.md", "one")
+    source = await opened()
+    async with watching(source) as changes:
+        (root / "a.md").unlink()
+        put("a.md/b.md", "a folder in the place of a file")
+        await changes.until(lambda: len(changes.all) == 2)
+        assert changes.told == [("deleted", "file://a.md"), ("created", "file://a.md/b.md")]
+
+
 async def test_a_renamed_file_is_one_change_with_both_places(put: Any, opened: Any, root: Path) -> None:
     put("a.md"), put("d/x.md")
     source = await opened()

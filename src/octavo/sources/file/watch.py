@@ -9,8 +9,11 @@ import threading
 from collections import deque
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from itertools import islice
+from contextlib import suppress
+from itertools import count, islice
 from typing import Final
+
+from msgspec.structs import replace
 
 from octavo.core.clock import Clock
 from octavo.core.errors import SourceUnavailable
@@ -34,6 +37,7 @@ _ON_LOOP_SECONDS: Final = 0.020  # of the first look; the rest of a large tree i
 RECALLED: Final = 4096  # bursts that are remembered by their addresses,
 _RECALLED_CHANGES: Final = 20_000  # if they are no more than this, all together
 _TAKES: Final = 4  # of hints, to have all that there were at a time
+REPLACED_SECONDS: Final = 0.1  # in which a file that is gone may be there again: git makes files anew to change them
 BUFFER: Final = 4096  # changes that wait for one consumer; above it only the net change of each file
 
 
@@ -88,7 +92,7 @@ class Watcher:
         try:
             await self.armed()
             while not self._stopped.is_set():
-                for change in await consumer.take():
+                for change in await consumer.take(self._stopped.is_set):
                     yield change
         finally:
             self._consumers.discard(consumer)
@@ -332,9 +336,14 @@ def _finish(steps: Iterator[None]) -> None:
 
 
 class _Consumer:
+    """A file that is gone is told as deleted only if it stays away for a moment, and what comes behind it waits for
+    that. Reads, lists and stamps wait for nothing: they tell what is there."""
+
     def __init__(self, where: Where) -> None:
         self._where = where
-        self._waiting: list[Change] = []
+        self._numbers = count()
+        self._waiting: dict[int, Change] = {}
+        self._gone: dict[Ref, tuple[int, float]] = {}  # which of these tells a deletion, and until when it waits
         self._bound = BUFFER
         self._wake = asyncio.Event()
 
@@ -343,18 +352,44 @@ class _Consumer:
         inside = [
             change.part(lambda ref, _: ref.segments[: len(names)] == names) for root, change in told if root in roots
         ]
-        self._waiting += [change for change in inside if change is not None]
+        for change in inside:
+            if change is not None:
+                self._add(change)
         if len(self._waiting) > self._bound:
-            self._waiting = net(self._waiting)
-            self._bound = max(BUFFER, 2 * len(self._waiting))
+            self._only_net()
         if self._waiting or not told:
             self._wake.set()
 
-    async def take(self) -> list[Change]:
-        await self._wake.wait()
-        self._wake.clear()
-        taken, self._waiting, self._bound = self._waiting, [], BUFFER
-        return taken
+    async def take(self, stopped: Callable[[], bool]) -> list[Change]:
+        """What there is to tell, as soon as there is something; all that is left when it has stopped."""
+        while True:
+            now = asyncio.get_running_loop().time()
+            first, until = next((gone for gone in self._gone.values() if gone[1] > now), (None, None))
+            ready = [number for number in self._waiting if first is None or number < first or stopped()]
+            taken = [self._waiting.pop(number) for number in ready]
+            self._gone = {ref: gone for ref, gone in self._gone.items() if gone[0] in self._waiting}
+            if taken or stopped():
+                self._bound = BUFFER
+                return taken
+            self._wake.clear()
+            with suppress(TimeoutError):
+                await asyncio.wait_for(self._wake.wait(), None if until is None else until - now)
+
+    def _add(self, change: Change) -> None:
+        number = next(self._numbers)
+        if change.kind == "created" and (gone := self._gone.pop(change.ref, None)) is not None:
+            change = replace(change, kind="updated", old=self._waiting.pop(gone[0]).old)
+        elif change.kind == "deleted":
+            self._gone.pop(change.ref, None)  # so that they stay in order
+            self._gone[change.ref] = number, asyncio.get_running_loop().time() + REPLACED_SECONDS
+        self._waiting[number] = change
+
+    def _only_net(self) -> None:
+        waiting, until = net([*self._waiting.values()]), {ref: when for ref, (_, when) in self._gone.items()}
+        self._waiting = {next(self._numbers): change for change in waiting}
+        deleted = ((change.ref, number) for number, change in self._waiting.items() if change.kind == "deleted")
+        self._gone = {ref: (number, until[ref]) for ref, number in deleted if ref in until}
+        self._bound = max(BUFFER, 2 * len(waiting))
 
 
 def net(changes: Sequence[Change]) -> list[Change]:
