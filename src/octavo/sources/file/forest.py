@@ -21,7 +21,7 @@ from octavo.sources.file.entries import Digests, Facts, contents
 from octavo.sources.file.faults import ABSENT, DENIED, fault, not_found
 from octavo.sources.file.mime import mime_type
 from octavo.sources.file.stats import identity, is_settled
-from octavo.sources.file.text import ORDER, cut_at_characters, decode, decode_as, decoded
+from octavo.sources.file.text import HEAD, ORDER, cut_at_characters, decode, decode_as, decoded
 from octavo.sources.file.tree import Names, Seen, Tree
 from octavo.sources.file.walk import Walk
 
@@ -87,7 +87,7 @@ class Forest:
         k, fd, seen = self._open(ref, where, wait=True)
         start = max(0, begin - _AROUND) // 4 * 4
         try:
-            head = os.pread(fd, 4, 0)
+            head = os.pread(fd, HEAD, 0)
             raw = os.pread(fd, begin - start + length + _AROUND, start)
         except OSError as error:
             raise fault(error, ref) from None

@@ -17,7 +17,7 @@ from octavo.sources.file.mime import mime_type
 from octavo.sources.file.names import Rules
 from octavo.sources.file.pages import opened, sealed
 from octavo.sources.file.parts import DOCUMENT_BYTES, parse_range
-from octavo.sources.file.text import cut_at_characters, decode
+from octavo.sources.file.text import HEAD, cut_at_characters, decode
 from octavo.sources.git.history import State, Walk
 from octavo.sources.git.kept import Kept
 from octavo.sources.git.objects import ID_BYTES, Id
@@ -184,7 +184,7 @@ class Files:
             length,
             entry.mime_type,
             self._encodings,
-            head=whole[:4],
+            head=whole[:HEAD],
         )
         return Content(entry=entry, body=body, memo=Memo(around=(before, after)))
 

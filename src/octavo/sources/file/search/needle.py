@@ -8,7 +8,7 @@ from typing import Final
 
 from octavo.core.query import ContentQuery
 from octavo.sources.file.mime import mime_type
-from octavo.sources.file.text import ORDER, decoded
+from octavo.sources.file.text import ORDER, declared, decoded
 from octavo.text.patterns import is_case_sensitive, line_pattern
 
 _MARKS: Final = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE, codecs.BOM_UTF32_BE)  # that of UTF-32-LE begins as UTF-16-LE
@@ -21,6 +21,7 @@ class Needle:
         self._pattern = line_pattern(query)
         self._regex = query.regex
         self._word = query.word
+        self._ascii = query.text.isascii()
         self.folded = not is_case_sensitive(query)
         # Spellings one of which is in the bytes of every file that contains the query, UTF-16 and UTF-32 aside.
         self._spellings: tuple[bytes, ...] = ()
@@ -41,7 +42,8 @@ class Needle:
                 if spelling in sought:
                     break
             else:
-                return False
+                if self._ascii or raw.isascii() or declared(raw) in (None, "utf-8", *self._encodings):
+                    return False
             if not self._word and raw.isascii():
                 return b"\0" not in raw
         text = text_of(raw, name, self._encodings)

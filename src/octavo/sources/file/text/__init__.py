@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+from octavo.sources.file.text.declared import HEAD, declared
 from octavo.sources.file.text.decoding import ORDER, Decoded, cut_at_characters, decode, decode_as, decoded, preferring
 from octavo.sources.file.text.encoding import encode
 
-__all__ = ["ORDER", "Decoded", "cut_at_characters", "decode", "decode_as", "decoded", "encode", "preferring"]
+__all__ = [
+    "HEAD", "ORDER", "Decoded", "cut_at_characters", "declared", "decode", "decode_as", "decoded", "encode",
+    "preferring",
+]  # fmt: skip

@@ -1,20 +1,27 @@
 """From bytes to text, or not.
 
 In this order: a byte order mark; strict UTF-8; and, only under a name that promises text, UTF-16 and UTF-32 without a
-mark where the statistics leave no doubt, the configured encodings, each strictly and only if the result looks like
-its language, and last a statistical guess. What is left is binary.
+mark where the statistics leave no doubt, what the text itself says that it is in, the configured encodings, each
+strictly and only if the result looks like its language, and last a statistical guess. What is left is binary.
 """
 
 from __future__ import annotations
 
+import codecs
+import re
 from collections.abc import Sequence
 from typing import Final, NamedTuple
 
 from octavo.core.errors import InvalidParams
 from octavo.sources.file.mime import known_binary, known_text
+from octavo.sources.file.text.declared import declared
 from octavo.sources.file.text.names import MARKS, canonical
 
 ORDER: Final = ("cp949", "cp932", "euc_jp", "gb18030", "big5", "cp950", "cp1252")
+# By their strict forms alone they tell text from noise, as UTF-8 does.
+_EAST_ASIAN: Final = frozenset(("cp949", "cp932", "euc_jp", "gb18030", "big5", "cp950"))
+_BEYOND_TWO_BYTES: Final = re.compile("[\u0800-\U0010ffff]")
+_C1: Final = re.compile(rb"[\x80-\x9f]")
 
 
 class Decoded(NamedTuple):
@@ -53,12 +60,41 @@ def decode(
     if 0 in raw:
         return _wide(raw) if promised else None
     plain = _strict(raw, "utf-8")
-    if plain is not None or not promised:
+    if not promised or raw.isascii():
         return plain
+    said = declared(raw)
+    if said is not None and (plain is None or _is_utf8_by_chance(plain.text, said)):
+        found = _as_declared(raw, said, order)
+        if found is not None:
+            return found
+    return plain or _guessed(raw, [canonical(one) for one in order])
+
+
+def _is_utf8_by_chance(text: str, said: str) -> bool:
+    """A few syllables of Korean can be letters of UTF-8 that need two bytes; longer ones do not come by chance."""
+    return said in _EAST_ASIAN and not _BEYOND_TWO_BYTES.search(text)
+
+
+def _as_declared(raw: bytes | bytearray, said: str, order: Sequence[str]) -> Decoded | None:
+    """None where it is not in it. Nearly anything can be in an encoding of single bytes, and many a page says Latin-1
+    because its editor did: there what is said comes first, as if it were configured."""
+    if said == "big5":
+        return _strict(raw, "big5") or _strict(raw, "cp950")
+    if said in _EAST_ASIAN or said == "utf-8":
+        return _strict(raw, said)
+    if said == "latin-1" and _C1.search(raw):
+        said = "cp1252"  # whose quotes and dashes stand where Latin-1 has control characters
+    from octavo.sources.file.text.plausible import ranked  # here: most files are in UTF-8
+
+    likely = ranked(raw, list(dict.fromkeys((said, *map(canonical, order)))))
+    return next((found for name in (*likely, said) if (found := _strict(raw, name)) is not None), None)
+
+
+def _guessed(raw: bytes | bytearray, order: Sequence[str]) -> Decoded | None:
     from octavo.sources.file.text.guess import guessed  # here: most files are in UTF-8
     from octavo.sources.file.text.plausible import ranked
 
-    for name in ranked(raw, [canonical(one) for one in order]):
+    for name in ranked(raw, order):
         found = _strict(raw, name)
         if found is not None:
             return found
@@ -103,7 +139,7 @@ def cut_at_characters(
     raw: bytes, begin: int, length: int, mime: str, order: Sequence[str] = ORDER, *, head: bytes = b""
 ) -> tuple[str | bytes, str | bytes, str | bytes]:
     """A piece of a file as text, and what stands before and behind it. Bytes, all three, where it is no text. `raw`
-    begins at a multiple of 4 bytes, `head` is how the file begins.
+    begins at a multiple of 4 bytes, `head` is how the file begins, long enough for what it may say of its encoding.
 
     A character that the end of the piece cuts in two belongs to it, one at its beginning to the piece before.
     """
@@ -124,6 +160,9 @@ def cut_at_characters(
     try:
         raw[begin:end].decode("utf-8")
     except UnicodeDecodeError:
+        said = declared(head) if known_text(mime) else None
+        if said is not None and _goes_on(raw, said):
+            return _pieces(raw, begin, end, said)
         found = decode(raw, mime, order=order)
         return cut if found is None else _pieces(raw, begin, end, found.encoding)
     return _pieces(raw, begin, end, "utf-8")
@@ -138,6 +177,15 @@ def _wide_name(raw: bytes, head: bytes) -> str | None:
     from octavo.sources.file.text.wide import wide
 
     return wide(raw[: len(raw) // 4 * 4])
+
+
+def _goes_on(raw: bytes, name: str) -> bool:
+    """Whether a piece may be of a text in that encoding. Its first line may begin within a character."""
+    try:
+        codecs.getincrementaldecoder(name)().decode(raw[raw.find(b"\n") + 1 :], final=False)
+    except UnicodeDecodeError:
+        return False
+    return True
 
 
 def _pieces(raw: bytes, begin: int, end: int, name: str) -> tuple[str, str, str]:

@@ -22,11 +22,14 @@ _ALIASES: Final = {
     "utf-16-be": "utf-16be utf16-be",
     "utf-32-le": "utf-32 utf32 utf-32le utf32-le",
     "utf-32-be": "utf-32be utf32-be",
-    "cp949": "euc-kr euckr uhc ks-c-5601-1987 ms949 windows-949",
-    "cp932": "shift-jis sjis shiftjis ms-kanji windows-31j",
-    "euc_jp": "euc-jp eucjp",
-    "gb18030": "gbk gb2312 cp936 euc-cn windows-936",
-    "big5": "big5-tw",
+    "cp949": (
+        "euc-kr euckr uhc ks-c-5601-1987 ks-c-5601 ksc-5601 ksc5601 ms949 windows-949 x-windows-949 korean "
+        "korean-iso-8bit"
+    ),
+    "cp932": "shift-jis sjis x-sjis shiftjis ms-kanji ms932 windows-31j japanese-shift-jis",
+    "euc_jp": "euc-jp eucjp x-euc-jp japanese-iso-8bit",
+    "gb18030": "gbk x-gbk gb2312 cp936 euc-cn windows-936 chinese-iso-8bit",
+    "big5": "big5-tw cn-big5 x-x-big5",
     "cp950": "windows-950 ms950",
     "cp1252": "windows-1252 ansi",
     "latin-1": "latin1 iso-8859-1 iso8859-1 l1",
@@ -52,7 +55,12 @@ _BY_NAME: Final = {
 
 def canonical(name: str) -> str:
     """Our name of an encoding, however it is spelled; InvalidParams with what there is for any other."""
-    found = _BY_NAME.get(name.strip().casefold().replace("_", "-")) or _BY_NAME.get(name.strip().casefold())
-    if not found:
+    found = known(name)
+    if found is None:
         raise InvalidParams(f"Unknown encoding. Use one of: {', '.join(sorted(_ALIASES))}")
     return found
+
+
+def known(name: str) -> str | None:
+    """As `canonical`; None for any other."""
+    return _BY_NAME.get(name.strip().casefold().replace("_", "-")) or _BY_NAME.get(name.strip().casefold())
