@@ -27,6 +27,7 @@ RUSSIAN = "Заявки"
         ),
         ("#!/usr/bin/python\n# -*- coding: euc-jp -*-\nx = '{}'\n", "euc_jp"),
         ("# vim: set fileencoding=euc_jp :\nx = '{}'\n", "euc_jp"),
+        ("<?xml version='1.0' encoding='iso-8859-2'?><a>Zażółć gęślą jaźń, šťastný</a>", "iso8859_2"),
         ("# encoding: EUC-JP\nputs '{}'\n", "euc_jp"),
         (";; -*- mode: lisp; coding: euc-jp-unix -*-\n({})\n", "euc_jp"),
         ("// {}\n// vim: ts=4 fenc=euc-jp\n", "euc_jp"),

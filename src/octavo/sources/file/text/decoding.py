@@ -18,8 +18,8 @@ from octavo.sources.file.text.declared import declared
 from octavo.sources.file.text.names import MARKS, canonical
 
 ORDER: Final = ("cp949", "cp932", "euc_jp", "gb18030", "big5", "cp950", "cp1252")
-# By their strict forms alone they tell text from noise, as UTF-8 does.
 _EAST_ASIAN: Final = frozenset(("cp949", "cp932", "euc_jp", "gb18030", "big5", "cp950"))
+_USUAL: Final = frozenset(("latin-1", "cp1252", "ascii"))  # what programs say by themselves
 _BEYOND_TWO_BYTES: Final = re.compile("[\u0800-\U0010ffff]")
 _C1: Final = re.compile(rb"[\x80-\x9f]")
 
@@ -76,13 +76,11 @@ def _is_utf8_by_chance(text: str, said: str) -> bool:
 
 
 def _as_declared(raw: bytes | bytearray, said: str, order: Sequence[str]) -> Decoded | None:
-    """None where it is not in it. Nearly anything can be in an encoding of single bytes, and many a page says Latin-1
-    because its editor did: there what is said comes first, as if it were configured."""
-    if said == "big5":
-        return _strict(raw, "big5") or _strict(raw, "cp950")
-    if said in _EAST_ASIAN or said == "utf-8":
-        return _strict(raw, said)
-    if said == "latin-1" and _C1.search(raw):
+    """None where it is not in it. Many a page says Latin-1 because its editor did, and anything can be in Latin-1:
+    there what is said comes first, as if it were configured, and no more."""
+    if said not in _USUAL:
+        return _strict(raw, said) or (_strict(raw, "cp950") if said == "big5" else None)
+    if _C1.search(raw):
         said = "cp1252"  # whose quotes and dashes stand where Latin-1 has control characters
     from octavo.sources.file.text.plausible import ranked  # here: most files are in UTF-8
 
