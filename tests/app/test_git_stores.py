@@ -50,6 +50,8 @@ def clone(tmp_path: Path) -> Clone:
     clone = Clone(tmp_path / "handbook")
     clone.commit({"sops/hr/pay.md": SOP.format("pay", "0.9", "salaries of everybody")})
     clone.commit({"sops/hr/pay.md": SOP.format("pay", "1.0.0", "now public")})
+    clone.git("tag", "before", "HEAD~1")
+    clone.git("tag", "public")
     (clone.path / "sops/brand").mkdir()
     (clone.path / "sops/hr/pay.md").rename(clone.path / "sops/brand/pay.md")
     brief = SOP.format("brief", "1.0.0", "주민등록번호 900101-1234568")
@@ -87,9 +89,11 @@ async def test_an_old_version_is_decided_and_redacted_like_the_present_one(house
     old = await ask(house, "read", "sop://brand/brief?version=1.0.0")
     assert "주민등록번호" in old.body and "1234568" not in old.body
     assert "now public" in (await ask(house, "read", "sop://brand/pay?version=1.0.0")).body
+    with pytest.raises(InvalidParams, match=r"has no such version; it has 1\.0\.0$"):
+        await ask(house, "read", "sop://brand/pay?version=public")  # it stood at sop://hr/pay, too
     for op in ("read", "stat"):
         refused = set[tuple[str, str]]()
-        for version in ("0.9", "0.8"):  # the first stood at sop://hr/pay then, the second nowhere
+        for version in ("0.9", "before", "0.8"):  # the first two stood at sop://hr/pay then, the last nowhere
             with pytest.raises(InvalidParams) as unknown:
                 await ask(house, op, f"sop://brand/pay?version={version}")
             refused.add((str(unknown.value), unknown.value.data["uri"].replace(version, "?")))

@@ -119,6 +119,7 @@ def _git(name: str, options: GitOptions, state: StateDirectory, narrowing: Narro
         only=narrowing.extensions,
         hidden=(*CREDENTIALS, *options.hide),
         encodings=options.encodings,
+        history=options.history,
         owner=options.owner,
         name=name,
     )

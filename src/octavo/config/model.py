@@ -259,6 +259,11 @@ class GitOptions(Strict):
     encodings: tuple[Encoding, ...] = Field(
         default=(), description="Encodings that a text is likely to be in if it is not in UTF-8, as for files."
     )
+    history: Literal["none", "refs", "all"] = Field(
+        default="refs",
+        description="Which older states ?version= of a catalog finds: none; refs: what front matter says, and tags; "
+        "all: also commits and days.",
+    )
     owner: Literal["self", "any"] = Field(
         default="self",
         description="Whose the repository may be: of the user that runs Octavo, or of root; or anybody's.",

@@ -315,6 +315,16 @@ class Remembers(Protocol):
 
 
 @runtime_checkable
+class Pins(Protocol):
+    """Some of those know states of everything that they have by a name: a tag, a commit, a day."""
+
+    async def pinned(self, ref: Ref, name: str) -> Entry | None:
+        """What it was in that state, with an address as those of `past` have. None if it was nothing then, and equally
+        if there is no such state."""
+        ...
+
+
+@runtime_checkable
 class Offers(Protocol):
     """Templates beyond the listed entries."""
 

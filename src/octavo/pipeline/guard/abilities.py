@@ -23,6 +23,7 @@ from octavo.core.ports import (
     Mode,
     Offers,
     Parts,
+    Pins,
     Recalls,
     Refuses,
     Remembers,
@@ -230,6 +231,16 @@ class _Remembers(Guarded):
         )
 
 
+class _Pins(Guarded):
+    async def pinned(self, ref: Ref, name: str) -> Entry | None:
+        return await self._asked(
+            "pinned",
+            lambda: self.source.pinned(ref, name),
+            lambda it: None if it is None else contract.entry(it, self.scheme),
+            seconds=LOOKING,
+        )
+
+
 class _Spells(Guarded):
     def canonical(self, ref: Ref) -> Ref:
         return self.at_once("canonical", lambda: self.source.canonical(ref), self._own)
@@ -294,7 +305,8 @@ DOORS: Final[Mapping[type, type[Guarded]]] = {
     SuggestsMore: _SuggestsMore,
     Writes: _Writes, Edits: _Edits, Arranges: _Arranges, Undoes: _Undoes, Watches: _Watches, Arms: _Arms,
     CatchesUp: _CatchesUp,
-    Remembers: _Remembers, Spells: _Spells, Refuses: _Refuses, Collects: _Collects, Parts: _Parts, Stamps: _Stamps,
+    Remembers: _Remembers, Pins: _Pins, Spells: _Spells, Refuses: _Refuses, Collects: _Collects, Parts: _Parts,
+    Stamps: _Stamps,
     Recalls: _Recalls, Offers: _Offers, Filters: _Filters,
 }  # fmt: skip
 

@@ -194,6 +194,8 @@ class CatalogSource:
         """Of a listing and of what is made of several entries: everything that it could depend on."""
         if ref.param("view") == "capabilities" and op != "list":
             return None  # rules and tools change without a file
+        if ref.param("version") is not None and self._store.pins:
+            return None  # a tag can come or move without a file
         if op == "list" or self.collects(ref) or (ref.params and ref.params[0] not in views.OF_ONE_FILE):
             return self._handbook.stamp(moment)
         if self.whole(ref) is not None:

@@ -8,7 +8,7 @@ from typing import Final, NamedTuple, TypeVar
 
 from octavo.core.errors import Conflict, Forbidden, InvalidParams, NotFound, OctavoError, SourceUnavailable, TooLarge
 from octavo.core.model import Change, Content, Entry, Page
-from octavo.core.ports import Arms, CatchesUp, Recalls, Remembers, Source, Stamps, Watches
+from octavo.core.ports import Arms, CatchesUp, Pins, Recalls, Remembers, Source, Stamps, Watches
 from octavo.core.ref import Ref
 from octavo.sources.catalog.declaration import Segments, form_of
 
@@ -105,6 +105,20 @@ class Store:
         if not isinstance(self.source, Remembers):
             return ()
         return await self._asked(self.source.past(self._ref(place), limit=limit), list, ref)
+
+    async def pinned(self, place: Segments, ref: Ref, name: str) -> Entry | None:
+        """What a file was in a state of the store that has that name; None where the store knows none."""
+        if not isinstance(self.source, Pins):
+            return None
+        entry = await self._asked(self.source.pinned(self._ref(place), name), object, ref)
+        if entry is not None and not isinstance(entry, Entry):
+            raise self._down()
+        return entry
+
+    @property
+    def pins(self) -> bool:
+        """Whether there are names of states, which no stamp tells of."""
+        return isinstance(self.source, Pins)
 
     async def head(self, place: Segments, ref: Ref, size: int | None) -> Head:
         """As much of a file as its front matter needs. A file that cannot be read as text is a fault, no error."""

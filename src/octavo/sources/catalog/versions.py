@@ -1,4 +1,5 @@
-"""`?version=1.1.0`: a file that is named so, the current one, or what the store remembers of it.
+"""`?version=1.1.0`: a file that is named so, the current one, or what the store remembers of it: what said so itself
+before what was there in a state of that name, such as a tag.
 
 An old version is decided by the rules of its address. If the file stood elsewhere then, that address counts as well:
 the entry's `target` says so, and whoever may not read it there must not learn that there was one: a version that is
@@ -64,6 +65,9 @@ class Versions:
                 return then
             if said and then.target is None and said not in known:
                 known.append(said)
+        pinned = await self._store.pinned(current.place, ref, version) if version else None
+        if pinned is not None and (found := self._then(pinned, ref)) is not None:
+            return found
         raise _unknown(ref, [*known, *await self._named(current, ref)])
 
     async def entry(self, then: Then, ref: Ref) -> Entry:
@@ -77,13 +81,20 @@ class Versions:
     async def _past(self, current: Card, ref: Ref) -> list[Then]:
         states: list[Then] = []
         for known in await self._store.past(current.place, ref, MAX_STATES):
-            place = self._store.within(known.ref.bare)
-            located = None if place is None else self._index.locate(place)
-            if place is None or located is None:
+            then = self._then(known, ref)
+            if then is None:
                 break
-            address, shape, _ = located
-            states.append(Then(known, place, shape, None if address == ref.bare else address))
+            states.append(then)
         return states
+
+    def _then(self, known: Entry, ref: Ref) -> Then | None:
+        """None for what stood outside the catalog."""
+        place = self._store.within(known.ref.bare)
+        located = None if place is None else self._index.locate(place)
+        if place is None or located is None:
+            return None
+        address, shape, _ = located
+        return Then(known, place, shape, None if address == ref.bare else address)
 
     async def _named(self, current: Card, ref: Ref) -> list[str]:
         """The versions that names of files beside the current one tell, the last first."""

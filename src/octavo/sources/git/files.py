@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Sequence
-from itertools import islice
-from typing import Final
+from itertools import islice, takewhile
+from typing import Final, Literal, TypeAlias
 
 from octavo.core.errors import InvalidParams, SourceUnavailable, TooLarge
 from octavo.core.model import Change, ChangeKind, Content, Entry, Memo, Page
@@ -18,6 +18,7 @@ from octavo.sources.file.names import Rules
 from octavo.sources.file.pages import opened, sealed
 from octavo.sources.file.parts import DOCUMENT_BYTES, parse_range
 from octavo.sources.file.text import HEAD, cut_at_characters, decode
+from octavo.sources.git.ancestry import ID, Ancestry, committed, end_of_day
 from octavo.sources.git.history import State, Walk
 from octavo.sources.git.kept import Kept
 from octavo.sources.git.objects import ID_BYTES, Id
@@ -25,6 +26,9 @@ from octavo.sources.git.refs import Names
 from octavo.sources.git.repository import Repository
 from octavo.sources.git.trees import MAX_FILES, Difference, Trees
 
+History: TypeAlias = Literal["none", "refs", "all"]
+
+MAX_STATES: Final = 200  # of a file, among which one that had another name is looked for
 _AROUND: Final = 8192  # bytes beside a range, more than any secret is long
 _LONGEST_PAGE: Final = 10_000
 _KEPT_BYTES: Final = 16 << 20  # of contents
@@ -38,12 +42,20 @@ class Files:
     way to guess what was redacted in it."""
 
     def __init__(
-        self, repository: Repository, rules: Rules, scheme: str, *, secret: bytes, encodings: Sequence[str]
+        self,
+        repository: Repository,
+        rules: Rules,
+        scheme: str,
+        *,
+        secret: bytes,
+        encodings: Sequence[str],
+        history: History = "refs",
     ) -> None:
         self._repository, self._rules, self._scheme = repository, rules, scheme
         self._key = hashlib.blake2b(secret, digest_size=32, person=b"octavo-git").digest()
-        self._encodings = encodings
+        self._encodings, self._history = encodings, history
         self._trees = Trees(rules)
+        self._ancestry = Ancestry()
         self._examined = b""
         self._known: tuple[Id, dict[Names, Id]] | None = None  # a commit, and the files of it that are served
         self._contents: Kept[tuple[Id, str], tuple[str | bytes, str]] = Kept(_KEPT_BYTES)
@@ -88,20 +100,62 @@ class Files:
             self._contents.put((id, entry.mime_type), kept, max(size, _SMALLEST))
         return Content(entry=entry, body=kept[0], etag=self._digest(b"etag", id), encoding=kept[1])
 
-    def past(self, ref: Ref, limit: int, *, cancelled: Callable[[], bool], late: Callable[[], bool]) -> list[Entry]:
-        names, tip, objects = ref.segments, self.tip(), self._repository.objects
+    def past(self, ref: Ref, limit: int, stop: Callable[[], bool]) -> list[Entry]:
+        if self._history == "none":
+            return []
+        states = self._served(self._states(self.tip(), ref.segments, limit, stop))
+        addresses = (Ref(self._scheme, state.names, (("commit", state.commit.hex()),)) for state in states)
+        return [self._entry(at, state.id, state.time) for at, state in zip(addresses, states, strict=True)]
+
+    def _states(self, tip: Id, names: Names, limit: int, stop: Callable[[], bool]) -> Sequence[State]:
         states = self._pasts.get((tip, names, limit))
         if states is None:
-            states = Walk(objects, self._trees, limit, lambda: cancelled() or late()).past(tip, names)
-            if not cancelled():
+            states = Walk(self._repository.objects, self._trees, limit, stop).past(tip, names)
+            if not stop():
                 self._pasts.put((tip, names, limit), states, 1 + len(states))
-        entries: list[Entry] = []
-        for state in states:
-            if self._rules.verdict(state.names) != "served":
-                break  # what it was called then is not served, nor what it was before
-            at = Ref(self._scheme, state.names, (("commit", state.commit.hex()),))
-            entries.append(self._entry(at, state.id, state.time))
-        return entries
+        return states
+
+    def _served(self, states: Sequence[State]) -> Sequence[State]:
+        """Up to where it was called what is not served: nor is what it was before."""
+        return [*takewhile(lambda state: self._rules.verdict(state.names) == "served", states)]
+
+    def pinned(self, ref: Ref, name: str, stop: Callable[[], bool]) -> Entry | None:
+        """What stood at its address in that state, or else what it was itself, if it had another one. Only states that
+        the branch has gone through: what was committed elsewhere alone was never served."""
+        if self._history == "none":
+            return None
+        tip, objects = self.tip(), self._repository.objects
+        commit = self._named(tip, name, stop)
+        if commit is None:
+            return None
+        then = objects.commit(commit)
+        found = self._trees.find(objects, then.tree, ref.segments)
+        names, id = ref.segments, None if found is None or found.folder else found.id
+        if id is None:
+            states = self._served(self._states(tip, ref.segments, MAX_STATES, stop))
+            known = {(state.names, state.id) for state in states}
+            for one in dict.fromkeys(state.names for state in states):
+                found = self._trees.find(objects, then.tree, one)
+                if found is not None and (one, found.id) in known:
+                    names, id = one, found.id
+                    break
+        if id is None:
+            return None
+        return self._entry(Ref(self._scheme, names, (("commit", commit.hex()),)), id, then.time)
+
+    def _named(self, tip: Id, name: str, stop: Callable[[], bool]) -> Id | None:
+        """The commit that a tag stands for, or, if all of the history is served, that a day or an id means."""
+        objects = self._repository.objects
+        tagged = self._repository.refs.tag(name)
+        if tagged is not None:
+            commit = committed(objects, tagged)
+            return commit if commit is not None and self._ancestry.holds(objects, tip, commit, stop) else None
+        if self._history != "all":
+            return None
+        end = end_of_day(name)
+        if end is not None:
+            return self._ancestry.newest(objects, tip, end, stop)
+        return self._ancestry.beginning(objects, tip, name, stop) if ID.match(name) else None
 
     def remember(self, commit: Id) -> None:
         """What is served at a commit, from which `told` can tell a difference where the commit itself is gone: another

@@ -15,7 +15,7 @@ from octavo.sources.git.trees import Trees
 
 MAX_COMMITS: Final = 20_000
 MAX_SECONDS: Final = 2.0
-_PARENTS: Final = 64  # of one commit: more than any merge has
+MAX_PARENTS: Final = 64  # of one commit: more than any merge has
 _RENAMED_AMONG: Final = 2_000  # files that changed in one commit, of which one may be the file under its old name
 
 
@@ -56,7 +56,7 @@ class Walk(Struct):
         if commit is None:
             return
         here = self._file(commit, names)
-        near = [(parent, self._commit(parent)) for parent in commit.parents[:_PARENTS]]
+        near = [(parent, self._commit(parent)) for parent in commit.parents[:MAX_PARENTS]]
         parents = [(parent, self._file(known, names)) for parent, known in near if known is not None]
         same = next((parent for parent, file in parents if file == here), None)
         if same is not None:

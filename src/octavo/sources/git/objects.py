@@ -16,12 +16,13 @@ from octavo.core.errors import SourceUnavailable
 from octavo.sources.file.confine import Root
 
 Id: TypeAlias = bytes
-Kind: TypeAlias = Literal["commit", "tree", "blob"]
+Kind: TypeAlias = Literal["commit", "tree", "blob", "tag"]
 
 ID_BYTES: Final = 20
 _END_OF_TIME: Final = 253_402_300_799  # the last second of the year 9999: more can be no date
-_NUMBERS: Final[dict[Kind, int]] = {"commit": 1, "tree": 2, "blob": 3}
-_LARGEST: Final[dict[Kind, int]] = {"commit": 1 << 20, "tree": 32 << 20, "blob": 64 << 20}
+_NUMBERS: Final[dict[Kind, int]] = {"commit": 1, "tree": 2, "blob": 3, "tag": 4}
+_LARGEST: Final[dict[Kind, int]] = {"commit": 1 << 20, "tree": 32 << 20, "blob": 64 << 20, "tag": 1 << 20}
+_TAGS: Final = 5  # that stand for each other before one stands for a commit
 
 
 class Commit(NamedTuple):
@@ -72,6 +73,19 @@ class Objects:
             raise _damaged()
         return Commit(tree, tuple(parents), time)
 
+    def committed(self, id: Id) -> Id | None:
+        """The commit that an object is, or that a tag stands for. None for any other."""
+        for _ in range(_TAGS):
+            number, _ = self._found(id)
+            if number != _NUMBERS["tag"]:
+                return id if number == _NUMBERS["commit"] else None
+            key, _, value = self.read(id, "tag").partition(b"\n")[0].partition(b" ")
+            try:
+                id = _id(value) if key == b"object" else b""
+            except ValueError:
+                raise _damaged() from None
+        return None
+
     def tree(self, id: Id) -> list[TreeItem]:
         data, at = self.read(id, "tree"), 0
         items: list[TreeItem] = []
@@ -105,14 +119,17 @@ class Objects:
             raise _damaged()
         return data
 
-    def _header(self, id: Id, kind: Kind) -> int:
+    def _found(self, id: Id) -> tuple[int, int]:
+        """The number of its kind, and its size."""
         self._refuse_links(id)
         try:
-            found: int
-            size: int
-            found, size = self._database.read_header(self._id(raw=id))
+            found: tuple[int, int] = self._database.read_header(self._id(raw=id))
         except self._errors:
             raise _damaged() from None
+        return found
+
+    def _header(self, id: Id, kind: Kind) -> int:
+        found, size = self._found(id)
         if found != _NUMBERS[kind]:
             raise _damaged()
         return size

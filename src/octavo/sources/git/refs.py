@@ -62,9 +62,20 @@ class Refs:
         except BlockingIOError:
             raise
         except OSError as error:
-            code = errno.errorcode.get(error.errno or 0, type(error).__name__)
-            raise SourceUnavailable(f"The references of the repository cannot be read ({code})") from None
+            raise _unreadable(error) from None
         return look.commit
+
+    def tag(self, name: str) -> Id | None:
+        """What a tag stands for: a commit, or an object that names one. Raises SourceUnavailable for a damaged one."""
+        if not is_branch(name):
+            return None
+        names = ("refs", "tags", *name.split("/"))
+        try:
+            file = self._read(names, _SMALL, wait=True)
+            data = self._read(_PACKED, _LARGE, wait=True).data if file.identity is None else b""
+        except OSError as error:
+            raise _unreadable(error) from None
+        return _in_packed(data, "/".join(names)) if file.identity is None else _parsed(file.data.strip())
 
     def folders(self) -> list[Names]:
         """Those in which a file appears, goes or changes when the branch moves."""
@@ -147,6 +158,11 @@ def _parsed(text: bytes) -> Id:
     if len(id) != ID_BYTES:
         raise _no_reference()
     return id
+
+
+def _unreadable(error: OSError) -> SourceUnavailable:
+    code = errno.errorcode.get(error.errno or 0, type(error).__name__)
+    return SourceUnavailable(f"The references of the repository cannot be read ({code})")
 
 
 def _no_reference() -> SourceUnavailable:

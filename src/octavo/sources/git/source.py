@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections.abc import AsyncIterator, Callable, Iterable, Sequence
-from functools import partial
 from pathlib import Path
 from types import TracebackType
 from typing import Final, TypeVar
@@ -21,7 +20,7 @@ from octavo.sources.file.faults import not_found
 from octavo.sources.file.hints import hints
 from octavo.sources.file.names import Rules
 from octavo.sources.file.text import preferring
-from octavo.sources.git.files import Files
+from octavo.sources.git.files import Files, History
 from octavo.sources.git.history import MAX_SECONDS
 from octavo.sources.git.objects import Id
 from octavo.sources.git.repository import Owner, Repository
@@ -39,7 +38,8 @@ class GitSource:
 
     `path` is a clone or a bare repository, `branch` None is the one that HEAD names. Nothing of the repository's own
     configuration counts, nothing of it runs, links and submodules in its trees are not followed. `extensions`, `only`
-    and `hidden` are explained at `file.names.Rules`. `secret` keys versions and etags. `name` stands in errors.
+    and `hidden` are explained at `file.names.Rules`. `history` says which older states can be asked for: none, what a
+    file was and tags, or also commits and days. `secret` keys versions and etags. `name` stands in errors.
 
     A store for catalogs: `?commit=` reads any commit of the repository, so its addresses are not for callers.
     """
@@ -54,6 +54,7 @@ class GitSource:
         only: Iterable[str] | None = None,
         hidden: Iterable[str] = CREDENTIALS,
         encodings: Sequence[str] = (),
+        history: History = "refs",
         owner: Owner = "self",
         scheme: str = "git",
         name: str = "git",
@@ -61,7 +62,7 @@ class GitSource:
     ) -> None:
         self.scheme = scheme
         self._path, self._branch, self._owner, self._name = path, branch, owner, name
-        self._secret = secret
+        self._secret, self._history = secret, history
         self._rules = Rules(extensions, hidden, only=only)
         self._encodings = preferring(encodings)
         self._clock = clock or SystemClock()
@@ -81,7 +82,12 @@ class GitSource:
             self._repository = Repository(self._path, self._branch, owner=self._owner, clock=self._clock)
             self._pool = FairThreads(_THREADS, self.scheme, spare=1)
             self._files = Files(
-                self._repository, self._rules, self.scheme, secret=self._secret, encodings=self._encodings
+                self._repository,
+                self._rules,
+                self.scheme,
+                secret=self._secret,
+                encodings=self._encodings,
+                history=self._history,
             )
             await self.tip()
         except SourceUnavailable as error:
@@ -130,14 +136,21 @@ class GitSource:
 
     async def past(self, ref: Ref, *, limit: int) -> Sequence[Entry]:
         self._refuse(ref)
-        stop, until = threading.Event(), self._clock.monotonic() + MAX_SECONDS
+        return await self._looking_back(lambda files, stop: files.past(ref, limit, stop))
+
+    async def pinned(self, ref: Ref, name: str) -> Entry | None:
+        """At a tag of the branch; with `history="all"` also at a commit or a day of it."""
+        self._refuse(ref)
+        return await self._looking_back(lambda files, stop: files.pinned(ref, name, stop))
+
+    async def _looking_back(self, work: Callable[[Files, Callable[[], bool]], T]) -> T:
+        cancelled, until = threading.Event(), self._clock.monotonic() + MAX_SECONDS
         try:
-            work = partial(
-                Files.past, ref=ref, limit=limit, cancelled=stop.is_set, late=lambda: self._clock.monotonic() > until
+            return await self._in_thread(
+                lambda files: work(files, lambda: cancelled.is_set() or self._clock.monotonic() > until)
             )
-            return await self._in_thread(work)
         finally:
-            stop.set()
+            cancelled.set()
 
     def watch(self, scope: Ref) -> AsyncIterator[Change]:
         if self._watcher is None:
