@@ -111,7 +111,7 @@ LIMITS: Final[dict[str, dict[str, str]]] = {
         "more than 1,000,000 files": "(too large for a test)",
         "A blob up to 64 MiB": "tests/sources/git/test_repositories.py::test_a_blob_over_the_limit_is_refused_before_it_is_read",
         "The way back for a version": "tests/sources/git/test_versions.py::test_the_way_back_is_bounded",
-        "no time of change": "tests/sources/git/test_versions.py::test_a_version_is_found_in_the_history",
+        "Entries have the time of their last commit": "tests/sources/git/test_ages.py::test_the_way_back_is_bounded",
         "A partial clone": "tests/sources/git/test_versions.py::test_a_shallow_clone_knows_as_much_as_it_has",
         "nothing is fetched": "tests/sources/git/test_repositories.py::test_objects_that_are_missing_or_of_another_kind_are_told",
     },

@@ -295,7 +295,8 @@ class Index:
 
     def _is_of(self, card: Card, ref: Ref, known: Entry) -> bool:
         target = None if known.target is None else self._target(known)
-        return card.entry.version == known.version and card.ref == ref and card.entry.target == target
+        same = card.entry.version == known.version and card.entry.modified == known.modified
+        return same and card.ref == ref and card.entry.target == target
 
     def _keep(self, card: Card) -> Card:
         self._known[card.place] = card

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from itertools import islice, takewhile
 from typing import Final, Literal, TypeAlias
 
@@ -18,6 +18,7 @@ from octavo.sources.file.names import Rules
 from octavo.sources.file.pages import opened, sealed
 from octavo.sources.file.parts import DOCUMENT_BYTES, parse_range
 from octavo.sources.file.text import HEAD, cut_at_characters, decode
+from octavo.sources.git.ages import SECONDS, Ages
 from octavo.sources.git.ancestry import ID, Ancestry, committed, end_of_day
 from octavo.sources.git.history import State, Walk
 from octavo.sources.git.kept import Kept
@@ -49,13 +50,14 @@ class Files:
         *,
         secret: bytes,
         encodings: Sequence[str],
-        history: History = "refs",
+        history: History,
+        monotonic: Callable[[], float],
     ) -> None:
         self._repository, self._rules, self._scheme = repository, rules, scheme
         self._key = hashlib.blake2b(secret, digest_size=32, person=b"octavo-git").digest()
         self._encodings, self._history = encodings, history
         self._trees = Trees(rules)
-        self._ancestry = Ancestry()
+        self._ancestry, self._ages, self._monotonic = Ancestry(), Ages(self._trees), monotonic
         self._examined = b""
         self._known: tuple[Id, dict[Names, Id]] | None = None  # a commit, and the files of it that are served
         self._contents: Kept[tuple[Id, str], tuple[str | bytes, str]] = Kept(_KEPT_BYTES)
@@ -78,15 +80,16 @@ class Files:
             found.append(file)
             if stop():
                 break
-        entries = tuple(self._entry(Ref(self._scheme, file), id) for file, id in found[:limit])
+        times = self._times()
+        entries = tuple(self._entry(Ref(self._scheme, file), id, times.get(file)) for file, id in found[:limit])
         return Page(entries, sealed(Place(found[limit - 1][0], 0)) if len(found) > limit else None)
 
     def stat(self, ref: Ref) -> Entry:
-        return self._entry(ref.bare, self._find(ref))
+        return self._present(ref, self._find(ref))
 
     def read(self, ref: Ref, max_bytes: int) -> Content:
         id = self._find(ref)
-        entry, part = self._entry(ref.bare, id), ref.param("range")
+        entry, part = self._present(ref, id), ref.param("range")
         size = self._repository.objects.size(id)
         if part is not None:
             begin, length = parse_range(ref, part, max_bytes)
@@ -164,6 +167,7 @@ class Files:
         found = self._trees.files(objects, objects.commit(commit).tree, ())
         files = dict(islice(found, _KNOWN_FILES + 1))
         self._known = (commit, files) if len(files) <= _KNOWN_FILES else None
+        self._times(commit)
 
     def told(self, old: Id, new: Id, at: float) -> list[Change]:
         """A file that is gone, and one that has come with the same content, were one that was renamed."""
@@ -188,8 +192,9 @@ class Files:
         for one in found:
             if one.was is None and (origin := gone.pop(one.now, None)) is not None:
                 renamed[one.names] = origin
+        times = self._ages.known(old), self._times(new)
         moved = {origin.names for origin in renamed.values()}
-        changes = [self._change(one, renamed.get(one.names), at) for one in found if one.names not in moved]
+        changes = [self._change(one, renamed.get(one.names), at, *times) for one in found if one.names not in moved]
         # What goes away makes room for what comes.
         return sorted(changes, key=lambda change: change.kind not in ("deleted", "renamed"))
 
@@ -204,16 +209,23 @@ class Files:
                 files[one.names] = one.now
         self._known = (new, files) if len(files) <= _KNOWN_FILES else None
 
-    def _change(self, one: Difference, origin: Difference | None, at: float) -> Change:
+    def _change(
+        self,
+        one: Difference,
+        origin: Difference | None,
+        at: float,
+        before: Mapping[Names, float],
+        after: Mapping[Names, float],
+    ) -> Change:
         ref = Ref(self._scheme, one.names)
-        new = None if one.now is None else self._entry(ref, one.now)
+        new = None if one.now is None else self._entry(ref, one.now, after.get(one.names))
         if origin is not None and origin.was is not None:
             source = Ref(self._scheme, origin.names)
-            old = self._entry(source, origin.was)
+            old = self._entry(source, origin.was, before.get(origin.names))
             return Change(kind="renamed", ref=ref, source=source, at=at, old=old, new=new)
-        before = None if one.was is None else self._entry(ref, one.was)
-        kind: ChangeKind = "deleted" if new is None else "created" if before is None else "updated"
-        return Change(kind=kind, ref=ref, at=at, old=before, new=new)
+        was = None if one.was is None else self._entry(ref, one.was, before.get(one.names))
+        kind: ChangeKind = "deleted" if new is None else "created" if was is None else "updated"
+        return Change(kind=kind, ref=ref, at=at, old=was, new=new)
 
     def _find(self, ref: Ref) -> Id:
         """The blob at an address, now or at the commit that it names. Raises NotFound."""
@@ -224,6 +236,18 @@ class Files:
         if found is None or found.folder:
             raise not_found(ref)
         return found.id
+
+    def _present(self, ref: Ref, id: Id) -> Entry:
+        """Of a file as it is now with the time of its last commit; of one at a commit that was asked for without."""
+        return self._entry(ref.bare, id, None if ref.param("commit") else self._times().get(ref.segments))
+
+    def _times(self, commit: Id | None = None) -> Mapping[Names, float]:
+        """Also for a caller who goes away meanwhile: what is found counts for everybody."""
+        if self._history == "none":
+            return {}
+        end = self._monotonic() + SECONDS
+        tip = self.tip() if commit is None else commit
+        return self._ages.at(self._repository.objects, tip, lambda: self._monotonic() > end)
 
     def _tree(self) -> Id:
         return self._repository.objects.commit(self.tip()).tree

@@ -88,6 +88,7 @@ class GitSource:
                 secret=self._secret,
                 encodings=self._encodings,
                 history=self._history,
+                monotonic=self._clock.monotonic,
             )
             await self.tip()
         except SourceUnavailable as error:

@@ -21,7 +21,7 @@ MAX_FILES: Final = 1_000_000  # below one folder. A few small trees that hold ea
 _KEPT_ITEMS: Final = 400_000
 _KEPT_COUNTS: Final = 200_000
 _FILES: Final = frozenset((b"100644", b"100755", b"100664"))
-_FOLDERS: Final = frozenset((b"40000", b"040000"))
+FOLDERS: Final = frozenset((b"40000", b"040000"))
 
 
 class Item(NamedTuple):
@@ -112,10 +112,10 @@ class Trees:
             return known
         found: dict[str, Item] = {}
         for mode, raw, id in objects.tree(tree):
-            name = _name(raw) if mode in _FILES or mode in _FOLDERS else None
+            name = name_of(raw) if mode in _FILES or mode in FOLDERS else None
             # Of two names that are one in Unicode's normal form, the one that is written so is served.
             if name is not None and (name not in found or name.encode("utf-8") == raw):
-                found[name] = Item(id, mode in _FOLDERS)
+                found[name] = Item(id, mode in FOLDERS)
         items = dict(sorted(found.items()))
         self._items.put(tree, items, 1 + len(items))
         return items
@@ -124,7 +124,7 @@ class Trees:
         return len(names) <= MAX_DEPTH and not any(self._rules.hides(names[: i + 1]) for i in range(len(names)))
 
 
-def _name(raw: bytes) -> str | None:
+def name_of(raw: bytes) -> str | None:
     try:
         name = raw.decode("utf-8")
     except UnicodeDecodeError:
