@@ -23,6 +23,7 @@ from typing import Any, cast
 
 from octavo.app import Octavo
 from octavo.config.load import load_text
+from octavo.core.arguments import OwnArguments
 from octavo.core.model import EVERYTHING, Call, Change, Trail
 from octavo.core.ports import Arms
 from octavo.core.ref import Ref
@@ -43,9 +44,9 @@ async def measure(root: Path, name: str) -> dict[str, Any]:
     async with Octavo(loaded, state=StateDirectory.in_memory()) as house:
         works = house.works
         who, asked = works.identity.launched(None), CALLS[name]
-        call = Call("invoke", Ref.of("tool", ("list",)), who, Trail(), "tool://list", asked)
+        call = Call("invoke", Ref.of("tool", ("list",)), who, Trail(), "tool://list", OwnArguments(asked))
         if not asked:
-            call = Call("list", EVERYTHING, who, Trail(), "*", {"named": "resources"})
+            call = Call("list", EVERYTHING, who, Trail(), "*")
         begun = time.perf_counter()
         reply = await works.ask(call)
         first = time.perf_counter() - begun

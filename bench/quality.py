@@ -30,6 +30,7 @@ from ruamel.yaml import YAML
 
 from octavo.app import Octavo
 from octavo.config.load import load
+from octavo.core.arguments import OwnArguments
 from octavo.core.errors import OctavoError
 from octavo.core.model import Call, Trail
 from octavo.core.query import TextQuery
@@ -57,7 +58,7 @@ def served(configuration: Path) -> Iterator[Finds]:
 
             async def ask(text: str) -> Sequence[str]:
                 asked = {"query": text, "kind": "ranked", "limit": FIRST}
-                result = await works.ask(Call("invoke", tool, who, Trail(), str(tool), asked))
+                result = await works.ask(Call("invoke", tool, who, Trail(), str(tool), OwnArguments(asked)))
                 return [one["uri"] for one in result.structured["results"]]
 
             yield lambda text: runner.run(ask(text))

@@ -34,6 +34,7 @@ from ruamel.yaml import YAML
 
 from octavo.app import Octavo
 from octavo.config.load import load
+from octavo.core.arguments import OwnArguments
 from octavo.core.model import Call, Trail
 from octavo.core.ref import Ref
 
@@ -109,7 +110,7 @@ def octavo(folder: Path, kind: str, ranked: Container[str]) -> Iterator[Finds]:
 
             async def ask(text: str) -> Sequence[str]:
                 asked = {"query": text, "limit": FIRST, **({"kind": "ranked"} if text in ranked else {})}
-                result: Any = await house.works.ask(Call("invoke", tool, who, Trail(), str(tool), asked))
+                result: Any = await house.works.ask(Call("invoke", tool, who, Trail(), str(tool), OwnArguments(asked)))
                 told = result.structured
                 return [one["uri"] for one in told.get("results") or told.get("files") or ()]
 

@@ -24,7 +24,7 @@ import click
 from octavo.config.schema import schema
 from octavo.core import errors
 from octavo.core.model import VERBS, Verb
-from octavo.core.operations import OPERATIONS, Operation
+from octavo.core.operations import ACTS, Act
 from octavo.pipeline.rules.book import SECRETS
 from octavo.pipeline.rules.personal import GROUPS
 from octavo.sources.file.credentials import KEYS, SETTINGS
@@ -232,13 +232,12 @@ def verbs() -> str:
 
 def operations() -> str:
     rows = [
-        f"| `{row.op}`{f', {row.way}' if row.way else ''} | {row.reveals} | {_needed([row])} |"
-        for row in OPERATIONS.values()
+        f"| `{row.op}`{f', {row.way}' if row.way else ''} | {row.reveals} | {_needed([row])} |" for row in ACTS.values()
     ]
     return "\n".join(["| operation | what it can reveal | verbs |", "|---|---|---|", *rows])
 
 
-def _needed(rows: Iterable[Operation]) -> str:
+def _needed(rows: Iterable[Act]) -> str:
     rows = [*rows]
     here = [f"`{verb}`" for verb in dict.fromkeys(verb for row in rows for verb in row.needs)]
     there = [f"`{verb}` where it ends" for verb in dict.fromkeys(verb for row in rows for verb in row.there)]
@@ -299,9 +298,9 @@ ASKED_BY: Mapping[str, Mapping[str, str]] = {
 }
 
 
-def asked_for(toolset: str, tool: str) -> list[Operation]:
+def asked_for(toolset: str, tool: str) -> list[Act]:
     named = ASKED_BY[toolset][tool]
-    return [] if named == "-" else [OPERATIONS[name] for name in named.split(", ")]
+    return [] if named == "-" else [ACTS[name] for name in named.split(", ")]
 
 
 def tool_operations() -> str:
@@ -314,7 +313,7 @@ def tool_operations() -> str:
     return "\n".join(lines)
 
 
-def _each(rows: Iterable[Operation]) -> str:
+def _each(rows: Iterable[Act]) -> str:
     """Each set of verbs once: which of them is asked for depends on how the tool is called."""
     return "; ".join(dict.fromkeys(_needed([row]) for row in rows)) or "nothing"
 

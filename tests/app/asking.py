@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from typing import Any
 
 import anyio
 
 from octavo.app import Octavo
 from octavo.core.model import Call, Op, Trail
+from octavo.core.operations import arguments_of
 from octavo.core.ref import Ref
 
 
-async def ask(house: Octavo, who: str, op: Op, uri: str, **more: Any) -> Any:
-    call = Call(op, Ref.parse(uri), house.works.identity.launched(who), Trail(), uri, **more)
+async def ask(house: Octavo, who: str, op: Op, uri: str, arguments: Mapping[str, Any] = {}, **more: Any) -> Any:
+    call = Call(
+        op, Ref.parse(uri), house.works.identity.launched(who), Trail(), uri, arguments_of(op, arguments), **more
+    )
     with anyio.fail_after(30):
         return await house.works.ask(call)
 

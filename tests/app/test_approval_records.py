@@ -9,6 +9,7 @@ import pytest
 
 from octavo.app import Octavo
 from octavo.config.load import load_text
+from octavo.core.arguments import WriteArguments
 from octavo.core.errors import ApprovalRequired
 from octavo.core.model import Call, Trail
 from octavo.core.ref import Ref
@@ -36,7 +37,7 @@ async def test_the_act_of_an_approval_is_scrubbed_like_an_address(tmp_path: Path
         who = octavo.works.identity.launched("brand")
         for ref in (Ref.parse(f"file://{SECRET}"), Ref.parse(f"file://a/{SECRET}.md")):
             with pytest.raises(ApprovalRequired):
-                await octavo.works.ask(Call("write", ref, who, Trail(), str(ref), {"body": "x"}))
+                await octavo.works.ask(Call("write", ref, who, Trail(), str(ref), WriteArguments(body="x")))
         octavo.ledger.flush()
     text = "".join(file.read_text("utf-8") for file in (state / "audit").rglob("*") if file.is_file())
     assert SECRET not in text

@@ -14,6 +14,7 @@ from tests.app.asking import ask, told
 
 from octavo.app import Octavo
 from octavo.config.load import load
+from octavo.core.arguments import ListArguments
 from octavo.core.errors import Forbidden, InvalidParams, NotFound, OctavoError
 from octavo.core.model import EVERYTHING, Call, Change, Trail
 from octavo.core.ref import Ref
@@ -144,7 +145,7 @@ async def test_capabilities_follow_a_rule_that_changes(house: Octavo, tmp_path: 
 @pytest.mark.seed("O2", "O16")
 async def test_a_list_is_narrowed_by_what_the_source_knows_and_by_metadata(house: Octavo) -> None:
     async def found(who: str, scope: Ref = EVERYTHING, **wanted: Any) -> list[str]:
-        call = Call("list", scope, house.works.identity.launched(who), Trail(), "", {"filter": wanted})
+        call = Call("list", scope, house.works.identity.launched(who), Trail(), "", ListArguments(filter=wanted))
         return [str(entry.ref) for entry in (await house.works.ask(call)).items]
 
     assert await found("agent-brand", Ref("sop"), function="brand") == ["sop://brand/brief"]

@@ -15,6 +15,7 @@ from octavo.app import Octavo
 from octavo.config.load import load, load_text
 from octavo.core.errors import Forbidden, InvalidParams, NotFound, OctavoError, TooLarge
 from octavo.core.model import EVERYTHING, VERBS, Call, Change, Entry, Op, Page, Trail
+from octavo.core.operations import arguments_of
 from octavo.core.ports import Reply
 from octavo.core.ref import Ref
 
@@ -43,7 +44,7 @@ async def ask(house: Octavo, op: Op, uri: str | None = None, *, who: str | None 
     call = Call(
         op, ref, works.identity.launched(who), Trail(), uri or "", limit=limits.page, max_bytes=limits.max_bytes,
         timeout=limits.timeout, fault=fault,
-    )._replace(**more)  # fmt: skip
+    )._replace(arguments=arguments_of(op, more.pop("arguments", {})), **more)  # fmt: skip
     with anyio.fail_after(30):
         return await works.ask(call)
 

@@ -16,6 +16,7 @@ from octavo.config.load import load
 from octavo.core.errors import Forbidden, NotFound, OctavoError
 from octavo.core.glob import Glob
 from octavo.core.model import EVERYTHING, Call, Change, Op, Trail
+from octavo.core.operations import arguments_of
 from octavo.core.ports import Reply
 from octavo.core.query import TextQuery
 from octavo.core.ref import Ref
@@ -79,7 +80,9 @@ async def served(base: Path, rules: str) -> AsyncIterator[Octavo]:
 async def ask(house: Octavo, op: Op, uri: str, who: str = "agent-brand", **arguments: Any) -> Reply:
     ref = EVERYTHING if uri == "*" else Ref.parse(uri)
     with anyio.fail_after(20):
-        return await house.works.ask(Call(op, ref, house.works.identity.launched(who), Trail(), uri, arguments))
+        return await house.works.ask(
+            Call(op, ref, house.works.identity.launched(who), Trail(), uri, arguments_of(op, arguments))
+        )
 
 
 async def ways_to(house: Octavo, who: str = "agent-brand") -> dict[str, bool]:

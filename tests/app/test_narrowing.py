@@ -14,6 +14,7 @@ from octavo.app import Octavo
 from octavo.config.load import load_text
 from octavo.core.errors import Forbidden, InvalidParams, NotFound, OctavoError
 from octavo.core.model import Call, Change, Op, Principal, Trail
+from octavo.core.operations import arguments_of
 from octavo.core.ports import Reply
 from octavo.core.query import ContentQuery, NameQuery
 from octavo.core.ref import Ref
@@ -54,7 +55,9 @@ async def configure(octavo: Octavo, asked: Mapping[str, Any], who: str | None = 
 
 
 async def ask(octavo: Octavo, op: Op, uri: str, who: Principal | None = None, **arguments: Any) -> Reply:
-    call = Call(op, Ref.parse(uri), who or octavo.works.identity.launched(None), Trail(), uri, arguments)
+    call = Call(
+        op, Ref.parse(uri), who or octavo.works.identity.launched(None), Trail(), uri, arguments_of(op, arguments)
+    )
     with anyio.fail_after(30):
         return await octavo.works.ask(call)
 

@@ -16,9 +16,11 @@ from octavo.app import Octavo
 from octavo.cli.group import octavo as cli
 from octavo.config.load import load
 from octavo.config.problems import ConfigError
+from octavo.core.arguments import OwnArguments
 from octavo.core.asking import Answer, Form
 from octavo.core.errors import InputRequired, InvalidParams
 from octavo.core.model import Call, Op, Trail
+from octavo.core.operations import arguments_of
 from octavo.core.ref import Ref
 from octavo.core.surface import Embedded, Text
 
@@ -111,7 +113,7 @@ def house(folder: Path, configuration: str = CONFIGURATION) -> Octavo:
 
 async def ask(octavo: Octavo, op: Op, uri: str, who: str = "insider", **arguments: Any) -> Any:
     works = octavo.works
-    call = Call(op, Ref.parse(uri), works.identity.launched(who), Trail(), uri, arguments)
+    call = Call(op, Ref.parse(uri), works.identity.launched(who), Trail(), uri, arguments_of(op, arguments))
     return await works.ask(call)
 
 
@@ -196,7 +198,9 @@ async def listed(octavo: Octavo, who: str, **filters: str) -> list[str]:
         while True:
             works = octavo.works
             principal = works.identity.launched(who)
-            page = await works.ask(Call("list", Ref.parse(address), principal, Trail(), address, asked, cursor, 1))
+            page = await works.ask(
+                Call("list", Ref.parse(address), principal, Trail(), address, arguments_of("list", asked), cursor, 1)
+            )
             pages.append(" ".join(entry.ref.name for entry in page.items))
             cursor = page.cursor
             if cursor is None:
@@ -280,7 +284,14 @@ async def test_what_a_tool_tells_before_its_result_is_redacted(tmp_path: Path) -
         for who, hidden in (("insider", TOKEN), ("guest", PHONE)):
             client, principal = Client(), octavo.works.identity.launched(who)
             arguments = {"text": f"{TOKEN} and {PHONE}"}
-            call = Call("invoke", Ref.parse("tool://work"), principal, Trail(), arguments=arguments, channel=client)
+            call = Call(
+                "invoke",
+                Ref.parse("tool://work"),
+                principal,
+                Trail(),
+                arguments=OwnArguments(arguments),
+                channel=client,
+            )
             await octavo.works.ask(call)
             assert [one.split()[0] for one in client.heard] == ["progress", "question", "question", "log"]
             assert all(TOKEN not in one and hidden not in one and "[redacted:" in one for one in client.heard)

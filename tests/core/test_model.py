@@ -7,8 +7,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
+from octavo.core.arguments import PLAIN, OwnArguments
 from octavo.core.clock import FrozenClock, SystemClock, iso
-from octavo.core.model import VERB_OF, VERBS, Call, Change, Content, Entry, Op, Page, Principal, Trail, Verb
+from octavo.core.model import VERBS, Call, Change, Content, Entry, Op, Page, Principal, Trail, Verb
+from octavo.core.operations import VERB_OF
 from octavo.core.ref import Ref
 
 REF = Ref.parse("sop://brand/guide")
@@ -56,11 +58,11 @@ class TestCall:
         assert child.principal is self.call.principal
         assert child.parent is self.call
         assert child.trail is not self.call.trail
-        assert (child.op, child.ref, child.uri, child.arguments) == ("read", REF, "sop://brand/guide", {})
+        assert (child.op, child.ref, child.uri, child.arguments) == ("read", REF, "sop://brand/guide", PLAIN)
 
     def test_a_child_can_keep_a_spelling_and_takes_arguments(self) -> None:
-        child = self.call.child("invoke", REF, uri="sop://Brand/guide", arguments={"a": 1})
-        assert (child.uri, child.arguments) == ("sop://Brand/guide", {"a": 1})
+        child = self.call.child("invoke", REF, uri="sop://Brand/guide", arguments=OwnArguments({"a": 1}))
+        assert (child.uri, child.values) == ("sop://Brand/guide", {"a": 1})
 
     def test_depth_counts_the_parents(self) -> None:
         assert [self.call.depth, self.call.child("read", REF).child("read", REF).depth] == [0, 2]

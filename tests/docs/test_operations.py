@@ -14,6 +14,7 @@ from tests.gate.world import Journal, records
 from octavo.app import Octavo
 from octavo.app.built_in import _OFFERED
 from octavo.config.load import load_text
+from octavo.core.arguments import OwnArguments
 from octavo.core.errors import OctavoError
 from octavo.core.model import Call, Trail
 from octavo.core.ref import Ref
@@ -57,7 +58,12 @@ async def test_a_tool_asks_for_what_its_row_says(
         for call in offered:
             known, name = len(records(octavo)), call.tool
             asked = Call(
-                "invoke", Ref.of("tool", (name,)), works.identity.launched(None), Trail(), "", dict(call.arguments)
+                "invoke",
+                Ref.of("tool", (name,)),
+                works.identity.launched(None),
+                Trail(),
+                "",
+                OwnArguments(dict(call.arguments)),
             )
             with anyio.fail_after(30):
                 try:

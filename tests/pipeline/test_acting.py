@@ -6,6 +6,7 @@ from typing import Any, cast
 
 import pytest
 
+from octavo.core.arguments import UndoArguments
 from octavo.core.errors import Forbidden
 from octavo.core.model import Call, Past, Principal, Trail
 from octavo.core.ref import Ref
@@ -43,12 +44,12 @@ async def test_a_right_to_undo_that_ends_while_a_human_thinks_has_ended() -> Non
     done: list[Call] = []
 
     def below(call: Call) -> Any:
-        if call.arguments.get("look"):
+        if call.given(UndoArguments).look:
             return [Past("write", Ref("file", ("a.md",)), None, 0.0, undone=False)]
         done.append(call)
         return ()
 
-    call = Call("undo", Ref("file"), Principal("agent-ann"), Trail(), "file://", {})
+    call = Call("undo", Ref("file"), Principal("agent-ann"), Trail(), "file://")
     with pytest.raises(Refused):
         await arrange(cast("Judge", Changing()), call, below, page=0)
     assert done == []

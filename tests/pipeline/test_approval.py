@@ -11,6 +11,7 @@ import pytest
 from msgspec.structs import replace
 
 from octavo.core.approval import Approval, Question, Step, Verdict
+from octavo.core.arguments import OwnArguments
 from octavo.core.clock import FrozenClock
 from octavo.core.errors import ApprovalRequired, Conflict, Forbidden, InvalidParams, OctavoError, Unauthenticated
 from octavo.core.glob import Glob
@@ -113,7 +114,9 @@ class House:
         return "stored"
 
     async def call(self, who: Principal, name: str, user: User | None = None, **arguments: Any) -> None:
-        await self.ask(Call("invoke", Ref("tool", (name,)), who, Trail(), f"tool://{name}", arguments, channel=user))
+        await self.ask(
+            Call("invoke", Ref("tool", (name,)), who, Trail(), f"tool://{name}", OwnArguments(arguments), channel=user)
+        )
 
     async def pending(self, who: Principal, name: str, user: User | None = None, **arguments: Any) -> str:
         with pytest.raises(ApprovalRequired) as caught:
@@ -286,7 +289,7 @@ async def test_what_names_more_than_can_be_looked_at_is_refused() -> None:
 async def test_nobody_waits_for_what_a_question_looks_at() -> None:
     hides = Rule(("*",), None, (Glob("doc://hidden/*"),), allow=False, hide=True)
     house = House([*WIPE, hides])
-    call = Call("invoke", Ref("tool", ("wipe",)), ANN, Trail(), "tool://wipe", {"path": "doc://absent"})
+    call = Call("invoke", Ref("tool", ("wipe",)), ANN, Trail(), "tool://wipe", OwnArguments({"path": "doc://absent"}))
     with pytest.raises(ApprovalRequired):
         await house.ask(call)
     assert not call.trail.missed

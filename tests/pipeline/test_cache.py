@@ -13,6 +13,7 @@ import anyio.lowlevel
 import pytest
 from msgspec.structs import replace
 
+from octavo.core.arguments import PLAIN
 from octavo.core.clock import FrozenClock
 from octavo.core.errors import InternalError, NotFound, OctavoError, RateLimited, SourceUnavailable, Timeout, TooLarge
 from octavo.core.model import Call, Change, Content, Entry, Op, Page, Principal, Trail
@@ -37,7 +38,7 @@ def a_call(
     who: str = "local",
     channel: object = None,
 ) -> Call:
-    return Call(op, ref, Principal(who), Trail(), str(ref), {}, cursor, limit, max_bytes, timeout, channel=channel)
+    return Call(op, ref, Principal(who), Trail(), str(ref), PLAIN, cursor, limit, max_bytes, timeout, channel=channel)
 
 
 def content(ref: Ref = PAY, body: str | bytes = "text", **entry: Any) -> Content:

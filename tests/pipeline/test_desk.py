@@ -9,6 +9,7 @@ import pytest
 
 from octavo.core.errors import Forbidden, InvalidParams
 from octavo.core.model import Call, Content, Entry, Op, Page, Principal, Template, Trail
+from octavo.core.operations import arguments_of
 from octavo.core.ports import Reply, Source
 from octavo.core.ref import Ref
 from octavo.pipeline.desk import UNSTAMPED, Desk
@@ -29,8 +30,9 @@ def desk(*sources: Source, exposed: list[str] | None = None, **more: Any) -> Des
     return Desk({**served, "tool": tools, "prompt": prompts}, tools=tools, prompts=prompts, exposed=shown, **more)
 
 
-async def ask(at: Desk, op: Op, uri: str, **more: Any) -> Reply:
-    return await at(Call(op, Ref.parse(uri), Principal("local"), Trail(), uri, **more))
+async def ask(at: Desk, op: Op, uri: str, *, arguments: dict[str, Any] | None = None, **more: Any) -> Reply:
+    given = arguments_of(op, arguments or {})
+    return await at(Call(op, Ref.parse(uri), Principal("local"), Trail(), uri, given, **more))
 
 
 SOP = {"a": MemoryEntry(body="text", name="A", description="as told", annotations={"x": 1}), "b": "other"}
@@ -53,7 +55,8 @@ async def test_a_call_goes_to_the_source_of_its_scheme_with_its_limits() -> None
 async def test_a_scheme_that_nobody_serves_is_a_wrong_parameter(op: Op) -> None:
     """F8: InvalidParams is for an unknown scheme."""
     with pytest.raises(InvalidParams, match="No source serves nosuch://"):
-        await ask(desk(), op, "nosuch://x", arguments={"argument": "", "prefix": "", "given": {}})
+        given = {"argument": "", "prefix": "", "given": {}} if op == "complete" else {}
+        await ask(desk(), op, "nosuch://x", arguments=given)
 
 
 @pytest.mark.parametrize("op", ["search", "edit", "move", "undo"])
@@ -68,7 +71,7 @@ async def test_what_a_source_cannot_do_is_said(op: Op) -> None:
 async def test_nothing_is_changed_that_the_operator_did_not_open(op: Op) -> None:
     """What a source is able to do is not what it may do."""
     with pytest.raises(Forbidden, match="read-only"):
-        await ask(desk(MemorySource("sop", SOP)), op, "sop://a", arguments={"body": "x"})
+        await ask(desk(MemorySource("sop", SOP)), op, "sop://a", arguments={"body": "x"} if op == "write" else {})
 
 
 WORDS = Entry(

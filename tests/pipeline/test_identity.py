@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from octavo.core.arguments import OwnArguments
 from octavo.core.errors import InvalidParams, Unauthenticated
 from octavo.core.model import Call, Principal, Trail
 from octavo.core.ports import Reply
@@ -20,7 +21,7 @@ OPS = Agent("agent-ops")
 
 
 def call_of(principal: Principal, **arguments: Any) -> Call:
-    return Call("read", Ref.parse("sop://a"), principal, Trail(), "sop://a", arguments)
+    return Call("read", Ref.parse("sop://a"), principal, Trail(), "sop://a", OwnArguments(arguments))
 
 
 async def who(identity: Identity, principal: Principal) -> Principal:

@@ -10,10 +10,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from octavo.core.arguments import PLAIN
 from octavo.core.clock import FrozenClock
 from octavo.core.errors import InvalidParams, NotFound, OctavoError, RateLimited, SourceUnavailable, Timeout
 from octavo.core.glob import Glob
 from octavo.core.model import EVERYTHING, Call, Entry, Page, Principal, Trail
+from octavo.core.operations import arguments_of
 from octavo.core.ports import Reply
 from octavo.core.ref import Ref
 from octavo.pipeline import listing
@@ -64,7 +66,9 @@ class House:
         timeout: float = 10.0,
     ) -> Page[Entry]:
         arguments = {"filter": wanted} if wanted is not None else {}
-        call = Call("list", scope, who, Trail(), str(scope), arguments, cursor, limit, timeout=timeout)
+        call = Call(
+            "list", scope, who, Trail(), str(scope), arguments_of("list", arguments), cursor, limit, timeout=timeout
+        )
         page: Page[Entry] = await self.policy(call, self._next)
         return page
 
@@ -331,7 +335,7 @@ async def test_one_whole_page_is_one_look_and_carries_its_encoded_form() -> None
         given.append(await house.sources["sop"].list(call.ref, cursor=call.cursor, limit=call.limit))
         return given[-1]
 
-    call = Call("list", EVERYTHING, BRAND, Trail(), "", {}, None, 3)
+    call = Call("list", EVERYTHING, BRAND, Trail(), "", PLAIN, None, 3)
     for rules in ([], [rule("sop://*")], [rule("sop://*"), rule("doc://*", deny=True)]):
         given.clear()
         page = await Policy(rules, house._desk)(call, remembering)  # pyright: ignore[reportPrivateUsage]

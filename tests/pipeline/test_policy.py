@@ -23,6 +23,7 @@ from octavo.core.errors import (
 )
 from octavo.core.glob import Glob
 from octavo.core.model import EVERYTHING, Call, Content, Entry, Op, Page, Principal, Template, Trail, Verb
+from octavo.core.operations import arguments_of
 from octavo.core.ports import Reply
 from octavo.core.ref import Ref
 from octavo.core.surface import Hints, ToolInfo
@@ -111,7 +112,7 @@ def call_of(who: Principal, op: Op, uri: str, **arguments: Any) -> Call:
         ref = glob.literal if glob is not None else EVERYTHING if uri == "*" else Ref.parse(uri)
     except OctavoError as bad:
         ref, fault = Ref("invalid"), bad
-    return Call(op, ref, who, Trail(), uri, arguments, fault=fault)
+    return Call(op, ref, who, Trail(), uri, arguments_of(op, arguments), fault=fault)
 
 
 def sops(*rules: Rule) -> House:

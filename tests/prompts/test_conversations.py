@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from octavo.core.arguments import OwnArguments
 from octavo.core.errors import InvalidParams, RateLimited, TooLarge
 from octavo.core.model import Call, Principal, Trail
 from octavo.core.ref import Ref
@@ -89,7 +90,7 @@ def test_it_is_bounded(kept: InMemory, clock: Clock) -> None:
 
 
 async def rendered(registry: PromptRegistry, who: str, **arguments: str) -> list[tuple[str, str]]:
-    call = Call("render", Ref("prompt", ("p",)), Principal(who), Trail(), arguments=arguments)
+    call = Call("render", Ref("prompt", ("p",)), Principal(who), Trail(), arguments=OwnArguments(arguments))
     return [(one.role, one.content.text) for one in (await registry.render(call)).messages]
 
 

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from octavo.core.arguments import OwnArguments
 from octavo.core.errors import InvalidParams
 from octavo.core.model import Call, Principal, Trail
 from octavo.core.ref import Ref
@@ -70,7 +71,7 @@ class Speaks:
 
 
 async def text(registry: PromptRegistry, name: str = "p", speaks: tuple[str, ...] = (), **arguments: str) -> Any:
-    call = Call("render", Ref("prompt", (name,)), Principal("x"), Trail(), arguments=arguments)
+    call = Call("render", Ref("prompt", (name,)), Principal("x"), Trail(), arguments=OwnArguments(arguments))
     result = await registry.render(call._replace(channel=Speaks(*speaks)))
     return result.locale, result.description, result.messages[0].content.text
 

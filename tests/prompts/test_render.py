@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 
 import pytest
 
+from octavo.core.arguments import CompleteArguments, OwnArguments
 from octavo.core.errors import Conflict, Forbidden, InvalidParams, NotFound, OctavoError, TooLarge
 from octavo.core.model import Call, Content, Entry, Page, Principal, Trail
 from octavo.core.ref import Ref
@@ -89,11 +90,13 @@ class Prompts:
         assert self.registry.load([folder]) == []
 
     async def render(self, **arguments: Any) -> Any:
-        return await self.registry.render(Call("render", Ref("prompt", ("p",)), BRAND, Trail(), arguments=arguments))
+        return await self.registry.render(
+            Call("render", Ref("prompt", ("p",)), BRAND, Trail(), arguments=OwnArguments(arguments))
+        )
 
     async def complete(self, argument: str, prefix: str = "", **given: str) -> list[str]:
         asked = {"argument": argument, "prefix": prefix, "given": given}
-        call = Call("complete", Ref("prompt", ("p",)), BRAND, Trail(), arguments=asked)
+        call = Call("complete", Ref("prompt", ("p",)), BRAND, Trail(), arguments=CompleteArguments(**asked))
         return list(await self.registry.complete_argument(call))
 
     async def text(self, **arguments: Any) -> str:
@@ -119,7 +122,7 @@ async def test_text_of_the_wire_becomes_the_value_that_the_schema_wants(tmp_path
     seen: list[Mapping[str, Any]] = []
 
     async def rendering(call: Call, ask: Any) -> PromptResult:
-        seen.append(call.arguments)
+        seen.append(call.values)
         return PromptResult(messages=())
 
     registry = PromptRegistry(compile_schema)
@@ -133,7 +136,7 @@ async def test_text_of_the_wire_becomes_the_value_that_the_schema_wants(tmp_path
         "options": '{"x": {"y": [1]}}',
         "either": "null",
     }
-    await registry.render(Call("render", Ref("prompt", ("p",)), BRAND, Trail(), arguments=given))
+    await registry.render(Call("render", Ref("prompt", ("p",)), BRAND, Trail(), arguments=OwnArguments(given)))
     assert seen == [
         {
             "title": "7",
@@ -290,17 +293,17 @@ async def test_a_prompt_of_a_plugin_gets_checked_text_and_may_answer_raw() -> No
     raw = object()
 
     async def rendering(call: Call, ask: Any) -> Any:
-        assert call.arguments == {"who": "you"}
+        assert call.values == {"who": "you"}
         return raw
 
     registry = PromptRegistry(compile_schema)
     arguments = (PromptArgument(name="who", required=True), PromptArgument(name="how"))
     registry.register(PromptInfo(name="p", description="d", arguments=arguments), rendering)
-    call = Call("render", Ref("prompt", ("p",)), BRAND, Trail(), arguments={"who": "you"})
+    call = Call("render", Ref("prompt", ("p",)), BRAND, Trail(), arguments=OwnArguments({"who": "you"}))
     assert await registry.render(call) is raw
     for wrong in ({}, {"who": 1}, {"who": "you", "what": "x"}):
         with pytest.raises(InvalidParams):
-            await registry.render(call._replace(arguments=wrong))
+            await registry.render(call._replace(arguments=OwnArguments(wrong)))
     with pytest.raises(Conflict, match="Prompt p already registered"):
         registry.register(PromptInfo(name="p", description="d"), rendering)
 

@@ -8,6 +8,7 @@ import pytest
 
 from octavo.app import Octavo
 from octavo.config.load import load
+from octavo.core.arguments import OwnArguments
 from octavo.core.errors import Forbidden
 from octavo.core.model import Call, Trail
 from octavo.core.ref import Ref
@@ -49,7 +50,9 @@ USES: dict[str, tuple[dict[str, str], list[str]]] = {
 
 async def rendered(house: Octavo, name: str, **arguments: str) -> PromptResult:
     who = house.works.identity.launched("agent-brand")
-    result = await house.works.ask(Call("render", Ref("prompt", (name,)), who, Trail(), arguments=arguments))
+    result = await house.works.ask(
+        Call("render", Ref("prompt", (name,)), who, Trail(), arguments=OwnArguments(arguments))
+    )
     assert isinstance(result, PromptResult)
     return result
 

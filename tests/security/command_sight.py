@@ -29,6 +29,7 @@ from octavo.app.compose import Works
 from octavo.config.load import load
 from octavo.core.errors import OctavoError
 from octavo.core.model import Call, Content, Op, Page, Trail
+from octavo.core.operations import arguments_of
 from octavo.core.ref import Ref
 
 WALK = """
@@ -184,7 +185,7 @@ class Caller:
         self._works, self._tell, self.who = works, tell, works.identity.launched("ann")
 
     async def ask(self, op: Op, ref: Ref, arguments: dict[str, Any] | None = None, cursor: str | None = None) -> Any:
-        call = Call(op, ref, self.who, Trail(), str(ref), arguments or {})
+        call = Call(op, ref, self.who, Trail(), str(ref), arguments_of(op, arguments or {}))
         return await self._works.ask(call._replace(cursor=cursor, limit=100))
 
     async def names(self) -> set[str]:

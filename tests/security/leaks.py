@@ -25,6 +25,7 @@ from octavo.app import Octavo
 from octavo.config.load import load_text
 from octavo.core.errors import OctavoError
 from octavo.core.model import EVERYTHING, Call, Content, Entry, Op, Page, Principal, Trail
+from octavo.core.operations import arguments_of
 from octavo.core.ref import Ref
 from octavo.stores.state import StateDirectory
 
@@ -185,7 +186,7 @@ class Asker:
         return repr([(one, one.data) if isinstance(one, OctavoError) else one for one in told])
 
     async def _ask(self, op: Op, ref: Ref, arguments: dict[str, Any] | None = None, cursor: str | None = None) -> Any:
-        call = Call(op, ref, self._who, Trail(), str(ref), arguments or {}, cursor)
+        call = Call(op, ref, self._who, Trail(), str(ref), arguments_of(op, arguments or {}), cursor)
         return await self._house.works.ask(call)
 
 

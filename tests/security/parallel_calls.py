@@ -24,6 +24,7 @@ import uvloop
 
 from octavo.app import Octavo
 from octavo.config.load import load
+from octavo.core.arguments import OwnArguments
 from octavo.core.errors import OctavoError
 from octavo.core.model import Call, Trail
 from octavo.core.ref import Ref
@@ -124,7 +125,9 @@ class Run:
     async def _tool(self, name: str, /, **arguments: Any) -> Any:
         works = self._house.works
         who = works.identity.launched(None)
-        return await works.ask(Call("invoke", Ref.of("tool", (name,)), who, Trail(), f"tool://{name}", arguments))
+        return await works.ask(
+            Call("invoke", Ref.of("tool", (name,)), who, Trail(), f"tool://{name}", OwnArguments(arguments))
+        )
 
     async def _watch(self) -> None:
         while True:

@@ -24,6 +24,7 @@ from tests.tools.builtin.test_commands import processes_with
 
 from octavo.app import Octavo
 from octavo.config.load import load_text
+from octavo.core.arguments import OwnArguments
 from octavo.core.clock import SystemClock
 from octavo.core.fair import Claim, on_behalf_of
 from octavo.core.model import Call, Principal, Trail
@@ -120,7 +121,7 @@ class Served:
 
     async def call(self, who: str, tool: str, /, **arguments: Any) -> Any:
         principal = self.house.works.identity.launched(who)
-        call = Call("invoke", Ref("tool", (tool,)), principal, Trail(), arguments=arguments)
+        call = Call("invoke", Ref("tool", (tool,)), principal, Trail(), arguments=OwnArguments(arguments))
         return await self.house.works.ask(call)
 
     @property

@@ -16,6 +16,7 @@ from octavo.app import Octavo
 from octavo.config.load import load, load_text, zero
 from octavo.core.errors import Forbidden, NotFound, OctavoError
 from octavo.core.model import Call, Op, Trail
+from octavo.core.operations import arguments_of
 from octavo.core.ref import Ref
 
 pytestmark = [pytest.mark.anyio, pytest.mark.seed("F3", "A8")]
@@ -28,7 +29,9 @@ def arrangements(tmp_path: Path) -> dict[str, Arrangement]:
 
 async def ask(house: Octavo, op: Op, uri: str, **arguments: Any) -> Any:
     who = house.works.identity.launched("intruder" if "intruder" in house.works.config.agents else None)
-    call = Call(op, Ref.parse(uri), who, Trail(), uri, arguments=arguments, limit=1000, max_bytes=1 << 20, timeout=30.0)
+    call = Call(
+        op, Ref.parse(uri), who, Trail(), uri, arguments_of(op, arguments), limit=1000, max_bytes=1 << 20, timeout=30.0
+    )
     with anyio.fail_after(30):
         return await house.works.ask(call)
 

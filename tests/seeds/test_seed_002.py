@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from tests.prompts.test_loader import GENERATE_DOCS
 
+from octavo.core.arguments import OwnArguments
 from octavo.core.model import Call, Trail
 from octavo.core.ref import Ref
 
@@ -174,7 +175,13 @@ async def test_a_denied_file_is_never_shown_in_any_language_cached_or_not(
                 return
             for lang in ("en", "ko"):
                 who = works.identity.launched("allowed")
-                call = Call("render", Ref("prompt", ("look",)), who, Trail(), arguments={**arguments, "lang": lang})
+                call = Call(
+                    "render",
+                    Ref("prompt", ("look",)),
+                    who,
+                    Trail(),
+                    arguments=OwnArguments({**arguments, "lang": lang}),
+                )
                 result = await works.ask(call)
                 assert CANARY in repr(result) or way == "large"
 
@@ -317,7 +324,7 @@ async def test_a_conversation_is_begun_by_a_tool_and_used_by_a_prompt(
         works = wire.house.works
         call = Call("render", Ref("prompt", ("ask_data",)), works.identity.launched("denied"), Trail())
         with pytest.raises(Exception, match="No such conversation of yours"):
-            await works.ask(call._replace(arguments=arguments))
+            await works.ask(call._replace(arguments=OwnArguments(arguments)))
         assert (await converse(action="end", context_id=handle))["isError"] is False
         gone = await wire.refused("prompts/get", name="ask_data", arguments=arguments)
         assert (gone["code"], gone["data"]["reason"]) == (-32602, "unknown_conversation")

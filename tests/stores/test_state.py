@@ -12,6 +12,7 @@ import pytest
 
 from octavo.app import Octavo
 from octavo.config.load import zero
+from octavo.core.arguments import OwnArguments
 from octavo.core.clock import FrozenClock
 from octavo.core.model import Call, Trail
 from octavo.core.private import make_private
@@ -59,7 +60,9 @@ async def test_a_server_that_writes_and_searches_leaves_no_folder_open_to_others
             for tool, arguments in (("write", {"target": "a.md", "content": "a"}), ("search", {"query": "a"})):
                 uri = f"tool://{tool}"
                 who = house.works.identity.launched(None)
-                await house.works.ask(Call("invoke", Ref.parse(uri), who, Trail(), uri, arguments=arguments))
+                await house.works.ask(
+                    Call("invoke", Ref.parse(uri), who, Trail(), uri, arguments=OwnArguments(arguments))
+                )
             house.ledger.flush()
     finally:
         os.umask(before)

@@ -76,7 +76,7 @@ async def test_what_a_tool_asks_is_a_child_call_of_its_caller(pipeline: Pipeline
     assert [asked.principal for asked in pipeline.calls] == [BRAND] * 3
     assert (read.op, read.ref, read.uri) == ("read", Ref.parse("file://a b.md".replace(" ", "%20")), "file://a%20b.md")
     assert (listed.op, listed.ref, listed.cursor, listed.limit) == ("list", Ref.parse("file://docs"), "c", 7)
-    assert (rendered.op, rendered.ref, rendered.arguments) == ("render", Ref("prompt", ("review",)), {"x": "1"})
+    assert (rendered.op, rendered.ref, rendered.values) == ("render", Ref("prompt", ("review",)), {"x": "1"})
 
 
 @pytest.mark.parametrize("uri, error", [("no address", InvalidParams), ("file://a/../b", Forbidden)])

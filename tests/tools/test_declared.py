@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 import pytest
 
+from octavo.core.arguments import OwnArguments
 from octavo.core.errors import InternalError, InvalidParams, OctavoError, SourceUnavailable, Timeout, TooLarge
 from octavo.core.model import Call, Principal, Trail
 from octavo.core.ref import Ref
@@ -84,7 +85,9 @@ class There:
     async def call(self, text: str, **arguments: Any) -> ToolResult:
         registry, tool = ToolRegistry(), declared(text, self.outside)
         registry.register(tool)
-        asked = Call("invoke", Ref("tool", (tool.info.name,)), Principal("x"), Trail(), arguments=arguments)
+        asked = Call(
+            "invoke", Ref("tool", (tool.info.name,)), Principal("x"), Trail(), arguments=OwnArguments(arguments)
+        )
         result: ToolResult = await registry.invoke(asked)
         return result
 

@@ -17,6 +17,7 @@ from octavo.app import Octavo
 from octavo.app.follow import follow_file
 from octavo.config.load import Loaded, chosen_as, load, with_tools
 from octavo.config.problems import ConfigError
+from octavo.core.arguments import OwnArguments
 from octavo.core.errors import InternalError, InvalidParams
 from octavo.core.model import Call, Trail
 from octavo.core.ref import Ref
@@ -59,7 +60,9 @@ def loaded(folder: Path) -> Loaded:
 async def call(house: Octavo, tool: str, /, **arguments: Any) -> Any:
     who = house.works.identity.launched(None)
     with anyio.fail_after(5):
-        return await house.works.ask(Call("invoke", Ref("tool", (tool,)), who, Trail(), arguments=arguments))
+        return await house.works.ask(
+            Call("invoke", Ref("tool", (tool,)), who, Trail(), arguments=OwnArguments(arguments))
+        )
 
 
 async def test_a_function_in_the_folder_is_a_tool_beside_the_built_in_ones(folder: Path) -> None:

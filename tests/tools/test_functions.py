@@ -14,6 +14,7 @@ import anyio
 import pytest
 from pydantic import BaseModel, Field
 
+from octavo.core.arguments import OwnArguments
 from octavo.core.errors import InternalError, InvalidParams, Timeout, TooLarge
 from octavo.core.model import Call, Entry, Principal, Trail
 from octavo.core.ref import Ref
@@ -29,7 +30,9 @@ pytestmark = [pytest.mark.anyio, pytest.mark.seed("T10")]
 async def call(function: Any, max_answer: int = 0, **arguments: Any) -> ToolResult:
     made, registry = tool_of(function, max_answer=max_answer), ToolRegistry()
     registry.register(made)
-    asked = Call("invoke", Ref("tool", (made.info.name,)), Principal("agent-brand"), Trail(), arguments=arguments)
+    asked = Call(
+        "invoke", Ref("tool", (made.info.name,)), Principal("agent-brand"), Trail(), arguments=OwnArguments(arguments)
+    )
     with anyio.fail_after(10):
         return await registry.invoke(asked)
 
@@ -373,7 +376,9 @@ async def test_an_async_def_that_awaits_nothing_holds_up_nobody() -> None:
     for function, moved in ((computes, True), (waits, False), (begins, False)):
         tools = ToolRegistry()
         tools.register(tool_of(function, max_answer=1000))
-        call = Call("invoke", Ref("tool", (function.__name__,)), Principal("a"), Trail(), "", {"number": 1})
+        call = Call(
+            "invoke", Ref("tool", (function.__name__,)), Principal("a"), Trail(), "", OwnArguments({"number": 1})
+        )
         assert (await tools.invoke(call)).structured == {"result": 2}
         assert (threads.pop() != here) is moved, function.__name__
 

@@ -9,8 +9,10 @@ from typing import Any
 import msgspec
 import pytest
 
+from octavo.core.arguments import OwnArguments
 from octavo.core.errors import Forbidden
 from octavo.core.model import Call, Principal, Trail
+from octavo.core.operations import arguments_of
 from octavo.core.ref import Ref
 from octavo.core.surface import Hints, ToolInfo
 from octavo.testing import FrozenClock
@@ -70,7 +72,7 @@ class Shop:
 
     async def call(self, uri: str, who: str = "agent-brand") -> tuple[str, str]:
         trail = Trail()
-        call = Call("invoke", Ref("tool", ("words",)), Principal(who), trail, arguments={"uri": uri})
+        call = Call("invoke", Ref("tool", ("words",)), Principal(who), trail, arguments=OwnArguments({"uri": uri}))
         return (await self.tools.invoke(call)).content[0].text, trail.cache
 
 
@@ -85,13 +87,18 @@ async def test_the_same_question_is_answered_once_and_its_reads_are_made_again()
 
 async def test_a_change_of_what_was_read_or_listed_ends_it() -> None:
     shop = Shop()
-    write = Call("write", Ref.parse("file://a.md"), Principal("x"), Trail(), arguments={})
+    write = Call("write", Ref.parse("file://a.md"), Principal("x"), Trail())
     await shop.call("file://a.md")
     await shop.call("list")
-    await shop.world.ask(write._replace(arguments={"body": "one", "if_match": None, "mode": "upsert"}))
+    await shop.world.ask(
+        write._replace(arguments=arguments_of("write", {"body": "one", "if_match": None, "mode": "upsert"}))
+    )
     assert await shop.call("file://a.md") == ("1", "miss")
     assert await shop.call("list") == ("1", "hit")
-    other = write._replace(ref=Ref.parse("file://b/d.md"), arguments={"body": "", "if_match": None, "mode": "create"})
+    other = write._replace(
+        ref=Ref.parse("file://b/d.md"),
+        arguments=arguments_of("write", {"body": "", "if_match": None, "mode": "create"}),
+    )
     await shop.world.ask(other)
     assert await shop.call("list") == ("2", "miss")
 
@@ -142,7 +149,9 @@ async def test_one_who_asks_much_pushes_out_his_own_answers_and_nobody_elses() -
     async def ask(who: str, number: int) -> str:
         trail = Trail()
         arguments = {"uri": "file://a.md", "number": number}
-        await shop.tools.invoke(Call("invoke", Ref("tool", ("words",)), Principal(who), trail, arguments=arguments))
+        await shop.tools.invoke(
+            Call("invoke", Ref("tool", ("words",)), Principal(who), trail, arguments=OwnArguments(arguments))
+        )
         return trail.cache
 
     await ask("polite", 0)

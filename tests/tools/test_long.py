@@ -12,6 +12,7 @@ import pytest
 from tests.stores.task_files import closed, task_file
 
 from octavo.core.approval import Question
+from octavo.core.arguments import AnswerArguments, OwnArguments, TaskArguments
 from octavo.core.asking import Answer, Form, form
 from octavo.core.errors import Conflict, InvalidParams, RateLimited, Unauthenticated
 from octavo.core.model import Call, Principal, Trail
@@ -74,10 +75,21 @@ class World:
         return await self.long.begin(self.call(client, who), self.works)
 
     def call(self, client: Client | None = None, who: str = "kim", **arguments: Any) -> Call:
-        return Call("invoke", Ref("tool", ("work",)), Principal(who), Trail(), "tool://work", arguments, channel=client)
+        return Call(
+            "invoke",
+            Ref("tool", ("work",)),
+            Principal(who),
+            Trail(),
+            "tool://work",
+            OwnArguments(arguments),
+            channel=client,
+        )
+
+    def about(self, asked: TaskArguments, who: str = "kim") -> Call:
+        return self.call(None, who)._replace(arguments=asked)
 
     async def poll(self, task: Task, who: str = "kim") -> Task:
-        return await self.long.poll(self.call(None, who, task=task.id))
+        return await self.long.poll(self.about(TaskArguments(task.id), who))
 
     async def until(self, status: str, question: str = "") -> Task:
         def found() -> Task | None:
@@ -159,12 +171,12 @@ async def test_a_call_that_asks_becomes_a_task_at_once_and_an_approval_is_asked_
     task = await world.begin(Client())
     assert (await world.poll(task)).questions == {"question-1": NAME}
     fits = Answer("accept", {"name": "Kim"})
-    await world.long.answer(world.call(task=task.id, answers={"question-1": Answer("accept", {}), "other": fits}))
+    await world.long.answer(world.about(AnswerArguments(task.id, {"question-1": Answer("accept", {}), "other": fits})))
     assert (await world.poll(task)).status == "input_required"
-    await world.long.answer(world.call(task=task.id, answers={"question-1": fits}))
+    await world.long.answer(world.about(AnswerArguments(task.id, {"question-1": fits})))
     assert list((await world.until("input_required", "question-2")).questions) == ["question-2"]
     allowed = Answer("accept", {"allow": True})
-    await world.long.answer(world.call(task=task.id, answers={"question-2": allowed}))
+    await world.long.answer(world.about(AnswerArguments(task.id, {"question-2": allowed})))
     done = await world.until("completed")
     assert json.loads(done.outcome) == {"said": "('Kim', 'allow')"}
 
@@ -218,9 +230,9 @@ async def test_a_cancelled_task_is_stopped() -> None:
 
     world.act = stops
     task = await world.begin()
-    await world.long.cancel(world.call(task=task.id))
+    await world.long.cancel(world.about(TaskArguments(task.id)))
     assert (await world.until("cancelled")).id == task.id and stopped.is_set()
-    await world.long.cancel(world.call(task=task.id))
+    await world.long.cancel(world.about(TaskArguments(task.id)))
 
 
 async def test_a_caller_who_leaves_before_he_has_the_handle_stops_the_work() -> None:

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from octavo.core.arguments import OwnArguments
 from octavo.core.model import Call, Principal, Trail
 from octavo.core.ref import Ref
 from octavo.core.surface import Hints, PromptInfo, Text, ToolResult
@@ -61,11 +62,11 @@ async def test_a_plugin_file_brings_tools_prompts_and_sources(plugin: Plugin) ->
     tools = ToolRegistry()
     for tool in plugin.tools:
         tools.register(tool)
-    call = Call("invoke", Ref("tool", ("greet",)), Principal("brand"), Trail(), arguments={"name": "you"})
+    call = Call("invoke", Ref("tool", ("greet",)), Principal("brand"), Trail(), arguments=OwnArguments({"name": "you"}))
     assert await tools.invoke(call) == ToolResult(content=(Text("Hello, you from brand!"),))
     (info, rendering) = plugin.prompts[0]
     assert info == PromptInfo(name="opening", description="Begins.")
-    result = await rendering(call._replace(arguments={"topic": "colours"}), refuse)
+    result = await rendering(call._replace(arguments=OwnArguments({"topic": "colours"})), refuse)
     assert result.messages[0].content == Text("brand: colours")
 
 

@@ -10,6 +10,7 @@ from typing import Any, ClassVar
 import anyio
 import pytest
 
+from octavo.core.arguments import OwnArguments
 from octavo.core.errors import Conflict, Forbidden, InternalError, InvalidParams, NotFound, Timeout
 from octavo.core.model import Call, Principal, Trail
 from octavo.core.ref import Ref
@@ -45,7 +46,7 @@ def giving(outcome: Any) -> Any:
 
 
 def calling(name: str, /, **arguments: Any) -> Call:
-    return Call("invoke", Ref("tool", (name,)), Principal("agent-brand"), Trail(), arguments=arguments)
+    return Call("invoke", Ref("tool", (name,)), Principal("agent-brand"), Trail(), arguments=OwnArguments(arguments))
 
 
 def registry(*tools: Tool) -> ToolRegistry:

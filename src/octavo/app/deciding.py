@@ -11,9 +11,10 @@ from octavo.app.rules import labels_of, rules_of
 from octavo.config.load import Loaded
 from octavo.config.table import Outcome, Table
 from octavo.config.units import written_time
+from octavo.core.arguments import PLAIN
 from octavo.core.errors import OctavoError
 from octavo.core.glob import Glob
-from octavo.core.model import NOTHING, VERBS, Call, Entry, Page, Principal, Trail, Verb
+from octavo.core.model import VERBS, Call, Entry, Page, Principal, Trail, Verb
 from octavo.core.ref import Ref
 from octavo.pipeline.conditions import Condition
 from octavo.pipeline.facts import metadata_at
@@ -246,7 +247,7 @@ async def _existing(works: Works) -> list[Ref]:
     for scheme in (*works.desk.exposed, *_SURFACES):
         cursor: str | None = None
         for _ in range(MOST // _PAGE):
-            call = Call("list", Ref(scheme), _NOBODY, Trail(), f"{scheme}://", NOTHING, cursor, _PAGE)
+            call = Call("list", Ref(scheme), _NOBODY, Trail(), f"{scheme}://", PLAIN, cursor, _PAGE)
             try:
                 page: Page[Any] = await works.behind(call)
             except OctavoError:

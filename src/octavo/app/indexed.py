@@ -11,15 +11,16 @@ import sqlite3
 import sys
 from collections.abc import AsyncIterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from octavo.config.model import FileOptions
+from octavo.core.arguments import PLAIN, Arguments, SearchArguments
 from octavo.core.errors import OctavoError, RateLimited, SourceUnavailable, Timeout
 from octavo.core.findings import Finding
-from octavo.core.model import NOTHING, Call, Content, Entry, Op, Page, Principal, Trail
+from octavo.core.model import Call, Content, Entry, Op, Page, Principal, Trail
 from octavo.core.ports import Reply, Searches
 from octavo.core.query import NameQuery
 from octavo.core.ref import Ref
@@ -36,7 +37,7 @@ logger = logging.getLogger(__name__)
 
 _NOBODY: Final = Principal("")
 _PAGE: Final = 200
-_ALL: Final = NameQuery("*")
+_ALL: Final = SearchArguments(NameQuery("*"))
 _NO_TEXT: Final = ("image/", "audio/", "video/", "font/")
 _FRONT: Final = re.compile(r"\A\ufeff?---[ \t]*\r?\n.*?\n---[ \t]*\r?(?:\n|\Z)", re.DOTALL)
 _DOCUMENT: Final = 16 << 20  # bytes of a PDF or Office file whose text is indexed
@@ -208,14 +209,15 @@ class Documents:
     async def _page(self, scope: Ref, cursor: str | None, limit: int) -> Page[Entry]:
         page: Page[Entry]
         if isinstance(self._works.desk.source(scope.scheme), Searches):
-            page = await self._ask("search", scope, cursor, limit, query=_ALL)
+            page = await self._ask("search", scope, cursor, limit, _ALL)
         else:
             page = await self._ask("list", scope, cursor, limit)
         return page
 
-    async def _ask(self, op: Op, ref: Ref, cursor: str | None = None, limit: int = 1, **asked: Any) -> Reply:
+    async def _ask(
+        self, op: Op, ref: Ref, cursor: str | None = None, limit: int = 1, arguments: Arguments = PLAIN
+    ) -> Reply:
         timeout = self._works.limits.timeout
-        arguments = asked or NOTHING
         return await self._works.behind(
             Call(op, ref, _NOBODY, Trail(), str(ref), arguments, cursor, limit, self._most, timeout)
         )

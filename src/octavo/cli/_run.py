@@ -17,6 +17,7 @@ from octavo.config.load import Loaded, prompt_directories, state_directory
 from octavo.config.model import FileOptions, OverStore
 from octavo.config.problems import Problem
 from octavo.config.units import Bind
+from octavo.core.arguments import PLAIN, Arguments, OwnArguments, SearchArguments, WatchArguments
 from octavo.core.clock import SystemClock, iso
 from octavo.core.errors import Conflict, InvalidParams, NotFound, OctavoError
 from octavo.core.findings import Findings
@@ -120,7 +121,7 @@ def found(
     async def ask(house: Octavo) -> Findings:
         if loaded.config.search.enabled and not await house.searching.borrow(kept=kept):
             await _completed(house, shows)
-        findings: Findings = await _ask(house, who, "search", uri, limit=limit, query=query)
+        findings: Findings = await _ask(house, who, "search", uri, limit=limit, arguments=SearchArguments(query))
         return findings
 
     return _inside(loaded, ask)
@@ -167,7 +168,7 @@ def watched(
         glob = works.policy.usual(glob)
         heard: asyncio.Queue[Change] = asyncio.Queue()
         leave = house.feed.subscribe(heard.put_nowait)
-        call = Call("watch", glob.literal, principal, Trail(), pattern, {"glob": glob}, fault=fault)
+        call = Call("watch", glob.literal, principal, Trail(), pattern, WatchArguments(glob), fault=fault)
         try:
             await works.ask(call)
             house.ledger.flush()
@@ -430,7 +431,9 @@ def invoked(
         given = arguments(works.tools.tool(name))
         ref = Ref.of("tool", (name,))
         channel: Channel = _Terminal(progress=progress)
-        call = Call("invoke", ref, works.identity.launched(who), Trail(), str(ref), given, channel=channel)
+        call = Call(
+            "invoke", ref, works.identity.launched(who), Trail(), str(ref), OwnArguments(given), channel=channel
+        )
         try:
             result: ToolResult = await works.ask(call)
         finally:
@@ -599,7 +602,9 @@ def rendered(loaded: Loaded, who: str | None, name: str, given: dict[str, str], 
             ref, fault = Ref.of("prompt", (name,)), None
         except OctavoError:
             ref, fault = NOWHERE, unknown_prompt(name[:80])
-        call = Call("render", ref, works.identity.launched(who), Trail(), f"prompt://{name}", given, fault=fault)
+        call = Call(
+            "render", ref, works.identity.launched(who), Trail(), f"prompt://{name}", OwnArguments(given), fault=fault
+        )
         channel: Channel = _Terminal(locale)
         try:
             result = await works.ask(call._replace(channel=channel, timeout=works.limits.timeout))
@@ -642,7 +647,7 @@ async def _ask(
     uri: str | None,
     cursor: str | None = None,
     limit: int | None = None,
-    **arguments: Any,
+    arguments: Arguments = PLAIN,
 ) -> Reply:
     """One request, recorded before its answer is used, like every client's."""
     works = house.works

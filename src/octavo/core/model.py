@@ -10,19 +10,21 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable, Mapping
 from operator import attrgetter
-from types import MappingProxyType
 from typing import Any, Generic, Literal, NamedTuple, TypeVar
 
 from msgspec import Struct, field
 from msgspec.structs import replace
 
+from octavo.core.arguments import NOTHING as NOTHING
+from octavo.core.arguments import PLAIN, Arguments, OwnArguments
 from octavo.core.errors import OctavoError
 from octavo.core.ref import Ref
 
 T = TypeVar("T")
+A = TypeVar("A", bound=Arguments)
 
-# What a caller can ask for, and what a policy rule can grant. Plain strings rather than an enum:
-# they are part of dictionary keys on the hot path, and an enum hashes in Python.
+# What a caller can ask for, and what a policy rule can grant; `core.operations` has the table. Plain strings rather
+# than an enum: they are part of dictionary keys on the hot path, and an enum hashes in Python.
 Op = Literal[
     "list", "folders", "templates", "read", "stat", "search", "watch", "changes", "write", "edit", "delete", "move",
     "copy", "make", "undo", "invoke", "render", "complete", "directory", "skills", "poll", "answer", "cancel",
@@ -33,24 +35,6 @@ Verb = Literal[
 VERBS: tuple[Verb, ...] = (
     "list", "read", "search", "watch", "write", "delete", "invoke", "render", "complete", "approve", "admin",
 )  # fmt: skip
-VERB_OF: Mapping[Op, Verb] = MappingProxyType(
-    {
-        "list": "list", "templates": "list", "read": "read", "stat": "list", "search": "search", "watch": "watch",
-        "changes": "watch", "write": "write", "edit": "write", "delete": "delete", "move": "delete", "copy": "read",
-        "make": "write", "undo": "write", "invoke": "invoke", "render": "render", "complete": "list", "folders": "list",
-        "directory": "list", "skills": "list", "poll": "invoke", "answer": "invoke",
-        "cancel": "invoke",
-    }
-)  # fmt: skip
-# What changes something. The policy looks at the other end of a move or copy as well: it is written.
-CHANGING: frozenset[Op] = frozenset(("write", "edit", "delete", "move", "copy", "make", "undo"))
-
-# What is asked about a task, at the address of its tool; and of that what changes the course of the task.
-TASKS: frozenset[Op] = frozenset(("poll", "answer", "cancel"))
-STEERING: frozenset[Op] = frozenset(("answer", "cancel"))
-
-NOTHING: Mapping[str, Any] = MappingProxyType({})
-
 
 # Requests that were read in one go carry one number: a look at the world since then is fresh enough for each.
 moments = itertools.count(1)
@@ -277,7 +261,7 @@ class Call(Struct, frozen=True):
     principal: Principal
     trail: Trail
     uri: str = ""  # the spelling that the client used; answers repeat it
-    arguments: Mapping[str, Any] = NOTHING
+    arguments: Arguments = PLAIN  # of the class that its operation takes; PLAIN where all of them are the usual ones
     cursor: str | None = None
     limit: int = 100
     max_bytes: int = 1 << 20
@@ -308,6 +292,22 @@ class Call(Struct, frozen=True):
     def depth(self) -> int:
         return 0 if self.parent is None else self.parent.depth + 1
 
-    def child(self, op: Op, ref: Ref, *, uri: str = "", arguments: Mapping[str, Any] = NOTHING) -> Call:
+    def given(self, kind: type[A]) -> A:
+        """Its arguments, of the class that its operation takes. Raises TypeError where it was given none of those
+        that are needed, or those of another operation."""
+        arguments = self.arguments
+        if isinstance(arguments, kind):
+            return arguments
+        if arguments is not PLAIN:
+            raise TypeError(f"{self.op} takes {kind.__name__}, not {type(arguments).__name__}")
+        return kind()
+
+    @property
+    def values(self) -> Mapping[str, Any]:
+        """What a tool or a prompt was given, by the names of its schema; nothing for all other operations."""
+        arguments = self.arguments
+        return arguments.values if isinstance(arguments, OwnArguments) else NOTHING
+
+    def child(self, op: Op, ref: Ref, *, uri: str = "", arguments: Arguments = PLAIN) -> Call:
         """What a tool or a prompt asks on behalf of its caller, and with no more rights than the caller's."""
         return Call(op, ref, self.principal, Trail(), uri or str(ref), arguments, parent=self)

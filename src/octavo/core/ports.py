@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Hashable, Iterable, Mapping, Sequence
 from types import CoroutineType
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol, TypeAlias, runtime_checkable
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeAlias, runtime_checkable
 
+from octavo.core.arguments import Allowed as Allowed
+from octavo.core.arguments import Mode as Mode
 from octavo.core.errors import OctavoError
 from octavo.core.findings import Findings
 from octavo.core.model import Call, Change, Content, Edited, Entry, Page, Past, Suggestion, Template, Undone
@@ -98,9 +100,6 @@ class Searches(Protocol):
         """Candidates under the scope, ordered as a listing. Whoever asks looks at their contents himself: what is
         found in a text must be found in the text that may be shown."""
         ...
-
-
-Mode = Literal["create", "overwrite", "append", "upsert"]
 
 
 @runtime_checkable
@@ -467,10 +466,6 @@ class Feed(Protocol):
     def subscribe(self, listener: Listener) -> Callable[[], None]:
         """Calls `listener` for each change, in order, on the event loop. Returns the way out."""
         ...
-
-
-# Whether a document may be found, by its address; or, where that does not settle it, by its metadata (None: not known).
-Allowed: TypeAlias = Callable[[Ref], bool | Callable[[Mapping[str, Any] | None], bool]]
 
 
 class Finds(Protocol):

@@ -9,6 +9,7 @@ import json
 from collections.abc import Sequence
 from typing import Final
 
+from octavo.core.arguments import ChangesArguments
 from octavo.core.errors import InvalidParams
 from octavo.core.event import numbered
 from octavo.core.model import EVERYTHING, FEED, Call, Content, Entry, News
@@ -31,7 +32,7 @@ class Changes:
         self._ask = ask
 
     async def since(self, call: Call) -> News:
-        scope, after = call.ref.bare, call.arguments.get("after")
+        scope, after = call.ref.bare, call.given(ChangesArguments).after
         everything = scope == EVERYTHING
         if not everything and scope.scheme not in self._watched:
             raise InvalidParams(f"{scope.scheme}:// tells no changes: name a source of resources", uri=call.uri)
@@ -49,7 +50,7 @@ class Changes:
             raise RuntimeError("Changes are read through a pipeline")
         ref = call.ref
         scope = Ref(ref.segments[0], ref.segments[1:]) if ref.segments else EVERYTHING
-        asked = call.child("changes", scope, arguments={"after": _number(ref)})
+        asked = call.child("changes", scope, arguments=ChangesArguments(_number(ref)))
         news: News = await self._ask(asked._replace(limit=call.limit, timeout=call.timeout))
         entry = Entry(ref=ref, name=f"changes of {scope}", mime_type="application/json")
         return Content(entry=entry, body=_written(news, call.max_bytes))

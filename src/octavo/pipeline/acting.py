@@ -5,11 +5,14 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Mapping, Sequence
 from heapq import merge
 from itertools import groupby, islice
-from typing import Any, Protocol
+from typing import Protocol
 
+from msgspec.structs import replace
+
+from octavo.core.arguments import PLAIN, CopyArguments, FoldersArguments, UndoArguments
 from octavo.core.errors import Conflict, Forbidden, InvalidParams, OctavoError, through_a_link
-from octavo.core.model import EVERYTHING, NOTHING, Call, Entry, Op, Page, Past, Principal, Undone, Verb
-from octavo.core.operations import operation
+from octavo.core.model import EVERYTHING, Call, Entry, Op, Page, Past, Principal, Undone, Verb
+from octavo.core.operations import act_of
 from octavo.core.ports import Next, Reply, settled
 from octavo.core.ref import Ref
 from octavo.pipeline.hidden import Decides, look_beside
@@ -90,15 +93,15 @@ async def _agreed(judge: Judge, call: Call, call_next: Next) -> Decision:
 async def arrange(judge: Judge, call: Call, call_next: Next, *, page: int) -> Reply:
     """Deleting, moving, copying and undoing: what lies below goes along, so all of it must be allowed. `page` is how
     much of it is looked at in one go; 0 where there is nothing to hold it against."""
-    asked = call.arguments.get("to")
-    _refuse_anyway(judge, call, asked)
+    ends = call.arguments if isinstance(call.arguments, CopyArguments) else None
+    _refuse_anyway(judge, call, None if ends is None else ends.to)
     if call.op == "undo":
         return await _undo(judge, call, call_next, page)
     target = None
-    if asked is not None:
+    if ends is not None:
         await _demand_all(judge, call, call.ref, call_next)  # of what he may not touch he learns no more
-        target = _other_end(judge, call, asked)
-        call = call._replace(arguments={**call.arguments, "to": target.ref})
+        target = _other_end(judge, call, ends.to)
+        call = call._replace(arguments=replace(ends, to=target.ref))
     asks, to_nothing = await _both_ends(judge, call, target, call_next, page)
     try:
         if await judge.consent(call, asks, call_next):  # that may have taken minutes
@@ -116,7 +119,7 @@ def _refuse_anyway(judge: Judge, call: Call, to: Ref | None) -> None:
     """Raises what is said whatever stands there, before anybody looks at that. An open refusal of the address by the
     rules goes before it."""
     if call.op != "undo":
-        verdicts = [judge.verdict(call.principal, verb, call.ref) for verb in operation(call.op, call.arguments).needs]
+        verdicts = [judge.verdict(call.principal, verb, call.ref) for verb in act_of(call.op, call.arguments).needs]
         if any(type(verdict) is Decision and not verdict.allowed and not verdict.hidden for verdict in verdicts):
             return
     if to is not None and to.scheme != call.ref.scheme:
@@ -174,7 +177,7 @@ async def _below(call: Call, ref: Ref, call_next: Next, page: int) -> AsyncItera
     """Whatever the source has at and below an address, whether or not the caller may see it."""
     cursor: str | None = None
     while page:
-        found: Page[Entry] = await settled(call_next(call.at(ref, cursor, page)._replace(op="list", arguments=NOTHING)))
+        found: Page[Entry] = await settled(call_next(call.at(ref, cursor, page)._replace(op="list", arguments=PLAIN)))
         for entry in found.items:
             yield entry
         cursor = found.cursor
@@ -184,7 +187,7 @@ async def _below(call: Call, ref: Ref, call_next: Next, page: int) -> AsyncItera
 
 async def is_folder(call: Call, call_next: Next) -> bool:
     """One that is a folder whatever is in it."""
-    return bool(await settled(call_next(call._replace(op="folders", arguments={"depth": 0, "most": 1}))))
+    return bool(await settled(call_next(call._replace(op="folders", arguments=FoldersArguments()))))
 
 
 def _other_end(judge: Judge, call: Call, asked: Ref) -> Call:
@@ -198,19 +201,20 @@ def _other_end(judge: Judge, call: Call, asked: Ref) -> Call:
 
 async def _undo(judge: Judge, call: Call, call_next: Next, page: int) -> Reply:
     scopes = judge.undoing if call.ref == EVERYTHING else (call.ref,)
-    found = [await _part(call, scope, call_next, look=True) for scope in scopes]
+    asked = call.given(UndoArguments)
+    found = [await _part(call, scope, call_next, replace(asked, look=True)) for scope in scopes]
     # Each source keeps its order, whatever its clock says.
-    past: list[Past] = [*islice(merge(*found, key=lambda one: -one.at), call.arguments.get("count", 1))]
+    past: list[Past] = [*islice(merge(*found, key=lambda one: -one.at), asked.count)]
     asks = await _taken_back(judge, call, past, call_next, page)
     if await judge.consent(call, asks, call_next):  # that may have taken minutes
         await _taken_back(judge, call, past, call_next, page)
     undone: list[Undone] = []
     for scheme, part in groupby(past, key=lambda one: one.ref.scheme):
         # Nothing but what was looked at: the same principal may be changing more at this moment.
-        only = [one.id for one in part]
+        only = tuple(one.id for one in part)
         scope = next(scope for scope in scopes if scope.scheme == scheme)
         try:
-            back: Sequence[Undone] = await _part(call, scope, call_next, only=only, count=len(only))
+            back: Sequence[Undone] = await _part(call, scope, call_next, replace(asked, only=only, count=len(only)))
         except Refused as refused:
             if undone and isinstance(refused.refusal, Conflict | Forbidden):
                 break
@@ -221,11 +225,11 @@ async def _undo(judge: Judge, call: Call, call_next: Next, page: int) -> Reply:
     return undone
 
 
-async def _part(call: Call, scope: Ref, call_next: Next, **more: Any) -> Reply:
+async def _part(call: Call, scope: Ref, call_next: Next, asked: UndoArguments) -> Reply:
     """An undo in one source. What it raises names that source."""
     part = call._replace(ref=scope, uri=call.uri if scope == call.ref else str(scope))
     try:
-        return await settled(call_next(part._replace(arguments={**call.arguments, **more})))
+        return await settled(call_next(part._replace(arguments=asked)))
     except OctavoError as fault:
         raise Refused(told(part, fault)) from None
 
@@ -248,7 +252,7 @@ async def _decisions(
 ) -> dict[Verb, Decision]:
     """What is decided on each verb that is needed. What the address alone refuses is refused before anybody looks at
     what stands there; else all are decided, so that what is hidden costs as many looks as what is not there."""
-    verdicts = {verb: judge.verdict(call.principal, verb, ref) for verb in operation(call.op, call.arguments).needs}
+    verdicts = {verb: judge.verdict(call.principal, verb, ref) for verb in act_of(call.op, call.arguments).needs}
     known = {verb: verdict for verb, verdict in verdicts.items() if type(verdict) is Decision}
     if not all(decision.allowed for decision in known.values()):
         return known

@@ -14,10 +14,11 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from octavo.core.approval import Approval, Approvals, Question, Wanted, exact, shown_arguments
+from octavo.core.arguments import CopyArguments
 from octavo.core.clock import Clock, SystemClock, iso
 from octavo.core.errors import ApprovalRequired, Conflict, Forbidden, NotFound
 from octavo.core.fair import FairThreads, acting_for
-from octavo.core.model import CHANGING, Call, Principal
+from octavo.core.model import Call, Principal
 from octavo.core.ports import Channel, Next
 from octavo.core.ref import Ref
 from octavo.core.seal import Seal
@@ -134,13 +135,13 @@ class Approving:
 
     def _wanted(self, call: Call, root: Call, demand: Demand, versions: str) -> Wanted:
         part = call is not root
-        to = call.arguments.get("to")
-        where = f"{call.ref} to {to}" if call.op in CHANGING and isinstance(to, Ref) else str(call.ref)
+        asked = call.arguments
+        where = f"{call.ref} to {asked.to}" if isinstance(asked, CopyArguments) else str(call.ref)
         return Wanted(
             who=call.principal.id,
             act=f"{call.op} {where}",
             tool=str(root.ref) if part else "",
-            arguments=shown_arguments(root.arguments),
+            arguments=shown_arguments(root.arguments.told()),
             rule=demand.rule,
             why=demand.why,
             people=demand.people,
@@ -174,6 +175,6 @@ def _chain(call: Call) -> Iterator[Any]:
     a tool whose own arguments are told."""
     step: Call | None = call
     while step is not None:
-        told = {name: exact(value) for name, value in step.arguments.items() if not callable(value)}
+        told = {name: exact(value) for name, value in step.arguments.told().items() if not callable(value)}
         yield [step.op, str(step.ref), step.uri, told]
         step = step.parent

@@ -16,10 +16,12 @@ import asyncio
 from collections.abc import Callable, Coroutine, Mapping
 from typing import Any, Protocol, TypeAlias, cast
 
+from octavo.core.arguments import PLAIN, ListArguments
 from octavo.core.clock import Clock
 from octavo.core.errors import OctavoError, SourceUnavailable, Timeout
 from octavo.core.fair import Claim, acting_for, on_behalf_of
-from octavo.core.model import CHANGING, FEED, Call, Change, Content, Entry, Page
+from octavo.core.model import FEED, Call, Change, Content, Entry, Page
+from octavo.core.operations import CHANGING, FOREIGN
 from octavo.core.ports import Next, Reply, settled
 from octavo.core.ref import Ref
 
@@ -75,8 +77,8 @@ class Cache:
         if op == "read":
             key: _Key = (ref, self._redaction)
         elif op == "list":
-            key = (ref, call.cursor, call.limit, call.arguments.get("depth"), self._redaction)
-        elif op == "invoke" or op == "render":
+            key = (ref, call.cursor, call.limit, _depth(call), self._redaction)
+        elif op in FOREIGN:
             # They bring their own time limits. The SDK cancels its tasks again and again until they have ended: what a
             # tool tidies up then needs a task of its own, while one whose client has no channel does without.
             return _unshared(call, call_next) if call.channel is None else _alone(call, call_next, None)
@@ -179,6 +181,10 @@ async def _unshared(call: Call, call_next: Next) -> Reply:
 
 async def _alone(call: Call, call_next: Next, timeout: float | None) -> Reply:
     return await _Flight(call, None).start(settled(call_next(call))).join(timeout, call)
+
+
+def _depth(call: Call) -> int | None:
+    return None if call.arguments is PLAIN else call.given(ListArguments).depth
 
 
 def _weight(value: Reply) -> int:

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import Final, Protocol
 
+from msgspec.structs import replace
+
+from octavo.core.arguments import CompleteArguments
 from octavo.core.errors import InvalidParams, OctavoError
 from octavo.core.glob import Glob
 from octavo.core.meant import meant
@@ -55,7 +58,7 @@ class Completing:
         call = self._of_template(call)
         said = self._choices(call)
         if said:
-            return [value for value in said if value.startswith(call.arguments["prefix"])]
+            return [value for value in said if value.startswith(call.given(CompleteArguments).prefix)]
         found: list[str | Suggestion] = [*await settled(call_next(call))]
         values = [one for one in found if isinstance(one, str)]
         if not values:
@@ -70,14 +73,15 @@ class Completing:
             values.update([one.value for one in part if await self._suggests(call, call_next, one.entry)])
             if not part or len(values) >= ENOUGH or number == PARTS - 1:
                 break
-            further = call._replace(arguments={**call.arguments, "after": part[-1]})
+            further = call._replace(arguments=replace(call.given(CompleteArguments), after=part[-1]))
             part = [one for one in await settled(call_next(further)) if isinstance(one, Suggestion)]
         return sorted(values)
 
     def _of_template(self, call: Call) -> Call:
         """The call with the template as its source writes it: without its query it means the same. Raises
         InvalidParams for one that the caller does not see, and for a variable that it has not."""
-        asked, argument = call.arguments.get("template"), call.arguments["argument"]
+        given = call.given(CompleteArguments)
+        asked, argument = given.template, given.argument
         if asked is None:
             return call
         scheme = call.ref.scheme
@@ -93,7 +97,7 @@ class Completing:
         if argument not in names:
             raise InvalidParams(f"Unknown variable of {asked[:200]}: {argument[:80]!r}; {meant(argument, names)}")
         fitting = next(one for one in found if argument in names_in(one))
-        return call._replace(arguments={**call.arguments, "template": fitting})
+        return call._replace(arguments=replace(given, template=fitting))
 
     async def _of_prompt(self, call: Call, call_next: Next) -> list[str]:
         decision = self._judge.at_best(call.principal, "render", call.ref)
@@ -112,17 +116,16 @@ class Completing:
     async def _named(self, call: Call, call_next: Next, values: Sequence[str]) -> list[str]:
         """A source completes a variable for all its templates at once, so a value has to be visible in each of them;
         and only in them, or a caller could have hidden names judged by a template of its own."""
-        scheme, asked = call.ref.scheme, call.arguments
+        scheme, asked = call.ref.scheme, call.given(CompleteArguments)
         general = f"{scheme}://{{+path}}"
         known = {general, *(offered.uri_template for offered in self._templates())}
-        mine = [t for t in known if t.startswith(f"{scheme}://") and asked["argument"] in variables(t)]
-        if (asked.get("template") or general) not in mine:
+        mine = [t for t in known if t.startswith(f"{scheme}://") and asked.argument in variables(t)]
+        if (asked.template or general) not in mine:
             return []
-        given: Mapping[str, str] = asked["given"]
         there: list[str] = []
         for value in values:
             for template in mine:
-                if not await self._knows(call, call_next, expand(template, {**given, asked["argument"]: value})):
+                if not await self._knows(call, call_next, expand(template, {**asked.given, asked.argument: value})):
                     break
             else:
                 there.append(value)
@@ -141,9 +144,9 @@ class Completing:
 
     def _choices(self, call: Call) -> Sequence[str]:
         """Of a template that the caller may see."""
-        template, argument = call.arguments.get("template"), call.arguments["argument"]
-        offered = next((one for one in self._templates() if one.uri_template == template), None)
-        return choices(offered, argument) if offered and self.offers(call.principal, offered) else ()
+        asked = call.given(CompleteArguments)
+        offered = next((one for one in self._templates() if one.uri_template == asked.template), None)
+        return choices(offered, asked.argument) if offered and self.offers(call.principal, offered) else ()
 
 
 def _path_of(template: str) -> str:

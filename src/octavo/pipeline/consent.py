@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
-from octavo.core.model import CHANGING, Call
+from octavo.core.arguments import EditArguments
+from octavo.core.model import Call
+from octavo.core.operations import CHANGING
 from octavo.core.ports import Next
 from octavo.core.ref import Ref
 from octavo.core.surface import Tools
@@ -51,14 +53,14 @@ class Consent:
         demand = self._by_rule(call, decision)
         if demand is None and self.untrusted is not None:
             demand = self.untrusted.demand(call)
-        return None if call.arguments.get("dry_run") is True and call.op == "edit" else demand
+        return None if isinstance(call.arguments, EditArguments) and call.arguments.dry_run else demand
 
     def _by_rule(self, call: Call, decision: Decision) -> Demand | None:
         people = decision.people
         if people is None:
             if call.op == "invoke":
                 info = self._tools.tool(call.ref.path)
-                if info is None or not info.asks or (info.quiet is not None and info.quiet(call.arguments)):
+                if info is None or not info.asks or (info.quiet is not None and info.quiet(call.values)):
                     return None
                 return Demand(1, "default", info.asks)
             if call.op in CHANGING and not self._sources.restores(call.ref):

@@ -9,9 +9,23 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
+from octavo.core.arguments import (
+    CompleteArguments,
+    CopyArguments,
+    DeleteArguments,
+    EditArguments,
+    FoldersArguments,
+    ListArguments,
+    MoveArguments,
+    RankedArguments,
+    SearchArguments,
+    UndoArguments,
+    WriteArguments,
+)
 from octavo.core.errors import Forbidden, InvalidParams, OctavoError
 from octavo.core.findings import Findings
-from octavo.core.model import CHANGING, EVERYTHING, FEED, STEERING, Call, Content, Entry, Memo, Op, Page, Template
+from octavo.core.model import EVERYTHING, FEED, Call, Content, Entry, Memo, Op, Page, Template
+from octavo.core.operations import STEERING
 from octavo.core.ports import (
     Arms,
     Arranges,
@@ -37,6 +51,7 @@ from octavo.core.ports import (
     Undoes,
     Writes,
 )
+from octavo.core.query import TextQuery
 from octavo.core.ref import Ref
 from octavo.core.rehearsal import Rehearsed
 from octavo.core.surface import Changes, Prompts, Tools
@@ -92,64 +107,91 @@ class Desk:
         self._writable = frozenset(writable)
         self._composing = frozenset(composing)
         self.intends: Callable[[Call], None] = lambda call: None  # hears of every change before it begins
+        self._answers: Mapping[Op, Callable[[Call], Awaitable[Reply]]] = {
+            "read": self._read, "list": self._list, "stat": self._stat, "search": self._search,
+            "folders": self._folders, "templates": self._offered, "complete": self._complete, "watch": self._watch,
+            "changes": self._since, "write": self._write, "edit": self._edit, "delete": self._delete,
+            "move": self._move, "copy": self._copy, "make": self._make, "undo": self._undo,
+            "invoke": self._invoke, "render": prompts.render,
+            **{op: self._steer if op in STEERING else answers for op, answers in composed.items()},
+        }  # fmt: skip
 
     async def __call__(self, call: Call) -> Reply:
-        op, ref = call.op, call.ref
-        if op == "invoke":
-            if self._begins is not None and call.channel is not None and call.channel.lasts:
-                return await self._begins(call)
-            if self._acts(ref.path):
-                self.intends(call)
-            return await self._tools.invoke(call)
-        if op == "render":
-            return await self._prompts.render(call)
-        if op == "watch":
-            await self._armed(ref)  # nothing to fetch: the feed follows every source
-            return None
-        if op == "changes" and self._changes is not None:
-            await self._armed(ref)
-            return await self._changes.since(call)
-        if op == "templates":
-            return self.templates()
-        if op == "search" and ref == EVERYTHING:
-            return await self._ranked(call)
-        if op in self._composed:
-            if op in STEERING:
-                self.intends(call)
-            return await self._composed[op](call)
-        if ref.scheme == FEED and op == "read" and self._changes is not None:
+        return await self._answers[call.op](call)
+
+    async def _invoke(self, call: Call) -> Reply:
+        if self._begins is not None and call.channel is not None and call.channel.lasts:
+            return await self._begins(call)
+        if self._acts(call.ref.path):
+            self.intends(call)
+        return await self._tools.invoke(call)
+
+    async def _steer(self, call: Call) -> Reply:
+        self.intends(call)
+        return await self._composed[call.op](call)
+
+    async def _watch(self, call: Call) -> Reply:
+        await self._armed(call.ref)  # nothing to fetch: the feed follows every source
+        return None
+
+    async def _since(self, call: Call) -> Reply:
+        if self._changes is None:
+            raise _cannot(call)
+        await self._armed(call.ref)
+        return await self._changes.since(call)
+
+    async def _offered(self, call: Call) -> Reply:
+        return self.templates()
+
+    async def _read(self, call: Call) -> Reply:
+        ref = call.ref
+        if ref.scheme == FEED and self._changes is not None:
             return await self._changes.read(call)
-        source = self.source(ref.scheme)
-        if op == "read":
-            content = await source.read(ref, max_bytes=call.max_bytes)
-            return self._described_content(content) if self._has_words else content
-        if op == "list":
-            depth = call.arguments.get("depth")
-            if depth and isinstance(source, Levels):
-                page = await source.list_levels(ref, depth=depth, cursor=call.cursor, limit=call.limit)
-            else:
-                page = await source.list(ref, cursor=call.cursor, limit=call.limit)
-            return self._described_page(page) if self._has_words else page
-        if op == "folders":
-            if not isinstance(source, Folders):
-                return ()
-            return await source.folders(ref, depth=call.arguments["depth"], limit=call.arguments["most"])
-        if op == "stat":
-            return self._describe(await source.stat(ref))
-        if op == "complete":
-            if ref.scheme == "prompt":
-                return await self._prompts.complete_argument(call)
-            asked = call.arguments
-            if isinstance(source, Suggests):
-                template = asked.get("template") or f"{ref.scheme}://{{+path}}"
-                wanted = (template, asked["argument"], asked["prefix"], asked["given"])
-                if (after := asked.get("after")) is None:
-                    return await source.suggest(*wanted)
-                return await source.suggest_more(after, *wanted) if isinstance(source, SuggestsMore) else ()
-            if not isinstance(source, Completes):
-                return ()
-            return await source.complete(asked["argument"], asked["prefix"], asked["given"])
-        return await self._altered(call, source) if op in CHANGING else await self._found(call, source)
+        content = await self.source(ref.scheme).read(ref, max_bytes=call.max_bytes)
+        return self._described_content(content) if self._has_words else content
+
+    async def _list(self, call: Call) -> Reply:
+        source, depth = self.source(call.ref.scheme), call.given(ListArguments).depth
+        if depth and isinstance(source, Levels):
+            page = await source.list_levels(call.ref, depth=depth, cursor=call.cursor, limit=call.limit)
+        else:
+            page = await source.list(call.ref, cursor=call.cursor, limit=call.limit)
+        return self._described_page(page) if self._has_words else page
+
+    async def _folders(self, call: Call) -> Reply:
+        source, asked = self.source(call.ref.scheme), call.given(FoldersArguments)
+        if not isinstance(source, Folders):
+            return ()
+        return await source.folders(call.ref, depth=asked.depth, limit=asked.most)
+
+    async def _stat(self, call: Call) -> Reply:
+        return self._describe(await self.source(call.ref.scheme).stat(call.ref))
+
+    async def _complete(self, call: Call) -> Reply:
+        source, asked = self.source(call.ref.scheme), call.given(CompleteArguments)
+        if call.ref.scheme == "prompt":
+            return await self._prompts.complete_argument(call)
+        if isinstance(source, Suggests):
+            template = asked.template or f"{call.ref.scheme}://{{+path}}"
+            wanted = (template, asked.argument, asked.prefix, asked.given)
+            if asked.after is None:
+                return await source.suggest(*wanted)
+            return await source.suggest_more(asked.after, *wanted) if isinstance(source, SuggestsMore) else ()
+        if not isinstance(source, Completes):
+            return ()
+        return await source.complete(asked.argument, asked.prefix, asked.given)
+
+    async def _search(self, call: Call) -> Reply:
+        if call.ref == EVERYTHING:
+            return await self._ranked(call)
+        source = self.source(call.ref.scheme)
+        if not isinstance(source, Searches):
+            raise _cannot(call)
+        query = call.given(SearchArguments).query
+        if isinstance(query, TextQuery):
+            raise _cannot(call)
+        page = await source.search(call.ref, query, cursor=call.cursor, limit=call.limit)
+        return self._described_page(page) if self._has_words else page
 
     def has_tool(self, name: str) -> bool:
         return self._tools.tool(name) is not None
@@ -168,56 +210,83 @@ class Desk:
     async def _ranked(self, call: Call) -> Findings:
         if self._finds is None:
             raise InvalidParams("Search over everything is off here: search.enabled in the configuration", uri=call.uri)
-        asked = call.arguments
+        asked = call.given(RankedArguments)
         return await self._finds.find(
-            asked["query"], allowed=asked["allowed"], viewer=asked["viewer"], cursor=call.cursor, limit=call.limit
+            asked.query, allowed=asked.allowed, viewer=asked.viewer, cursor=call.cursor, limit=call.limit
         )
 
-    async def _found(self, call: Call, source: Source) -> Page[Entry]:
-        if call.op != "search" or not isinstance(source, Searches):
-            raise _cannot(call)
-        page = await source.search(call.ref, call.arguments["query"], cursor=call.cursor, limit=call.limit)
-        return self._described_page(page) if self._has_words else page
-
-    async def _altered(self, call: Call, source: Source) -> Reply:
-        op, ref, asked, by = call.op, call.ref, call.arguments, call.principal.id
-        if (refused := self.unchangeable(ref)) is not None:
+    def _changed(self, call: Call, *, only_looks: bool = False) -> Source:
+        """The source of a change that may be made, and is on record before it begins."""
+        source = self.source(call.ref.scheme)
+        if (refused := self.unchangeable(call.ref)) is not None:
             raise refused
-        if not ((op == "edit" and asked.get("dry_run")) or (op == "undo" and asked.get("look"))):
+        if not only_looks:
             if call.trail.rehearsal:
                 raise Rehearsed
             self.intends(call)
-        if isinstance(source, Writes):
-            if op == "write":
-                return await source.write(
-                    ref,
-                    asked["body"],
-                    if_match=asked.get("if_match"),
-                    mode=asked.get("mode", "upsert"),
-                    encoding=asked.get("encoding"),
-                    by=by,
-                )
-            if op == "delete":
-                await source.delete(ref, if_match=asked.get("if_match"), by=by)
-                return self.restores(ref)
-        if op == "edit" and isinstance(source, Edits):
-            return await source.edit(
-                ref, asked["change"], if_match=asked.get("if_match"), dry_run=asked.get("dry_run", False), by=by
-            )
-        if isinstance(source, Arranges):
-            overwrite = asked.get("overwrite", False)
-            if op == "move":
-                return await source.move(ref, asked["to"], if_match=asked.get("if_match"), overwrite=overwrite, by=by)
-            if op == "copy":
-                return await source.copy(ref, asked["to"], overwrite=overwrite, by=by)
-            if op == "make":
-                return await source.make_directory(ref, by=by)
-        if op == "undo" and isinstance(source, Undoes):
-            count, scope = asked.get("count", 1), {"scope": ref} if ref.segments else {}
-            if asked.get("look"):
-                return await source.history(by, count, standing=True, **scope)
-            return await source.undo(by, count=count, only=asked.get("only"), **scope)
-        raise _cannot(call)
+        return source
+
+    async def _write(self, call: Call) -> Reply:
+        source = self._changed(call)
+        if not isinstance(source, Writes):
+            raise _cannot(call)
+        asked = call.given(WriteArguments)
+        return await source.write(
+            call.ref,
+            asked.body,
+            if_match=asked.if_match,
+            mode=asked.mode,
+            encoding=asked.encoding,
+            by=call.principal.id,
+        )
+
+    async def _delete(self, call: Call) -> Reply:
+        source = self._changed(call)
+        if not isinstance(source, Writes):
+            raise _cannot(call)
+        await source.delete(call.ref, if_match=call.given(DeleteArguments).if_match, by=call.principal.id)
+        return self.restores(call.ref)
+
+    async def _edit(self, call: Call) -> Reply:
+        dry_run = isinstance(call.arguments, EditArguments) and call.arguments.dry_run
+        source = self._changed(call, only_looks=dry_run)
+        if not isinstance(source, Edits):
+            raise _cannot(call)
+        asked = call.given(EditArguments)
+        return await source.edit(
+            call.ref, asked.change, if_match=asked.if_match, dry_run=asked.dry_run, by=call.principal.id
+        )
+
+    async def _move(self, call: Call) -> Reply:
+        source, by = self._changed(call), call.principal.id
+        if not isinstance(source, Arranges):
+            raise _cannot(call)
+        asked = call.given(MoveArguments)
+        return await source.move(call.ref, asked.to, if_match=asked.if_match, overwrite=asked.overwrite, by=by)
+
+    async def _copy(self, call: Call) -> Reply:
+        source = self._changed(call)
+        if not isinstance(source, Arranges):
+            raise _cannot(call)
+        asked = call.given(CopyArguments)
+        return await source.copy(call.ref, asked.to, overwrite=asked.overwrite, by=call.principal.id)
+
+    async def _make(self, call: Call) -> Reply:
+        source = self._changed(call)
+        if not isinstance(source, Arranges):
+            raise _cannot(call)
+        await source.make_directory(call.ref, by=call.principal.id)
+        return None
+
+    async def _undo(self, call: Call) -> Reply:
+        asked, by, ref = call.given(UndoArguments), call.principal.id, call.ref
+        source = self._changed(call, only_looks=asked.look)
+        if not isinstance(source, Undoes):
+            raise _cannot(call)
+        scope = {"scope": ref} if ref.segments else {}
+        if asked.look:
+            return await source.history(by, asked.count, standing=True, **scope)
+        return await source.undo(by, count=asked.count, only=asked.only, **scope)
 
     def source(self, scheme: str) -> Source:
         try:

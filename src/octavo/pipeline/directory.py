@@ -12,6 +12,7 @@ from typing import Any, Final
 
 from msgspec.structs import replace
 
+from octavo.core.arguments import PLAIN, Arguments, FoldersArguments, ListArguments
 from octavo.core.errors import Forbidden, InvalidParams, NotFound
 from octavo.core.model import Call, Entry, Op, Page
 from octavo.core.ports import Ask
@@ -40,7 +41,7 @@ class Directories:
         beside = await self._beside(call)
         rows: dict[str, Entry] = {}
         while True:
-            page: Page[Entry] = await self._asked(call, "list", scope, cursor, depth=1)
+            page: Page[Entry] = await self._asked(call, "list", scope, ListArguments(depth=1), cursor)
             for entry in page.items:
                 if names := self._canonical(entry.ref).segments[len(scope.segments) :]:
                     rows[names[0]] = self._row(call, rows.get(names[0]), entry, names)
@@ -73,7 +74,7 @@ class Directories:
         """What stands here and in no list: empty folders, and the SKILL.md that is made of a definition. The empty
         name is the directory itself."""
         scope, found = call.ref, dict[str, Entry]()
-        for ref in await self._asked(call, "folders", scope, depth=1, most=MOST_FOLDERS):
+        for ref in await self._asked(call, "folders", scope, FoldersArguments(depth=1, most=MOST_FOLDERS)):
             name = "".join(self._canonical(ref).segments[len(scope.segments) :])
             found[name] = self._folder(call, ref, name)
         if scope.scheme in self._skills and is_skill_name(scope.name):
@@ -88,7 +89,9 @@ class Directories:
         absolute = Ref.parse(call.uri).absolute
         return Entry(ref=(ref if absolute else self._canonical(ref)).bare, name=name, mime_type=DIRECTORY)
 
-    async def _asked(self, call: Call, op: Op, ref: Ref, cursor: str | None = None, **arguments: int) -> Any:
+    async def _asked(
+        self, call: Call, op: Op, ref: Ref, arguments: Arguments = PLAIN, cursor: str | None = None
+    ) -> Any:
         if self._ask is None:
             raise RuntimeError("Directories are read through a pipeline")
         child = call.child(op, ref, uri=call.uri if ref == call.ref else "", arguments=arguments)

@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, TypeAlias
 
+from octavo.core.arguments import PLAIN
 from octavo.core.errors import NotFound, OctavoError
 from octavo.core.model import NOTHING, Call, Entry
+from octavo.core.operations import FOREIGN
 from octavo.core.ports import Next, settled
 from octavo.core.ref import Ref
 from octavo.pipeline.rulebook import Decision, Depends, Facts, strictest
@@ -19,7 +21,7 @@ async def settle(
 ) -> Decision:
     """What a verdict comes to for a call at a time. Sources are asked only where what they say could change it, and
     not where somebody has the `entry` already."""
-    facts = Facts(None, call.arguments if call.op in ("invoke", "render") else None, at)
+    facts = Facts(None, call.values if call.op in FOREIGN else None, at)
     decision = verdict.decide(facts)
     if decision == verdict.at_best(facts):
         return decision
@@ -40,7 +42,7 @@ async def metadata_at(call: Call, ref: Ref, whole: Ref | None, call_next: Next) 
 
 async def _metadata(call: Call, ref: Ref, call_next: Next) -> Known:
     try:
-        entry = await settled(call_next(call._replace(op="stat", ref=ref, arguments=NOTHING, cursor=None)))
+        entry = await settled(call_next(call._replace(op="stat", ref=ref, arguments=PLAIN, cursor=None)))
     except NotFound:
         return NOTHING
     except OctavoError:

@@ -6,8 +6,9 @@ from collections.abc import Callable, Sequence
 
 from msgspec.structs import replace
 
+from octavo.core.arguments import PLAIN, RankedArguments, SearchArguments
 from octavo.core.findings import Findings
-from octavo.core.model import EVERYTHING, NOTHING, Call, Entry, Page, Trail
+from octavo.core.model import EVERYTHING, Call, Entry, Page, Trail
 from octavo.core.ports import Next, settled
 from octavo.core.query import TextQuery
 from octavo.core.ref import Ref
@@ -60,13 +61,14 @@ async def _ranked(seeing: Seeing, call: Call, call_next: Next, era: object) -> F
 
 async def _ask(seeing: Seeing, call: Call, call_next: Next, era: object) -> Findings:
     """The parameters of the scope are filters."""
-    query: TextQuery = call.arguments["query"]
+    query = call.given(SearchArguments).query
+    assert isinstance(query, TextQuery)
     scope, who = call.ref, call.principal
     if scope.params:  # the source knows which there are, and says what is wrong with others
-        await settled(call_next(call.at(scope, None, 1)._replace(op="list", arguments=NOTHING)))
+        await settled(call_next(call.at(scope, None, 1)._replace(op="list", arguments=PLAIN)))
     where = (*query.where, *((key, tuple(value.split(","))) for key, value in scope.params))
     asked = TextQuery(query.text, query.within if scope.scheme == EVERYTHING.scheme else (scope.bare,), where)
-    arguments = {"query": asked, "allowed": seeing.finder(who), "viewer": (who, era, seeing.phase)}
+    arguments = RankedArguments(asked, seeing.finder(who), (who, era, seeing.phase))
     findings: Findings = await settled(call_next(call._replace(ref=EVERYTHING, arguments=arguments)))
     return findings
 

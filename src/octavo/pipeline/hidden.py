@@ -15,8 +15,10 @@ from contextlib import contextmanager
 from copy import copy
 from typing import Protocol
 
+from octavo.core.arguments import PLAIN
 from octavo.core.errors import NotFound, OctavoError, RateLimited, SourceUnavailable, Timeout
-from octavo.core.model import CHANGING, NOTHING, VERB_OF, Call, Op, Principal, Trail, Verb
+from octavo.core.model import Call, Op, Principal, Trail, Verb
+from octavo.core.operations import CHANGING, VERB_OF
 from octavo.core.ports import Next, Reply, settled
 from octavo.core.ref import Ref
 from octavo.pipeline.refusals import Refused
@@ -44,7 +46,7 @@ async def look_beside(policy: Decides, call: Call, call_next: Next, *ops: Op) ->
         return  # all that there is has no neighbour
     ref = beside(policy, call)
     for op in ops or ("stat" if call.op in CHANGING else call.op,):
-        arguments = call.arguments if op == call.op else NOTHING
+        arguments = call.arguments if op == call.op else PLAIN
         with unheard(call, ref):
             await settled(call_next(call._replace(op=op, ref=ref, arguments=arguments, trail=Trail())))
 

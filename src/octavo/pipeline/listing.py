@@ -17,9 +17,10 @@ from typing import Any, Literal, NamedTuple, Protocol, TypeAlias
 
 from msgspec import Struct
 
+from octavo.core.arguments import PLAIN, ListArguments
 from octavo.core.clock import Clock
 from octavo.core.errors import InvalidParams, OctavoError, SourceUnavailable, Timeout
-from octavo.core.model import EVERYTHING, NOTHING, Call, Entry, Memo, Page, Principal
+from octavo.core.model import EVERYTHING, Call, Entry, Memo, Page, Principal
 from octavo.core.ports import Next, Reply, settled
 from octavo.core.ref import Ref
 from octavo.core.shelf import most_entries
@@ -83,10 +84,12 @@ class Listing:
             raise InvalidParams("A page holds at least one entry")
         place = (call.principal, call.ref, call.cursor, limit, policy.phase)
         start = self._starts.get(place) or self._start(call, place, policy)
-        if call.arguments.get("depth") and any(sight != "all" for _, sight in start.parts):
-            call_next = partial(self._with_folders, call_next, policy, self._now() + call.timeout)
+        asked = None if call.arguments is PLAIN else call.given(ListArguments)
+        if asked is not None and asked.depth and any(sight != "all" for _, sight in start.parts):
+            until = self._now() + call.timeout
+            call_next = partial(self._with_folders, call_next, policy, until, asked.depth)
         first: Reply = None
-        if start.at < len(start.parts) and not call.arguments.get("filter"):
+        if start.at < len(start.parts) and (asked is None or not asked.filter):
             first = call_next(call.at(start.parts[start.at][0], start.inner, limit, _share(call, start.parts)))
             if type(first) is not CoroutineType and (known := first.memo.get(start)) is not None:
                 return known
@@ -98,7 +101,7 @@ class Listing:
         """`asked_first` is what the first source that is asked answers, where it was asked already."""
         everywhere = call.ref == EVERYTHING
         parts, at, inner = start.parts, start.at, start.inner
-        asked_for = call.arguments.get("filter")
+        asked_for = call.given(ListArguments).filter
         if not parts and not everywhere and policy.decide(call.principal, "list", call.ref).hidden:
             await look_beside(policy, call, call_next)
         keys = Keys()
@@ -166,16 +169,16 @@ class Listing:
             first.memo[start] = made
         return made
 
-    async def _with_folders(self, call_next: Next, policy: Shows, until: float, asked: Call) -> Page[Entry]:
+    async def _with_folders(self, call_next: Next, policy: Shows, until: float, depth: int, asked: Call) -> Page[Entry]:
         """A page of a listing to a depth, in which a folder is stood for by something that the caller may see, if
         there is anything. All else is as the source gave it, so that a smaller page ends where it would."""
         page: Page[Entry] = await settled(call_next(asked))
-        most = len(asked.ref.segments) + asked.arguments["depth"]
+        most = len(asked.ref.segments) + depth
         items: list[Entry] = []
         for entry in page.items:
             names = policy.canonical(entry.ref).segments
             if len(names) > most and not policy.shows(asked.principal, entry):
-                folder = asked._replace(ref=asked.ref._replace(segments=names[:most]), arguments=NOTHING)
+                folder = asked._replace(ref=asked.ref._replace(segments=names[:most]), arguments=PLAIN)
                 entry = await self._first_seen(folder, call_next, policy, until) or entry
             items.append(entry)
         shown = tuple(items)

@@ -11,6 +11,7 @@ from typing import Any, TypeGuard
 
 from msgspec.structs import replace
 
+from octavo.core.arguments import SearchArguments
 from octavo.core.errors import InvalidParams, TooLarge
 from octavo.core.fair import acting_for, in_thread
 from octavo.core.model import Call, Content, Edited, Entry, News, Page, Principal
@@ -53,7 +54,7 @@ class Mask:
 
     def _refuse_guesses(self, call: Call, veil: Veil) -> None:
         """What is found and judged in texts as others see them would tell a right guess from a wrong one."""
-        if isinstance(call.arguments.get("query"), TextQuery):
+        if isinstance(call.arguments, SearchArguments) and isinstance(call.arguments.query, TextQuery):
             raise _refusal(call, "search by rank: search with kind: content or names, or list")
         known = self._filters(call.ref.scheme) if call.ref.params else ()
         values = [value for key, value in call.ref.params if key in known]

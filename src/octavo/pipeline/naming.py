@@ -7,17 +7,17 @@ was written, and by the source, which knows no ids. So nobody finds out by an id
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Final, Protocol
+from typing import Protocol
 
+from octavo.core.arguments import Arguments, WatchArguments
 from octavo.core.errors import Forbidden, NotFound, OctavoError
 from octavo.core.glob import Glob
-from octavo.core.model import VERB_OF, Call, Op, Principal, Verb
+from octavo.core.model import Call, Principal, Verb
+from octavo.core.operations import VERB_OF
 from octavo.core.ports import Next, Reply, settled
 from octavo.core.ref import Ref
 from octavo.pipeline.decisions import Addresses
 from octavo.pipeline.rulebook import Decision
-
-NAMED: Final[frozenset[Op]] = frozenset(("read", "stat", "list", "search", "folders", "directory", "watch", "changes"))
 
 
 class Asks(Protocol):
@@ -71,9 +71,7 @@ async def _meanings(policy: Asks, call: Call) -> Sequence[Sequence[Ref]]:
         return ()  # the call itself will tell what is wrong with the source
 
 
-def _arguments(call: Call, name: Ref) -> Any:
+def _arguments(call: Call, name: Ref) -> Arguments:
     """What is watched is told by a pattern."""
-    glob: Glob | None = call.arguments.get("glob")
-    if call.op != "watch" or glob is None:
-        return call.arguments
-    return {**call.arguments, "glob": glob.moved(name)}
+    asked = call.arguments
+    return WatchArguments(asked.glob.moved(name)) if isinstance(asked, WatchArguments) else asked

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from octavo.core.errors import OctavoError
-from octavo.core.model import VERB_OF, Call, Content, Entry
+from octavo.core.model import Call, Content, Entry
+from octavo.core.operations import VERB_OF
 from octavo.core.ports import Next, Reply, settled
 from octavo.core.ref import Ref
 from octavo.pipeline.refusals import told

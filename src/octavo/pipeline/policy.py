@@ -11,14 +11,12 @@ from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from types import CoroutineType, MappingProxyType
 
+from octavo.core.arguments import PLAIN, FoldersArguments, SearchArguments
 from octavo.core.clock import Clock, SystemClock
 from octavo.core.errors import Forbidden, InvalidParams, NotFound, OctavoError
 from octavo.core.model import (
     EVERYTHING,
     FEED,
-    NOTHING,
-    TASKS,
-    VERB_OF,
     Call,
     Content,
     Edited,
@@ -30,7 +28,7 @@ from octavo.core.model import (
     Verb,
     moments,
 )
-from octavo.core.operations import operation
+from octavo.core.operations import BY_ID, TASKS, VERB_OF, act_of
 from octavo.core.ports import Next, Reply, settled
 from octavo.core.query import TextQuery
 from octavo.core.ref import Ref
@@ -43,7 +41,7 @@ from octavo.pipeline.decisions import Addresses
 from octavo.pipeline.finding import find, folders, search
 from octavo.pipeline.hidden import as_if_absent, ask_beside, beside, look_beside
 from octavo.pipeline.listing import Listing
-from octavo.pipeline.naming import NAMED, ask_by_name, may_name_an_id
+from octavo.pipeline.naming import ask_by_name, may_name_an_id
 from octavo.pipeline.older import is_older, is_version, no_version, version
 from octavo.pipeline.refusals import Refused, absent, forbidden, told
 from octavo.pipeline.rehearsal import refuse_impossible
@@ -173,7 +171,7 @@ class Policy(Seeing):
         """An edit that fails has looked, and says what it saw."""
         if self._untrusted is not None:
             with suppress(OctavoError):
-                entry = await settled(call_next(call._replace(op="stat", arguments=NOTHING)))
+                entry = await settled(call_next(call._replace(op="stat", arguments=PLAIN)))
                 self._untrusted.note(call, Edited(entry, ""))
 
     def _answers(self, call: Call) -> bool:
@@ -204,7 +202,7 @@ class Policy(Seeing):
                 raise self._closed(call)
         elif by_name:
             self.called_anew(ref.scheme)
-        elif ref.scheme in self._naming and op in NAMED and ref.segments and self._is_open(call):
+        elif ref.scheme in self._naming and op in BY_ID and ref.segments and self._is_open(call):
             return self._evenly(call, ask_by_name(self, call, call_next))
         if ref.scheme not in self._served and ref.scheme != "*":
             raise InvalidParams(f"No source serves {ref.scheme}:// here", uri=call.uri, reason="unknown_scheme")
@@ -286,7 +284,7 @@ class Policy(Seeing):
 
     async def _or_folder(self, call: Call, call_next: Next, absent: OctavoError) -> OctavoError:
         """What to say where no file was found to read: whether a folder is there, to whoever may list it."""
-        look = call._replace(op="folders", ref=call.ref.bare, arguments={"depth": 0, "most": 1}, trail=Trail())
+        look = call._replace(op="folders", ref=call.ref.bare, arguments=FoldersArguments(), trail=Trail())
         try:
             found = await folders(self, look, call_next)
         except OctavoError:
@@ -328,9 +326,9 @@ class Policy(Seeing):
             return watch(self, call, call_next)
         if call.op == "changes":
             return changes(self, call, call_next, page=self._page)
-        if call.op == "search" and isinstance(call.arguments.get("query"), TextQuery):
-            return self._later(call, call_next, find(self, call, call_next, self._era))
         if call.op == "search":
+            if isinstance(call.given(SearchArguments).query, TextQuery):
+                return self._later(call, call_next, find(self, call, call_next, self._era))
             return self._later(call, call_next, search(self, call, call_next, page=self._page, now=self._now))
         if call.op == "folders" and call.ref == EVERYTHING:
             return [scope for scope in map(Ref, self.addresses.exposed) if self.sight(call.principal, scope) != "none"]
@@ -344,7 +342,7 @@ class Policy(Seeing):
 
     def _act(self, call: Call, call_next: Next) -> Reply:
         decisions: list[Decision] = []
-        verbs = operation(call.op, call.arguments).needs
+        verbs = act_of(call.op, call.arguments).needs
         for verb in verbs:
             verdict = self.verdict(call.principal, verb, call.ref)
             if type(verdict) is not Decision:
@@ -440,10 +438,10 @@ class Policy(Seeing):
         """What is looked at before it is changed is looked at where a link leads: that must be allowed as well."""
         if not self.rules:
             return
-        entry: Entry = await settled(call_next(call._replace(op="stat", arguments=NOTHING)))
+        entry: Entry = await settled(call_next(call._replace(op="stat", arguments=PLAIN)))
         if entry.target is None or entry.target == self.addresses.whole(call.ref.bare):
             return
-        for verb in operation(call.op, call.arguments).needs:
+        for verb in act_of(call.op, call.arguments).needs:
             decision = self.decide(call.principal, verb, entry.target, self.told_by(entry))
             if not decision.allowed:
                 call.trail.rule = decision.rule

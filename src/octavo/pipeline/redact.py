@@ -18,10 +18,12 @@ from typing import Any, Literal, TypeGuard
 from msgspec.structs import replace
 
 from octavo import __version__
+from octavo.core.arguments import EditArguments, WriteArguments
 from octavo.core.errors import InvalidParams, NotFound, OctavoError
 from octavo.core.fair import in_thread
 from octavo.core.guard import guarded
-from octavo.core.model import CHANGING, Call, Change, Content, Edited, Entry, News, Page, Principal
+from octavo.core.model import Call, Change, Content, Edited, Entry, News, Page, Principal
+from octavo.core.operations import CHANGING, FOREIGN
 from octavo.core.ports import Next, Reply, settled
 from octavo.core.ref import Ref
 from octavo.core.surface import PromptResult, ToolResult
@@ -33,8 +35,6 @@ from octavo.pipeline.veil import Veil
 # RE2 frees the interpreter lock while it searches (two threads on two cores: 1.9 times one), so a long text
 # does not hold up the loop; for a short one the hop to a thread costs more than the search.
 OFF_LOOP = 32 << 10
-
-TELLING = frozenset(("invoke", "render"))  # what may tell its client something before it has a result
 
 _MARK = re.compile(HIDDEN + r"|⟨U\+[0-9A-F]{4,6}(?: and \d+ more)?⟩")
 
@@ -111,12 +111,12 @@ class Redact:
         veil = self.veil(call.ref.scheme)
         if call.op in CHANGING:
             call_next = self._guarding(call, call_next, veil)
-        if call.op in TELLING and call.channel is not None:
+        if call.op in FOREIGN and call.channel is not None:
             call = call._replace(channel=self._telling(call, veil))
         if veil.idle:
             return await settled(call_next(call))
         if call.op == "write":
-            _refuse_marks(call.arguments["body"])
+            _refuse_marks(call.given(WriteArguments).body)
         try:
             reply = await settled(call_next(call))
         except NotFound:
@@ -144,8 +144,8 @@ class Redact:
 
         async def guarding(call: Call) -> Reply:
             if call.op == "edit":
-                change = unseen.over(call.arguments["change"])
-                call = call._replace(arguments={**call.arguments, "change": change})
+                asked = call.given(EditArguments)
+                call = call._replace(arguments=replace(asked, change=unseen.over(asked.change)))
             with guarded(unseen.check):
                 return await settled(call_next(call))
 

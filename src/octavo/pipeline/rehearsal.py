@@ -6,10 +6,13 @@ comes with the act.
 
 from __future__ import annotations
 
-from typing import Any, Protocol
+from typing import Protocol
 
+from msgspec.structs import replace
+
+from octavo.core.arguments import PLAIN, CopyArguments, EditArguments, WriteArguments, if_match_of
 from octavo.core.errors import Conflict, Forbidden, NotFound, TooLarge
-from octavo.core.model import NOTHING, Call, Content, Entry, Trail
+from octavo.core.model import Call, Content, Entry, Trail
 from octavo.core.ports import Next, settled
 from octavo.core.ref import Ref
 from octavo.pipeline.acting import Judge, done, is_folder, knows_target
@@ -22,7 +25,7 @@ class Knows(Judge, Protocol):
 async def refuse_impossible(judge: Knows, call: Call, call_next: Next) -> None:
     """Raises what the act would raise. Changes nothing."""
     if call.op == "edit":
-        dry = call._replace(arguments={**call.arguments, "dry_run": True}, trail=Trail())
+        dry = call._replace(arguments=replace(call.given(EditArguments), dry_run=True), trail=Trail())
         await done(judge, dry, call_next)
     elif call.op != "undo" and judge.knows(call):
         await _refuse_by_state(judge, call, call_next)
@@ -30,26 +33,29 @@ async def refuse_impossible(judge: Knows, call: Call, call_next: Next) -> None:
 
 async def _refuse_by_state(judge: Knows, call: Call, call_next: Next) -> None:
     asked, uri = call.arguments, str(call.ref)
+    if_match, mode = if_match_of(asked), asked.mode if isinstance(asked, WriteArguments) else None
     entry = await _entry(judge, call, call.ref, call_next)
     if call.op == "make":
         if entry is not None:
             raise Conflict(f"A file stands at {uri}; a directory cannot be made there, choose another name", uri=uri)
         return
     if entry is None and call.op == "write":
-        if asked.get("if_match") is not None:
+        if if_match is not None:
             raise Conflict(f"{uri} does not exist, so it has no version to match; leave if_match out", uri=uri)
-        if asked.get("mode") == "overwrite":
+        if mode == "overwrite":
             raise NotFound(f"Resource not found: {uri}", uri=uri)
         return
     if entry is None:
         if not await is_folder(call, call_next):
             raise NotFound(f"Resource not found: {uri}", uri=uri)
     else:
-        await _refuse_stale(call, entry, asked.get("if_match"), call_next)
-        if call.op == "write" and asked.get("mode") == "create":
+        await _refuse_stale(call, entry, if_match, call_next)
+        if mode == "create":
             raise Conflict(f"{uri} exists already; use the mode overwrite to replace it", uri=uri)
-    to: Any = asked.get("to")
-    if not isinstance(to, Ref) or asked.get("overwrite") or not judge.knows(call._replace(op="write", ref=to)):
+    if not isinstance(asked, CopyArguments) or asked.overwrite:
+        return
+    to = asked.to
+    if not judge.knows(call._replace(op="write", ref=to)):
         return
     if await _entry(judge, call, to, call_next) is not None:
         raise Conflict(f"{to} exists already; say overwrite to replace it", uri=str(to))
@@ -57,7 +63,7 @@ async def _refuse_by_state(judge: Knows, call: Call, call_next: Next) -> None:
 
 async def _entry(judge: Judge, call: Call, ref: Ref, call_next: Next) -> Entry | None:
     """What stands there, with the eyes of the caller: a link to what he may not know of is one to nothing."""
-    look = call._replace(op="stat", ref=ref, arguments=NOTHING, trail=Trail())
+    look = call._replace(op="stat", ref=ref, arguments=PLAIN, trail=Trail())
     try:
         entry: Entry = await settled(call_next(look))
     except (NotFound, Forbidden):  # a folder is no resource, and its name has no extension to be served
@@ -69,7 +75,7 @@ async def _refuse_stale(call: Call, entry: Entry, if_match: str | None, call_nex
     if if_match is None or if_match in (entry.version, entry.etag):
         return
     try:
-        look = call._replace(op="read", arguments=NOTHING, trail=Trail())
+        look = call._replace(op="read", arguments=PLAIN, trail=Trail())
         content: Content = await settled(call_next(look))
     except TooLarge:
         return  # then the source finds out

@@ -11,10 +11,11 @@ from typing import Any, TypeAlias
 
 from msgspec.structs import replace
 
+from octavo.core.arguments import WriteArguments
 from octavo.core.errors import Conflict, OctavoError, TooLarge
 from octavo.core.glob import Glob
 from octavo.core.model import VERBS, Call, Change, Entry, Principal, Verb
-from octavo.core.operations import OPERATIONS, operation
+from octavo.core.operations import ACTS, act_of
 from octavo.core.ref import Ref
 from octavo.pipeline.decisions import Decisions
 from octavo.pipeline.listing import Sight
@@ -22,7 +23,7 @@ from octavo.pipeline.refusals import in_the_way
 from octavo.pipeline.rulebook import UNKNOWN, Decision, Depends, Facts
 
 SIGHTS = 1000
-FINDING = OPERATIONS["search"].needs
+FINDING = ACTS["search"].needs
 
 # A tool is seen by whoever may call it, a prompt by whoever may render it.
 LIST_VERB: dict[str, Verb] = {"tool": "invoke", "prompt": "render"}
@@ -123,7 +124,7 @@ class Seeing(Decisions):
         if not self.rules:
             return True
         below, of = under(self.addresses.spelled(call.ref)), self.addresses.canonical
-        verbs = operation(call.op, call.arguments).needs
+        verbs = act_of(call.op, call.arguments).needs
         return any(
             all(self.rulebook(call.principal, verb).allows_every(below, of) for verb in these)
             for these in (("list",), verbs)
@@ -137,11 +138,12 @@ class Seeing(Decisions):
 
     def blindly(self, call: Call) -> Call:
         """A text is written in the encoding of what stands there only for whoever may read that."""
-        if call.op != "write" or call.arguments.get("encoding") is not None:
+        asked = call.arguments
+        if not isinstance(asked, WriteArguments) or asked.encoding is not None:
             return call
-        if not isinstance(call.arguments.get("body"), str) or self.allows(call.principal, "read", call.ref):
+        if not isinstance(asked.body, str) or self.allows(call.principal, "read", call.ref):
             return call
-        return call._replace(arguments={**call.arguments, "encoding": "utf-8"})
+        return call._replace(arguments=replace(asked, encoding="utf-8"))
 
     def plainly(self, call: Call, fault: OctavoError) -> OctavoError:
         """A fault of a change, as far as its caller may know what stands there: a folder, a link, how large it is."""

@@ -10,7 +10,8 @@ from collections.abc import Callable, Collection, Mapping
 from typing import Any, cast
 
 from octavo.core.findings import Findings
-from octavo.core.model import CHANGING, Call, Content, Edited, Entry, Page
+from octavo.core.model import Call, Content, Edited, Entry, Page
+from octavo.core.operations import CHANGING
 from octavo.core.ports import Reply
 from octavo.core.surface import Tools
 from octavo.pipeline.consent import Demand

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
+from octavo.core.arguments import PLAIN
 from octavo.core.errors import InvalidParams, NotFound, OctavoError
-from octavo.core.model import NOTHING, Call, Entry, Page, Trail
+from octavo.core.model import Call, Entry, Page, Trail
 from octavo.core.ports import Next, settled
 from octavo.core.ref import Ref
 
@@ -25,7 +26,7 @@ class Versions:
         InvalidParams for more than can be looked at."""
         found: dict[str, Any] = {}
         for ref in self._all_named(call):
-            stat = call._replace(op="stat", ref=ref, uri=str(ref), arguments=NOTHING, trail=Trail(), cursor=None)
+            stat = call._replace(op="stat", ref=ref, uri=str(ref), arguments=PLAIN, trail=Trail(), cursor=None)
             try:
                 entry: Entry = await settled(look(stat))
                 found[str(ref)] = _version(entry)
@@ -47,7 +48,7 @@ class Versions:
     def _named(self, call: Call) -> Iterator[Ref]:
         if call.op != "invoke":
             yield call.ref
-        for text in _texts(call.arguments):
+        for text in _texts(call.arguments.told()):
             try:
                 ref = self._canonical(text if isinstance(text, Ref) else Ref.parse(self._address(text)))
             except OctavoError:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
+from octavo.core.arguments import ChangesArguments, WatchArguments
 from octavo.core.glob import Glob
 from octavo.core.model import Call, News
 from octavo.core.ports import Next, Reply, settled
@@ -15,7 +16,7 @@ _BY_EVENT = Decision(True, "by event", "each event is decided when it is deliver
 
 
 async def watch(seeing: Seeing, call: Call, call_next: Next) -> Reply:
-    _demand(seeing, call, call.arguments["glob"])
+    _demand(seeing, call, call.given(WatchArguments).glob)
     return await settled(call_next(call))
 
 
@@ -27,7 +28,7 @@ async def changes(seeing: Seeing, call: Call, call_next: Next, *, page: int) -> 
     limit = max(1, min(call.limit, page))
     if len(told) <= limit:
         return replace(news, changes=tuple(told))
-    if call.arguments.get("after") is None:
+    if call.given(ChangesArguments).after is None:
         return replace(news, changes=tuple(told[-limit:]))
     return replace(news, changes=tuple(told[:limit]), next=told[limit - 1].seq, more=True)
 

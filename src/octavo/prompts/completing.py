@@ -11,6 +11,7 @@ from typing import Any, Final, cast
 
 import re2 as _untyped_re2  # type: ignore[import-untyped]  # it has no annotations
 
+from octavo.core.arguments import PLAIN, CompleteArguments, FoldersArguments, ListArguments
 from octavo.core.errors import OctavoError
 from octavo.core.model import EVERYTHING, Call, Entry, Page
 from octavo.core.ports import Ask
@@ -25,9 +26,9 @@ _FORMATS = ("uri", "uri-reference", "iri")
 
 
 async def complete(
-    schema: Mapping[str, Any], addresses: Sequence[Address], asked: Mapping[str, Any], call: Call, ask: Ask
+    schema: Mapping[str, Any], addresses: Sequence[Address], asked: CompleteArguments, call: Call, ask: Ask
 ) -> Sequence[str]:
-    argument, prefix, given = asked["argument"], asked["prefix"], asked["given"]
+    argument, prefix, given = asked.argument, asked.prefix, asked.given
     part = properties(schema).get(argument)
     if part is None:
         return []
@@ -61,7 +62,7 @@ async def _addresses(prefix: str, call: Call, ask: Ask) -> list[str]:
     """Level by level: namespaces first, then what stands in the folder that has been typed so far."""
     scheme, separator, rest = prefix.partition("://")
     if not separator:
-        found: Sequence[Ref] = await ask(call.child("folders", EVERYTHING))
+        found: Sequence[Ref] = await ask(call.child("folders", EVERYTHING, arguments=FoldersArguments()))
         return [text for ref in found if (text := f"{ref.scheme}://").startswith(prefix.lower())]
     scope = _scope(f"{scheme}://{rest.rpartition('/')[0]}")
     if scope is None:
@@ -112,7 +113,7 @@ async def _names(
 async def _listed(scope: Ref, call: Call, ask: Ask, depth: int | None = None) -> AsyncIterator[Entry]:
     cursor: str | None = None
     for _ in range(MAX_PAGES):
-        listing = call.child("list", scope, arguments={"depth": depth} if depth else {})
+        listing = call.child("list", scope, arguments=ListArguments(depth=depth) if depth else PLAIN)
         try:
             page: Page[Entry] = await ask(listing._replace(cursor=cursor))
         except OctavoError:  # what cannot be listed has nothing to offer

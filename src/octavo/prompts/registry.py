@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from msgspec import Struct
 
+from octavo.core.arguments import CompleteArguments, OwnArguments
 from octavo.core.errors import Conflict, InternalError, InvalidParams
 from octavo.core.fair import in_thread
 from octavo.core.foundation import Changeable, nothing_changes
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
 
     _Found: TypeAlias = tuple[Fingerprint, list[Template], list[Problem]]
 
-# A prompt of a plugin. `call.arguments` are checked values; what it asks with `ask` are child calls.
+# A prompt of a plugin. `call.values` are checked; what it asks with `ask` are child calls.
 # Anything but a PromptResult goes to the wire as it is.
 Rendering: TypeAlias = Callable[[Call, Ask], Awaitable[PromptResult | Any]]
 
@@ -150,13 +151,14 @@ class PromptRegistry(Shelf):
         registered = self._known(call.ref.path)
         from octavo.prompts.arguments import checked
 
-        values = checked(registered.info.name, registered.schema, registered.check, call.arguments)
-        return await registered.rendering(call._replace(arguments=values), self._ask)
+        values = checked(registered.info.name, registered.schema, registered.check, call.values)
+        return await registered.rendering(call._replace(arguments=OwnArguments(values)), self._ask)
 
     async def complete_argument(self, call: Call) -> Sequence[str]:
         """Raises InvalidParams for an unknown prompt."""
         registered = self._known(call.ref.path)
-        argument, known = call.arguments["argument"], [one.name for one in registered.info.arguments]
+        asked = call.given(CompleteArguments)
+        argument, known = asked.argument, [one.name for one in registered.info.arguments]
         if argument not in known:
             raise InvalidParams(
                 f"Unknown argument of the prompt {call.ref.path}: {argument[:80]!r}; {meant(argument, known)}",
@@ -165,7 +167,7 @@ class PromptRegistry(Shelf):
         from octavo.prompts.completing import complete
 
         addresses: Sequence[Address] = () if registered.template is None else registered.template.addresses()
-        return await complete(registered.schema, addresses, call.arguments, call, self._ask)
+        return await complete(registered.schema, addresses, asked, call, self._ask)
 
     def _of_file(self, template: Template, kept: Renderings) -> Rendering:
         from octavo.prompts import render
@@ -173,7 +175,7 @@ class PromptRegistry(Shelf):
         from octavo.text.languages import chosen
 
         async def rendering(call: Call, ask: Ask) -> PromptResult:
-            values = dict(call.arguments)
+            values = dict(call.values)
             said, handle = values.get(LANGUAGE), values.get(CONTEXT) if template.remembers else None
             wanted = ([said] if isinstance(said, str) else []) + _spoken(call)
             locale = chosen(tuple(template.variants), wanted, self._locales)

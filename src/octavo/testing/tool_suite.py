@@ -20,8 +20,10 @@ from typing import Any, ClassVar, Final
 
 import pytest
 
+from octavo.core.arguments import DeleteArguments, EditArguments, OwnArguments, WriteArguments
 from octavo.core.errors import InvalidParams, NotFound, OctavoError
-from octavo.core.model import CHANGING, Call, Content, Edited, Principal, Trail
+from octavo.core.model import Call, Content, Edited, Principal, Trail
+from octavo.core.operations import CHANGING
 from octavo.core.ref import Ref
 from octavo.core.surface import ToolResult
 from octavo.sources.memory import MemoryEntry, MemorySource
@@ -57,7 +59,6 @@ class World:
         source = self._sources.get(call.ref.scheme)
         if source is None:
             raise NotFound(f"Resource not found: {call.ref}", uri=str(call.ref))
-        given = call.arguments
         match call.op:
             case "read":
                 return await source.read(call.ref, max_bytes=call.max_bytes)
@@ -66,9 +67,10 @@ class World:
             case "list":
                 return await source.list(call.ref, cursor=call.cursor, limit=call.limit)
             case "write":
-                return await source.write(call.ref, given["body"], if_match=given["if_match"], mode=given["mode"])
+                asked = call.given(WriteArguments)
+                return await source.write(call.ref, asked.body, if_match=asked.if_match, mode=asked.mode)
             case "delete":
-                return await source.delete(call.ref, if_match=given["if_match"])
+                return await source.delete(call.ref, if_match=call.given(DeleteArguments).if_match)
             case "edit":
                 return await self._edited(source, call)
             case _:
@@ -76,10 +78,11 @@ class World:
 
     async def _edited(self, source: MemorySource, call: Call) -> Edited:
         content = await source.read(call.ref, max_bytes=1 << 30)
-        text, report = call.arguments["change"](str(content.body))
-        if call.arguments["dry_run"]:
+        asked = call.given(EditArguments)
+        text, report = asked.change(str(content.body))
+        if asked.dry_run:
             return Edited(content.entry, report)
-        return Edited(await source.write(call.ref, text, if_match=call.arguments["if_match"]), report)
+        return Edited(await source.write(call.ref, text, if_match=asked.if_match), report)
 
     async def state(self) -> dict[str, str | bytes]:
         found: dict[str, str | bytes] = {}
@@ -190,7 +193,13 @@ class ToolSuite:
         registry = ToolRegistry()
         registry.register(tool)
         registry.bind(world.ask)
-        call = Call("invoke", Ref.of("tool", (tool.info.name,)), Principal("tester"), Trail(), arguments=dict(case))
+        call = Call(
+            "invoke",
+            Ref.of("tool", (tool.info.name,)),
+            Principal("tester"),
+            Trail(),
+            arguments=OwnArguments(dict(case)),
+        )
         result: ToolResult = await registry.invoke(call)
         return result
 

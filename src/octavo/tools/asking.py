@@ -76,7 +76,7 @@ def _keeping() -> FairThreads:
 
 def _facts(call: Call, wanted: Form, seal: Seal, shown: Callable[[Any], Any]) -> tuple[str, Form, str]:
     """The tool, the question as it is kept, and a digest of all that makes the request what it is."""
-    asked = [call.principal.id, str(call.ref), call.arguments, wanted.text, wanted.schema]
+    asked = [call.principal.id, str(call.ref), call.values, wanted.text, wanted.schema]
     text = json.dumps(asked, sort_keys=True, default=str).encode("utf-8", "surrogatepass")
     return call.ref.path, wanted.told(shown), seal.digest(text)
 

@@ -9,10 +9,26 @@ from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
+from octavo.core.arguments import (
+    NOTHING,
+    PLAIN,
+    Arguments,
+    ChangesArguments,
+    CopyArguments,
+    DeleteArguments,
+    EditArguments,
+    FoldersArguments,
+    ListArguments,
+    MoveArguments,
+    OwnArguments,
+    SearchArguments,
+    UndoArguments,
+    WriteArguments,
+)
 from octavo.core.effort import Effort
 from octavo.core.errors import Forbidden, InvalidParams, OctavoError
 from octavo.core.findings import Findings
-from octavo.core.model import EVERYTHING, NOTHING, Call, Content, Edited, Entry, News, Op, Page, Principal, Undone, Verb
+from octavo.core.model import EVERYTHING, Call, Content, Edited, Entry, News, Op, Page, Principal, Undone, Verb
 from octavo.core.ports import Ask, Channel, Mode
 from octavo.core.query import Query, TextQuery
 from octavo.core.ref import Ref
@@ -183,20 +199,20 @@ class ToolContext:
         """One page of what the caller may see under `uri`. With `depth`, where a source can, of each folder so many
         names below `uri` only one entry, which stands for it; a cursor belongs to one depth. `filter` is that of
         `resources/list`."""
-        arguments = {key: value for key, value in (("depth", depth), ("filter", filter)) if value} or NOTHING
+        arguments = ListArguments(depth=depth, filter=filter or NOTHING) if depth or filter else PLAIN
         call = self._child("list", uri)._replace(cursor=cursor, limit=limit, arguments=arguments)
         page: Page[Entry] = await self._ask(call)
         return page
 
     async def folders(self, uri: str, *, depth: int | None = 0, most: int = 10_000) -> Sequence[Ref]:
         """`uri`, if it is a folder that the caller may list, and such folders as many levels below it; None: all."""
-        call = self._child("folders", uri)._replace(arguments={"depth": depth, "most": most})
+        call = self._child("folders", uri)._replace(arguments=FoldersArguments(depth=depth, most=most))
         found: Sequence[Ref] = await self._ask(call)
         return found
 
     async def schemes(self) -> Sequence[str]:
         """The namespaces in which the caller may see something, in the order of the configuration."""
-        found: Sequence[Ref] = await self._ask(self.call.child("folders", EVERYTHING))
+        found: Sequence[Ref] = await self._ask(self.call.child("folders", EVERYTHING, arguments=FoldersArguments()))
         return [ref.scheme for ref in found]
 
     async def stat(self, uri: str) -> Entry:
@@ -206,7 +222,7 @@ class ToolContext:
     async def search(self, uri: str, query: Query, *, cursor: str | None = None, limit: int = 100) -> Page[Entry]:
         """Candidates that the caller may search and read. What stands in them is found by reading them: a secret
         that nobody is shown must not be found either."""
-        call = self._child("search", uri)._replace(cursor=cursor, limit=limit, arguments={"query": query})
+        call = self._child("search", uri)._replace(cursor=cursor, limit=limit, arguments=SearchArguments(query))
         page: Page[Entry] = await self._ask(call)
         return page
 
@@ -215,13 +231,15 @@ class ToolContext:
     ) -> Findings:
         """The best documents of all sources, or of what stands below `uri`, that the caller may search and read."""
         call = self.call.child("search", EVERYTHING) if uri is None else self._child("search", uri)
-        findings: Findings = await self._ask(call._replace(cursor=cursor, limit=limit, arguments={"query": query}))
+        findings: Findings = await self._ask(
+            call._replace(cursor=cursor, limit=limit, arguments=SearchArguments(query))
+        )
         return findings
 
     async def changes(self, uri: str | None = None, *, after: int | None = None, limit: int = 100) -> News:
         """What changed below `uri`, or anywhere, after that number of the feed; without one, the latest changes."""
         call = self.call.child("changes", EVERYTHING) if uri is None else self._child("changes", uri)
-        news: News = await self._ask(call._replace(limit=limit, arguments={"after": after}))
+        news: News = await self._ask(call._replace(limit=limit, arguments=ChangesArguments(after)))
         return news
 
     async def write(
@@ -233,7 +251,9 @@ class ToolContext:
         mode: Mode = "upsert",
         encoding: str | None = None,
     ) -> Entry:
-        entry: Entry = await self._change("write", uri, body=body, if_match=if_match, mode=mode, encoding=encoding)
+        entry: Entry = await self._change(
+            "write", uri, WriteArguments(body=body, if_match=if_match, mode=mode, encoding=encoding)
+        )
         return entry
 
     async def edit(
@@ -247,33 +267,37 @@ class ToolContext:
         """`change` gets the text as it is on disk, but for what is hidden from the caller: signs stand for that, which
         it leaves as they are. It gives the new text and a report. The report, and the messages of what it raises, are
         redacted before the tool sees them."""
-        edited: Edited = await self._change("edit", uri, change=change, if_match=if_match, dry_run=dry_run)
+        edited: Edited = await self._change(
+            "edit", uri, EditArguments(change=change, if_match=if_match, dry_run=dry_run)
+        )
         return edited
 
     async def delete(self, uri: str, *, if_match: str | None = None) -> bool:
         """Whether `undo` can bring it back."""
-        return bool(await self._change("delete", uri, if_match=if_match))
+        return bool(await self._change("delete", uri, DeleteArguments(if_match=if_match)))
 
     async def move(self, uri: str, to: str, *, if_match: str | None = None, overwrite: bool = False) -> Entry:
-        entry: Entry = await self._change("move", uri, to=to, if_match=if_match, overwrite=overwrite)
+        entry: Entry = await self._carry(
+            "move", uri, to, lambda ref: MoveArguments(to=ref, if_match=if_match, overwrite=overwrite)
+        )
         return entry
 
     async def copy(self, uri: str, to: str, *, overwrite: bool = False) -> Entry:
-        entry: Entry = await self._change("copy", uri, to=to, overwrite=overwrite)
+        entry: Entry = await self._carry("copy", uri, to, lambda ref: CopyArguments(to=ref, overwrite=overwrite))
         return entry
 
     async def make_directory(self, uri: str) -> None:
-        await self._change("make", uri)
+        await self._change("make", uri, PLAIN)
 
     async def undo(self, uri: str | None = None, *, count: int = 1) -> Sequence[Undone]:
         """Takes back what the caller changed last: in all sources that can undo, or around `uri` alone."""
-        undone: Sequence[Undone] = await self._change("undo", uri, count=count)
+        undone: Sequence[Undone] = await self._change("undo", uri, UndoArguments(count=count))
         return undone
 
     async def render(self, name: str, arguments: Mapping[str, Any] = NOTHING) -> PromptResult:
         """The messages of a prompt. Raises InvalidParams for an unknown one or for wrong arguments."""
         ref = Ref.of("prompt", (name,))
-        result: PromptResult = await self._ask(self.call.child("render", ref, arguments=arguments))
+        result: PromptResult = await self._ask(self.call.child("render", ref, arguments=OwnArguments(arguments)))
         return result
 
     async def progress(self, value: float, total: float | None = None, message: str | None = None) -> None:
@@ -329,24 +353,30 @@ class ToolContext:
             raise NoWire("No client waits for this call, so there is no wire")
         return channel.wire
 
-    async def _change(self, op: Op, uri: str | None, *, to: str | None = None, **arguments: Any) -> Any:
+    async def _carry(self, op: Op, uri: str, to: str, made: Callable[[Ref], Arguments]) -> Any:
+        call, arguments = self._child(op, uri), PLAIN
+        try:
+            arguments = made(self._parsed(to))
+        except OctavoError as fault:
+            if call.fault is None:  # it is about the other end, which would be written
+                call = call._replace(op="write", uri=to, fault=fault)
+        return await self._made(call._replace(arguments=arguments))
+
+    async def _change(self, op: Op, uri: str | None, arguments: Arguments) -> Any:
+        call = self.call.child(op, EVERYTHING) if uri is None else self._child(op, uri)
+        return await self._made(call._replace(arguments=arguments))
+
+    async def _made(self, call: Call) -> Any:
         if self._read_only:  # nobody was asked, because of that word
             raise Forbidden("This tool is marked read-only and wants to change something: its author has to mend that")
-        call = self.call.child(op, EVERYTHING) if uri is None else self._child(op, uri)
-        if to is not None:
-            try:
-                arguments["to"] = self._parsed(to)
-            except OctavoError as fault:
-                if call.fault is None:  # it is about the other end, which would be written
-                    call = call._replace(op="write", uri=to, fault=fault)
         if self._rehearsal:  # looks, and ends it
-            return await self._ask(call._replace(arguments=arguments))
+            return await self._ask(call)
         effort = Effort()
         telling = asyncio.get_running_loop().create_task(self._tell(effort))
         telling.add_done_callback(_seen)
         try:
             with self._deadline.standing_still(), effort.made():
-                return await self._ask(call._replace(arguments=arguments))
+                return await self._ask(call)
         finally:
             telling.cancel()
 

@@ -42,7 +42,7 @@ class Results:
 
     async def answer(self, call: Call, seconds: float, ask: Ask, run: Run) -> Any:
         """What `run` gives, or what it gave not more than `seconds` ago from the same things."""
-        key = (call.ref.path, call.principal, json.dumps(dict(call.arguments), sort_keys=True, ensure_ascii=False))
+        key = (call.ref.path, call.principal, json.dumps(dict(call.values), sort_keys=True, ensure_ascii=False))
         kept = self._kept.pop(key, None)
         if kept is not None and kept.until > self._clock.monotonic() and await _same(kept, call, ask):
             self._kept[key] = kept

@@ -16,6 +16,7 @@ from typing import Any
 from msgspec import Struct
 from msgspec.structs import replace
 
+from octavo.core.arguments import AnswerArguments, OwnArguments, TaskArguments
 from octavo.core.clock import Clock, SystemClock
 from octavo.core.errors import Conflict, InternalError, OctavoError, RateLimited, TooLarge
 from octavo.core.fair import FairThreads
@@ -82,7 +83,7 @@ class LongWork:
             await asyncio.wait((work, asked), timeout=bounds.after, return_when=asyncio.FIRST_COMPLETED)
             if work.done():
                 return work.result()
-            arguments = dict(call.arguments) if info.resumes else None
+            arguments = dict(call.values) if info.resumes else None
             kept = Kept(task=running.task, principal=call.principal, arguments=arguments)
             await self._keeping.run(self._store.add, kept, most=bounds.kept)
         except BaseException:  # nobody could ever ask for it
@@ -101,7 +102,7 @@ class LongWork:
         task = await self._of(call)
         running = self._running.get(task.id)
         if running is not None:
-            running.answer(call.arguments["answers"])
+            running.answer(call.given(AnswerArguments).answers)
         elif task.status not in ENDED:
             raise _elsewhere(task)
 
@@ -243,14 +244,15 @@ class LongWork:
         self._follow(running)
 
     async def _of(self, call: Call) -> Task:
-        found = await self.find(call.principal.id, call.arguments["task"])
+        asked = call.given(TaskArguments).task
+        found = await self.find(call.principal.id, asked)
         if found is None:
-            raise unknown_task(call.arguments["task"])
+            raise unknown_task(asked)
         return found
 
 
 def _again(who: Principal, task: Task, arguments: Mapping[str, Any]) -> Call:
-    return Call("invoke", Ref.of("tool", (task.tool,)), who, Trail(), f"tool://{task.tool}", arguments)
+    return Call("invoke", Ref.of("tool", (task.tool,)), who, Trail(), f"tool://{task.tool}", OwnArguments(arguments))
 
 
 def _too_large(tool: str, size: int) -> TooLarge:

@@ -138,7 +138,7 @@ class Plugin:
 
         async def rendering(call: Call, ask: Ask) -> PromptResult | Any:
             try:
-                return await handler(ToolContext(call, ask, protocol=protocol), call.arguments)
+                return await handler(ToolContext(call, ask, protocol=protocol), call.values)
             except BaseException as end:  # of the prompt, and never of the server
                 fault = own_fault(end, "the prompt")
                 if fault is end:

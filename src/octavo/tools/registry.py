@@ -164,7 +164,7 @@ class ToolRegistry(Shelf):
         tool's own limit, InternalError when the answer breaks the tool's output schema. What the handler
         raises passes through.
         """
-        arguments = dict(call.arguments)
+        arguments = dict(call.values)
         registered = self._fitting(call, arguments)
         info = registered.tool.info
         if info.cache and info.hints.read_only:
@@ -174,7 +174,7 @@ class ToolRegistry(Shelf):
         return await self._run(registered, call, arguments, self._ask)
 
     async def rehearse(self, call: Call, look: Next) -> None:
-        registered = self._fitting(call, arguments := dict(call.arguments))
+        registered = self._fitting(call, arguments := dict(call.values))
         if not registered.tool.rehearses:
             return
 

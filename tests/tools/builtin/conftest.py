@@ -13,6 +13,7 @@ import pytest
 
 from octavo.app import Octavo
 from octavo.config.load import load
+from octavo.core.arguments import OwnArguments
 from octavo.core.model import Call, Trail
 from octavo.core.ref import Ref
 from octavo.core.surface import Text, ToolResult
@@ -29,7 +30,12 @@ class Tools:
     async def __call__(self, name: str, /, *, who: str | None = None, **arguments: Any) -> ToolResult:
         works = self.octavo.works
         call = Call(
-            "invoke", Ref.of("tool", (name,)), works.identity.launched(who), Trail(), f"tool://{name}", arguments
+            "invoke",
+            Ref.of("tool", (name,)),
+            works.identity.launched(who),
+            Trail(),
+            f"tool://{name}",
+            OwnArguments(arguments),
         )
         with anyio.fail_after(30):
             result: ToolResult = await works.ask(call)

@@ -16,6 +16,7 @@ from tests.tools.builtin.conftest import Serve, Tools
 
 from octavo.config.load import load
 from octavo.config.problems import ConfigError
+from octavo.core.arguments import OwnArguments
 from octavo.core.errors import Forbidden, InvalidParams, NotFound, OctavoError, TooLarge
 from octavo.core.model import Call, Trail
 from octavo.core.ref import Ref
@@ -433,7 +434,7 @@ async def test_whoever_waits_hears_that_a_command_still_runs(serve: Serve, monke
     tools = await serve(configuration(f"wait: {python(ENDLESS)}"))
     works = tools.octavo.works
     who, tool = works.identity.launched(None), Ref.of("tool", ("run_command",))
-    call = Call("invoke", tool, who, Trail(), "tool://run_command", {"program": "wait"}, channel=Waits())
+    call = Call("invoke", tool, who, Trail(), "tool://run_command", OwnArguments({"program": "wait"}), channel=Waits())
     waiting = asyncio.ensure_future(works.ask(call))
     await asyncio.wait_for(heard.wait(), 20)
     waiting.cancel()

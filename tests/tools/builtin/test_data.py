@@ -16,6 +16,7 @@ import pytest
 
 from octavo.app import Octavo
 from octavo.config.load import load_text
+from octavo.core.arguments import OwnArguments
 from octavo.core.errors import Forbidden, InvalidParams, NotFound, OctavoError, SourceUnavailable, Timeout, TooLarge
 from octavo.core.model import Call, Trail
 from octavo.core.ref import Ref
@@ -61,7 +62,7 @@ class Agent:
 
     async def call(self, tool: str, /, **arguments: Any) -> ToolResult:
         who = self._house.works.identity.launched(self._who)
-        call = Call("invoke", Ref("tool", (tool,)), who, Trail(), arguments=arguments)
+        call = Call("invoke", Ref("tool", (tool,)), who, Trail(), arguments=OwnArguments(arguments))
         with anyio.fail_after(60):
             result: ToolResult = await self._house.works.ask(call)
         return result

@@ -10,6 +10,7 @@ from tests.tools.builtin.conftest import Serve, Tools
 
 from octavo.core.errors import ApprovalRequired, Conflict, Forbidden, InvalidParams
 from octavo.core.model import Call, Trail
+from octavo.core.operations import arguments_of
 from octavo.core.ref import Ref
 
 pytestmark = [pytest.mark.anyio, pytest.mark.seed("F5", "T4", "T5")]
@@ -113,7 +114,9 @@ async def everything(tools: Tools, scheme: str) -> dict[str, Any]:
     works = tools.octavo.works
 
     async def ask(op: Any, ref: Ref, **arguments: Any) -> Any:
-        return await works.ask(Call(op, ref, works.identity.launched("ann"), Trail(), str(ref), arguments))
+        return await works.ask(
+            Call(op, ref, works.identity.launched("ann"), Trail(), str(ref), arguments_of(op, arguments))
+        )
 
     held: dict[str, Any] = {
         str(entry.ref): (await ask("read", entry.ref)).body for entry in (await ask("list", Ref(scheme))).items

@@ -12,13 +12,25 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import lru_cache
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
+from octavo.core.arguments import (
+    NOTHING,
+    PLAIN,
+    AnswerArguments,
+    Arguments,
+    CompleteArguments,
+    ListArguments,
+    OwnArguments,
+    TaskArguments,
+    WatchArguments,
+)
 from octavo.core.errors import InternalError, InvalidParams, OctavoError
 from octavo.core.glob import Glob
 from octavo.core.house import House, Works
 from octavo.core.memo import Memo
-from octavo.core.model import EVERYTHING, NOTHING, Call, Content, Entry, Page, Principal, Template, Trail
+from octavo.core.model import EVERYTHING, Call, Content, Entry, Op, Page, Principal, Template, Trail
+from octavo.core.operations import METHODS
 from octavo.core.ports import Channel, Reply
 from octavo.core.ref import Ref
 from octavo.core.shelf import most_entries
@@ -28,6 +40,9 @@ from octavo.transport.mcp import keys, shapes
 from octavo.transport.mcp.codes import Codes, WireError
 from octavo.transport.mcp.cursors import Cursors
 
+if TYPE_CHECKING:
+    from octavo.core.asking import Answer
+
 logger = logging.getLogger(__name__)
 
 MEMO_SIZE = 20_000  # addresses kept parsed
@@ -36,18 +51,9 @@ MEMO_NAMES = 1000  # of tools and prompts
 NOWHERE = Ref("invalid")  # stands in a call whose address could not be parsed; `fault` says why
 
 # What becomes a call of the pipeline, unless something is wrong with it.
-CALLING = frozenset(
-    (
-        "resources/list", "resources/templates/list", "resources/read", "resources/subscribe", "tools/list",
-        "tools/call", "prompts/list", "prompts/get", "completion/complete", "skills/list", "skills/get",
-        "resources/directory/read", "tasks/get", "tasks/update", "tasks/cancel",
-    )
-)  # fmt: skip
+CALLING = frozenset(METHODS)
 
-_ALL_RESOURCES = "resources"
 _EVERYWHERE = str(EVERYTHING)
-# What the calls for the whole lists carry: made once, and plain, since every step of a listing looks into it.
-_NAMED: Mapping[str, Mapping[str, Any]] = {named: {"named": named} for named in (_ALL_RESOURCES, "tools", "prompts")}
 
 
 class Account:
@@ -92,6 +98,12 @@ def incident(fault: BaseException) -> InternalError:
     return InternalError("Internal error", incident=number)
 
 
+def _named(op: Op, scope: Ref, arguments: Arguments) -> str:
+    """The listing to which a cursor belongs, and to no other."""
+    wanted = arguments.filter if isinstance(arguments, ListArguments) else NOTHING
+    return json.dumps([op, str(scope), sorted(wanted.items(), key=str)])
+
+
 @lru_cache(MEMO_NAMES)
 def _ref(scheme: str, name: str) -> Ref:
     return Ref.of(scheme, (name,))
@@ -130,7 +142,7 @@ class Calls:
         ref, fault = self.parse(uri)
         limits = self.house.works.limits
         return Call(
-            "read", ref, who, Trail(), uri, NOTHING, None, limits.page, limits.max_bytes, limits.timeout, None, channel,
+            "read", ref, who, Trail(), uri, PLAIN, None, limits.page, limits.max_bytes, limits.timeout, None, channel,
             fault, moment,
         )  # fmt: skip
 
@@ -152,9 +164,9 @@ class Calls:
                     InvalidParams("Tools and prompts have lists of their own: use tools/list and prompts/list"),
                 )
         if not wanted:
-            return self._listing(who, scope, _ALL_RESOURCES, cursor, moment=moment)
-        named = json.dumps([str(under), sorted(asked.items(), key=str)])
-        call = self._listing(who, scope, named, cursor, {"filter": asked}, fault)
+            return self._listing(who, scope, cursor, moment=moment)
+        arguments = ListArguments(filter=asked) if asked else PLAIN
+        call = self._listing(who, scope, cursor, arguments=arguments, fault=fault)
         return call if fault is None else call._replace(uri=str(under)[:200])
 
     def list_templates(self, who: Principal, cursor: str | None) -> Call:
@@ -162,13 +174,13 @@ class Calls:
         return Call("templates", EVERYTHING, who, Trail(), "templates", fault=fault)
 
     def list_tools(self, who: Principal, cursor: str | None) -> Call:
-        return self._listing(who, Ref("tool"), "tools", cursor)
+        return self._listing(who, Ref("tool"), cursor)
 
     def list_prompts(self, who: Principal, cursor: str | None) -> Call:
-        return self._listing(who, Ref("prompt"), "prompts", cursor)
+        return self._listing(who, Ref("prompt"), cursor)
 
     def list_skills(self, who: Principal, cursor: str | None) -> Call:
-        return self._listing(who, EVERYTHING, "skills", cursor, {"named": "skills"})._replace(op="skills")
+        return self._listing(who, EVERYTHING, cursor, op="skills")
 
     def get_skill(self, who: Principal, uri: str) -> Call:
         ref, fault = self.parse(uri)
@@ -177,16 +189,16 @@ class Calls:
 
     def read_directory(self, who: Principal, uri: str, cursor: str | None) -> Call:
         ref, fault = self.parse(uri)
-        named = f"directory {ref}"
-        return self._listing(who, ref, named, cursor, {"named": named}, fault)._replace(op="directory", uri=uri)
+        return self._listing(who, ref, cursor, op="directory", fault=fault)._replace(uri=uri)
 
     def _listing(
         self,
         who: Principal,
         scope: Ref,
-        named: str,
         cursor: str | None,
-        arguments: Mapping[str, Any] = NOTHING,
+        *,
+        op: Op = "list",
+        arguments: Arguments = PLAIN,
         fault: OctavoError | None = None,
         moment: int = 0,
     ) -> Call:
@@ -194,13 +206,14 @@ class Calls:
         inner: str | None = None
         if cursor is not None and fault is None:
             try:
+                named = _named(op, scope, arguments)
                 inner = self._cursors.open(cursor, scope=named, epoch=works.policy.epoch, principal=who)
             except InvalidParams as bad:
                 fault = bad
         limits = works.limits
         uri = _EVERYWHERE if scope is EVERYTHING else str(scope)
         return Call(
-            "list", scope, who, Trail(), uri, {**arguments, "named": named} if arguments else _NAMED[named], inner,
+            op, scope, who, Trail(), uri, arguments, inner,
             most_entries(scope, limits.page), limits.max_bytes, limits.timeout, None, None, fault, moment,
         )  # fmt: skip
 
@@ -208,7 +221,7 @@ class Calls:
         if page.cursor is None:
             return None
         # One page of a source can stand in several listings, each with a cursor of its own.
-        named, epoch = call.arguments["named"], self.house.works.policy.epoch
+        named, epoch = _named(call.op, call.ref, call.arguments), self.house.works.policy.epoch
         key = ("next", page.cursor, named, epoch, call.principal)
         sealed: str | None = page.memo.get(key)
         if sealed is None:
@@ -252,53 +265,53 @@ class Calls:
 
     def watch(self, who: Principal, pattern: str) -> Call:
         """For a subscription: an address, or a pattern over many."""
-        glob: Glob | None = None
         if "*" in pattern or pattern.endswith("/"):
             try:
                 glob = Glob(pattern)
                 ref, fault = glob.literal, _without_query(glob)
             except OctavoError as bad:
-                ref, fault = NOWHERE, bad
+                ref, fault, glob = NOWHERE, bad, Glob.at(NOWHERE)
         else:
             ref, fault = self.parse(pattern)
             glob = Glob.at(ref)
-        return Call("watch", ref, who, Trail(), pattern, {"glob": glob}, fault=fault)
+        return Call("watch", ref, who, Trail(), pattern, WatchArguments(glob), fault=fault)
 
     def complete_template(
         self, who: Principal, template: str, argument: str, prefix: str, given: Mapping[str, str]
     ) -> Call:
         scheme, separator, _ = template.partition("://")
         fault = None if separator else InvalidParams("Not a resource template: expected scheme://path")
-        asked = {"argument": argument, "prefix": prefix, "given": given, "template": template}
+        asked = CompleteArguments(argument=argument, prefix=prefix, given=given, template=template)
         return Call("complete", Ref(scheme.lower()), who, Trail(), template, asked, fault=fault)
 
     def complete_prompt(self, who: Principal, name: str, argument: str, prefix: str, given: Mapping[str, str]) -> Call:
-        call = self._named("complete", "prompt", name, who, NOTHING, None)
-        return call._replace(arguments={"argument": argument, "prefix": prefix, "given": given})
+        asked = CompleteArguments(argument=argument, prefix=prefix, given=given)
+        return self._named("complete", "prompt", name, who, asked, None)
 
     def invoke(self, who: Principal, name: str, arguments: Mapping[str, Any], channel: Channel | None) -> Call:
-        return self._named("invoke", "tool", name, who, arguments, channel)
+        return self._named("invoke", "tool", name, who, OwnArguments(arguments), channel)
 
     async def task(
         self,
         op: Literal["poll", "answer", "cancel"],
         who: Principal,
         task_id: str,
-        further: Mapping[str, Any],
         fault: OctavoError | None,
+        answers: Mapping[str, Answer] = NOTHING,
     ) -> Call:
         """At the address of its tool: whoever may no longer call that may ask for no result of it either."""
         found = None if fault is not None else await self.house.tasks.find(who.id, task_id)
         if found is None:
             return Call(op, NOWHERE, who, Trail(), "task://unknown", fault=fault or unknown_task(task_id))
         uri = f"tool://{found.tool}"
-        return Call(op, Ref.of("tool", (found.tool,)), who, Trail(), uri, {**further, "task": task_id})
+        asked = AnswerArguments(task_id, answers) if op == "answer" else TaskArguments(task_id)
+        return Call(op, Ref.of("tool", (found.tool,)), who, Trail(), uri, asked)
 
     def render(self, who: Principal, name: str, arguments: Mapping[str, Any], channel: Channel | None) -> Call:
-        return self._named("render", "prompt", name, who, arguments, channel)
+        return self._named("render", "prompt", name, who, OwnArguments(arguments), channel)
 
     def _named(
-        self, op: Any, scheme: str, name: str, who: Principal, arguments: Mapping[str, Any], channel: Channel | None
+        self, op: Op, scheme: str, name: str, who: Principal, arguments: Arguments, channel: Channel | None
     ) -> Call:
         try:
             ref, fault = _ref(scheme, name), None

@@ -10,7 +10,6 @@ from mcp.server.context import ServerRequestContext
 from pydantic import ConfigDict
 
 from octavo.core.errors import OctavoError, RateLimited
-from octavo.core.model import NOTHING
 from octavo.core.ref import Ref
 from octavo.core.tasks import Task
 from octavo.transport.mcp import keys
@@ -33,7 +32,7 @@ class Followed:
         """What is not the caller's is left out of the acknowledgement. Its present state is told at once."""
         who = self._subscriber.principal
         try:
-            call = await self._calls.task("poll", who, task_id, NOTHING, None)
+            call = await self._calls.task("poll", who, task_id, None)
             self._ids.add(task_id)
             self._changed(await self._calls.ask(call))
         except OctavoError as refused:

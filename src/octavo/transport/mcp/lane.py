@@ -24,7 +24,8 @@ import msgspec
 
 from octavo.core.errors import OctavoError, ProtocolError
 from octavo.core.house import Works
-from octavo.core.model import Call, Content, Page, Principal, Verb
+from octavo.core.model import Call, Content, Op, Page, Principal
+from octavo.core.operations import FOREIGN, METHODS, VERB_OF
 from octavo.core.ports import Reply
 from octavo.core.ref import Ref
 from octavo.core.surface import PromptResult, ToolResult, is_unknown_tool
@@ -48,8 +49,7 @@ _SHORTEST = {
     for method, member in (("resources/read", b"uri"), ("resources/list", b"cursor"))
 }
 _REPEATABLE = frozenset(_SHORTEST)  # their calls hold nothing that a tool could change
-_ASKED_AS: Mapping[str, tuple[Verb, str]] = {"tools/call": ("invoke", "tool"), "prompts/get": ("render", "prompt")}
-_FOREIGN = frozenset(("invoke", "render"))  # what runs code of tools and prompts
+_SCHEMES: Mapping[Op, str] = {"invoke": "tool", "render": "prompt"}
 _META = len(',"_meta":')
 _OPENING, _METHOD = b'{"jsonrpc":"2.0","id":', b',"method":'
 _ID_AT, _DIGITS, _ZERO = len(_OPENING), 18, ord("0")
@@ -235,7 +235,7 @@ class Lane:
             reply = self._calls.house.works.begin(taken.call)
             task = None
             if type(reply) is CoroutineType:
-                reply, task = (begin if taken.call.op in _FOREIGN else start)(reply)
+                reply, task = (begin if taken.call.op in FOREIGN else start)(reply)
         except (Exception, asyncio.CancelledError) as error:  # whatever comes out of the pipeline is the answer
             answered(self._error(taken, error))
             return None
@@ -283,8 +283,8 @@ class Lane:
         info = works.tools.tool(name) if method == "tools/call" else works.prompts.prompt(name)
         if info is None or not info.lane_safe:
             raise _Declined("tool")
-        verb, scheme = _ASKED_AS[method]
-        if works.policy.hides(who, verb, Ref(scheme, (name,))):
+        op = METHODS[method]
+        if works.policy.hides(who, VERB_OF[op], Ref(_SCHEMES[op], (name,))):
             raise _Declined("tool")  # it goes the way of a name that nobody knows
         if method == "tools/call" and works.tools.header_schema(name) is not None:
             raise _Declined("tool")  # takes arguments from headers too, which the SDK compares

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import mcp_types as types
 from mcp.server.context import ServerRequestContext
 
+from octavo.core.arguments import WatchArguments
 from octavo.core.errors import OctavoError, RateLimited
 from octavo.core.glob import Glob
 from octavo.core.model import Principal
@@ -160,7 +161,7 @@ async def _allowed(calls: Calls, who: Principal, pattern: str) -> Glob:
     """What the pattern covers. Raises what the pipeline raises for somebody who may not watch it."""
     call = calls.watch(who, pattern)
     await calls.ask(call)
-    glob: Glob = call.arguments["glob"]
+    glob = call.given(WatchArguments).glob
     if call.ref.absolute:
         return calls.works.policy.usual(glob)
     named = call.trail.ref

@@ -17,10 +17,11 @@ from mcp.shared.exceptions import MCPError
 from mcp.shared.inbound import MCP_NAME_HEADER, decode_header_value
 from pydantic import ConfigDict
 
+from octavo.core.arguments import NOTHING
 from octavo.core.asking import Answer
 from octavo.core.clock import iso
 from octavo.core.errors import InternalError, NotFound, OctavoError, ProtocolError
-from octavo.core.model import NOTHING, Call, Principal
+from octavo.core.model import Call, Principal
 from octavo.core.ports import Reply
 from octavo.core.surface import ToolInfo, ToolResult, unknown_task
 from octavo.core.tasks import Ended, Lost, Task
@@ -68,7 +69,7 @@ class TasksExtension:
 
     async def update(self, ctx: Context, params: UpdateParams) -> dict[str, Any]:
         answers = {key: answer for key, said in params.input_responses.items() if (answer := _answer(said)) is not None}
-        await self._ask("answer", ctx, params, {"answers": answers})
+        await self._ask("answer", ctx, params, answers)
         return {"resultType": "complete"}
 
     async def cancel(self, ctx: Context, params: TaskParams) -> dict[str, Any]:
@@ -80,7 +81,7 @@ class TasksExtension:
         op: Literal["poll", "answer", "cancel"],
         ctx: Context,
         params: TaskParams,
-        further: Mapping[str, Any] = NOTHING,
+        answers: Mapping[str, Answer] = NOTHING,
     ) -> Any:
         """What is wrong with the request walks the pipeline too, and so is counted."""
         if ctx.protocol_version != keys.MODERN:
@@ -90,7 +91,7 @@ class TasksExtension:
         if headers is not None and decode_header_value(headers.get(MCP_NAME_HEADER)) != params.task_id:
             why = "The header Mcp-Name must be the taskId of the request"
             fault = ProtocolError(why, code=types.HEADER_MISMATCH, reason="header_mismatch")
-        call = await self._calls.task(op, self._who(ctx), params.task_id, further, fault)
+        call = await self._calls.task(op, self._who(ctx), params.task_id, fault, answers)
         try:
             return await self._calls.ask(call)
         except NotFound:  # the tool is hidden from the caller by now, and so is what became of it

@@ -1,0 +1,135 @@
+"""What an operation is given beside an address: one value for each kind of operation, and never a bag of names.
+
+Which operation takes which is said in `core.operations`. What a caller writes for a tool or a prompt stays a mapping,
+since the schema of the tool says what is in it: `OwnArguments`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Mapping
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
+
+from msgspec import UNSET, Struct
+from msgspec.structs import fields
+
+from octavo.core.query import Query, TextQuery
+from octavo.core.ref import Ref
+
+if TYPE_CHECKING:
+    from octavo.core.asking import Answer
+    from octavo.core.glob import Glob
+    from octavo.core.model import Suggestion
+
+NOTHING: Mapping[str, Any] = MappingProxyType({})
+
+Mode = Literal["create", "overwrite", "append", "upsert"]
+
+# Whether a document may be found, by its address; or, where that does not settle it, by its metadata (None: not known).
+Allowed: TypeAlias = Callable[[Ref], bool | Callable[[Mapping[str, Any] | None], bool]]
+
+
+class Arguments(Struct, frozen=True):
+    """Nothing but the address. What has more is a class of its own."""
+
+    def told(self) -> Mapping[str, Any]:
+        """What differs from the usual, by name: for a human who is asked, and for telling two calls apart."""
+        given = ((one, getattr(self, one.name)) for one in fields(self))
+        return {one.name: value for one, value in given if one.default is UNSET or value != one.default}
+
+
+PLAIN: Final = Arguments()  # one for all: most calls hold nothing else
+
+
+class ListArguments(Arguments, frozen=True, kw_only=True):
+    depth: int | None = None  # of each folder so many names below only one entry, which stands for it
+    filter: Mapping[str, Any] = NOTHING  # metadata, as in `resources/list`
+
+
+class FoldersArguments(Arguments, frozen=True, kw_only=True):
+    depth: int | None = 0  # levels below the address; None: all
+    most: int = 1
+
+
+class SearchArguments(Arguments, frozen=True):
+    query: Query | TextQuery
+
+
+class RankedArguments(SearchArguments, frozen=True):
+    """What the policy makes of a search by rank: who may find what is decided inside of it."""
+
+    query: TextQuery
+    allowed: Allowed
+    viewer: Hashable
+
+
+class WatchArguments(Arguments, frozen=True):
+    glob: Glob
+
+
+class ChangesArguments(Arguments, frozen=True):
+    after: int | None = None  # a number of the feed; None: the latest
+
+
+class WriteArguments(Arguments, frozen=True, kw_only=True):
+    body: str | bytes
+    if_match: str | None = None
+    mode: Mode = "upsert"
+    encoding: str | None = None
+
+
+class EditArguments(Arguments, frozen=True, kw_only=True):
+    change: Callable[[str], tuple[str, str]]
+    if_match: str | None = None
+    dry_run: bool = False
+
+
+class DeleteArguments(Arguments, frozen=True, kw_only=True):
+    if_match: str | None = None
+
+
+class CopyArguments(Arguments, frozen=True, kw_only=True):
+    to: Ref
+    overwrite: bool = False
+
+
+class MoveArguments(CopyArguments, frozen=True, kw_only=True):
+    if_match: str | None = None
+
+
+class UndoArguments(Arguments, frozen=True, kw_only=True):
+    count: int = 1
+    only: tuple[str, ...] | None = None  # the ids of what somebody has looked at
+    look: bool = False  # what would be undone is told, and nothing is
+
+
+class OwnArguments(Arguments, frozen=True):
+    """Those of a tool or a prompt, by the names that its own schema gives them."""
+
+    values: Mapping[str, Any] = NOTHING
+
+    def told(self) -> Mapping[str, Any]:
+        return self.values
+
+
+class CompleteArguments(Arguments, frozen=True, kw_only=True):
+    argument: str
+    prefix: str
+    given: Mapping[str, str] = NOTHING  # the other arguments
+    template: str | None = None
+    after: Suggestion | None = None  # the last one of the part before
+
+
+class TaskArguments(Arguments, frozen=True):
+    task: str
+
+
+class AnswerArguments(TaskArguments, frozen=True):
+    answers: Mapping[str, Answer]
+
+
+def if_match_of(arguments: Arguments) -> str | None:
+    """The version that must stand there, of whatever can ask for one."""
+    if isinstance(arguments, WriteArguments | EditArguments | DeleteArguments | MoveArguments):
+        return arguments.if_match
+    return None
