@@ -12,6 +12,7 @@ import pytest
 
 from octavo.app import Octavo
 from octavo.config.load import load_text
+from octavo.core.edit import Revision
 from octavo.core.errors import Forbidden, InvalidParams, NotFound, OctavoError
 from octavo.core.model import Call, Change, Op, Principal, Trail
 from octavo.core.operations import arguments_of
@@ -122,7 +123,7 @@ async def test_nothing_outside_can_be_changed_nor_anything_be_carried_in_or_out(
         inside, out = "file://docs/a.md", Ref.parse("file://hr/new.md")
         refusals = [
             await refused(octavo, "write", "file://hr/new.md", body="x"),
-            await refused(octavo, "edit", "file://hr/pay.md", change=lambda text: (text, "")),
+            await refused(octavo, "edit", "file://hr/pay.md", revision=Revision()),
             await refused(octavo, "delete", "file://hr/pay.md"),
             await refused(octavo, "delete", "file://hr"),
             await refused(octavo, "make", "file://hr/sub"),

@@ -13,6 +13,7 @@ import pytest
 from msgspec.structs import replace
 
 from octavo.core.clock import FrozenClock
+from octavo.core.edit import Revision
 from octavo.core.errors import InvalidParams, NotFound, OctavoError, ProtocolError, SourceUnavailable, Timeout
 from octavo.core.model import Change, Content, Edited, Entry, Memo, Page, Suggestion, Template
 from octavo.core.ports import ABILITIES, abilities
@@ -123,7 +124,7 @@ async def test_an_entry_that_is_none_never_passes(what: str) -> None:
         source.read(A, max_bytes=10),
         source.suggest("", "", "", {}),
         source.write(A, "", if_match=None),
-        source.edit(A, lambda text: (text, ""), if_match=None),
+        source.edit(A, Revision(), if_match=None),
     ):
         with pytest.raises(SourceUnavailable) as caught:
             await work

@@ -9,6 +9,7 @@ from tests.pipeline.test_conditions import HIDDEN as BY_METADATA
 from tests.pipeline.test_conditions import SOPS as WITH_METADATA
 from tests.pipeline.test_policy import ALL, BRAND, House, call_of, rule, sops
 
+from octavo.core.edit import Revision
 from octavo.core.errors import NotFound, OctavoError, SourceUnavailable
 from octavo.core.model import Call, Content, Entry, Op, Page
 from octavo.core.operations import CHANGING
@@ -28,7 +29,7 @@ WAYS: list[tuple[Op, dict[str, Any]]] = [
     ("folders", {"depth": 0, "most": 10}),
     ("search", {"query": NameQuery("pay")}),
     ("search", {"query": TextQuery("pay")}),
-    ("edit", {"change": lambda text: (text, "")}),
+    ("edit", {"revision": Revision()}),
     ("delete", {}),
     ("move", {"to": TO}),
     ("copy", {"to": TO}),
@@ -108,7 +109,7 @@ async def test_all_that_there_is_has_no_neighbour() -> None:
 @pytest.mark.parametrize("op", ["read", "stat", "edit"])
 async def test_where_metadata_hide_it_something_is_asked_for_behind_the_look_at_them(op: Op) -> None:
     house = House([ALL, BY_METADATA], MemorySource("sop", WITH_METADATA))
-    given = {"change": lambda text: (text, "")} if op == "edit" else {}
+    given = {"revision": Revision()} if op == "edit" else {}
     _, absent = await reached(house, op, "sop://brand/plaN", given)
     _, hidden = await reached(house, op, "sop://brand/plan", given)
     assert steps(hidden) == steps(absent)
@@ -153,8 +154,8 @@ async def test_a_source_that_is_down_is_down_for_what_is_hidden_too(op: Op) -> N
 
 CHANGES: list[tuple[Op, dict[str, Any]]] = [
     ("write", {"body": "x"}),
-    ("edit", {"change": lambda text: (text, "")}),
-    ("edit", {"change": lambda text: (text, ""), "dry_run": True}),
+    ("edit", {"revision": Revision()}),
+    ("edit", {"revision": Revision(), "dry_run": True}),
     ("make", {}),
     ("delete", {}),
     ("move", {"to": TO}),

@@ -5,11 +5,12 @@ import time
 from collections.abc import Callable
 from typing import TypeVar
 
+from octavo.core.edit import Edit
 from octavo.core.errors import InvalidParams
 from octavo.text import patch
 from octavo.text.budget import fit, tokens
 from octavo.text.diff import unified
-from octavo.text.edits import Edit, apply
+from octavo.text.edits import apply
 from octavo.text.lines import line_range
 from octavo.text.outline import outline
 

@@ -6,9 +6,10 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
+from octavo.core.edit import Edit
 from octavo.core.errors import InvalidParams
 from octavo.text import find
-from octavo.text.edits import Edit, LineEdit, Place, apply
+from octavo.text.edits import LineEdit, Place, apply
 
 WORDS = st.text(st.sampled_from("abc한 \n"), min_size=1, max_size=6)
 ENDS = st.sampled_from(["\n", "\r\n", "\r"])

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
 from msgspec import UNSET, Struct
 from msgspec.structs import fields
 
+from octavo.core.edit import Revision
 from octavo.core.query import Query, TextQuery
 from octavo.core.ref import Ref
 
@@ -79,9 +80,13 @@ class WriteArguments(Arguments, frozen=True, kw_only=True):
 
 
 class EditArguments(Arguments, frozen=True, kw_only=True):
-    change: Callable[[str], tuple[str, str]]
+    revision: Revision
     if_match: str | None = None
     dry_run: bool = False
+
+    def told(self) -> Mapping[str, Any]:
+        rest = super().told()
+        return {**self.revision.told(), **{name: value for name, value in rest.items() if name != "revision"}}
 
 
 class DeleteArguments(Arguments, frozen=True, kw_only=True):

@@ -1,7 +1,8 @@
 """What must hold for a change, between the fold that knows it and the source that makes the change.
 
 A source that keeps a part of what was there (it adds to it, gives it another name) asks `check` right before the
-change, while nobody else can make one. Whoever replaces all of a text need not ask: nothing of it is left.
+change, while nobody else can make one. Whoever replaces all of a text need not ask: nothing of it is left. A part of a
+text is changed `below` what is hidden.
 """
 
 from __future__ import annotations
@@ -9,7 +10,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from typing import NamedTuple, TypeAlias
+from typing import NamedTuple, Protocol
+
+from octavo.core.edit import Revised
 
 
 class Shown(NamedTuple):
@@ -19,8 +22,15 @@ class Shown(NamedTuple):
     mime_type: str
 
 
-# Raises InvalidParams where the second must not come after the first.
-Guard: TypeAlias = Callable[[Shown, Shown], None]
+class Guard(Protocol):
+    def check(self, before: Shown, after: Shown) -> None:
+        """Raises InvalidParams where the second must not come after the first."""
+        ...
+
+    def below(self, text: str, change: Callable[[str], Revised]) -> Revised:
+        """What the change makes of the text, where the change finds nothing that is hidden from its caller."""
+        ...
+
 
 _current: ContextVar[Guard | None] = ContextVar("guard", default=None)
 
@@ -44,4 +54,10 @@ def check(before: Callable[[], Shown], after: Callable[[], Shown]) -> None:
     """Raises InvalidParams where the change must not be made. Nothing is read where nobody minds."""
     guard = _current.get()
     if guard is not None:
-        guard(before(), after())
+        guard.check(before(), after())
+
+
+def below(text: str, change: Callable[[str], Revised]) -> Revised:
+    """What a change makes of a text, below what is hidden from whoever asked for it."""
+    guard = _current.get()
+    return change(text) if guard is None else guard.below(text, change)

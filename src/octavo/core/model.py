@@ -136,6 +136,9 @@ class Edited(Struct, frozen=True):
 
     entry: Entry
     report: str
+    added: int = 0  # lines
+    removed: int = 0
+    places: tuple[Mapping[str, int], ...] = ()  # see `Revised`
 
 
 class Past(Struct, frozen=True):

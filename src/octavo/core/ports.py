@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeAlias, runtime_
 
 from octavo.core.arguments import Allowed as Allowed
 from octavo.core.arguments import Mode as Mode
+from octavo.core.edit import Revision
 from octavo.core.errors import OctavoError
 from octavo.core.findings import Findings
 from octavo.core.model import Call, Change, Content, Edited, Entry, Page, Past, Suggestion, Template, Undone
@@ -124,14 +125,15 @@ class Edits(Protocol):
     async def edit(
         self,
         ref: Ref,
-        change: Callable[[str], tuple[str, str]],
+        revision: Revision,
         *,
         if_match: str | None,
         dry_run: bool = False,
         by: str = "",
     ) -> Edited:
-        """Replaces the text by what `change` makes of it; `change` also gives the report. All or nothing: what
-        it raises leaves everything as it was, and so does somebody else's change in between (Conflict)."""
+        """Replaces the text by what `octavo.text.revise.revise` makes of it, which also gives the report and knows
+        what is hidden from the caller: nothing else may look for an edit in the text. All or nothing: what it raises
+        leaves everything as it was, and so does somebody else's change in between (Conflict)."""
         ...
 
 

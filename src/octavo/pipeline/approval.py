@@ -171,10 +171,9 @@ def _root(call: Call) -> Call:
 
 
 def _chain(call: Call) -> Iterator[Any]:
-    """The call and those that it is a part of, each with its exact arguments. A function among them is the work of
-    a tool whose own arguments are told."""
+    """The call and those that it is a part of, each with its exact arguments."""
     step: Call | None = call
     while step is not None:
-        told = {name: exact(value) for name, value in step.arguments.told().items() if not callable(value)}
+        told = {name: exact(value) for name, value in step.arguments.told().items()}
         yield [step.op, str(step.ref), step.uri, told]
         step = step.parent

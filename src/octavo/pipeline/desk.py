@@ -254,7 +254,7 @@ class Desk:
             raise _cannot(call)
         asked = call.given(EditArguments)
         return await source.edit(
-            call.ref, asked.change, if_match=asked.if_match, dry_run=asked.dry_run, by=call.principal.id
+            call.ref, asked.revision, if_match=asked.if_match, dry_run=asked.dry_run, by=call.principal.id
         )
 
     async def _move(self, call: Call) -> Reply:

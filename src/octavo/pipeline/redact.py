@@ -18,7 +18,7 @@ from typing import Any, Literal, TypeGuard
 from msgspec.structs import replace
 
 from octavo import __version__
-from octavo.core.arguments import EditArguments, WriteArguments
+from octavo.core.arguments import WriteArguments
 from octavo.core.errors import InvalidParams, NotFound, OctavoError
 from octavo.core.fair import in_thread
 from octavo.core.guard import guarded
@@ -143,10 +143,7 @@ class Redact:
         unseen = Unseen(veils)
 
         async def guarding(call: Call) -> Reply:
-            if call.op == "edit":
-                asked = call.given(EditArguments)
-                call = call._replace(arguments=replace(asked, change=unseen.over(asked.change)))
-            with guarded(unseen.check):
+            with guarded(unseen):
                 return await settled(call_next(call))
 
         return guarding

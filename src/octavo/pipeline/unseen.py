@@ -10,6 +10,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 
+from msgspec.structs import replace
+
+from octavo.core.edit import Revised
 from octavo.core.errors import InvalidParams, OctavoError
 from octavo.core.guard import Shown
 from octavo.core.signs import SIGN, as_marks, number_of, sign
@@ -17,17 +20,15 @@ from octavo.pipeline.marks import numbered_mark
 from octavo.pipeline.spans import Span, merged
 from octavo.pipeline.veil import Veil
 
-Change = Callable[[str], tuple[str, str]]
-
 
 class Unseen:
-    """Of one caller in one source."""
+    """Of one caller in one source: a `core.guard.Guard`."""
 
     def __init__(self, veils: Sequence[Veil]) -> None:
         self._veils = veils
 
     def check(self, before: Shown, after: Shown) -> None:
-        """A `core.guard.Guard`: what was there stays as the beginning of what will be there, and stays hidden."""
+        """What was there stays as the beginning of what will be there, and stays hidden."""
         text, hidden = self._reading(before)
         if not hidden:
             return
@@ -36,25 +37,21 @@ class Unseen:
             raise _would_show(hidden[0])
         _refuse_changes(text, hidden, then, hidden, still)
 
-    def over(self, change: Change) -> Change:
-        """The same change, of a text in which the caller finds nothing that is hidden from it."""
-
-        def changed(text: str) -> tuple[str, str]:
-            hidden = self._hidden(text)
-            try:
-                new, report = change(_sealed(text, hidden) if hidden else text)
-            except OctavoError as raised:
-                _tell_marks(raised)
-                raise
-            if not hidden:
-                return new, report
-            then, places = _opened(new, text, hidden)
-            kept = [span for span, place in zip(hidden, places, strict=True) if place is not None]
-            moved = [place for place in places if place is not None]
-            _refuse_changes(text, kept, then, moved, self._hidden(then))
-            return then, as_marks(report)
-
-        return changed
+    def below(self, text: str, change: Callable[[str], Revised]) -> Revised:
+        """What the change makes of a text in which it finds nothing that is hidden from its caller."""
+        hidden = self._hidden(text)
+        try:
+            made = change(_sealed(text, hidden) if hidden else text)
+        except OctavoError as raised:
+            _tell_marks(raised)
+            raise
+        if not hidden:
+            return made
+        then, places = _opened(made.text, text, hidden)
+        kept = [span for span, place in zip(hidden, places, strict=True) if place is not None]
+        moved = [place for place in places if place is not None]
+        _refuse_changes(text, kept, then, moved, self._hidden(then))
+        return replace(made, text=then, report=as_marks(made.report))
 
     def _hidden(self, text: str) -> list[Span]:
         return _numbered(span for veil in self._veils for span in veil.hidden(text))

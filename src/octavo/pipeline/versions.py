@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
-from octavo.core.arguments import PLAIN
+from octavo.core.arguments import PLAIN, CopyArguments
 from octavo.core.errors import InvalidParams, NotFound, OctavoError
 from octavo.core.model import Call, Entry, Page, Trail
 from octavo.core.ports import Next, settled
@@ -48,7 +48,8 @@ class Versions:
     def _named(self, call: Call) -> Iterator[Ref]:
         if call.op != "invoke":
             yield call.ref
-        for text in _texts(call.arguments.told()):
+        asked = call.arguments
+        for text in (asked.to,) if isinstance(asked, CopyArguments) else _texts(call.values):
             try:
                 ref = self._canonical(text if isinstance(text, Ref) else Ref.parse(self._address(text)))
             except OctavoError:

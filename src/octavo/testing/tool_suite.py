@@ -27,6 +27,7 @@ from octavo.core.operations import CHANGING
 from octavo.core.ref import Ref
 from octavo.core.surface import ToolResult
 from octavo.sources.memory import MemoryEntry, MemorySource
+from octavo.text.revise import revise
 from octavo.tools.registry import Tool, ToolRegistry
 
 # Events that the interpreter tells of itself, and what they mean here.
@@ -79,10 +80,10 @@ class World:
     async def _edited(self, source: MemorySource, call: Call) -> Edited:
         content = await source.read(call.ref, max_bytes=1 << 30)
         asked = call.given(EditArguments)
-        text, report = asked.change(str(content.body))
-        if asked.dry_run:
-            return Edited(content.entry, report)
-        return Edited(await source.write(call.ref, text, if_match=asked.if_match), report)
+        made, entry = revise(str(content.body), asked.revision), content.entry
+        if not asked.dry_run:
+            entry = await source.write(call.ref, made.text, if_match=asked.if_match)
+        return Edited(entry, made.report, made.added, made.removed, made.places)
 
     async def state(self) -> dict[str, str | bytes]:
         found: dict[str, str | bytes] = {}

@@ -14,8 +14,9 @@ from __future__ import annotations
 from bisect import bisect_left, bisect_right, insort
 from collections.abc import Callable, Sequence
 from itertools import accumulate
-from typing import Final, Literal, NamedTuple
+from typing import Final, NamedTuple
 
+from octavo.core.edit import USUAL, Edit, Words
 from octavo.core.errors import InvalidParams
 from octavo.text.find import Literals
 from octavo.text.lines import line_range
@@ -23,24 +24,6 @@ from octavo.text.nearest import nearest
 from octavo.text.page import Page, with_lf
 
 _SHOWN: Final = 10  # line numbers in a message
-
-
-class Edit(NamedTuple):
-    """`old` becomes `new`, in `expected` places."""
-
-    old: str
-    new: str
-    expected: int | Literal["all"] = 1
-
-
-class Words(NamedTuple):
-    """How the messages call `old`, and what else they advise where it stands in more places than expected."""
-
-    old: str = "`old`"
-    otherwise: str = ', or set `expected` to the number or to "all"'
-
-
-USUAL: Final = Words()
 
 
 class LineEdit(NamedTuple):

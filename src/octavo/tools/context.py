@@ -25,6 +25,7 @@ from octavo.core.arguments import (
     UndoArguments,
     WriteArguments,
 )
+from octavo.core.edit import Revision
 from octavo.core.effort import Effort
 from octavo.core.errors import Forbidden, InvalidParams, OctavoError
 from octavo.core.findings import Findings
@@ -259,16 +260,15 @@ class ToolContext:
     async def edit(
         self,
         uri: str,
-        change: Callable[[str], tuple[str, str]],
+        revision: Revision,
         *,
         if_match: str | None = None,
         dry_run: bool = False,
     ) -> Edited:
-        """`change` gets the text as it is on disk, but for what is hidden from the caller: signs stand for that, which
-        it leaves as they are. It gives the new text and a report. The report, and the messages of what it raises, are
-        redacted before the tool sees them."""
+        """Edits, or a patch, of the text as it is on disk, in which nothing is found of what is hidden from the caller.
+        The report, and the messages of what it raises, are redacted before the tool sees them."""
         edited: Edited = await self._change(
-            "edit", uri, EditArguments(change=change, if_match=if_match, dry_run=dry_run)
+            "edit", uri, EditArguments(revision=revision, if_match=if_match, dry_run=dry_run)
         )
         return edited
 

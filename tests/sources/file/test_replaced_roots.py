@@ -12,6 +12,7 @@ import anyio
 import anyio.lowlevel
 import pytest
 
+from octavo.core.edit import Edit, Revision
 from octavo.core.errors import OctavoError, SourceUnavailable
 from octavo.core.model import Change
 from octavo.core.ref import Ref
@@ -133,7 +134,7 @@ async def test_nothing_is_written_to_a_folder_that_no_path_leads_to(tmp_path: Pa
             lambda: one.source.move(A, Ref.parse("file://b.md"), if_match=None, by="me"),
             lambda: one.source.copy(A, Ref.parse("file://b.md"), by="me"),
             lambda: one.source.make_directory(Ref.parse("file://folder"), by="me"),
-            lambda: one.source.edit(A, lambda text: ("x", ""), if_match=None, by="me"),
+            lambda: one.source.edit(A, Revision(edits=(Edit("", "x"),)), if_match=None, by="me"),
         )
         for change in changes:
             with pytest.raises(SourceUnavailable):

@@ -7,6 +7,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iter
 from functools import partial
 from typing import Final, cast
 
+from octavo.core.edit import Revision
 from octavo.core.errors import OctavoError
 from octavo.core.foreign import passed_on
 from octavo.core.model import Change, Edited, Entry, Page, Past, Suggestion, Template, Undone
@@ -128,13 +129,13 @@ class _Edits(Guarded):
     async def edit(
         self,
         ref: Ref,
-        change: Callable[[str], tuple[str, str]],
+        revision: Revision,
         *,
         if_match: str | None,
         dry_run: bool = False,
         by: str = "",
     ) -> Edited:
-        ask = partial(self.source.edit, ref, change, if_match=if_match, dry_run=dry_run, by=by)
+        ask = partial(self.source.edit, ref, revision, if_match=if_match, dry_run=dry_run, by=by)
 
         return await self._changed("edit", ask, lambda it: contract.edited(it, self.scheme))
 

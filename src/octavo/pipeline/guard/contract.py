@@ -175,6 +175,7 @@ def edited(given: object, scheme: str) -> Edited:
     given = _of(given, Edited, "what became of an edit")
     entry(given.entry, scheme)
     _size(given.report, "report")
+    _json_size([given.added, given.removed, list(given.places)], "places")
     return given
 
 

@@ -16,6 +16,7 @@ from types import TracebackType
 from typing import Any, TypeVar
 
 from octavo.core import guard
+from octavo.core.edit import Revision
 from octavo.core.effort import current
 from octavo.core.errors import SourceUnavailable
 from octavo.core.model import Edited, Entry, Past, Undone
@@ -111,7 +112,7 @@ class WritableFileSource(FileSource):
     async def edit(
         self,
         ref: Ref,
-        change: Callable[[str], tuple[str, str]],
+        revision: Revision,
         *,
         if_match: str | None,
         dry_run: bool = False,
@@ -119,7 +120,7 @@ class WritableFileSource(FileSource):
     ) -> Edited:
         """In the encoding of the file. Conflict when it is not what `if_match` says, or changes meanwhile."""
         engine, where = self._writing, self._served(ref)
-        work = partial(edited, engine, self._forest, ref, where, change, if_match=if_match, dry_run=dry_run, by=by)
+        work = partial(edited, engine, self._forest, ref, where, revision, if_match=if_match, dry_run=dry_run, by=by)
         return await self._change(work, ref)
 
     async def delete(self, ref: Ref, *, if_match: str | None, by: str = "") -> None:

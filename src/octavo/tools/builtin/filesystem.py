@@ -13,14 +13,14 @@ from functools import partial
 from typing import Any, Final, NamedTuple
 
 from octavo.core.clock import iso
+from octavo.core.edit import Edit, Revision, Words
 from octavo.core.errors import Conflict, Forbidden, InvalidParams, NotFound, OctavoError, TooLarge
 from octavo.core.surface import Block, Embedded, Hints, Text, ToolResult
-from octavo.text.edits import Edit, Words
 from octavo.text.lines import body, split
 from octavo.tools.aliases import FILESYSTEM
 from octavo.tools.builtin import defining as d
 from octavo.tools.builtin.addresses import address, with_parameter
-from octavo.tools.builtin.editing import Change, edited
+from octavo.tools.builtin.editing import edited
 from octavo.tools.builtin.folders import MORE, excluding, fitting, fully, matching, opened_folder, tree
 from octavo.tools.builtin.kinds import is_folder
 from octavo.tools.builtin.media import as_such, is_picture, only_a_link, smaller
@@ -108,9 +108,13 @@ async def _write(ctx: ToolContext, asked: Asked) -> str:
 
 async def _edit(budget: Budget, ctx: ToolContext, asked: Asked) -> str:
     path = asked["path"]
-    wanted = [Edit(one["oldText"], one["newText"]) for one in asked["edits"]]
-    change = Change(wanted, path, budget.beside(path).any_text, Words("`oldText`", otherwise=""))
-    done = await edited(ctx, address(path), change, dry_run=asked.get("dryRun", False))
+    wanted = Revision(
+        edits=tuple(Edit(one["oldText"], one["newText"]) for one in asked["edits"]),
+        label=path,
+        most=budget.beside(path).any_text,
+        words=Words("`oldText`", otherwise=""),
+    )
+    done = await edited(ctx, address(path), wanted, dry_run=asked.get("dryRun", False))
     fence = "```"
     while fence in done.report:
         fence += "`"

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import errno
 import os
-from collections.abc import Callable
 from functools import partial
 from typing import Final
 
+from octavo.core.edit import Revised, Revision
 from octavo.core.errors import Conflict, InvalidParams
 from octavo.core.guard import Shown, check
 from octavo.core.model import Edited, Entry
@@ -17,6 +17,7 @@ from octavo.sources.file.forest import Forest
 from octavo.sources.file.text import decode, encode
 from octavo.sources.file.text.decoding import Decoded
 from octavo.sources.file.writing.engine import Engine
+from octavo.text.revise import revise
 
 MAX_BYTES: Final = 16 << 20  # of a file that is edited in memory
 _TRIES: Final = 20
@@ -27,7 +28,7 @@ def edited(
     forest: Forest,
     ref: Ref,
     where: Where,
-    change: Callable[[str], tuple[str, str]],
+    revision: Revision,
     *,
     if_match: str | None,
     dry_run: bool,
@@ -37,14 +38,15 @@ def edited(
     left = _TRIES if if_match is None else 1
     while True:
         entry, etag, found = _text(forest, ref, where, if_match)
-        text, report = change(found.text)
+        made = revise(found.text, revision)
+        text = made.text
         if text == found.text:
-            return Edited(entry, report)
+            return _told(entry, made)
         body = encode(text, found.encoding, bom=found.bom)
         # What was written may be read in another encoding, or as no text at all.
         check(partial(Shown, text, entry.mime_type), partial(forest.shown, body, entry.name))
         if dry_run:
-            return Edited(entry, report)
+            return _told(entry, made)
         try:
             written = engine.write(ref, where, body, if_match=etag, mode="overwrite", encoding=None, by=by)
         except Conflict:
@@ -52,7 +54,11 @@ def edited(
             if not left:
                 raise
         else:
-            return Edited(written, report)
+            return _told(written, made)
+
+
+def _told(entry: Entry, made: Revised) -> Edited:
+    return Edited(entry, made.report, made.added, made.removed, made.places)
 
 
 def _text(forest: Forest, ref: Ref, where: Where, if_match: str | None) -> tuple[Entry, str, Decoded]:
