@@ -121,3 +121,13 @@ async def test_over_HTTP_the_rate_limit_strikes_both_at_the_same_request(folder:
             reply = await twins.same(json.dumps(body).encode(), modern_headers(body, KEYS["BRAND_KEY"]))
             statuses.append(reply.json.get("error", {}).get("code"))
         assert -32004 in statuses and -32602 in statuses and None in statuses and twins.hits > 20
+
+
+@pytest.mark.parametrize("era", WITH_LANE)
+async def test_a_prompt_of_a_file_takes_the_lane_where_the_language_cannot_matter(folder: Path, era: str) -> None:
+    method, params = CASES["prompt of a file"]
+    async with houses(folder) as pair, stdio_twins(pair, "brand") as twins:
+        await twins.open(era)
+        before = twins.hits
+        (answer,) = await twins.same(frame(method, enveloped(params, era), 1))
+        assert "messages" in answer.value["result"] and twins.hits == before + 1, twins.fast.lane.declined

@@ -33,6 +33,7 @@ from octavo.app.sources import (
 )
 from octavo.config.load import Loaded
 from octavo.config.model import Config
+from octavo.core.calls import Builder
 from octavo.core.clock import SystemClock
 from octavo.core.house import Limits
 from octavo.core.model import Change, Op, Principal, Template
@@ -80,7 +81,7 @@ class Works(Struct, frozen=True):
     identity: Identity
     tools: ToolRegistry
     prompts: PromptRegistry
-    limits: Limits
+    calls: Builder
     desk: Desk
     cache: Cache
     redact: Redact
@@ -93,6 +94,10 @@ class Works(Struct, frozen=True):
     agents: LiveAgents  # as catalogs tell of them
     skill_schemes: Sequence[str]
     lasting: Lasts | None  # what tasks need of it
+
+    @property
+    def limits(self) -> Limits:
+        return self.calls.limits
 
     def templates(self) -> Sequence[Template]:
         return self.desk.templates()
@@ -344,13 +349,15 @@ async def compose(
         identity=identity,
         tools=tools,
         prompts=prompts,
-        limits=Limits(
-            max_bytes=limits.read,
-            timeout=limits.time,
-            page=limits.page,
-            in_flight=limits.in_flight,
-            subscriptions=limits.subscriptions,
-            line=limits.line,
+        calls=Builder(
+            Limits(
+                max_bytes=limits.read,
+                timeout=limits.time,
+                page=limits.page,
+                in_flight=limits.in_flight,
+                subscriptions=limits.subscriptions,
+                line=limits.line,
+            )
         ),
         desk=desk,
         cache=cache,

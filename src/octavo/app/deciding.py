@@ -11,10 +11,9 @@ from octavo.app.rules import labels_of, rules_of
 from octavo.config.load import Loaded
 from octavo.config.table import Outcome, Table
 from octavo.config.units import written_time
-from octavo.core.arguments import PLAIN
 from octavo.core.errors import OctavoError
 from octavo.core.glob import Glob
-from octavo.core.model import VERBS, Call, Entry, Page, Principal, Trail, Verb
+from octavo.core.model import VERBS, Entry, Page, Principal, Verb
 from octavo.core.ref import Ref
 from octavo.pipeline.conditions import Condition
 from octavo.pipeline.facts import metadata_at
@@ -70,7 +69,7 @@ async def explain(works: Works, question: Question) -> Explained:
         return Explained(verdict, (), _people(question.may, verdict))
     known = [question.metadata]
     if question.metadata is None:
-        call = Call("stat", ref, _NOBODY, Trail(), question.what, timeout=works.limits.timeout)
+        call = works.calls.at("stat", _NOBODY, question.what)._replace(ref=ref)
         known = [*await metadata_at(call, ref, works.desk.whole(ref.bare), works.behind)]
     told = Explained(CLOSED, ())
     for metadata in known:
@@ -247,7 +246,7 @@ async def _existing(works: Works) -> list[Ref]:
     for scheme in (*works.desk.exposed, *_SURFACES):
         cursor: str | None = None
         for _ in range(MOST // _PAGE):
-            call = Call("list", Ref(scheme), _NOBODY, Trail(), f"{scheme}://", PLAIN, cursor, _PAGE)
+            call = works.calls.listing(_NOBODY, Ref(scheme), cursor)._replace(limit=_PAGE)
             try:
                 page: Page[Any] = await works.behind(call)
             except OctavoError:

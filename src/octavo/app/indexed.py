@@ -20,7 +20,7 @@ from octavo.config.model import FileOptions
 from octavo.core.arguments import PLAIN, Arguments, SearchArguments
 from octavo.core.errors import OctavoError, RateLimited, SourceUnavailable, Timeout
 from octavo.core.findings import Finding
-from octavo.core.model import Call, Content, Entry, Op, Page, Principal, Trail
+from octavo.core.model import Content, Entry, Op, Page, Principal
 from octavo.core.ports import Reply, Searches
 from octavo.core.query import NameQuery
 from octavo.core.ref import Ref
@@ -217,7 +217,5 @@ class Documents:
     async def _ask(
         self, op: Op, ref: Ref, cursor: str | None = None, limit: int = 1, arguments: Arguments = PLAIN
     ) -> Reply:
-        timeout = self._works.limits.timeout
-        return await self._works.behind(
-            Call(op, ref, _NOBODY, Trail(), str(ref), arguments, cursor, limit, self._most, timeout)
-        )
+        call = self._works.calls.at(op, _NOBODY, ref, arguments, cursor=cursor, limit=limit)
+        return await self._works.behind(call._replace(max_bytes=self._most))

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from octavo.app.compose import Works
 from octavo.core.errors import OctavoError
-from octavo.core.model import Call, Content, Entry, Page, Principal, Trail
+from octavo.core.model import Call, Content, Entry, Page, Principal
 from octavo.core.ref import Ref
 
 
@@ -63,6 +63,4 @@ async def _sightings(works: Works, ref: Ref) -> list[Sighting]:
 
 
 def _call(works: Works, op: str, ref: Ref) -> Call:
-    limits = works.limits
-    asked = Call("list" if op == "list" else "read", ref, Principal("local"), Trail(), str(ref), limit=limits.page)
-    return asked._replace(max_bytes=limits.max_bytes, timeout=limits.timeout)
+    return works.calls.at("list" if op == "list" else "read", Principal("local"), ref)

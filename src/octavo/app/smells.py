@@ -13,7 +13,7 @@ from octavo.config.load import Loaded, state_directory
 from octavo.config.model import Config
 from octavo.core.clock import SystemClock, iso
 from octavo.core.errors import OctavoError
-from octavo.core.model import Call, Principal, Trail
+from octavo.core.model import Principal
 from octavo.core.ref import Ref
 from octavo.stores.keys import KeyFile
 
@@ -65,8 +65,7 @@ def _page(kind: str | None) -> str:
 
 
 async def _asked(works: Works, scheme: str, advice: str) -> Finding:
-    limit, timeout = works.limits.page, works.limits.timeout
-    call = Call("list", Ref(scheme), Principal("local"), Trail(), f"{scheme}://", limit=limit, timeout=timeout)
+    call = works.calls.listing(Principal("local"), Ref(scheme))
     try:
         await works.behind(call)
     except OctavoError as error:

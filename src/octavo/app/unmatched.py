@@ -7,10 +7,9 @@ from difflib import get_close_matches
 from itertools import chain
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from octavo.core.arguments import PLAIN
 from octavo.core.errors import OctavoError
 from octavo.core.glob import Glob
-from octavo.core.model import Call, Entry, Page, Principal, Trail
+from octavo.core.model import Entry, Page, Principal
 from octavo.core.ref import Ref
 
 if TYPE_CHECKING:
@@ -48,9 +47,9 @@ async def _entries(works: Works, scheme: str) -> list[Ref] | None:
     refs: list[Ref] = []
     cursor: str | None = None
     while len(refs) <= MOST:
-        call = Call("list", Ref(scheme), _NOBODY, Trail(), f"{scheme}://", PLAIN, cursor, _PAGE)
+        call = works.calls.listing(_NOBODY, Ref(scheme), cursor)._replace(limit=_PAGE)
         try:
-            page: Page[Entry] = await works.behind(call._replace(timeout=works.limits.timeout))
+            page: Page[Entry] = await works.behind(call)
         except OctavoError:
             return None
         refs += [works.canonical(entry.ref) for entry in page.items]

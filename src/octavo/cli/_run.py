@@ -17,12 +17,12 @@ from octavo.config.load import Loaded, prompt_directories, state_directory
 from octavo.config.model import FileOptions, OverStore
 from octavo.config.problems import Problem
 from octavo.config.units import Bind
-from octavo.core.arguments import PLAIN, Arguments, OwnArguments, SearchArguments, WatchArguments
+from octavo.core.arguments import PLAIN, Arguments, SearchArguments, WatchArguments
 from octavo.core.clock import SystemClock, iso
+from octavo.core.delivery import Delivery, spellings
 from octavo.core.errors import Conflict, InvalidParams, NotFound, OctavoError
 from octavo.core.findings import Findings
-from octavo.core.glob import Glob
-from octavo.core.model import EVERYTHING, Call, Change, Content, Entry, Op, Page, Trail, shown
+from octavo.core.model import Change, Content, Entry, Op, Page, shown
 from octavo.core.ports import Reply
 from octavo.core.query import TextQuery
 from octavo.core.ref import Ref
@@ -40,7 +40,6 @@ if TYPE_CHECKING:
     from octavo.core.approval import Approval, Verdict
     from octavo.core.approval import Question as ToApprove
     from octavo.core.asking import Action, Answer, Asked, Form
-    from octavo.core.ports import Channel
     from octavo.core.surface import PromptInfo, PromptResult, ToolInfo, ToolResult
     from octavo.sources.catalog.handbook import Pages
     from octavo.stores.approvals import ApprovalFile
@@ -51,7 +50,6 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 LOOK = 0.2  # seconds between two looks at the audit log, or at how far something is
-NOWHERE = Ref("invalid")  # stands in a call whose address could not be parsed; `fault` says why
 
 
 def serve_stdio(loaded: Loaded, *, as_who: str | None, ready: Callable[[], None]) -> None:
@@ -164,22 +162,20 @@ def watched(
     async def ask(house: Octavo) -> None:
         works = house.works
         principal = works.identity.launched(who)
-        glob, fault = _glob(pattern)
-        glob = works.policy.usual(glob)
+        call = works.calls.watch(principal, pattern)
+        glob = works.policy.usual(call.given(WatchArguments).glob)
         heard: asyncio.Queue[Change] = asyncio.Queue()
         leave = house.feed.subscribe(heard.put_nowait)
-        call = Call("watch", glob.literal, principal, Trail(), pattern, WatchArguments(glob), fault=fault)
         try:
-            await works.ask(call)
+            await works.ask(call._replace(ref=glob.literal, arguments=WatchArguments(glob)))
             house.ledger.flush()
             ready()
             left = count
             while left != 0:
-                change = works.veiled(works.redacted(await heard.get()), principal)
-                concerned = change.part(
-                    lambda ref, entry: any(map(glob.matches, (ref, shown(ref, entry), works.spelled(ref))))
+                told = Delivery(works, await heard.get()).told(
+                    principal,
+                    wanted=lambda ref, entry: any(map(glob.matches, spellings(works, ref, shown(ref, entry)))),
                 )
-                told = concerned and works.policy.told(principal, "watch", concerned)
                 if told is not None:
                     show(told, pattern if glob.exact else "")
                     left = None if left is None else left - 1
@@ -188,14 +184,6 @@ def watched(
             leave()
 
     _inside(loaded, ask)
-
-
-def _glob(pattern: str) -> tuple[Glob, OctavoError | None]:
-    """A pattern, or the one address that is meant; and what is wrong with the text."""
-    try:
-        return Glob(pattern) if "*" in pattern or pattern.endswith("/") else Glob.at(Ref.parse(pattern)), None
-    except OctavoError as fault:
-        return Glob.at(NOWHERE), fault
 
 
 def scanned(loaded: Loaded, uri: str | None, shows: Shows) -> list[Sighting]:
@@ -429,11 +417,7 @@ def invoked(
     async def ask(house: Octavo) -> ToolResult:
         works = house.works
         given = arguments(works.tools.tool(name))
-        ref = Ref.of("tool", (name,))
-        channel: Channel = _Terminal(progress=progress)
-        call = Call(
-            "invoke", ref, works.identity.launched(who), Trail(), str(ref), OwnArguments(given), channel=channel
-        )
+        call = works.calls.invoke(works.identity.launched(who), name, given, _Terminal(progress=progress))
         try:
             result: ToolResult = await works.ask(call)
         finally:
@@ -594,20 +578,13 @@ def prompts(loaded: Loaded, who: str | None) -> list[PromptInfo]:
 
 def rendered(loaded: Loaded, who: str | None, name: str, given: dict[str, str], locale: str | None) -> PromptResult:
     """Raises InvalidParams also for a prompt of a plugin that speaks the raw protocol: there is nobody who hears it."""
-    from octavo.core.surface import PromptResult, unknown_prompt
+    from octavo.core.surface import PromptResult
 
     async def ask(house: Octavo) -> PromptResult:
         works = house.works
+        call = works.calls.render(works.identity.launched(who), name, given, _Terminal(locale))
         try:
-            ref, fault = Ref.of("prompt", (name,)), None
-        except OctavoError:
-            ref, fault = NOWHERE, unknown_prompt(name[:80])
-        call = Call(
-            "render", ref, works.identity.launched(who), Trail(), f"prompt://{name}", OwnArguments(given), fault=fault
-        )
-        channel: Channel = _Terminal(locale)
-        try:
-            result = await works.ask(call._replace(channel=channel, timeout=works.limits.timeout))
+            result = await works.ask(call._replace(timeout=works.limits.timeout))
         finally:
             house.ledger.flush()
         if not isinstance(result, PromptResult):
@@ -651,26 +628,7 @@ async def _ask(
 ) -> Reply:
     """One request, recorded before its answer is used, like every client's."""
     works = house.works
-    ref, fault = EVERYTHING, None
-    if uri is not None:
-        try:
-            ref = Ref.parse(uri)
-        except OctavoError as bad:
-            ref, fault = NOWHERE, bad
-    limits = works.limits
-    call = Call(
-        op,
-        ref,
-        works.identity.launched(who),
-        Trail(),
-        uri or "",
-        arguments,
-        cursor=cursor,
-        limit=limits.page if limit is None else limit,
-        max_bytes=limits.max_bytes,
-        timeout=limits.timeout,
-        fault=fault,
-    )
+    call = works.calls.at(op, works.identity.launched(who), uri, arguments, cursor=cursor, limit=limit)
     try:
         return await works.ask(call)
     finally:

@@ -13,6 +13,7 @@ from octavo.core.ref import Ref
 from octavo.core.surface import PromptInfo, Prompts, Tools
 
 if TYPE_CHECKING:
+    from octavo.core.calls import Builder
     from octavo.core.measure import Measure
     from octavo.core.tasks import Tasks
 
@@ -99,6 +100,8 @@ class Works(Protocol):
     def prompts(self) -> Prompts: ...
     @property
     def limits(self) -> Limits: ...
+    @property
+    def calls(self) -> Builder: ...
     @property
     def metrics(self) -> str:
         """Who may see them: off (nobody), admin, or open (everybody)."""

@@ -40,6 +40,7 @@ VERBS: tuple[Verb, ...] = (
 moments = itertools.count(1)
 
 EVERYTHING = Ref("*")  # the scope of a listing over all sources
+NOWHERE = Ref("invalid")  # stands in a call whose address could not be parsed; its `fault` says why
 FEED = "changes"  # the scheme under which the change feed is read
 QUOTED = "quoted"  # key in what is composed: what of an object stands in the content behind its `uri`: name or all
 LABELS = ("confidentiality", "integrity")  # keys of metadata, see core.labels
@@ -314,3 +315,13 @@ class Call(Struct, frozen=True):
     def child(self, op: Op, ref: Ref, *, uri: str = "", arguments: Arguments = PLAIN) -> Call:
         """What a tool or a prompt asks on behalf of its caller, and with no more rights than the caller's."""
         return Call(op, ref, self.principal, Trail(), uri or str(ref), arguments, parent=self)
+
+    def child_at(
+        self, op: Op, uri: str, arguments: Arguments = PLAIN, *, parse: Callable[[str], Ref] = Ref.parse
+    ) -> Call:
+        """The same at an address as a caller writes it. What is wrong with that the pipeline raises, so that it is
+        counted and recorded."""
+        try:
+            return self.child(op, parse(uri), uri=uri, arguments=arguments)
+        except OctavoError as fault:
+            return self.child(op, NOWHERE, uri=uri, arguments=arguments)._replace(fault=fault)

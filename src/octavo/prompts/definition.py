@@ -85,6 +85,7 @@ class Definition:
             arguments=arguments_of(schema),
             input_schema=schema,
             titles=titles if len(titles) > 1 else {},
+            lane_safe=len(variants) == 1,  # else it depends on the languages of the client that waits
         )
         further = {one.locale: one.document.value for one in translations}
         return Template(

@@ -10,10 +10,9 @@ from typing import Any, Final
 
 from msgspec import Struct
 
-from octavo.core.errors import Forbidden, InvalidParams, NotFound, OctavoError, Timeout, TooLarge
-from octavo.core.model import Call, Content, Entry, Op
+from octavo.core.errors import Forbidden, InvalidParams, NotFound, Timeout, TooLarge
+from octavo.core.model import Call, Content, Entry
 from octavo.core.ports import Ask
-from octavo.core.ref import Ref
 from octavo.core.surface import Block, Embedded, Link, PromptMessage, PromptResult, Said, Text
 from octavo.prompts.filling import MAX_OUTPUT, bounded
 from octavo.prompts.renderings import Renderings
@@ -21,7 +20,6 @@ from octavo.prompts.template import HISTORY, Message, ResourcePart, Template, Te
 
 MAX_RESOURCES: Final = 50  # of one prompt
 _MAX_KEY: Final = 32 * 1024  # characters of arguments for which a rendering is worth keeping
-_NOWHERE = Ref("invalid")  # stands for an address that could not be parsed; the call carries the fault
 
 
 class Rendering(Struct, frozen=True):
@@ -104,20 +102,13 @@ def _parts(variant: Variant) -> Iterator[ResourcePart]:
 
 
 async def _resource(uri: str, call: Call, ask: Ask, most: int) -> Block:
-    reading = _child(call, "read", uri)
+    reading = call.child_at("read", uri)
     try:
         content: Content = await ask(reading._replace(max_bytes=most))
     except TooLarge:
         try:
-            entry: Entry = await ask(_child(call, "stat", uri))
+            entry: Entry = await ask(call.child_at("stat", uri))
         except (Forbidden, NotFound):  # what may be read, and not listed
             entry = Entry(ref=reading.ref, name=reading.ref.name)
         return Link(entry, uri)
     return Embedded(content, uri)
-
-
-def _child(call: Call, op: Op, uri: str) -> Call:
-    try:
-        return call.child(op, Ref.parse(uri), uri=uri)
-    except OctavoError as fault:  # the pipeline raises it, so that it is counted and recorded
-        return call.child(op, _NOWHERE, uri=uri)._replace(fault=fault)

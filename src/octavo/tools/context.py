@@ -45,7 +45,6 @@ if TYPE_CHECKING:
 _BEAT: Final = 1.0  # seconds between two words of progress
 # What somebody may see of a text that has a name, in the resource in which it stands.
 Seen: TypeAlias = Callable[[Principal, Ref, str, str], str]
-_NOWHERE = Ref("invalid")  # stands for an address that could not be parsed; the call carries the fault
 OF_THIS_PROCESS = Seal(secrets.token_bytes(32))
 
 
@@ -398,10 +397,7 @@ class ToolContext:
         return ref
 
     def _child(self, op: Op, uri: str) -> Call:
-        try:
-            return self.call.child(op, self._parsed(uri), uri=uri)
-        except OctavoError as fault:  # the pipeline raises it, so that it is counted and recorded
-            return self.call.child(op, _NOWHERE, uri=uri)._replace(fault=fault)
+        return self.call.child_at(op, uri, parse=self._parsed)
 
 
 def _seen(telling: asyncio.Task[None]) -> None:

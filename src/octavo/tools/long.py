@@ -16,13 +16,13 @@ from typing import Any
 from msgspec import Struct
 from msgspec.structs import replace
 
-from octavo.core.arguments import AnswerArguments, OwnArguments, TaskArguments
+from octavo.core.arguments import AnswerArguments, TaskArguments
+from octavo.core.calls import Builder
 from octavo.core.clock import Clock, SystemClock
 from octavo.core.errors import Conflict, InternalError, OctavoError, RateLimited, TooLarge
 from octavo.core.fair import FairThreads
-from octavo.core.model import Call, Principal, Trail
+from octavo.core.model import Call, Principal
 from octavo.core.ports import Ask, Reply
-from octavo.core.ref import Ref
 from octavo.core.surface import ToolInfo, unknown_task, unknown_tool
 from octavo.core.tasks import ENDED, Ended, Heard, Kept, Lost, Speaks, Task, TaskStore
 from octavo.tools.parking import Parked, Running
@@ -252,7 +252,7 @@ class LongWork:
 
 
 def _again(who: Principal, task: Task, arguments: Mapping[str, Any]) -> Call:
-    return Call("invoke", Ref.of("tool", (task.tool,)), who, Trail(), f"tool://{task.tool}", OwnArguments(arguments))
+    return Builder.invoke(who, task.tool, arguments)
 
 
 def _too_large(tool: str, size: int) -> TooLarge:

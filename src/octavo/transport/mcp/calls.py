@@ -1,6 +1,7 @@
 """From what a client asked to a Call of the pipeline, and from the reply to a result of the protocol.
 
-Both the SDK's handlers and the hot lane come through here, so a request means the same on both ways.
+`core.calls` makes the calls; here cursors are opened and sealed, and replies become results. Both the SDK's handlers
+and the hot lane come through here, so a request means the same on both ways.
 """
 
 from __future__ import annotations
@@ -11,31 +12,23 @@ import secrets
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
-from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Literal
 
 from octavo.core.arguments import (
     NOTHING,
     PLAIN,
-    AnswerArguments,
     Arguments,
-    CompleteArguments,
     ListArguments,
-    OwnArguments,
-    TaskArguments,
-    WatchArguments,
 )
+from octavo.core.calls import Builder
 from octavo.core.errors import InternalError, InvalidParams, OctavoError
-from octavo.core.glob import Glob
 from octavo.core.house import House, Works
-from octavo.core.memo import Memo
-from octavo.core.model import EVERYTHING, Call, Content, Entry, Op, Page, Principal, Template, Trail
+from octavo.core.model import EVERYTHING, NOWHERE, Call, Content, Entry, Op, Page, Principal, Template, Trail
 from octavo.core.operations import METHODS
-from octavo.core.ports import Channel, Reply
+from octavo.core.ports import Reply
 from octavo.core.ref import Ref
-from octavo.core.shelf import most_entries
 from octavo.core.skill import Skill
-from octavo.core.surface import PromptResult, ToolResult, unknown_prompt, unknown_task, unknown_tool
+from octavo.core.surface import PromptResult, ToolResult
 from octavo.transport.mcp import keys, shapes
 from octavo.transport.mcp.codes import Codes, WireError
 from octavo.transport.mcp.cursors import Cursors
@@ -45,15 +38,9 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-MEMO_SIZE = 20_000  # addresses kept parsed
-MEMO_CHARACTERS = 256  # of an address worth keeping: longer ones are rare, and would fill the memory
-MEMO_NAMES = 1000  # of tools and prompts
-NOWHERE = Ref("invalid")  # stands in a call whose address could not be parsed; `fault` says why
 
 # What becomes a call of the pipeline, unless something is wrong with it.
 CALLING = frozenset(METHODS)
-
-_EVERYWHERE = str(EVERYTHING)
 
 
 class Account:
@@ -104,32 +91,19 @@ def _named(op: Op, scope: Ref, arguments: Arguments) -> str:
     return json.dumps([op, str(scope), sorted(wanted.items(), key=str)])
 
 
-@lru_cache(MEMO_NAMES)
-def _ref(scheme: str, name: str) -> Ref:
-    return Ref.of(scheme, (name,))
-
-
 class Calls:
     def __init__(self, house: House, *, strict_codes: bool) -> None:
         self.house = house
         self.codes = Codes(strict=strict_codes)
         self._cursors = Cursors(house.key("cursor"))
-        self._parsed: Memo[str, tuple[Ref, OctavoError | None]] = Memo(MEMO_SIZE)
 
     @property
     def works(self) -> Works:
         return self.house.works
 
-    def parse(self, uri: str) -> tuple[Ref, OctavoError | None]:
-        """The address, or what is wrong with it. Good ones are remembered."""
-        known = self._parsed.get(uri) or self._parsed.again(uri)
-        if known is not None:
-            return known
-        try:
-            parsed = (Ref.parse(uri), None)
-        except OctavoError as fault:
-            return NOWHERE, fault
-        return self._parsed.keep(uri, parsed) if len(uri) <= MEMO_CHARACTERS else parsed
+    @property
+    def build(self) -> Builder:
+        return self.house.works.calls
 
     async def ask(self, call: Call) -> Reply:
         """Into the pipeline. From here on the request has its audit record."""
@@ -137,14 +111,6 @@ class Calls:
         return await self.house.works.ask(call)
 
     # -- resources
-
-    def read(self, who: Principal, uri: str, channel: Channel | None = None, moment: int = 0) -> Call:
-        ref, fault = self.parse(uri)
-        limits = self.house.works.limits
-        return Call(
-            "read", ref, who, Trail(), uri, PLAIN, None, limits.page, limits.max_bytes, limits.timeout, None, channel,
-            fault, moment,
-        )  # fmt: skip
 
     def list_resources(
         self, who: Principal, cursor: str | None, wanted: Mapping[str, Any] | None = None, *, moment: int = 0
@@ -154,7 +120,7 @@ class Calls:
         scope, fault = EVERYTHING, None
         if under is not None:
             scope, fault = (
-                self.parse(under)
+                self.build.parse(under)
                 if isinstance(under, str)
                 else (NOWHERE, InvalidParams("`under` must be the URI of a folder or of a source"))
             )
@@ -169,10 +135,6 @@ class Calls:
         call = self._listing(who, scope, cursor, arguments=arguments, fault=fault)
         return call if fault is None else call._replace(uri=str(under)[:200])
 
-    def list_templates(self, who: Principal, cursor: str | None) -> Call:
-        fault = None if cursor is None else InvalidParams("This list has one page only", reason="invalid_cursor")
-        return Call("templates", EVERYTHING, who, Trail(), "templates", fault=fault)
-
     def list_tools(self, who: Principal, cursor: str | None) -> Call:
         return self._listing(who, Ref("tool"), cursor)
 
@@ -182,14 +144,9 @@ class Calls:
     def list_skills(self, who: Principal, cursor: str | None) -> Call:
         return self._listing(who, EVERYTHING, cursor, op="skills")
 
-    def get_skill(self, who: Principal, uri: str) -> Call:
-        ref, fault = self.parse(uri)
-        limits = self.house.works.limits
-        return Call("skills", ref, who, Trail(), uri, max_bytes=limits.max_bytes, timeout=limits.timeout, fault=fault)
-
     def read_directory(self, who: Principal, uri: str, cursor: str | None) -> Call:
-        ref, fault = self.parse(uri)
-        return self._listing(who, ref, cursor, op="directory", fault=fault)._replace(uri=uri)
+        ref, fault = self.build.parse(uri)
+        return self._listing(who, ref, cursor, op="directory", uri=uri, fault=fault)
 
     def _listing(
         self,
@@ -198,10 +155,12 @@ class Calls:
         cursor: str | None,
         *,
         op: Op = "list",
+        uri: str = "",
         arguments: Arguments = PLAIN,
         fault: OctavoError | None = None,
         moment: int = 0,
     ) -> Call:
+        """`cursor` is sealed: it belongs to one listing of one caller under one policy."""
         works = self.house.works
         inner: str | None = None
         if cursor is not None and fault is None:
@@ -210,12 +169,7 @@ class Calls:
                 inner = self._cursors.open(cursor, scope=named, epoch=works.policy.epoch, principal=who)
             except InvalidParams as bad:
                 fault = bad
-        limits = works.limits
-        uri = _EVERYWHERE if scope is EVERYTHING else str(scope)
-        return Call(
-            op, scope, who, Trail(), uri, arguments, inner,
-            most_entries(scope, limits.page), limits.max_bytes, limits.timeout, None, None, fault, moment,
-        )  # fmt: skip
+        return works.calls.listing(who, scope, inner, op=op, uri=uri, arguments=arguments, fault=fault, moment=moment)
 
     def next_cursor(self, call: Call, page: Page[Any]) -> str | None:
         if page.cursor is None:
@@ -263,34 +217,6 @@ class Calls:
     def contents(self, call: Call, content: Content) -> dict[str, Any]:
         return {"contents": [shapes.contents(content, answered(call))]}
 
-    def watch(self, who: Principal, pattern: str) -> Call:
-        """For a subscription: an address, or a pattern over many."""
-        if "*" in pattern or pattern.endswith("/"):
-            try:
-                glob = Glob(pattern)
-                ref, fault = glob.literal, _without_query(glob)
-            except OctavoError as bad:
-                ref, fault, glob = NOWHERE, bad, Glob.at(NOWHERE)
-        else:
-            ref, fault = self.parse(pattern)
-            glob = Glob.at(ref)
-        return Call("watch", ref, who, Trail(), pattern, WatchArguments(glob), fault=fault)
-
-    def complete_template(
-        self, who: Principal, template: str, argument: str, prefix: str, given: Mapping[str, str]
-    ) -> Call:
-        scheme, separator, _ = template.partition("://")
-        fault = None if separator else InvalidParams("Not a resource template: expected scheme://path")
-        asked = CompleteArguments(argument=argument, prefix=prefix, given=given, template=template)
-        return Call("complete", Ref(scheme.lower()), who, Trail(), template, asked, fault=fault)
-
-    def complete_prompt(self, who: Principal, name: str, argument: str, prefix: str, given: Mapping[str, str]) -> Call:
-        asked = CompleteArguments(argument=argument, prefix=prefix, given=given)
-        return self._named("complete", "prompt", name, who, asked, None)
-
-    def invoke(self, who: Principal, name: str, arguments: Mapping[str, Any], channel: Channel | None) -> Call:
-        return self._named("invoke", "tool", name, who, OwnArguments(arguments), channel)
-
     async def task(
         self,
         op: Literal["poll", "answer", "cancel"],
@@ -299,25 +225,9 @@ class Calls:
         fault: OctavoError | None,
         answers: Mapping[str, Answer] = NOTHING,
     ) -> Call:
-        """At the address of its tool: whoever may no longer call that may ask for no result of it either."""
         found = None if fault is not None else await self.house.tasks.find(who.id, task_id)
-        if found is None:
-            return Call(op, NOWHERE, who, Trail(), "task://unknown", fault=fault or unknown_task(task_id))
-        uri = f"tool://{found.tool}"
-        asked = AnswerArguments(task_id, answers) if op == "answer" else TaskArguments(task_id)
-        return Call(op, Ref.of("tool", (found.tool,)), who, Trail(), uri, asked)
-
-    def render(self, who: Principal, name: str, arguments: Mapping[str, Any], channel: Channel | None) -> Call:
-        return self._named("render", "prompt", name, who, OwnArguments(arguments), channel)
-
-    def _named(
-        self, op: Op, scheme: str, name: str, who: Principal, arguments: Arguments, channel: Channel | None
-    ) -> Call:
-        try:
-            ref, fault = _ref(scheme, name), None
-        except OctavoError:
-            ref, fault = NOWHERE, (unknown_tool if scheme == "tool" else unknown_prompt)(name[:80])
-        return Call(op, ref, who, Trail(), f"{scheme}://{name[:200]}", arguments, channel=channel, fault=fault)
+        tool = None if found is None else found.tool
+        return self.build.task(op, who, task_id, tool, fault, answers)
 
     # -- tools and prompts
 
@@ -361,9 +271,3 @@ def answered(call: Call) -> str:
     """The address in an answer: that of the name where an id was asked for, else as the caller wrote it."""
     named = call.trail.ref
     return call.uri if named is None or call.ref.absolute else str(named)
-
-
-def _without_query(glob: Glob) -> OctavoError | None:
-    if not glob.asks:
-        return None
-    return InvalidParams("A pattern is about paths and has no query; a question mark in a name is written %3F")

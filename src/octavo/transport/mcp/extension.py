@@ -51,7 +51,7 @@ class SkillsExtension:
 
     async def get(self, ctx: Context, params: SkillParams) -> dict[str, Any]:
         self._refuse_without_skills(ctx)
-        page = await self._found(self._calls.get_skill(self._who(ctx), params.uri))
+        page = await self._found(self._calls.build.at("skills", self._who(ctx), params.uri))
         return _complete(ctx, {"skill": shapes.skill(page.items[0])}, 0)
 
     async def read_directory(self, ctx: Context, params: DirectoryParams) -> dict[str, Any]:

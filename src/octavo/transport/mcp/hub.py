@@ -13,6 +13,7 @@ from collections import Counter, deque
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, NamedTuple
 
+from octavo.core.delivery import Delivery, spellings
 from octavo.core.errors import OctavoError, RateLimited
 from octavo.core.event import event
 from octavo.core.glob import Glob
@@ -159,25 +160,17 @@ class Hub:
 
     def _deliver(self, change: Change) -> None:
         if self._subscribers:
-            change = self._house.works.redacted(change)
-        for subscriber in self._subscribers:
-            self._deliver_to(subscriber, change)
+            delivery = Delivery(self._house.works, change)
+            for subscriber in self._subscribers:
+                self._deliver_to(subscriber, delivery)
 
-    def _deliver_to(self, subscriber: Subscriber, change: Change) -> None:
-        policy, principal = self._house.works.policy, subscriber.principal
-        change = self._house.works.veiled(change, principal)
-
-        def wanted(ref: Ref, entry: Entry | None) -> bool:
-            return self._spelled(subscriber, ref, shown(ref, entry)) is not None
-
-        listens = "resources" in subscriber.lists and change.kind != "updated"
-        heard = change.part(wanted)
-        if not listens and heard is None:
-            return
-        told = policy.told(principal, "list", change) if listens else None
+    def _deliver_to(self, subscriber: Subscriber, delivery: Delivery) -> None:
+        who = subscriber.principal
+        listens = "resources" in subscriber.lists and delivery.kind != "updated"
+        told = delivery.told(who, "list") if listens else None
         if told is not None:
             subscriber.push(Note(keys.LIST_CHANGED, {"_meta": {keys.EVENT: self._event(subscriber, told)}}))
-        told = heard and policy.told(principal, "watch", heard)
+        told = delivery.told(who, wanted=lambda ref, entry: self._covers(subscriber, ref, entry))
         if told is not None:
             said = self._event(subscriber, told)
             subscriber.push(Note(keys.UPDATED, {"uri": said["uri"], "_meta": {keys.EVENT: said}}))
@@ -186,16 +179,22 @@ class Hub:
         """An address that the subscriber asked for is told in its spelling, what a pattern covers as lists give it."""
         uri = self._spelled(subscriber, change.ref, change.shown)
         if change.source is None or change.shown_source is None:
-            return event(change, uri or "")
-        return event(change, uri or "", self._spelled(subscriber, change.source, change.shown_source) or "")
+            return event(change, uri)
+        return event(change, uri, self._spelled(subscriber, change.source, change.shown_source))
 
-    def _spelled(self, subscriber: Subscriber, ref: Ref, listed: Ref) -> str | None:
-        """None where no pattern covers the address; `listed` is that address as lists give it."""
-        works = self._house.works
-        spellings = (ref, listed if listed.absolute else works.spelled(ref), *works.called(ref).free)
-        covering = [(p, g) for p, g in subscriber.patterns.items() if any(map(g.matches, spellings))]
-        asked_for = next((pattern for pattern, glob in covering if glob.exact), None)
-        return asked_for or (str(listed) if covering else None)
+    def _covers(self, subscriber: Subscriber, ref: Ref, entry: Entry | None) -> bool:
+        return bool(subscriber.patterns) and bool(self._covering(subscriber, ref, shown(ref, entry)))
+
+    def _covering(self, subscriber: Subscriber, ref: Ref, listed: Ref) -> dict[str, Glob]:
+        """`listed` is that address as lists give it."""
+        known = spellings(self._house.works, ref, listed)
+        return {text: glob for text, glob in subscriber.patterns.items() if any(map(glob.matches, known))}
+
+    def _spelled(self, subscriber: Subscriber, ref: Ref, listed: Ref) -> str:
+        """Nothing where no pattern covers the address."""
+        covering = self._covering(subscriber, ref, listed)
+        asked_for = next((pattern for pattern, glob in covering.items() if glob.exact), "")
+        return asked_for or (str(listed) if covering else "")
 
 
 def _less(count: Counter[str], who: str) -> None:

@@ -259,7 +259,7 @@ class Lane:
         if method == "resources/read":
             if uri is None or cursor is not None or name is not None or arguments:
                 raise _Declined("params")
-            return calls.read(who, uri, moment=moment)
+            return calls.build.read(who, uri, moment=moment)
         if method in ("tools/call", "prompts/get"):
             if name is None or uri is not None or cursor is not None:
                 raise _Declined("params")
@@ -270,7 +270,7 @@ class Lane:
             case "resources/list":
                 return calls.list_resources(who, cursor, moment=moment)
             case "resources/templates/list":
-                return calls.list_templates(who, cursor)
+                return calls.build.templates(who, cursor)
             case "tools/list":
                 return calls.list_tools(who, cursor)
             case "prompts/list":
@@ -299,11 +299,11 @@ class Lane:
             if method == "prompts/get" and not all(isinstance(value, str) for value in arguments.values()):
                 raise _Declined("params")
         if method == "tools/call":
-            call = self._calls.invoke(who, name, arguments, None)
+            call = self._calls.build.invoke(who, name, arguments, None)
             if works.policy.asks(who, call.ref):
                 raise _Declined("tool")  # a human is asked first, by means that the lane does not have
             return call
-        return self._calls.render(who, name, arguments, None)
+        return self._calls.build.render(who, name, arguments, None)
 
     # -- encoding
 

@@ -337,12 +337,12 @@ class McpServer:
         return _complete(eras.untitled(page, "resources", ctx.protocol_version), _FRESH)
 
     async def _list_templates(self, ctx: Context, params: types.PaginatedRequestParams | None) -> dict[str, Any]:
-        call = self.calls.list_templates(self._who(ctx), params.cursor if params else None)
+        call = self.calls.build.templates(self._who(ctx), params.cursor if params else None)
         offered = self._plain(self.calls.templates(await self.calls.ask(call)))
         return _complete(eras.untitled(offered, "resourceTemplates", ctx.protocol_version), _LISTS)
 
     async def _read(self, ctx: Context, params: types.ReadResourceRequestParams) -> dict[str, Any]:
-        call = self.calls.read(self._who(ctx), params.uri, self._channel(ctx, params))
+        call = self.calls.build.read(self._who(ctx), params.uri, self._channel(ctx, params))
         return _complete(self._plain(self.calls.contents(call, await self.calls.ask(call))), _FRESH)
 
     async def _list_tools(self, ctx: Context, params: types.PaginatedRequestParams | None) -> dict[str, Any]:
@@ -354,7 +354,7 @@ class McpServer:
         arguments, channel = params.arguments or {}, self._channel(ctx, params)
         info = self._house.works.tools.tool(params.name)
         if info is None or info.task == "never" or self._tasks is None:
-            call = self.calls.invoke(self._who(ctx), params.name, arguments, channel)
+            call = self.calls.build.invoke(self._who(ctx), params.name, arguments, channel)
         else:
             call = self._tasks.call(ctx, info, arguments, channel)
         try:
@@ -385,7 +385,7 @@ class McpServer:
         return _complete(eras.untitled(page, "prompts", ctx.protocol_version), _LISTS)
 
     async def _get_prompt(self, ctx: Context, params: types.GetPromptRequestParams) -> Any:
-        call = self.calls.render(self._who(ctx), params.name, params.arguments or {}, self._channel(ctx, params))
+        call = self.calls.build.render(self._who(ctx), params.name, params.arguments or {}, self._channel(ctx, params))
         result = await self.calls.ask(call)
         if isinstance(result, PromptResult):
             shape = self._plain(self.calls.prompt_result(result))
@@ -396,9 +396,9 @@ class McpServer:
         given = dict(params.context.arguments or {}) if params.context else {}
         argument, prefix = params.argument.name, params.argument.value
         if isinstance(params.ref, types.PromptReference):
-            call = self.calls.complete_prompt(self._who(ctx), params.ref.name, argument, prefix, given)
+            call = self.calls.build.complete_prompt(self._who(ctx), params.ref.name, argument, prefix, given)
         else:
-            call = self.calls.complete_template(self._who(ctx), params.ref.uri, argument, prefix, given)
+            call = self.calls.build.complete_template(self._who(ctx), params.ref.uri, argument, prefix, given)
         values = list(await self.calls.ask(call))
         found: dict[str, Any] = {"values": values[:100], "hasMore": len(values) > 100}
         if len(values) <= 100:  # of more nobody counts all

@@ -159,7 +159,7 @@ class ListenStreams:
 
 async def _allowed(calls: Calls, who: Principal, pattern: str) -> Glob:
     """What the pattern covers. Raises what the pipeline raises for somebody who may not watch it."""
-    call = calls.watch(who, pattern)
+    call = calls.build.watch(who, pattern)
     await calls.ask(call)
     glob = call.given(WatchArguments).glob
     if call.ref.absolute:

@@ -59,7 +59,7 @@ class TasksExtension:
         """Of a tool that lasts. It becomes no task for a client that knows none."""
         who = self._who(ctx)
         channel.lasts = declared(ctx)
-        call = self._calls.invoke(who, info.name, arguments, channel)
+        call = self._calls.build.invoke(who, info.name, arguments, channel)
         if info.task == "must" and not channel.lasts and self._calls.works.policy.allows(who, "invoke", call.ref):
             return call._replace(fault=_undeclared())  # told to nobody who may not know of the tool
         return call
