@@ -13,7 +13,8 @@ from octavo.config.table import Outcome, Table
 from octavo.config.units import written_time
 from octavo.core.errors import OctavoError
 from octavo.core.glob import Glob
-from octavo.core.model import VERBS, Entry, Page, Principal, Verb
+from octavo.core.model import VERBS, Entry, Principal, Verb
+from octavo.core.ports import page_of
 from octavo.core.ref import Ref
 from octavo.pipeline.conditions import Condition
 from octavo.pipeline.facts import metadata_at
@@ -248,7 +249,7 @@ async def _existing(works: Works) -> list[Ref]:
         for _ in range(MOST // _PAGE):
             call = works.calls.listing(_NOBODY, Ref(scheme), cursor)._replace(limit=_PAGE)
             try:
-                page: Page[Any] = await works.behind(call)
+                page = page_of(await works.behind(call))
             except OctavoError:
                 break  # what cannot be asked now is compared by the patterns alone
             found += [works.canonical(entry.ref) for entry in page.items]

@@ -21,7 +21,7 @@ from octavo.core.arguments import PLAIN, Arguments, SearchArguments
 from octavo.core.errors import OctavoError, RateLimited, SourceUnavailable, Timeout
 from octavo.core.findings import Finding
 from octavo.core.model import Content, Entry, Op, Page, Principal
-from octavo.core.ports import Reply, Searches
+from octavo.core.ports import Reply, Searches, expected, page_of
 from octavo.core.query import NameQuery
 from octavo.core.ref import Ref
 from octavo.search import Borrowed, Document, FullText, Index
@@ -134,7 +134,7 @@ class Documents:
             return Document.of(replace(entry, ref=ref), "")
         if converts:
             return Document.of(replace(entry, ref=ref), await self._converted(ref))
-        content: Content = await self._ask("read", ref)
+        content = expected(await self._ask("read", ref), Content)
         if self._is_link(content.entry):
             return None
         text = content.body if isinstance(content.body, str) else ""
@@ -149,7 +149,7 @@ class Documents:
     async def _converted(self, ref: Ref) -> str:
         """The text of a PDF or Office document; none where it cannot be read, as without what the extra installs."""
         try:
-            content: Content = await self._ask("read", ref._replace(params=(*ref.params, ("as", "text"))))
+            content = expected(await self._ask("read", ref._replace(params=(*ref.params, ("as", "text")))), Content)
         except (SourceUnavailable, RateLimited):
             raise
         except OctavoError as fault:
@@ -172,7 +172,7 @@ class Documents:
         """With the address that its source gives it; None if it is not served any more. What cannot be asked at the
         moment stays."""
         try:
-            entry: Entry = await self._ask("stat", finding.ref)
+            entry = expected(await self._ask("stat", finding.ref), Entry)
         except (SourceUnavailable, Timeout, RateLimited):
             return finding
         except OctavoError:
@@ -189,7 +189,7 @@ class Documents:
         declared = self._declared.get(target.scheme)
         if declared is None or entry.ref != target.child(declared.manifest):
             return True
-        whole: Entry = await self._ask("stat", target)
+        whole = expected(await self._ask("stat", target), Entry)
         return whole.version != entry.version
 
     def _named(self, entry: Entry) -> Ref:
@@ -209,9 +209,9 @@ class Documents:
     async def _page(self, scope: Ref, cursor: str | None, limit: int) -> Page[Entry]:
         page: Page[Entry]
         if isinstance(self._works.desk.source(scope.scheme), Searches):
-            page = await self._ask("search", scope, cursor, limit, _ALL)
+            page = page_of(await self._ask("search", scope, cursor, limit, _ALL))
         else:
-            page = await self._ask("list", scope, cursor, limit)
+            page = page_of(await self._ask("list", scope, cursor, limit))
         return page
 
     async def _ask(

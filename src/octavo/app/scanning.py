@@ -8,7 +8,8 @@ from typing import NamedTuple
 
 from octavo.app.compose import Works
 from octavo.core.errors import OctavoError
-from octavo.core.model import Call, Content, Entry, Page, Principal
+from octavo.core.model import Call, Content, Principal
+from octavo.core.ports import expected, page_of
 from octavo.core.ref import Ref
 
 
@@ -39,7 +40,7 @@ async def _scan(works: Works, scope: Ref, looked: Callable[[], None]) -> AsyncIt
     cursor: str | None = None
     seen = False
     while True:
-        page: Page[Entry] = await works.desk(_call(works, "list", scope)._replace(cursor=cursor))
+        page = page_of(await works.desk(_call(works, "list", scope)._replace(cursor=cursor)))
         for entry in page.items:
             seen = True
             looked()
@@ -55,7 +56,7 @@ async def _scan(works: Works, scope: Ref, looked: Callable[[], None]) -> AsyncIt
 
 async def _sightings(works: Works, ref: Ref) -> list[Sighting]:
     try:
-        content: Content = await works.desk(_call(works, "read", ref))
+        content = expected(await works.desk(_call(works, "read", ref)), Content)
     except OctavoError as fault:
         return [Sighting(ref, None, fault.message)]
     sightings = works.redact.veil(ref.scheme).sightings(content.body, content.entry.mime_type)

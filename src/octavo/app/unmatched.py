@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from octavo.core.errors import OctavoError
 from octavo.core.glob import Glob
-from octavo.core.model import Entry, Page, Principal
+from octavo.core.model import Principal
+from octavo.core.ports import page_of
 from octavo.core.ref import Ref
 
 if TYPE_CHECKING:
@@ -49,7 +50,7 @@ async def _entries(works: Works, scheme: str) -> list[Ref] | None:
     while len(refs) <= MOST:
         call = works.calls.listing(_NOBODY, Ref(scheme), cursor)._replace(limit=_PAGE)
         try:
-            page: Page[Entry] = await works.behind(call)
+            page = page_of(await works.behind(call))
         except OctavoError:
             return None
         refs += [works.canonical(entry.ref) for entry in page.items]

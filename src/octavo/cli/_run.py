@@ -22,8 +22,8 @@ from octavo.core.clock import SystemClock, iso
 from octavo.core.delivery import Delivery, spellings
 from octavo.core.errors import Conflict, InvalidParams, NotFound, OctavoError
 from octavo.core.findings import Findings
-from octavo.core.model import Change, Content, Entry, Op, Page, shown
-from octavo.core.ports import Reply
+from octavo.core.model import Change, Content, Entry, Op, shown
+from octavo.core.ports import Reply, expected, page_of
 from octavo.core.query import TextQuery
 from octavo.core.ref import Ref
 
@@ -92,7 +92,7 @@ def listed(loaded: Loaded, who: str | None, uri: str | None) -> tuple[list[Entry
         unavailable: list[str] = []
         cursor: str | None = None
         while True:
-            page: Page[Entry] = await _ask(house, who, "list", uri, cursor)
+            page = page_of(await _ask(house, who, "list", uri, cursor))
             entries += page.items
             unavailable += page.unavailable
             cursor = page.cursor
@@ -104,8 +104,7 @@ def listed(loaded: Loaded, who: str | None, uri: str | None) -> tuple[list[Entry
 
 def read(loaded: Loaded, who: str | None, uri: str) -> Content:
     async def ask(house: Octavo) -> Content:
-        content: Content = await _ask(house, who, "read", uri)
-        return content
+        return expected(await _ask(house, who, "read", uri), Content)
 
     return _inside(loaded, ask)
 
@@ -119,8 +118,7 @@ def found(
     async def ask(house: Octavo) -> Findings:
         if loaded.config.search.enabled and not await house.searching.borrow(kept=kept):
             await _completed(house, shows)
-        findings: Findings = await _ask(house, who, "search", uri, limit=limit, arguments=SearchArguments(query))
-        return findings
+        return expected(await _ask(house, who, "search", uri, limit=limit, arguments=SearchArguments(query)), Findings)
 
     return _inside(loaded, ask)
 
@@ -419,7 +417,7 @@ def invoked(
         given = arguments(works.tools.tool(name))
         call = works.calls.invoke(works.identity.launched(who), name, given, _Terminal(progress=progress))
         try:
-            result: ToolResult = await works.ask(call)
+            result = expected(await works.ask(call), ToolResult)
         finally:
             house.ledger.flush()
         return result
@@ -448,7 +446,7 @@ def offered(loaded: Loaded, who: str | None) -> list[dict[str, Any]]:
         entries: list[Entry] = []
         cursor: str | None = None
         while True:
-            page: Page[Entry] = await _ask(house, who, "list", "tool://", cursor)
+            page = page_of(await _ask(house, who, "list", "tool://", cursor))
             entries += page.items
             cursor = page.cursor
             if cursor is None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Hashable, Iterable, Mapping, Sequence
 from types import CoroutineType
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeAlias, runtime_checkable
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeAlias, TypeVar, runtime_checkable
 
 from octavo.core.arguments import Allowed as Allowed
 from octavo.core.arguments import Mode as Mode
@@ -18,6 +18,8 @@ from octavo.core.ref import Ref
 if TYPE_CHECKING:
     from octavo.core.approval import Question, Verdict
     from octavo.core.asking import Answer, Form
+
+T = TypeVar("T")
 
 
 class Source(Protocol):
@@ -357,8 +359,9 @@ def abilities(source: Source) -> frozenset[str]:
     return frozenset(name for name, ability in ABILITIES.items() if isinstance(source, ability))
 
 
-# What a call is answered with: Content for read, Page for list, Entry for stat, and so on by `op`.
-Reply: TypeAlias = Any
+# What a call is answered with, by its operation (`core.operations`: Content for read, Page for list, and so on), or the
+# coroutine that will give it. Whoever looks into one says what it must be: `expected`, `page_of`, `several`.
+Reply: TypeAlias = object
 Ask: TypeAlias = Callable[[Call], Awaitable[Reply]]
 # The rest of the chain: the reply itself where it is there at once, else a coroutine that gives it.
 Next: TypeAlias = Callable[[Call], Reply]
@@ -379,6 +382,25 @@ class Step(Protocol):
 async def settled(reply: Reply) -> Reply:
     """The reply of the rest of the chain, there at once or not."""
     return await reply if type(reply) is CoroutineType else reply
+
+
+def expected(reply: Reply, kind: type[T]) -> T:
+    """A reply, as what its operation gives. Raises TypeError for anything else."""
+    if isinstance(reply, kind):
+        return reply
+    raise TypeError(f"{kind.__name__} was expected, not {type(reply).__name__}")
+
+
+def page_of(reply: Reply) -> Page[Entry]:
+    page: Page[Entry] = expected(reply, Page)
+    return page
+
+
+def several(reply: Reply, kind: type[T]) -> Sequence[T]:
+    """A sequence of such values, whose elements are not looked at."""
+    if isinstance(reply, list | tuple):
+        return reply
+    raise TypeError(f"a sequence of {kind.__name__} was expected, not {type(reply).__name__}")
 
 
 class Channel(Protocol):

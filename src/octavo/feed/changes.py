@@ -13,7 +13,7 @@ from octavo.core.arguments import ChangesArguments
 from octavo.core.errors import InvalidParams
 from octavo.core.event import numbered
 from octavo.core.model import EVERYTHING, FEED, Call, Content, Entry, News
-from octavo.core.ports import Ask
+from octavo.core.ports import Ask, expected
 from octavo.core.ref import Ref
 from octavo.feed.feed import ChangeFeed
 
@@ -51,7 +51,7 @@ class Changes:
         ref = call.ref
         scope = Ref(ref.segments[0], ref.segments[1:]) if ref.segments else EVERYTHING
         asked = call.child("changes", scope, arguments=ChangesArguments(_number(ref)))
-        news: News = await self._ask(asked._replace(limit=call.limit, timeout=call.timeout))
+        news = expected(await self._ask(asked._replace(limit=call.limit, timeout=call.timeout)), News)
         entry = Entry(ref=ref, name=f"changes of {scope}", mime_type="application/json")
         return Content(entry=entry, body=_written(news, call.max_bytes))
 

@@ -11,9 +11,9 @@ from msgspec.structs import replace
 
 from octavo.core.arguments import PLAIN, CopyArguments, FoldersArguments, UndoArguments
 from octavo.core.errors import Conflict, Forbidden, InvalidParams, OctavoError, through_a_link
-from octavo.core.model import EVERYTHING, Call, Entry, Op, Page, Past, Principal, Undone, Verb
+from octavo.core.model import EVERYTHING, Call, Entry, Op, Past, Principal, Undone, Verb
 from octavo.core.operations import act_of
-from octavo.core.ports import Next, Reply, settled
+from octavo.core.ports import Next, Reply, page_of, settled, several
 from octavo.core.ref import Ref
 from octavo.pipeline.hidden import Decides, look_beside
 from octavo.pipeline.refusals import Refused, forbidden, not_whole, told
@@ -177,7 +177,7 @@ async def _below(call: Call, ref: Ref, call_next: Next, page: int) -> AsyncItera
     """Whatever the source has at and below an address, whether or not the caller may see it."""
     cursor: str | None = None
     while page:
-        found: Page[Entry] = await settled(call_next(call.at(ref, cursor, page)._replace(op="list", arguments=PLAIN)))
+        found = page_of(await settled(call_next(call.at(ref, cursor, page)._replace(op="list", arguments=PLAIN))))
         for entry in found.items:
             yield entry
         cursor = found.cursor
@@ -202,7 +202,7 @@ def _other_end(judge: Judge, call: Call, asked: Ref) -> Call:
 async def _undo(judge: Judge, call: Call, call_next: Next, page: int) -> Reply:
     scopes = judge.undoing if call.ref == EVERYTHING else (call.ref,)
     asked = call.given(UndoArguments)
-    found = [await _part(call, scope, call_next, replace(asked, look=True)) for scope in scopes]
+    found = [several(await _part(call, scope, call_next, replace(asked, look=True)), Past) for scope in scopes]
     # Each source keeps its order, whatever its clock says.
     past: list[Past] = [*islice(merge(*found, key=lambda one: -one.at), asked.count)]
     asks = await _taken_back(judge, call, past, call_next, page)
@@ -214,7 +214,7 @@ async def _undo(judge: Judge, call: Call, call_next: Next, page: int) -> Reply:
         only = tuple(one.id for one in part)
         scope = next(scope for scope in scopes if scope.scheme == scheme)
         try:
-            back: Sequence[Undone] = await _part(call, scope, call_next, replace(asked, only=only, count=len(only)))
+            back = several(await _part(call, scope, call_next, replace(asked, only=only, count=len(only))), Undone)
         except Refused as refused:
             if undone and isinstance(refused.refusal, Conflict | Forbidden):
                 break

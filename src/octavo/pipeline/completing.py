@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Final, Protocol
 
 from msgspec.structs import replace
@@ -12,7 +12,7 @@ from octavo.core.errors import InvalidParams, OctavoError
 from octavo.core.glob import Glob
 from octavo.core.meant import meant
 from octavo.core.model import Call, Entry, Principal, Suggestion, Template, Verb
-from octavo.core.ports import Next, settled
+from octavo.core.ports import Next, Reply, settled, several
 from octavo.core.ref import Ref
 from octavo.pipeline.offers import below, choices, expand, names_in, variables
 from octavo.pipeline.refusals import absent
@@ -49,7 +49,11 @@ class Completing:
             return False
 
     async def templates(self, call: Call, call_next: Next) -> list[Template]:
-        return [offered for offered in await settled(call_next(call)) if self.offers(call.principal, offered)]
+        return [
+            offered
+            for offered in several(await settled(call_next(call)), Template)
+            if self.offers(call.principal, offered)
+        ]
 
     async def complete(self, call: Call, call_next: Next) -> list[str]:
         """What names something that the caller may list, and that nothing forbids to complete."""
@@ -59,7 +63,7 @@ class Completing:
         said = self._choices(call)
         if said:
             return [value for value in said if value.startswith(call.given(CompleteArguments).prefix)]
-        found: list[str | Suggestion] = [*await settled(call_next(call))]
+        found = [*_found(await settled(call_next(call)))]
         values = [one for one in found if isinstance(one, str)]
         if not values:
             return await self._suggested(call, call_next, [one for one in found if isinstance(one, Suggestion)])
@@ -74,7 +78,7 @@ class Completing:
             if not part or len(values) >= ENOUGH or number == PARTS - 1:
                 break
             further = call._replace(arguments=replace(call.given(CompleteArguments), after=part[-1]))
-            part = [one for one in await settled(call_next(further)) if isinstance(one, Suggestion)]
+            part = [one for one in _found(await settled(call_next(further))) if isinstance(one, Suggestion)]
         return sorted(values)
 
     def _of_template(self, call: Call) -> Call:
@@ -106,7 +110,7 @@ class Completing:
             raise absent(call)
         if not decision.allowed or _forbidden(self._judge.at_best(call.principal, "complete", call.ref)):
             return []
-        return list(await settled(call_next(call)))
+        return list(several(await settled(call_next(call)), str))
 
     async def _suggests(self, call: Call, call_next: Next, entry: Entry) -> bool:
         if not self._judge.shows(call.principal, entry):
@@ -147,6 +151,13 @@ class Completing:
         asked = call.given(CompleteArguments)
         offered = next((one for one in self._templates() if one.uri_template == asked.template), None)
         return choices(offered, asked.argument) if offered and self.offers(call.principal, offered) else ()
+
+
+def _found(reply: Reply) -> Iterable[str | Suggestion]:
+    """What a source suggests: it may be made while it is looked at."""
+    if isinstance(reply, Iterable):
+        return reply
+    raise TypeError(f"suggestions were expected, not {type(reply).__name__}")
 
 
 def _path_of(template: str) -> str:

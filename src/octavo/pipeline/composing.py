@@ -11,7 +11,7 @@ from functools import partial
 from octavo.core.errors import OctavoError, TooLarge
 from octavo.core.glob import Glob
 from octavo.core.model import Call, Content, Entry, Principal, Verb
-from octavo.core.ports import Next, Reply, settled
+from octavo.core.ports import Next, Reply, expected, settled
 from octavo.core.ref import Ref
 from octavo.pipeline.composed import Sees, is_empty, visible
 from octavo.pipeline.refusals import Refused, absent
@@ -52,10 +52,10 @@ class Composing:
 
     async def stat(self, call: Call, call_next: Next) -> Entry:
         """Of a collection of which the caller may see something."""
-        entry: Entry = await settled(call_next(call))
+        entry = expected(await settled(call_next(call)), Entry)
         if entry.version:  # what is composed has none before it is read: this is an entry of its own
             return entry
-        content: Content = await settled(call_next(call._replace(op="read")))
+        content = expected(await settled(call_next(call._replace(op="read"))), Content)
         if self._seeing.conditional:
             await self._visible_now(call, call_next, content)
         else:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
 from msgspec.structs import replace
 
 from octavo.core.arguments import PLAIN, RankedArguments, SearchArguments
 from octavo.core.findings import Findings
 from octavo.core.model import EVERYTHING, Call, Entry, Page, Trail
-from octavo.core.ports import Next, settled
+from octavo.core.ports import Next, expected, page_of, settled, several
 from octavo.core.query import TextQuery
 from octavo.core.ref import Ref
 from octavo.pipeline.hidden import beside, look_beside, unheard
@@ -30,7 +30,7 @@ async def search(seeing: Seeing, call: Call, call_next: Next, *, page: int, now:
     kept: list[Entry] = []
     cursor = call.cursor
     while True:
-        found: Page[Entry] = await settled(call_next(call.at(scope, cursor, limit - len(kept))))
+        found = page_of(await settled(call_next(call.at(scope, cursor, limit - len(kept)))))
         kept += [entry for entry in found.items if await _finds(seeing, call, call_next, entry)]
         cursor = found.cursor
         if cursor is None or len(kept) >= limit or now() > until:
@@ -69,8 +69,7 @@ async def _ask(seeing: Seeing, call: Call, call_next: Next, era: object) -> Find
     where = (*query.where, *((key, tuple(value.split(","))) for key, value in scope.params))
     asked = TextQuery(query.text, query.within if scope.scheme == EVERYTHING.scheme else (scope.bare,), where)
     arguments = RankedArguments(asked, seeing.finder(who), (who, era, seeing.phase))
-    findings: Findings = await settled(call_next(call._replace(ref=EVERYTHING, arguments=arguments)))
-    return findings
+    return expected(await settled(call_next(call._replace(ref=EVERYTHING, arguments=arguments))), Findings)
 
 
 async def _still_found(seeing: Seeing, call: Call, call_next: Next, ref: Ref) -> bool:
@@ -93,7 +92,7 @@ async def folders(seeing: Seeing, call: Call, call_next: Next) -> tuple[Ref, ...
     if decision.hidden and seeing.sight(who, call.ref) == "none":
         await look_beside(seeing, call, call_next)
         return ()
-    found: Sequence[Ref] = await settled(call_next(call))
+    found = several(await settled(call_next(call)), Ref)
     return tuple(ref for ref in found if seeing.allows(who, "list", seeing.canonical(ref)))
 
 

@@ -21,7 +21,7 @@ from octavo.core.arguments import PLAIN, ListArguments
 from octavo.core.clock import Clock
 from octavo.core.errors import InvalidParams, OctavoError, SourceUnavailable, Timeout
 from octavo.core.model import EVERYTHING, Call, Entry, Memo, Page, Principal
-from octavo.core.ports import Next, Reply, settled
+from octavo.core.ports import Next, Reply, page_of, settled
 from octavo.core.ref import Ref
 from octavo.core.shelf import most_entries
 from octavo.pipeline.filters import Keys, Narrowed, Test, narrowed
@@ -91,7 +91,7 @@ class Listing:
         first: Reply = None
         if start.at < len(start.parts) and (asked is None or not asked.filter):
             first = call_next(call.at(start.parts[start.at][0], start.inner, limit, _share(call, start.parts)))
-            if type(first) is not CoroutineType and (known := first.memo.get(start)) is not None:
+            if type(first) is not CoroutineType and (known := page_of(first).memo.get(start)) is not None:
                 return known
         return self._made(call, call_next, policy, start, limit, first)
 
@@ -128,7 +128,7 @@ class Listing:
             try:
                 asked = call.at(scope, inner, limit, _share(call, parts))
                 answer, asked_first = call_next(asked) if asked_first is None else asked_first, None
-                page: Page[Entry] = await settled(answer)
+                page = page_of(await settled(answer))
                 first = first or page
                 batch = await _fit(page, asked, room, call_next, _visible(call.principal, policy, sight, wanted))
                 if batch.page.cursor is not None and batch.page.cursor == inner:
@@ -172,7 +172,7 @@ class Listing:
     async def _with_folders(self, call_next: Next, policy: Shows, until: float, depth: int, asked: Call) -> Page[Entry]:
         """A page of a listing to a depth, in which a folder is stood for by something that the caller may see, if
         there is anything. All else is as the source gave it, so that a smaller page ends where it would."""
-        page: Page[Entry] = await settled(call_next(asked))
+        page = page_of(await settled(call_next(asked)))
         most = len(asked.ref.segments) + depth
         items: list[Entry] = []
         for entry in page.items:
@@ -189,7 +189,7 @@ class Listing:
             return None
         cursor: str | None = None
         while True:
-            page: Page[Entry] = await settled(call_next(folder.at(folder.ref, cursor, self._page)))
+            page = page_of(await settled(call_next(folder.at(folder.ref, cursor, self._page))))
             for entry in page.items:
                 if policy.shows(folder.principal, entry):
                     return entry
@@ -245,7 +245,7 @@ async def _fit(page: Page[Entry], asked: Call, room: int, call_next: Next, visib
         if asked.limit <= last + 1:  # it gives more than it is asked for, and would for ever
             raise _endless(asked.ref)
         asked = asked._replace(limit=last + 1)
-        page = await settled(call_next(asked))
+        page = page_of(await settled(call_next(asked)))
         shown = visible(page)
     return _Batch(page, shown, cut)
 

@@ -5,7 +5,7 @@ Limits can only be lowered by a call, never raised above the operator's ceiling.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Collection
+from collections.abc import Awaitable, Callable, Collection, Iterable
 from types import CoroutineType
 from typing import Any, TypeGuard
 
@@ -92,7 +92,7 @@ async def _veiled(call: Call, reply: Reply, veil: Veil) -> Reply:
         return veil.prompt(reply)
     if isinstance(reply, Edited):
         return replace(reply, report=veil.text(reply.report))
-    return veil.offers(reply) if call.op == "complete" else reply
+    return veil.offers(reply) if call.op == "complete" and isinstance(reply, Iterable) else reply
 
 
 def _is_page(value: object) -> TypeGuard[Page[Any]]:

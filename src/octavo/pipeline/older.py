@@ -25,8 +25,8 @@ async def is_older(seeing: Seeing, verdict: Depends, call: Call, call_next: Next
 async def version(seeing: Seeing, call: Call, call_next: Next) -> Reply:
     """The version, where the caller may also read where it stood then."""
     reply = await settled(call_next(call))
-    entry = reply.entry if isinstance(reply, Content) else reply
-    target = entry.target if isinstance(entry, Entry) else None
+    entry = reply.entry if isinstance(reply, Content) else reply if isinstance(reply, Entry) else None
+    target = None if entry is None else entry.target
     if target is None:
         return reply
     decision = seeing.decide(call.principal, VERB_OF[call.op], target, seeing.told_by(entry))

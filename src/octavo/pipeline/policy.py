@@ -29,7 +29,7 @@ from octavo.core.model import (
     moments,
 )
 from octavo.core.operations import BY_ID, TASKS, VERB_OF, act_of
-from octavo.core.ports import Next, Reply, settled
+from octavo.core.ports import Next, Reply, expected, settled
 from octavo.core.query import TextQuery
 from octavo.core.ref import Ref
 from octavo.core.rehearsal import Rehearsed
@@ -171,7 +171,7 @@ class Policy(Seeing):
         """An edit that fails has looked, and says what it saw."""
         if self._untrusted is not None:
             with suppress(OctavoError):
-                entry = await settled(call_next(call._replace(op="stat", arguments=PLAIN)))
+                entry = expected(await settled(call_next(call._replace(op="stat", arguments=PLAIN))), Entry)
                 self._untrusted.note(call, Edited(entry, ""))
 
     def _answers(self, call: Call) -> bool:
@@ -307,8 +307,8 @@ class Policy(Seeing):
             raise Refused(refused)
         reply = await settled(self._asked(call, call_next))
         # It may have changed since it was looked at, and an older version of it says other things of itself.
-        entry = reply.entry if isinstance(reply, Content) else reply
-        if call.op in ("read", "stat") and isinstance(entry, Entry) and (entry.metadata or not call.ref.params):
+        entry = reply.entry if isinstance(reply, Content) else reply if isinstance(reply, Entry) else None
+        if call.op in ("read", "stat") and entry is not None and (entry.metadata or not call.ref.params):
             decision = await self.settle(verdict, call, call.ref, call_next, entry)
             if not decision.allowed:
                 call.trail.rule = decision.rule
@@ -438,7 +438,7 @@ class Policy(Seeing):
         """What is looked at before it is changed is looked at where a link leads: that must be allowed as well."""
         if not self.rules:
             return
-        entry: Entry = await settled(call_next(call._replace(op="stat", arguments=PLAIN)))
+        entry = expected(await settled(call_next(call._replace(op="stat", arguments=PLAIN))), Entry)
         if entry.target is None or entry.target == self.addresses.whole(call.ref.bare):
             return
         for verb in act_of(call.op, call.arguments).needs:
@@ -462,8 +462,8 @@ class Policy(Seeing):
             self._untrusted.note(call, reply)
         if isinstance(reply, Entry):
             reply = self.unquoted(call.principal, reply)
-        entry = reply.entry if isinstance(reply, Content) else reply
-        target = entry.target if isinstance(entry, Entry) else None
+        entry = reply.entry if isinstance(reply, Content) else reply if isinstance(reply, Entry) else None
+        target = None if entry is None else entry.target
         # What a part belongs to was decided with it: rules and metadata of both have been asked.
         if target is not None and target != self.addresses.whole(call.ref.bare):
             verb = VERB_OF[call.op]

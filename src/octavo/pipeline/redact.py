@@ -162,7 +162,7 @@ class Redact:
             return replace(reply, report=veil.text(reply.report))
         if isinstance(reply, PromptResult):
             return veil.prompt(reply)
-        return veil.offers(reply) if call.op == "complete" else reply
+        return veil.offers(reply) if call.op == "complete" and isinstance(reply, Iterable) else reply
 
     def text(self, text: str) -> str:
         """The same object where there is nothing to hide."""

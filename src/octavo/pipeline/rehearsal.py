@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from octavo.core.arguments import PLAIN, CopyArguments, EditArguments, WriteArguments, if_match_of
 from octavo.core.errors import Conflict, Forbidden, NotFound, TooLarge
 from octavo.core.model import Call, Content, Entry, Trail
-from octavo.core.ports import Next, settled
+from octavo.core.ports import Next, expected, settled
 from octavo.core.ref import Ref
 from octavo.pipeline.acting import Judge, done, is_folder, knows_target
 
@@ -65,7 +65,7 @@ async def _entry(judge: Judge, call: Call, ref: Ref, call_next: Next) -> Entry |
     """What stands there, with the eyes of the caller: a link to what he may not know of is one to nothing."""
     look = call._replace(op="stat", ref=ref, arguments=PLAIN, trail=Trail())
     try:
-        entry: Entry = await settled(call_next(look))
+        entry = expected(await settled(call_next(look)), Entry)
     except (NotFound, Forbidden):  # a folder is no resource, and its name has no extension to be served
         return None
     return entry if await knows_target(judge, call, entry, call_next) else None
@@ -76,7 +76,7 @@ async def _refuse_stale(call: Call, entry: Entry, if_match: str | None, call_nex
         return
     try:
         look = call._replace(op="read", arguments=PLAIN, trail=Trail())
-        content: Content = await settled(call_next(look))
+        content = expected(await settled(call_next(look)), Content)
     except TooLarge:
         return  # then the source finds out
     if if_match not in (content.etag, content.entry.version):

@@ -24,7 +24,7 @@ from octavo.core.fair import FairQueue
 from octavo.core.foreign import passed_on, sound
 from octavo.core.model import FEED, Call
 from octavo.core.operations import CHANGING
-from octavo.core.ports import Next, Reply
+from octavo.core.ports import Next, Reply, settled
 
 logger = logging.getLogger(__name__)
 
@@ -94,7 +94,7 @@ class Throttle:
         """Raises RateLimited, SourceUnavailable and Timeout besides what the source raises."""
         scheme = call.ref.scheme
         if call.op not in GUARDED or scheme in ("*", FEED):
-            return await call_next(call)
+            return await settled(call_next(call))
         gate = self._gate(scheme)
         gate.users += 1
         try:
@@ -180,7 +180,7 @@ class Throttle:
                 # Nobody walks away from a change that has begun: it would be told as failed, and happen.
                 changing = call.op in CHANGING
                 scope.reschedule(None if changing else asyncio.get_running_loop().time() + call.timeout)
-                reply = await call_next(call)
+                reply = await settled(call_next(call))
         except OctavoError as error:
             if isinstance(error, (SourceUnavailable, Timeout)) and error.telling:
                 if call.op not in CHANGING:  # no space, or no journal: it can still be read

@@ -7,8 +7,8 @@ from typing import Any
 
 from octavo.core.arguments import PLAIN, CopyArguments
 from octavo.core.errors import InvalidParams, NotFound, OctavoError
-from octavo.core.model import Call, Entry, Page, Trail
-from octavo.core.ports import Next, settled
+from octavo.core.model import Call, Entry, Trail
+from octavo.core.ports import Next, expected, page_of, settled
 from octavo.core.ref import Ref
 
 MAX_RESOURCES = 10_000  # that one call may name
@@ -28,7 +28,7 @@ class Versions:
         for ref in self._all_named(call):
             stat = call._replace(op="stat", ref=ref, uri=str(ref), arguments=PLAIN, trail=Trail(), cursor=None)
             try:
-                entry: Entry = await settled(look(stat))
+                entry = expected(await settled(look(stat)), Entry)
                 found[str(ref)] = _version(entry)
             except NotFound:
                 found[str(ref)] = await _below(stat._replace(op="list", limit=1000), look)
@@ -67,7 +67,7 @@ async def _below(listing: Call, look: Next) -> list[str]:
     found: list[str] = []
     try:
         for _ in range(MAX_PAGES):
-            page: Page[Entry] = await settled(look(listing))
+            page = page_of(await settled(look(listing)))
             found += [f"{entry.ref} {_version(entry)}" for entry in page.items]
             if page.cursor is None:
                 break

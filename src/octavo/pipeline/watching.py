@@ -7,7 +7,7 @@ from msgspec.structs import replace
 from octavo.core.arguments import ChangesArguments, WatchArguments
 from octavo.core.glob import Glob
 from octavo.core.model import Call, News
-from octavo.core.ports import Next, Reply, settled
+from octavo.core.ports import Next, Reply, expected, settled
 from octavo.pipeline.refusals import refusal
 from octavo.pipeline.rulebook import CLOSED, Decision
 from octavo.pipeline.seeing import Seeing, under
@@ -23,7 +23,7 @@ async def watch(seeing: Seeing, call: Call, call_next: Next) -> Reply:
 async def changes(seeing: Seeing, call: Call, call_next: Next, *, page: int) -> News:
     """As many changes as a page may hold, each as its caller may be told of it; the latest without `after`."""
     _demand(seeing, call, under(call.ref))
-    news: News = await settled(call_next(call))
+    news = expected(await settled(call_next(call)), News)
     told = [part for change in news.changes if (part := seeing.told(call.principal, "watch", change)) is not None]
     limit = max(1, min(call.limit, page))
     if len(told) <= limit:

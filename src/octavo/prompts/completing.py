@@ -13,8 +13,8 @@ import re2 as _untyped_re2  # type: ignore[import-untyped]  # it has no annotati
 
 from octavo.core.arguments import PLAIN, CompleteArguments, FoldersArguments, ListArguments
 from octavo.core.errors import OctavoError
-from octavo.core.model import EVERYTHING, Call, Entry, Page
-from octavo.core.ports import Ask
+from octavo.core.model import EVERYTHING, Call, Entry
+from octavo.core.ports import Ask, page_of, several
 from octavo.core.ref import MAX_URI_CHARACTERS, Ref
 from octavo.prompts.arguments import completions, properties
 from octavo.prompts.filling import Address
@@ -62,7 +62,7 @@ async def _addresses(prefix: str, call: Call, ask: Ask) -> list[str]:
     """Level by level: namespaces first, then what stands in the folder that has been typed so far."""
     scheme, separator, rest = prefix.partition("://")
     if not separator:
-        found: Sequence[Ref] = await ask(call.child("folders", EVERYTHING, arguments=FoldersArguments()))
+        found = several(await ask(call.child("folders", EVERYTHING, arguments=FoldersArguments())), Ref)
         return [text for ref in found if (text := f"{ref.scheme}://").startswith(prefix.lower())]
     scope = _scope(f"{scheme}://{rest.rpartition('/')[0]}")
     if scope is None:
@@ -115,7 +115,7 @@ async def _listed(scope: Ref, call: Call, ask: Ask, depth: int | None = None) ->
     for _ in range(MAX_PAGES):
         listing = call.child("list", scope, arguments=ListArguments(depth=depth) if depth else PLAIN)
         try:
-            page: Page[Entry] = await ask(listing._replace(cursor=cursor))
+            page = page_of(await ask(listing._replace(cursor=cursor)))
         except OctavoError:  # what cannot be listed has nothing to offer
             return
         for entry in page.items:

@@ -12,7 +12,7 @@ from msgspec import Struct
 
 from octavo.core.errors import Forbidden, InvalidParams, NotFound, Timeout, TooLarge
 from octavo.core.model import Call, Content, Entry
-from octavo.core.ports import Ask
+from octavo.core.ports import Ask, expected
 from octavo.core.surface import Block, Embedded, Link, PromptMessage, PromptResult, Said, Text
 from octavo.prompts.filling import MAX_OUTPUT, bounded
 from octavo.prompts.renderings import Renderings
@@ -104,10 +104,10 @@ def _parts(variant: Variant) -> Iterator[ResourcePart]:
 async def _resource(uri: str, call: Call, ask: Ask, most: int) -> Block:
     reading = call.child_at("read", uri)
     try:
-        content: Content = await ask(reading._replace(max_bytes=most))
+        content = expected(await ask(reading._replace(max_bytes=most)), Content)
     except TooLarge:
         try:
-            entry: Entry = await ask(call.child_at("stat", uri))
+            entry = expected(await ask(call.child_at("stat", uri)), Entry)
         except (Forbidden, NotFound):  # what may be read, and not listed
             entry = Entry(ref=reading.ref, name=reading.ref.name)
         return Link(entry, uri)

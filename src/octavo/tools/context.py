@@ -30,7 +30,7 @@ from octavo.core.effort import Effort
 from octavo.core.errors import Forbidden, InvalidParams, OctavoError
 from octavo.core.findings import Findings
 from octavo.core.model import EVERYTHING, Call, Content, Edited, Entry, News, Op, Page, Principal, Undone, Verb
-from octavo.core.ports import Ask, Channel, Mode
+from octavo.core.ports import Ask, Channel, Mode, expected, page_of, several
 from octavo.core.query import Query, TextQuery
 from octavo.core.ref import Ref
 from octavo.core.rehearsal import Rehearsed
@@ -184,8 +184,7 @@ class ToolContext:
 
     async def read(self, uri: str) -> Content:
         """Raises what a read by the caller itself would: NotFound, Forbidden, TooLarge and so on."""
-        content: Content = await self._ask(self._child("read", uri))
-        return content
+        return expected(await self._ask(self._child("read", uri)), Content)
 
     async def list(
         self,
@@ -201,46 +200,40 @@ class ToolContext:
         `resources/list`."""
         arguments = ListArguments(depth=depth, filter=filter or NOTHING) if depth or filter else PLAIN
         call = self._child("list", uri)._replace(cursor=cursor, limit=limit, arguments=arguments)
-        page: Page[Entry] = await self._ask(call)
-        return page
+        return page_of(await self._ask(call))
 
     async def folders(self, uri: str, *, depth: int | None = 0, most: int = 10_000) -> Sequence[Ref]:
         """`uri`, if it is a folder that the caller may list, and such folders as many levels below it; None: all."""
         call = self._child("folders", uri)._replace(arguments=FoldersArguments(depth=depth, most=most))
-        found: Sequence[Ref] = await self._ask(call)
-        return found
+        return several(await self._ask(call), Ref)
 
     async def schemes(self) -> Sequence[str]:
         """The namespaces in which the caller may see something, in the order of the configuration."""
-        found: Sequence[Ref] = await self._ask(self.call.child("folders", EVERYTHING, arguments=FoldersArguments()))
+        found = several(await self._ask(self.call.child("folders", EVERYTHING, arguments=FoldersArguments())), Ref)
         return [ref.scheme for ref in found]
 
     async def stat(self, uri: str) -> Entry:
-        entry: Entry = await self._ask(self._child("stat", uri))
-        return entry
+        return expected(await self._ask(self._child("stat", uri)), Entry)
 
     async def search(self, uri: str, query: Query, *, cursor: str | None = None, limit: int = 100) -> Page[Entry]:
         """Candidates that the caller may search and read. What stands in them is found by reading them: a secret
         that nobody is shown must not be found either."""
         call = self._child("search", uri)._replace(cursor=cursor, limit=limit, arguments=SearchArguments(query))
-        page: Page[Entry] = await self._ask(call)
-        return page
+        return page_of(await self._ask(call))
 
     async def find(
         self, query: TextQuery, uri: str | None = None, *, cursor: str | None = None, limit: int = 10
     ) -> Findings:
         """The best documents of all sources, or of what stands below `uri`, that the caller may search and read."""
         call = self.call.child("search", EVERYTHING) if uri is None else self._child("search", uri)
-        findings: Findings = await self._ask(
-            call._replace(cursor=cursor, limit=limit, arguments=SearchArguments(query))
+        return expected(
+            await self._ask(call._replace(cursor=cursor, limit=limit, arguments=SearchArguments(query))), Findings
         )
-        return findings
 
     async def changes(self, uri: str | None = None, *, after: int | None = None, limit: int = 100) -> News:
         """What changed below `uri`, or anywhere, after that number of the feed; without one, the latest changes."""
         call = self.call.child("changes", EVERYTHING) if uri is None else self._child("changes", uri)
-        news: News = await self._ask(call._replace(limit=limit, arguments=ChangesArguments(after)))
-        return news
+        return expected(await self._ask(call._replace(limit=limit, arguments=ChangesArguments(after))), News)
 
     async def write(
         self,
@@ -296,8 +289,9 @@ class ToolContext:
     async def render(self, name: str, arguments: Mapping[str, Any] = NOTHING) -> PromptResult:
         """The messages of a prompt. Raises InvalidParams for an unknown one or for wrong arguments."""
         ref = Ref.of("prompt", (name,))
-        result: PromptResult = await self._ask(self.call.child("render", ref, arguments=OwnArguments(arguments)))
-        return result
+        return expected(
+            await self._ask(self.call.child("render", ref, arguments=OwnArguments(arguments))), PromptResult
+        )
 
     async def progress(self, value: float, total: float | None = None, message: str | None = None) -> None:
         """Tells the waiting client how far the work is; silent where nobody waits for that."""

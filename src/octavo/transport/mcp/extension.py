@@ -15,6 +15,7 @@ from pydantic import ConfigDict
 
 from octavo.core.errors import Forbidden, NotFound
 from octavo.core.model import Call, Page, Principal
+from octavo.core.ports import expected, page_of
 from octavo.transport.mcp import eras, keys, shapes
 from octavo.transport.mcp.calls import Calls
 
@@ -47,7 +48,7 @@ class SkillsExtension:
     async def list(self, ctx: Context, params: types.PaginatedRequestParams | None) -> dict[str, Any]:
         self._refuse_without_skills(ctx)
         call = self._calls.list_skills(self._who(ctx), params.cursor if params else None)
-        return _complete(ctx, self._calls.skills(call, await self._calls.ask(call)), LIST_MS)
+        return _complete(ctx, self._calls.skills(call, expected(await self._calls.ask(call), Page)), LIST_MS)
 
     async def get(self, ctx: Context, params: SkillParams) -> dict[str, Any]:
         self._refuse_without_skills(ctx)
@@ -63,8 +64,7 @@ class SkillsExtension:
         """An address at which the caller sees no skill, or no directory, is told in one way, also in the older era:
         the extension says which."""
         try:
-            page: Page[Any] = await self._calls.ask(call)
-            return page
+            return page_of(await self._calls.ask(call))
         except (NotFound, Forbidden):
             absent = NotFound(f"Resource not found: {call.uri}", uri=call.uri)
             wire = self._calls.codes.encode(absent, modern=True)

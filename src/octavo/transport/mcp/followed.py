@@ -10,6 +10,7 @@ from mcp.server.context import ServerRequestContext
 from pydantic import ConfigDict
 
 from octavo.core.errors import OctavoError, RateLimited
+from octavo.core.ports import expected
 from octavo.core.ref import Ref
 from octavo.core.tasks import Task
 from octavo.transport.mcp import keys
@@ -34,7 +35,7 @@ class Followed:
         try:
             call = await self._calls.task("poll", who, task_id, None)
             self._ids.add(task_id)
-            self._changed(await self._calls.ask(call))
+            self._changed(expected(await self._calls.ask(call), Task))
         except OctavoError as refused:
             self._ids.discard(task_id)
             if isinstance(refused, RateLimited):

@@ -24,9 +24,9 @@ import msgspec
 
 from octavo.core.errors import OctavoError, ProtocolError
 from octavo.core.house import Works
-from octavo.core.model import Call, Content, Op, Page, Principal
+from octavo.core.model import Call, Content, Op, Page, Principal, Template
 from octavo.core.operations import FOREIGN, METHODS, VERB_OF
-from octavo.core.ports import Reply
+from octavo.core.ports import Reply, several
 from octavo.core.ref import Ref
 from octavo.core.surface import PromptResult, ToolResult, is_unknown_tool
 from octavo.transport.mcp import frames, keys, shapes
@@ -336,7 +336,7 @@ class Lane:
             return _RESULT, self._whole(taken, self._calls.tool_result(taken.call.ref.path, reply))
         if isinstance(reply, PromptResult):
             return _RESULT, self._whole(taken, self._calls.prompt_result(reply))
-        return _RESULT, self._whole(taken, self._calls.templates(reply))
+        return _RESULT, self._whole(taken, self._calls.templates(several(reply, Template)))
 
     def _page(self, taken: Taken, page: Page[Any], tail: bytes) -> tuple[bytes, ...]:
         """The entries are the same for everybody who sees all of a page and from whom the same is hidden; the cursor is

@@ -31,7 +31,8 @@ from octavo.core.errors import (
     ProtocolError,
     RateLimited,
 )
-from octavo.core.model import LONGEST_QUESTION, Principal
+from octavo.core.model import LONGEST_QUESTION, Content, Principal, Template
+from octavo.core.ports import expected, page_of, several
 from octavo.core.surface import PromptResult, ToolResult, is_unknown_tool, unknown_tool
 from octavo.transport.mcp import eras, keys
 from octavo.transport.mcp.calls import CALLING, Account, Calls, accounting, incident
@@ -333,21 +334,21 @@ class McpServer:
     async def _list_resources(self, ctx: Context, params: types.PaginatedRequestParams | None) -> dict[str, Any]:
         wanted = _filter(ctx)
         call = self.calls.list_resources(self._who(ctx), params.cursor if params else None, wanted)
-        page = self._plain(self.calls.page(call, await self.calls.ask(call)))
+        page = self._plain(self.calls.page(call, page_of(await self.calls.ask(call))))
         return _complete(eras.untitled(page, "resources", ctx.protocol_version), _FRESH)
 
     async def _list_templates(self, ctx: Context, params: types.PaginatedRequestParams | None) -> dict[str, Any]:
         call = self.calls.build.templates(self._who(ctx), params.cursor if params else None)
-        offered = self._plain(self.calls.templates(await self.calls.ask(call)))
+        offered = self._plain(self.calls.templates(several(await self.calls.ask(call), Template)))
         return _complete(eras.untitled(offered, "resourceTemplates", ctx.protocol_version), _LISTS)
 
     async def _read(self, ctx: Context, params: types.ReadResourceRequestParams) -> dict[str, Any]:
         call = self.calls.build.read(self._who(ctx), params.uri, self._channel(ctx, params))
-        return _complete(self._plain(self.calls.contents(call, await self.calls.ask(call))), _FRESH)
+        return _complete(self._plain(self.calls.contents(call, expected(await self.calls.ask(call), Content))), _FRESH)
 
     async def _list_tools(self, ctx: Context, params: types.PaginatedRequestParams | None) -> dict[str, Any]:
         call = self.calls.list_tools(self._who(ctx), params.cursor if params else None)
-        page = self._plain(self.calls.page(call, await self.calls.ask(call)))
+        page = self._plain(self.calls.page(call, page_of(await self.calls.ask(call))))
         return _complete(eras.tools(page, ctx.protocol_version), _LISTS)
 
     async def _call_tool(self, ctx: Context, params: types.CallToolRequestParams) -> Any:
@@ -381,7 +382,7 @@ class McpServer:
 
     async def _list_prompts(self, ctx: Context, params: types.PaginatedRequestParams | None) -> dict[str, Any]:
         call = self.calls.list_prompts(self._who(ctx), params.cursor if params else None)
-        page = self._plain(self.calls.page(call, await self.calls.ask(call)))
+        page = self._plain(self.calls.page(call, page_of(await self.calls.ask(call))))
         return _complete(eras.untitled(page, "prompts", ctx.protocol_version), _LISTS)
 
     async def _get_prompt(self, ctx: Context, params: types.GetPromptRequestParams) -> Any:
@@ -399,7 +400,7 @@ class McpServer:
             call = self.calls.build.complete_prompt(self._who(ctx), params.ref.name, argument, prefix, given)
         else:
             call = self.calls.build.complete_template(self._who(ctx), params.ref.uri, argument, prefix, given)
-        values = list(await self.calls.ask(call))
+        values = list(several(await self.calls.ask(call), str))
         found: dict[str, Any] = {"values": values[:100], "hasMore": len(values) > 100}
         if len(values) <= 100:  # of more nobody counts all
             found["total"] = len(values)
