@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Final
 
 from msgspec import Struct, field
 
-from octavo.core.model import NOTHING, Call, Entry, Page, Principal, Trail
+from octavo.core.model import Principal
+from octavo.core.ports import page_of
 from octavo.core.ref import Ref
 
 if TYPE_CHECKING:
@@ -36,8 +37,8 @@ async def sights(works: Works, agents: Sequence[str]) -> Mapping[str, Sight]:
     for scheme in works.desk.exposed:
         cursor: str | None = None
         while True:
-            call = Call("list", Ref(scheme), _NOBODY, Trail(), f"{scheme}://", NOTHING, cursor, _PAGE)
-            page: Page[Entry] = await works.behind(call._replace(timeout=works.limits.timeout))
+            call = works.calls.at("list", _NOBODY, Ref(scheme), cursor=cursor, limit=_PAGE)
+            page = page_of(await works.behind(call))
             for entry in page.items:
                 for agent, sight in found.items():
                     if not works.policy.shows(who[agent], entry):

@@ -12,6 +12,7 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
+from octavo.core.arguments import OwnArguments
 from octavo.core.errors import Conflict, InternalError, InvalidParams, Timeout, TooLarge
 from octavo.core.foreign import own_fault, owner
 from octavo.core.model import Call, Principal
@@ -152,9 +153,9 @@ class ToolRegistry(Shelf):
 
     def meant(self, call: Call) -> Call:
         registered = self._named(call.ref.path)
-        if registered is None or (meant := registered.coercion.meant(call.arguments)) is call.arguments:
+        if registered is None or (meant := registered.coercion.meant(call.values)) is call.values:
             return call
-        return call._replace(arguments=meant)
+        return call._replace(arguments=OwnArguments(meant))
 
     async def invoke(self, call: Call) -> ToolResult | Any:
         """Runs the tool that `call.ref` names.
