@@ -27,9 +27,9 @@ from octavo.core.model import VERBS, Verb
 from octavo.core.operations import ACTS, Act
 from octavo.pipeline.rules.book import SECRETS
 from octavo.pipeline.rules.personal import GROUPS
-from octavo.sources.file.credentials import KEYS, SETTINGS
-from octavo.sources.file.mime import SAFE_EXTENSIONS, SAFE_NAMES
-from octavo.sources.file.names import ALWAYS_HIDDEN
+from octavo.sources._shared.fs.credentials import KEYS, SETTINGS
+from octavo.sources._shared.fs.mime import SAFE_EXTENSIONS, SAFE_NAMES
+from octavo.sources._shared.fs.names import ALWAYS_HIDDEN
 from octavo.transport.mcp.codes import Codes
 
 DOCS = Path(__file__).resolve().parent

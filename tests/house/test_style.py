@@ -18,6 +18,7 @@ OWNERS: dict[str, tuple[str, ...]] = {
         "stores",
         "config",
         "sources/file",
+        "sources/_shared/fs",
         "cli",
         "prompts/loader.py",
         "tools/folder.py",

@@ -12,8 +12,8 @@ from octavo.config.model import FileOptions, OverStore
 from octavo.core.clock import SystemClock, iso
 from octavo.core.errors import Forbidden, InvalidParams, NotFound
 from octavo.core.ref import Ref
+from octavo.sources._shared.fs.credentials import CREDENTIALS
 from octavo.sources.file.addresses import FileRoot
-from octavo.sources.file.credentials import CREDENTIALS
 
 
 class Created(Struct, frozen=True):

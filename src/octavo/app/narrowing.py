@@ -18,8 +18,8 @@ from octavo.config.load import Loaded, prompt_directories
 from octavo.config.model import FileOptions, Root
 from octavo.core.errors import Forbidden, InvalidParams, OctavoError
 from octavo.core.ref import Ref
-from octavo.sources.file.mime import SAFE_EXTENSIONS
-from octavo.sources.file.names import Rules
+from octavo.sources._shared.fs.mime import SAFE_EXTENSIONS
+from octavo.sources._shared.fs.names import Rules
 
 KEYS = ("allowedDirectories", "allowedExtensions", "promptDirectory")
 MAX_ENTRIES = 100

@@ -19,8 +19,8 @@ from octavo.core.model import Entry, Template
 from octavo.core.ports import Source
 from octavo.core.ref import Ref, is_scheme
 from octavo.pipeline.guard import Faults, guarded
+from octavo.sources._shared.fs.credentials import CREDENTIALS
 from octavo.sources.file.addresses import FileRoot
-from octavo.sources.file.credentials import CREDENTIALS
 from octavo.sources.file.source import FileSource
 from octavo.sources.memory import MemoryEntry, MemorySource, TemplateBody
 from octavo.stores.state import StateDirectory

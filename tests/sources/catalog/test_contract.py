@@ -98,7 +98,7 @@ class TestOverBrokenDisks(OnDisk, FaultSuite):
             raise TimeoutError if fault == "hangs" else OSError(errno.EIO, "broken")
 
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr("octavo.sources.file.syscalls.openat2", open_wrongly)
+            patch.setattr("octavo.sources._shared.fs.syscalls.openat2", open_wrongly)
             yield
 
 

@@ -75,7 +75,7 @@ class TestUnderFaults(OnDisk, FaultSuite):
             raise TimeoutError if fault == "hangs" else OSError(errno.EIO, f"{SECRET} on /dev/sda1")
 
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr("octavo.sources.file.syscalls.openat2", open_wrongly)
+            patch.setattr("octavo.sources._shared.fs.syscalls.openat2", open_wrongly)
             yield
 
 

@@ -7,8 +7,8 @@ import pytest
 from octavo.core.errors import InvalidParams
 from octavo.core.query import ContentQuery
 from octavo.core.ref import Ref
+from octavo.sources._shared.text import cut_at_characters, declared, decode, encode
 from octavo.sources.file import FileRoot
-from octavo.sources.file.text import cut_at_characters, declared, decode, encode
 from octavo.sources.file.writable import WritableFileSource
 
 SHORT = "請求書"  # in EUC-JP, the bytes of Korean syllables too

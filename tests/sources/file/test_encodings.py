@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from octavo.core.errors import InvalidParams
-from octavo.sources.file.text import Decoded, decode, decoded, encode
+from octavo.sources._shared.text import Decoded, decode, decoded, encode
 
 KOREAN = """\
 안녕

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from tests.sources.file.mutations import Wrong, prove
 
-from octavo.sources.file import syscalls
+from octavo.sources._shared.fs import syscalls
 
 pytestmark = [pytest.mark.anyio, pytest.mark.seed("O10", "B3")]
 

@@ -17,9 +17,9 @@ from octavo.core.clock import SystemClock
 from octavo.core.errors import SourceUnavailable
 from octavo.core.model import Change, Entry
 from octavo.core.ref import Ref
+from octavo.sources._shared.fs.hints import Batch, Hints, Inotify, NoHints, Watchfiles
 from octavo.sources.file import FileRoot, FileSource
 from octavo.sources.file import watch as watch_module
-from octavo.sources.file.hints import Batch, Hints, Inotify, NoHints, Watchfiles
 from octavo.sources.file.snapshot import Snapshot
 
 pytestmark = [pytest.mark.anyio, pytest.mark.seed("F1")]

@@ -335,7 +335,7 @@ async def test_a_repository_of_another_user_is_refused_unless_the_operator_trust
             [*found[:4], 54_321, *found[5:]], {key: getattr(found, key) for key in ("st_mtime_ns", "st_ctime_ns")}
         )
 
-    monkeypatch.setattr("octavo.sources.file.confine.os.fstat", of_somebody)
+    monkeypatch.setattr("octavo.sources._shared.fs.confine.os.fstat", of_somebody)
     with pytest.raises(SourceUnavailable, match="another user"):
         async with clone.source():
             pass

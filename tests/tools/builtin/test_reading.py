@@ -259,6 +259,6 @@ async def test_every_encoding_of_the_configuration_is_one_that_is_spoken() -> No
     from typing import get_args
 
     from octavo.config.model import Encoding
-    from octavo.sources.file.text import preferring
+    from octavo.sources._shared.text import preferring
 
     assert len(preferring(get_args(Encoding))) > 15

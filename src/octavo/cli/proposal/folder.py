@@ -18,8 +18,8 @@ from octavo.core.clock import SystemClock
 from octavo.core.errors import NotFound
 from octavo.core.model import Content, Entry, Page
 from octavo.core.ref import Ref
+from octavo.sources._shared.fs.names import canonical_name
 from octavo.sources.catalog.declaration import Segments
-from octavo.sources.file.names import canonical_name
 
 MOST: Final = 100_000  # files; whoever has more is told how far the look went
 SECONDS: Final = 20.0

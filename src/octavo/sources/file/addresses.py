@@ -8,15 +8,15 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import Final
 
 from msgspec import Struct
 
 from octavo.core.errors import Forbidden, InvalidParams, OctavoError
 from octavo.core.meant import meant
 from octavo.core.ref import Ref
-from octavo.sources.file.faults import not_found
-from octavo.sources.file.tree import Names
+from octavo.sources._shared.fs.faults import not_found
+from octavo.sources._shared.places import Names, Where
 
 
 class FileRoot(Struct, frozen=True):
@@ -27,13 +27,6 @@ class FileRoot(Struct, frozen=True):
     as_: str | None = None
     within: tuple[Names, ...] | None = None
     named: bool = False
-
-
-class Where(NamedTuple):
-    """Names below one root or the first of several that has them."""
-
-    names: Names
-    roots: Sequence[int]
 
 
 # The first has no place in an absolute address.

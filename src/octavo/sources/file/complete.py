@@ -14,9 +14,10 @@ from octavo.core.errors import OctavoError
 from octavo.core.glob import Glob
 from octavo.core.model import Suggestion
 from octavo.core.ref import Ref
-from octavo.sources.file.addresses import Addresses, Where
+from octavo.sources._shared.places import Place, Where
+from octavo.sources.file.addresses import Addresses
 from octavo.sources.file.entries import Facts
-from octavo.sources.file.forest import Forest, Place
+from octavo.sources.file.forest import Forest
 from octavo.sources.file.tree import Names
 
 MAX_VALUES: Final = 100

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Final
 
+from octavo.sources._shared.places import Place
 from octavo.sources.file.entries import Facts
-from octavo.sources.file.forest import Forest, Place
+from octavo.sources.file.forest import Forest
 
 MAX_BYTES: Final = 1 << 20  # of a file that is looked into
 _BATCH_BYTES: Final = 16 << 20  # that are read for one telling: the news of many files must not wait for all of them

@@ -6,7 +6,7 @@ import os
 from pathlib import Path
 from typing import Literal
 
-from octavo.sources.file.confine import Root
+from octavo.sources._shared.fs.confine import Root
 
 _INOTIFY = Path("/proc/sys/fs/inotify")
 

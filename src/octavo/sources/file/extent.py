@@ -16,8 +16,8 @@ from octavo.core.errors import TooLarge
 from octavo.core.landlock import READ, READ_DIR, READ_FILE
 from octavo.core.outside import Extent, Folder, Opening, Rights
 from octavo.core.ref import Ref
+from octavo.sources._shared.fs.faults import ABSENT, DENIED
 from octavo.sources.file.addresses import Addresses
-from octavo.sources.file.faults import ABSENT, DENIED
 from octavo.sources.file.tree import Child, Names, Tree
 
 MOST: Final = 20_000  # entries that are looked at

@@ -7,9 +7,8 @@ from collections.abc import Callable, Iterator, Sequence
 from heapq import merge
 from itertools import islice
 
-from octavo.sources.file.addresses import Where
-from octavo.sources.file.faults import ABSENT, DENIED
-from octavo.sources.file.forest import Place
+from octavo.sources._shared.fs.faults import ABSENT, DENIED
+from octavo.sources._shared.places import Place, Where
 from octavo.sources.file.tree import Names, Tree
 
 

@@ -10,28 +10,25 @@ import errno
 import heapq
 import os
 from collections.abc import Callable, Iterator, Sequence
-from typing import Final, NamedTuple
+from typing import Final
 
 from octavo.core.errors import OctavoError, SourceUnavailable, TooLarge
 from octavo.core.guard import Shown
 from octavo.core.model import Content, Entry, Memo
 from octavo.core.ref import Ref
-from octavo.sources.file.addresses import Addresses, Where
-from octavo.sources.file.entries import Digests, Facts, contents
-from octavo.sources.file.faults import ABSENT, DENIED, fault, not_found
-from octavo.sources.file.mime import mime_type
-from octavo.sources.file.stats import identity, is_settled
-from octavo.sources.file.text import HEAD, ORDER, cut_at_characters, decode, decode_as, decoded
+from octavo.sources._shared.fs.faults import ABSENT, DENIED, fault, not_found
+from octavo.sources._shared.fs.mime import mime_type
+from octavo.sources._shared.fs.reading import contents
+from octavo.sources._shared.fs.stats import identity, is_settled
+from octavo.sources._shared.places import Place, Where
+from octavo.sources._shared.text import HEAD, ORDER, cut_at_characters, decode, decode_as, decoded
+from octavo.sources.file.addresses import Addresses
+from octavo.sources.file.entries import Digests, Facts
 from octavo.sources.file.tree import Names, Seen, Tree
 from octavo.sources.file.walk import Walk
 
 _AROUND: Final = 8192  # bytes beside a range, more than any secret is long
 _ATTEMPTS: Final = 2  # readings of a file that changes while it is read
-
-
-class Place(NamedTuple):
-    names: Names
-    root: int
 
 
 class Forest:

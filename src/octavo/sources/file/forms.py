@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from octavo.core.errors import InvalidParams, Timeout
 from octavo.core.model import Content, Entry
 from octavo.core.ref import Ref
-from octavo.sources.file.parts import document_mime
+from octavo.sources._shared.parts import document_mime
 
 if TYPE_CHECKING:
     from octavo.sources._shared.documents.converter import Converter

@@ -2,18 +2,12 @@
 
 from __future__ import annotations
 
-import base64
-import binascii
-import json
 from collections.abc import Callable
-from typing import Any
 
-from octavo.core.errors import InvalidParams
 from octavo.core.model import Entry, Page
-from octavo.sources.file.addresses import Where
-from octavo.sources.file.forest import Forest, Place
+from octavo.sources._shared.places import Names, Place, Where, opened, sealed
+from octavo.sources.file.forest import Forest
 from octavo.sources.file.titles import Titles
-from octavo.sources.file.tree import Names
 
 
 def page(
@@ -61,19 +55,3 @@ def _behind(folder: Names) -> Names:
 def beginning(where: Where) -> str:
     """The cursor before everything under a scope."""
     return sealed(Place(where.names, -1))
-
-
-def sealed(place: Place) -> str:
-    return base64.urlsafe_b64encode(json.dumps([place.root, *place.names]).encode()).decode("ascii")
-
-
-def opened(cursor: str, where: Where) -> Place:
-    try:
-        value: Any = json.loads(base64.urlsafe_b64decode(cursor.encode("ascii")))
-        root, *names = value
-        in_scope = tuple(names[: len(where.names)]) == where.names
-        if in_scope and isinstance(root, int) and all(isinstance(name, str) for name in names):
-            return Place(tuple(names), root)
-    except (binascii.Error, ValueError, TypeError, RecursionError):
-        pass
-    raise InvalidParams("The cursor does not belong to this listing")

@@ -13,7 +13,7 @@ import stat
 import unicodedata
 from typing import Final
 
-from octavo.sources.file.confine import Root
+from octavo.sources._shared.fs.confine import Root
 
 MAX_LINKS: Final = 40  # the kernel's own limit
 _MAX_STEPS: Final = 2_500  # as many as an address can have, and some; links could make any number

@@ -15,12 +15,13 @@ from typing import TYPE_CHECKING, Final
 
 from msgspec import Struct, field
 
+from octavo.sources._shared.fs.faults import ABSENT, DENIED
+from octavo.sources._shared.fs.hints import Batch, Hints
+from octavo.sources._shared.fs.names import canonical_name
+from octavo.sources._shared.places import Place
 from octavo.sources.file.entries import Facts
 from octavo.sources.file.etags import Etags
-from octavo.sources.file.faults import ABSENT, DENIED
-from octavo.sources.file.forest import Forest, Place
-from octavo.sources.file.hints import Batch, Hints
-from octavo.sources.file.names import canonical_name
+from octavo.sources.file.forest import Forest
 from octavo.sources.file.tell import Told, tell
 from octavo.sources.file.tree import Child, Names
 

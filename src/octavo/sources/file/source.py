@@ -19,21 +19,22 @@ from octavo.core.foundation import Foundation
 from octavo.core.model import Change, Content, Entry, Page, Suggestion, Template
 from octavo.core.query import ContentQuery, NameQuery
 from octavo.core.ref import Ref
-from octavo.sources.file.addresses import Addresses, FileRoot, Where
+from octavo.sources._shared.fs.confine import Confinement
+from octavo.sources._shared.fs.credentials import CREDENTIALS
+from octavo.sources._shared.fs.faults import fault, not_found, outside, unserved
+from octavo.sources._shared.fs.hints import hints
+from octavo.sources._shared.fs.names import Rules, extension_of
+from octavo.sources._shared.parts import DOCUMENT_BYTES, parse_range
+from octavo.sources._shared.places import Where
+from octavo.sources._shared.text import preferring
+from octavo.sources.file.addresses import Addresses, FileRoot
 from octavo.sources.file.complete import Completer
-from octavo.sources.file.confine import Confinement
-from octavo.sources.file.credentials import CREDENTIALS
 from octavo.sources.file.entries import Digests
-from octavo.sources.file.faults import fault, not_found, outside, unserved
 from octavo.sources.file.folders import folders
 from octavo.sources.file.forest import Forest
 from octavo.sources.file.forms import Forms, refuse_unknown_form
-from octavo.sources.file.hints import hints
-from octavo.sources.file.names import Rules, extension_of
 from octavo.sources.file.pages import beginning, page
-from octavo.sources.file.parts import DOCUMENT_BYTES, parse_range
 from octavo.sources.file.snapshot import Snapshot
-from octavo.sources.file.text import preferring
 from octavo.sources.file.titles import Titles
 from octavo.sources.file.tree import HardLinks, Symlinks, Tree
 from octavo.sources.file.watch import Watcher

@@ -14,9 +14,10 @@ from msgspec.structs import replace
 
 from octavo.core.model import Change, ChangeKind, Entry
 from octavo.core.ref import Ref
+from octavo.sources._shared.places import Place
 from octavo.sources.file.entries import Facts
 from octavo.sources.file.etags import Etags
-from octavo.sources.file.forest import Forest, Place
+from octavo.sources.file.forest import Forest
 
 _MAKING_ROOM: Final = {"deleted": 0, "renamed": 1}  # comes before what may stand in the place
 

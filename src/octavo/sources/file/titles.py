@@ -7,12 +7,12 @@ from collections.abc import Callable, Sequence
 from typing import Final
 
 from octavo.core.memo import Memo
+from octavo.sources._shared.fs.mime import mime_type
+from octavo.sources._shared.fs.stats import is_settled
+from octavo.sources._shared.places import Names, Place
+from octavo.sources._shared.text import cut_at_characters
 from octavo.sources.file.entries import Digests, Facts
-from octavo.sources.file.forest import Place
-from octavo.sources.file.mime import mime_type
-from octavo.sources.file.stats import is_settled
-from octavo.sources.file.text import cut_at_characters
-from octavo.sources.file.tree import Names, Tree
+from octavo.sources.file.tree import Tree
 from octavo.text.titles import HEAD, is_markdown, title_of
 
 _BYTES: Final = 2 * HEAD  # of a file: letters beyond ASCII take more than one

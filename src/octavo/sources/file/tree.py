@@ -15,9 +15,9 @@ from pathlib import Path
 from typing import Final, Literal, NamedTuple
 
 from octavo.core.foundation import Foundation, folded
-from octavo.sources.file.confine import MAX_DEPTH, MAX_PATH_BYTES, Confinement, Root
-from octavo.sources.file.faults import ABSENT, StoodOn
-from octavo.sources.file.names import Rules, canonical_name
+from octavo.sources._shared.fs.confine import MAX_DEPTH, MAX_PATH_BYTES, Confinement, Root
+from octavo.sources._shared.fs.faults import ABSENT, StoodOn
+from octavo.sources._shared.fs.names import Rules, canonical_name
 from octavo.sources.file.resolve import find, resolve
 
 Symlinks = Literal["inside", "refuse"]

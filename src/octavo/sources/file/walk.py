@@ -7,8 +7,8 @@ from bisect import bisect_left
 from collections.abc import Callable, Iterator
 from typing import Final
 
-from octavo.sources.file.faults import ABSENT, DENIED
-from octavo.sources.file.stats import identity, is_settled
+from octavo.sources._shared.fs.faults import ABSENT, DENIED
+from octavo.sources._shared.fs.stats import identity, is_settled
 from octavo.sources.file.tree import Child, Names, Tree, by_name
 
 _LARGE: Final = 512  # children of a directory that is kept sorted

@@ -19,9 +19,9 @@ from octavo.core.clock import Clock
 from octavo.core.errors import SourceUnavailable
 from octavo.core.model import Change, ChangeKind
 from octavo.core.ref import Ref
-from octavo.sources.file.addresses import Where
+from octavo.sources._shared.fs.hints import Batch, Hints
+from octavo.sources._shared.places import Where
 from octavo.sources.file.forest import Forest
-from octavo.sources.file.hints import Batch, Hints
 from octavo.sources.file.snapshot import Snapshot
 from octavo.sources.file.tell import Told
 

@@ -22,9 +22,9 @@ from octavo.core.errors import SourceUnavailable
 from octavo.core.model import Edited, Entry, Past, Undone
 from octavo.core.ports import Mode
 from octavo.core.ref import Ref
+from octavo.sources._shared.fs.credentials import CREDENTIALS
+from octavo.sources._shared.fs.faults import fault_of_change
 from octavo.sources.file.addresses import FileRoot
-from octavo.sources.file.credentials import CREDENTIALS
-from octavo.sources.file.faults import fault_of_change
 from octavo.sources.file.forest import Forest
 from octavo.sources.file.source import FileSource
 from octavo.sources.file.tree import HardLinks

@@ -10,14 +10,12 @@ from typing import Final, Literal, TypeAlias
 from octavo.core.errors import InvalidParams, SourceUnavailable, TooLarge
 from octavo.core.model import Change, ChangeKind, Content, Entry, Memo, Page
 from octavo.core.ref import Ref
-from octavo.sources.file.addresses import Where
-from octavo.sources.file.faults import not_found
-from octavo.sources.file.forest import Place
-from octavo.sources.file.mime import mime_type
-from octavo.sources.file.names import Rules
-from octavo.sources.file.pages import opened, sealed
-from octavo.sources.file.parts import DOCUMENT_BYTES, parse_range
-from octavo.sources.file.text import HEAD, cut_at_characters, decode
+from octavo.sources._shared.fs.faults import not_found
+from octavo.sources._shared.fs.mime import mime_type
+from octavo.sources._shared.fs.names import Rules
+from octavo.sources._shared.parts import DOCUMENT_BYTES, parse_range
+from octavo.sources._shared.places import Place, Where, opened, sealed
+from octavo.sources._shared.text import HEAD, cut_at_characters, decode
 from octavo.sources.git.ages import SECONDS, Ages
 from octavo.sources.git.ancestry import ID, Ancestry, committed, end_of_day
 from octavo.sources.git.history import State, Walk

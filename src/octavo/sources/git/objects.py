@@ -13,7 +13,7 @@ from types import ModuleType
 from typing import Any, Final, Literal, NamedTuple, TypeAlias
 
 from octavo.core.errors import SourceUnavailable
-from octavo.sources.file.confine import Root
+from octavo.sources._shared.fs.confine import Root
 
 Id: TypeAlias = bytes
 Kind: TypeAlias = Literal["commit", "tree", "blob", "tag"]

@@ -11,9 +11,9 @@ from typing import Final, NamedTuple, TypeAlias
 
 from octavo.core.clock import Clock
 from octavo.core.errors import SourceUnavailable
-from octavo.sources.file.confine import Root
-from octavo.sources.file.entries import contents
-from octavo.sources.file.stats import identity, is_settled
+from octavo.sources._shared.fs.confine import Root
+from octavo.sources._shared.fs.reading import contents
+from octavo.sources._shared.fs.stats import identity, is_settled
 from octavo.sources.git.objects import ID_BYTES, Id
 
 Names: TypeAlias = tuple[str, ...]

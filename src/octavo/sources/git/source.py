@@ -15,11 +15,11 @@ from octavo.core.fair import FairThreads
 from octavo.core.meant import meant
 from octavo.core.model import Change, Content, Entry, Page
 from octavo.core.ref import Ref
-from octavo.sources.file.credentials import CREDENTIALS
-from octavo.sources.file.faults import not_found
-from octavo.sources.file.hints import hints
-from octavo.sources.file.names import Rules
-from octavo.sources.file.text import preferring
+from octavo.sources._shared.fs.credentials import CREDENTIALS
+from octavo.sources._shared.fs.faults import not_found
+from octavo.sources._shared.fs.hints import hints
+from octavo.sources._shared.fs.names import Rules
+from octavo.sources._shared.text import preferring
 from octavo.sources.git.files import Files, History
 from octavo.sources.git.history import MAX_SECONDS
 from octavo.sources.git.objects import Id

@@ -11,8 +11,8 @@ from typing import Final, NamedTuple
 
 from octavo.core.errors import SourceUnavailable
 from octavo.core.ref import MAX_SEGMENT_BYTES
-from octavo.sources.file.confine import MAX_DEPTH
-from octavo.sources.file.names import Rules, canonical_name
+from octavo.sources._shared.fs.confine import MAX_DEPTH
+from octavo.sources._shared.fs.names import Rules, canonical_name
 from octavo.sources.git.kept import Kept
 from octavo.sources.git.objects import Id, Objects
 from octavo.sources.git.refs import Names

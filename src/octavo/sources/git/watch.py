@@ -13,7 +13,7 @@ from octavo.core.errors import OctavoError, SourceUnavailable
 from octavo.core.model import Change
 from octavo.core.ref import Ref
 from octavo.sources._shared.audience import Audience
-from octavo.sources.file.hints import Batch, Hints
+from octavo.sources._shared.fs.hints import Batch, Hints
 from octavo.sources.git.objects import Id
 from octavo.sources.git.repository import Repository
 

@@ -15,9 +15,9 @@ import pytest
 from octavo.core.errors import OctavoError
 from octavo.core.model import Page
 from octavo.core.ref import Ref
+from octavo.sources._shared.fs.hints import Batch, Inotify, NoHints
 from octavo.sources.file import FileRoot, FileSource
 from octavo.sources.file import source as source_module
-from octavo.sources.file.hints import Batch, Inotify, NoHints
 from octavo.sources.file.search import ContentQuery, NameQuery
 from octavo.sources.file.search import paths as paths_module
 from octavo.sources.file.search import scan as scan_module

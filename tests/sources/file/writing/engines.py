@@ -10,12 +10,12 @@ from pathlib import Path
 
 from octavo.core.model import Entry
 from octavo.core.ref import Ref
+from octavo.sources._shared.fs.confine import Confinement
+from octavo.sources._shared.fs.credentials import CREDENTIALS
+from octavo.sources._shared.fs.names import Rules
 from octavo.sources.file.addresses import Addresses, FileRoot
-from octavo.sources.file.confine import Confinement
-from octavo.sources.file.credentials import CREDENTIALS
 from octavo.sources.file.entries import Digests
 from octavo.sources.file.forest import Forest
-from octavo.sources.file.names import Rules
 from octavo.sources.file.tree import Tree
 from octavo.sources.file.writing.drafts import STRAYS
 from octavo.sources.file.writing.engine import Engine

@@ -20,8 +20,8 @@ from tempfile import TemporaryDirectory
 from tests.sources.file.writing.engines import Hand, hand
 
 from octavo.core.errors import OctavoError
-from octavo.sources.file import syscalls
-from octavo.sources.file.confine import Confinement
+from octavo.sources._shared.fs import syscalls
+from octavo.sources._shared.fs.confine import Confinement
 
 OUTSIDE = b"from outside"
 MODES: tuple[Confinement, ...] = ("openat2", "walk")

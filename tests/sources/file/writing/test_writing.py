@@ -12,7 +12,7 @@ import pytest
 
 from octavo.core.errors import Conflict, Forbidden, InvalidParams, NotFound, OctavoError, TooLarge
 from octavo.core.ref import Ref
-from octavo.sources.file import syscalls
+from octavo.sources._shared.fs import syscalls
 from octavo.sources.file.writable import WritableFileSource as FileSource
 from octavo.sources.file.writing import drafts
 

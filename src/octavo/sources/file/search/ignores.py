@@ -5,11 +5,12 @@ from __future__ import annotations
 import os
 from typing import Final
 
-from octavo.sources.file.entries import contents
-from octavo.sources.file.faults import ABSENT, DENIED
-from octavo.sources.file.forest import Forest, Place
+from octavo.sources._shared.fs.faults import ABSENT, DENIED
+from octavo.sources._shared.fs.reading import contents
+from octavo.sources._shared.fs.stats import identity
+from octavo.sources._shared.places import Place
+from octavo.sources.file.forest import Forest
 from octavo.sources.file.search.gitignore import Gitignore
-from octavo.sources.file.stats import identity
 from octavo.sources.file.tree import Names
 
 _FILE: Final = ".gitignore"

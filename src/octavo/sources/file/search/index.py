@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
-from octavo.sources.file.forest import Place
+from octavo.sources._shared.places import Place
 from octavo.sources.file.search.paths import Catalog, Paths, key_of, names_of
 from octavo.sources.file.search.signatures import Contents, Signatures
 

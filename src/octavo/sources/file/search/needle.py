@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from typing import Final
 
 from octavo.core.query import ContentQuery
-from octavo.sources.file.mime import mime_type
-from octavo.sources.file.text import ORDER, declared, decoded
+from octavo.sources._shared.fs.mime import mime_type
+from octavo.sources._shared.text import ORDER, declared, decoded
 from octavo.text.patterns import is_case_sensitive, line_pattern
 
 _MARKS: Final = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE, codecs.BOM_UTF32_BE)  # that of UTF-32-LE begins as UTF-16-LE

@@ -16,9 +16,10 @@ from functools import lru_cache
 from itertools import groupby
 from typing import Final, NamedTuple
 
-from octavo.sources.file.faults import ABSENT, DENIED
-from octavo.sources.file.forest import Forest, Place
-from octavo.sources.file.mime import known_binary, mime_type
+from octavo.sources._shared.fs.faults import ABSENT, DENIED
+from octavo.sources._shared.fs.mime import known_binary, mime_type
+from octavo.sources._shared.places import Place
+from octavo.sources.file.forest import Forest
 from octavo.sources.file.resolve import find
 from octavo.sources.file.search.ignores import Ignored
 from octavo.sources.file.search.needle import Needle

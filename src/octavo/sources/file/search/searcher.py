@@ -16,10 +16,9 @@ from octavo.core.clock import Clock
 from octavo.core.errors import SourceUnavailable
 from octavo.core.model import Entry, Page
 from octavo.core.query import ContentQuery, NameQuery, Query
-from octavo.sources.file.addresses import Where
+from octavo.sources._shared.places import Place, Where, opened, sealed
 from octavo.sources.file.entries import Facts
-from octavo.sources.file.forest import Forest, Place
-from octavo.sources.file.pages import opened, sealed
+from octavo.sources.file.forest import Forest
 from octavo.sources.file.search.ignores import Ignored, Ignores
 from octavo.sources.file.search.index import Index
 from octavo.sources.file.search.needle import Needle, text_of

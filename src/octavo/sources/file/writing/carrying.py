@@ -7,7 +7,7 @@ import stat
 from collections.abc import Callable
 
 from octavo.core.ref import Ref
-from octavo.sources.file.stats import identity
+from octavo.sources._shared.fs.stats import identity
 from octavo.sources.file.writing.attributes import Attributes
 from octavo.sources.file.writing.drafts import Draft, Print, changed, copy_all, print_at, stray_of
 from octavo.sources.file.writing.keeping import Old, hidden_scan, planted

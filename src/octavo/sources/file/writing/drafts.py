@@ -11,7 +11,7 @@ import logging
 import os
 from typing import Final, NamedTuple
 
-from octavo.sources.file import syscalls
+from octavo.sources._shared.fs import syscalls
 from octavo.sources.file.writing.attributes import Attributes
 
 logger = logging.getLogger(__name__)

@@ -12,10 +12,10 @@ from octavo.core.errors import Conflict, InvalidParams
 from octavo.core.guard import Shown, check
 from octavo.core.model import Edited, Entry
 from octavo.core.ref import Ref
-from octavo.sources.file.addresses import Where
+from octavo.sources._shared.places import Where
+from octavo.sources._shared.text import decode, encode
+from octavo.sources._shared.text.decoding import Decoded
 from octavo.sources.file.forest import Forest
-from octavo.sources.file.text import decode, encode
-from octavo.sources.file.text.decoding import Decoded
 from octavo.sources.file.writing.engine import Engine
 from octavo.text.revise import revise
 

@@ -20,13 +20,15 @@ from octavo.core.errors import Conflict, Forbidden, TooLarge
 from octavo.core.guard import check
 from octavo.core.model import Entry
 from octavo.core.ref import Ref
-from octavo.sources.file.addresses import Addresses, Where
-from octavo.sources.file.entries import Digests, contents
-from octavo.sources.file.faults import ABSENT, forbidden, not_found, outside, unserved
+from octavo.sources._shared.fs.faults import ABSENT, forbidden, not_found, outside, unserved
+from octavo.sources._shared.fs.mime import known_binary, mime_type
+from octavo.sources._shared.fs.names import Rules, extension_of
+from octavo.sources._shared.fs.reading import contents
+from octavo.sources._shared.fs.stats import identity
+from octavo.sources._shared.places import Where
+from octavo.sources.file.addresses import Addresses
+from octavo.sources.file.entries import Digests
 from octavo.sources.file.forest import Forest
-from octavo.sources.file.mime import known_binary, mime_type
-from octavo.sources.file.names import Rules, extension_of
-from octavo.sources.file.stats import identity
 from octavo.sources.file.tree import Seen
 from octavo.sources.file.writing.attributes import Attributes
 from octavo.sources.file.writing.drafts import Draft, changed, stray_of

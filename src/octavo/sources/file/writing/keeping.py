@@ -10,7 +10,7 @@ from contextlib import contextmanager, suppress
 from typing import NamedTuple
 
 from octavo.core.ref import Ref
-from octavo.sources.file.stats import identity
+from octavo.sources._shared.fs.stats import identity
 from octavo.sources.file.writing.attributes import Attributes
 from octavo.sources.file.writing.drafts import Draft, Print, changed, copy_all, rename_new, stray_of
 from octavo.sources.file.writing.journal import Journal

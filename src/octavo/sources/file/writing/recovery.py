@@ -12,8 +12,8 @@ from typing import Final
 
 from octavo.core.errors import OctavoError
 from octavo.core.ref import Ref
-from octavo.sources.file import syscalls
-from octavo.sources.file.faults import ABSENT, DENIED
+from octavo.sources._shared.fs import syscalls
+from octavo.sources._shared.fs.faults import ABSENT, DENIED
 from octavo.sources.file.tree import Names, Tree
 from octavo.sources.file.writing.drafts import has_unnamed_files, print_at, rename_new, stray_of
 from octavo.sources.file.writing.journal import Journal

@@ -12,10 +12,9 @@ from typing import Final, Literal
 
 from octavo.core.errors import Conflict, Forbidden
 from octavo.core.ref import Ref
-from octavo.sources.file.addresses import Where
-from octavo.sources.file.confine import MAX_DEPTH
-from octavo.sources.file.faults import ABSENT, DENIED, StoodOn
-from octavo.sources.file.forest import Place
+from octavo.sources._shared.fs.confine import MAX_DEPTH
+from octavo.sources._shared.fs.faults import ABSENT, DENIED, StoodOn
+from octavo.sources._shared.places import Place, Where
 from octavo.sources.file.resolve import find, resolve
 from octavo.sources.file.tree import Names, Tree
 from octavo.sources.file.writing.drafts import changed

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from octavo.core.errors import InvalidParams
-from octavo.sources.file.text import decode, encode
+from octavo.sources._shared.text import decode, encode
 
 _PROMISE = "text/plain"  # whoever writes text into a file takes it for text
 

@@ -10,9 +10,8 @@ from contextlib import AbstractContextManager, ExitStack, contextmanager
 from octavo.core.errors import Conflict, InvalidParams
 from octavo.core.model import Entry
 from octavo.core.ref import Ref
-from octavo.sources.file.addresses import Where
-from octavo.sources.file.faults import fault_of_change, forbidden, not_found
-from octavo.sources.file.forest import Place
+from octavo.sources._shared.fs.faults import fault_of_change, forbidden, not_found
+from octavo.sources._shared.places import Place, Where
 from octavo.sources.file.writing.attributes import Attributes
 from octavo.sources.file.writing.carrying import carry, copy_directory, fill_from
 from octavo.sources.file.writing.drafts import Draft, Print, changed, print_at, rename_new, stray_of

@@ -11,8 +11,8 @@ from typing import Final, NamedTuple
 from octavo.core.effort import step
 from octavo.core.errors import Forbidden, TooLarge
 from octavo.core.ref import Ref
-from octavo.sources.file.faults import ABSENT
-from octavo.sources.file.names import canonical_name
+from octavo.sources._shared.fs.faults import ABSENT
+from octavo.sources._shared.fs.names import canonical_name
 from octavo.sources.file.tree import Names, Tree
 from octavo.sources.file.writing.attributes import Attributes
 from octavo.sources.file.writing.drafts import Print, changed, copy_all

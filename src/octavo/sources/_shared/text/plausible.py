@@ -12,7 +12,7 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from typing import Final
 
-from octavo.sources.file.text.sample import high_bytes, telling
+from octavo.sources._shared.text.sample import high_bytes, telling
 
 _SAMPLE: Final = 4096  # bytes
 _MARGIN: Final = 0.25  # by which another encoding must look better than the first of the order

@@ -14,7 +14,7 @@ from typing import Final, Protocol
 
 from msgspec import Struct, field
 
-from octavo.sources.file import syscalls
+from octavo.sources._shared.fs import syscalls
 
 log = logging.getLogger(__name__)
 

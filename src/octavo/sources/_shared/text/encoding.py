@@ -5,7 +5,7 @@ from __future__ import annotations
 import unicodedata
 
 from octavo.core.errors import InvalidParams
-from octavo.sources.file.text.names import MARKS, canonical
+from octavo.sources._shared.text.names import MARKS, canonical
 
 
 def encode(text: str, encoding: str, *, bom: bool) -> bytes:

@@ -21,7 +21,7 @@ from copy import copy
 from pathlib import Path
 from typing import Final, Literal
 
-from octavo.sources.file import syscalls
+from octavo.sources._shared.fs import syscalls
 
 Confinement = Literal["auto", "openat2", "walk"]
 Purpose = Literal["read", "look", "directory"]

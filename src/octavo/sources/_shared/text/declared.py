@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from octavo.sources.file.text.names import known
+from octavo.sources._shared.text.names import known
 
 HEAD: Final = 1024  # bytes of the beginning that are looked at: what HTML allows
 _FEW: Final = 2  # lines in which Python and Emacs look

@@ -15,8 +15,8 @@ from typing import Final, Literal
 from octavo.core.errors import OctavoError
 from octavo.core.memo import Memo
 from octavo.core.ref import Ref
-from octavo.sources.file.credentials import SAMPLED, is_sample
-from octavo.sources.file.mime import SAFE_EXTENSIONS, SAFE_NAMES
+from octavo.sources._shared.fs.credentials import SAMPLED, is_sample
+from octavo.sources._shared.fs.mime import SAFE_EXTENSIONS, SAFE_NAMES
 
 Verdict = Literal["served", "hidden", "extension", "outside"]
 

@@ -2,9 +2,17 @@
 
 from __future__ import annotations
 
-from octavo.sources.file.text.declared import HEAD, declared
-from octavo.sources.file.text.decoding import ORDER, Decoded, cut_at_characters, decode, decode_as, decoded, preferring
-from octavo.sources.file.text.encoding import encode
+from octavo.sources._shared.text.declared import HEAD, declared
+from octavo.sources._shared.text.decoding import (
+    ORDER,
+    Decoded,
+    cut_at_characters,
+    decode,
+    decode_as,
+    decoded,
+    preferring,
+)
+from octavo.sources._shared.text.encoding import encode
 
 __all__ = [
     "HEAD", "ORDER", "Decoded", "cut_at_characters", "declared", "decode", "decode_as", "decoded", "encode",

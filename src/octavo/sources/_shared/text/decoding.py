@@ -13,9 +13,9 @@ from collections.abc import Sequence
 from typing import Final, NamedTuple
 
 from octavo.core.errors import InvalidParams
-from octavo.sources.file.mime import known_binary, known_text
-from octavo.sources.file.text.declared import declared
-from octavo.sources.file.text.names import MARKS, canonical
+from octavo.sources._shared.fs.mime import known_binary, known_text
+from octavo.sources._shared.text.declared import declared
+from octavo.sources._shared.text.names import MARKS, canonical
 
 ORDER: Final = ("cp949", "cp932", "euc_jp", "gb18030", "big5", "cp950", "cp1252")
 _EAST_ASIAN: Final = frozenset(("cp949", "cp932", "euc_jp", "gb18030", "big5", "cp950"))
@@ -82,15 +82,15 @@ def _as_declared(raw: bytes | bytearray, said: str, order: Sequence[str]) -> Dec
         return _strict(raw, said) or (_strict(raw, "cp950") if said == "big5" else None)
     if _C1.search(raw):
         said = "cp1252"  # whose quotes and dashes stand where Latin-1 has control characters
-    from octavo.sources.file.text.plausible import ranked  # here: most files are in UTF-8
+    from octavo.sources._shared.text.plausible import ranked  # here: most files are in UTF-8
 
     likely = ranked(raw, list(dict.fromkeys((said, *map(canonical, order)))))
     return next((found for name in (*likely, said) if (found := _strict(raw, name)) is not None), None)
 
 
 def _guessed(raw: bytes | bytearray, order: Sequence[str]) -> Decoded | None:
-    from octavo.sources.file.text.guess import guessed  # here: most files are in UTF-8
-    from octavo.sources.file.text.plausible import ranked
+    from octavo.sources._shared.text.guess import guessed  # here: most files are in UTF-8
+    from octavo.sources._shared.text.plausible import ranked
 
     for name in ranked(raw, order):
         found = _strict(raw, name)
@@ -100,7 +100,7 @@ def _guessed(raw: bytes | bytearray, order: Sequence[str]) -> Decoded | None:
 
 
 def _wide(raw: bytes | bytearray) -> Decoded | None:
-    from octavo.sources.file.text.wide import wide
+    from octavo.sources._shared.text.wide import wide
 
     return _strict(raw, wide(raw))
 
@@ -172,7 +172,7 @@ def _wide_name(raw: bytes, head: bytes) -> str | None:
             return None if name == "utf-8" else name
     if 0 not in raw:
         return None
-    from octavo.sources.file.text.wide import wide
+    from octavo.sources._shared.text.wide import wide
 
     return wide(raw[: len(raw) // 4 * 4])
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Final
 
-from octavo.sources.file.text.names import canonical
-from octavo.sources.file.text.sample import high_bytes, telling
+from octavo.sources._shared.text.names import canonical
+from octavo.sources._shared.text.sample import high_bytes, telling
 
 _SAMPLE: Final = 16_384  # bytes; its cost grows with them
 _FEWEST: Final = 16  # bytes beyond ASCII; less is no statistics
