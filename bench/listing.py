@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from octavo.app import Octavo
-from octavo.config.load import load_text
+from octavo.app.configuration import load_text
 from octavo.core.arguments import OwnArguments
 from octavo.core.model import EVERYTHING, Call, Change, Trail
 from octavo.core.ports import Arms

@@ -26,8 +26,8 @@ from typing import Any, NamedTuple
 from ruamel.yaml import YAML
 
 from octavo.app import Octavo
+from octavo.app.configuration import load
 from octavo.cli.demo import make
-from octavo.config.load import load
 from octavo.core.model import Call, Trail
 from octavo.core.ref import Ref
 from octavo.stores.state import StateDirectory

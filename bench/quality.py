@@ -29,7 +29,7 @@ from judged import Judged, pages, questions
 from ruamel.yaml import YAML
 
 from octavo.app import Octavo
-from octavo.config.load import load
+from octavo.app.configuration import load
 from octavo.core.arguments import OwnArguments
 from octavo.core.errors import OctavoError
 from octavo.core.model import Call, Trail

@@ -98,8 +98,8 @@ def served(folder: Path, kind: str) -> dict[str, Any]:
     """In a process of its own: what one repository comes to."""
     import asyncio
 
+    from octavo.app.configuration import load
     from octavo.app.octavo import Octavo
-    from octavo.config.load import load
     from octavo.core.ref import Ref
 
     with tempfile.TemporaryDirectory() as base:

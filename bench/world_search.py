@@ -33,7 +33,7 @@ from urllib.parse import unquote
 from ruamel.yaml import YAML
 
 from octavo.app import Octavo
-from octavo.config.load import load
+from octavo.app.configuration import load
 from octavo.core.arguments import OwnArguments
 from octavo.core.model import Call, Trail
 from octavo.core.ref import Ref

@@ -21,6 +21,7 @@ from typing import Any
 
 import click
 
+from octavo.app.configuration import KINDS
 from octavo.config.schema import schema
 from octavo.core import errors
 from octavo.core.model import VERBS, Verb
@@ -64,8 +65,8 @@ def _filled(part: re.Match[str]) -> str:
 # -- octavo.yaml
 
 
-def configuration() -> str:
-    whole = schema()
+def configuration(whole: Mapping[str, Any] | None = None) -> str:
+    whole = schema(KINDS) if whole is None else whole
     return "\n\n".join(_section(whole, key, node) for key, node in whole["properties"].items())
 
 

@@ -13,7 +13,8 @@ import pytest
 from tests.app.asking import ask
 
 from octavo.app import Octavo
-from octavo.config.load import Loaded, load_text, zero
+from octavo.app.configuration import load_text, zero
+from octavo.config.load import Loaded
 from octavo.config.problems import ConfigError
 from octavo.core.errors import Forbidden, NotFound, OctavoError
 from octavo.core.event import event

@@ -10,7 +10,7 @@ import pytest
 from tests.app.test_catalogs import ask
 
 from octavo.app import Octavo
-from octavo.config.load import load
+from octavo.app.configuration import load
 from octavo.core.errors import Forbidden, NotFound, OctavoError
 
 pytestmark = [pytest.mark.anyio, pytest.mark.seed("O17")]

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from octavo.app import Octavo
-from octavo.config.load import load_text
+from octavo.app.configuration import load_text
 from octavo.core.arguments import WriteArguments
 from octavo.core.errors import ApprovalRequired
 from octavo.core.model import Call, Trail

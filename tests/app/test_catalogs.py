@@ -13,7 +13,7 @@ import pytest
 from tests.app.asking import ask, told
 
 from octavo.app import Octavo
-from octavo.config.load import load
+from octavo.app.configuration import load
 from octavo.core.arguments import ListArguments
 from octavo.core.errors import Forbidden, InvalidParams, NotFound, OctavoError
 from octavo.core.model import EVERYTHING, Call, Change, Trail

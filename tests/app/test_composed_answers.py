@@ -11,7 +11,7 @@ import pytest
 from tests.app.asking import ask, told
 
 from octavo.app import Octavo
-from octavo.config.load import load
+from octavo.app.configuration import load
 from octavo.core.errors import InvalidParams, NotFound, TooLarge
 from octavo.core.model import Content
 from octavo.core.surface import Text, ToolResult

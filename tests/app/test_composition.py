@@ -12,7 +12,7 @@ import anyio.lowlevel
 import pytest
 
 from octavo.app import Octavo
-from octavo.config.load import load, load_text
+from octavo.app.configuration import load, load_text
 from octavo.core.errors import Forbidden, InvalidParams, NotFound, OctavoError, TooLarge
 from octavo.core.model import EVERYTHING, VERBS, Call, Change, Entry, Op, Page, Trail
 from octavo.core.operations import arguments_of

@@ -12,7 +12,7 @@ import anyio
 import pytest
 
 from octavo.app import Octavo
-from octavo.config.load import load
+from octavo.app.configuration import load
 from octavo.core.errors import Forbidden, NotFound, OctavoError
 from octavo.core.glob import Glob
 from octavo.core.model import EVERYTHING, Call, Change, Op, Trail

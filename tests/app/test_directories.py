@@ -10,7 +10,7 @@ import anyio
 import pytest
 
 from octavo.app import Octavo
-from octavo.config.load import load
+from octavo.app.configuration import load
 from octavo.core.errors import InvalidParams, NotFound
 from octavo.core.model import Call, Entry, Page, Trail
 from octavo.core.ref import Ref

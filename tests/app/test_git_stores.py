@@ -14,7 +14,7 @@ import pytest
 from tests.sources.git.clones import Clone
 
 from octavo.app import Octavo
-from octavo.config.load import load
+from octavo.app.configuration import load
 from octavo.config.problems import ConfigError
 from octavo.core.errors import Forbidden, InvalidParams
 from octavo.core.model import Call, Change, Op, Trail

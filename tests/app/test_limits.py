@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from octavo.app import Octavo
-from octavo.config.load import load_text
+from octavo.app.configuration import load_text
 from octavo.config.problems import ConfigError
 from octavo.core.errors import RateLimited
 from octavo.core.model import Call, Principal, Trail

@@ -11,7 +11,7 @@ import pytest
 from tests.app.asking import ask
 
 from octavo.app import Octavo
-from octavo.config.load import load_text
+from octavo.app.configuration import load_text
 from octavo.core.errors import ApprovalRequired, SourceUnavailable
 from octavo.stores.questions import QuestionFile
 from octavo.stores.state import StateDirectory

@@ -11,7 +11,7 @@ import anyio
 import pytest
 
 from octavo.app import Octavo
-from octavo.config.load import load_text
+from octavo.app.configuration import load_text
 from octavo.core.edit import Revision
 from octavo.core.errors import Forbidden, InvalidParams, NotFound, OctavoError
 from octavo.core.model import Call, Change, Op, Principal, Trail

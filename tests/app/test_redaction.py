@@ -13,8 +13,8 @@ from click.testing import CliRunner
 from tests.pipeline import secrets_corpus as corpus
 
 from octavo.app import Octavo
+from octavo.app.configuration import load
 from octavo.cli.group import octavo as cli
-from octavo.config.load import load
 from octavo.config.problems import ConfigError
 from octavo.core.arguments import OwnArguments
 from octavo.core.asking import Answer, Form

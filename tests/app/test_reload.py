@@ -15,8 +15,9 @@ from tests.e2e.harness import audit_records
 
 from octavo.app import Octavo, follow
 from octavo.app import octavo as running
+from octavo.app.configuration import load
 from octavo.app.follow import follow_file
-from octavo.config.load import Loaded, load
+from octavo.config.load import Loaded
 from octavo.config.problems import ConfigError
 from octavo.core.errors import Forbidden, OctavoError, SourceUnavailable, Unauthenticated
 from octavo.core.model import Call, Change, Op, Principal, Trail

@@ -12,7 +12,7 @@ import pytest
 from tests.e2e.harness import audit_records
 
 from octavo.app import Octavo
-from octavo.config.load import load
+from octavo.app.configuration import load
 from octavo.core.errors import Forbidden, NotFound, OctavoError
 from octavo.core.model import EVERYTHING, Call, Op, Page, Trail
 from octavo.core.ports import Reply

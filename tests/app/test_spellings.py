@@ -13,9 +13,9 @@ import pytest
 from tests.app.asking import ask, told
 
 from octavo.app import Octavo
+from octavo.app.configuration import load
 from octavo.app.deciding import Question, explain
 from octavo.app.unmatched import unmatched
-from octavo.config.load import load
 from octavo.core.errors import Forbidden, InvalidParams, NotFound, OctavoError
 from octavo.core.glob import Glob
 from octavo.core.ref import Ref

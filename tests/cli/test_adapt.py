@@ -10,8 +10,8 @@ import pytest
 from tests.cli.conftest import Run
 from wcmatch.glob import GLOBSTAR, globmatch
 
-from octavo.config.load import load
-from octavo.config.model import FileOptions
+from octavo.app.configuration import load
+from octavo.sources.file.options import FileOptions
 
 pytestmark = pytest.mark.seed("A14")
 

@@ -15,8 +15,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from octavo.app.configuration import load
 from octavo.cli.clients import Connection, ready_lines
-from octavo.config.load import Loaded, load
+from octavo.config.load import Loaded
 from octavo.config.units import Bind
 
 if TYPE_CHECKING:

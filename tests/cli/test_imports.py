@@ -65,7 +65,7 @@ def test_without_checkpoints_nothing_signs(args: tuple[str, ...], folder: Path) 
 
 def of_prompts(folder: Path) -> set[str]:
     found = modules(folder, "ls", probe=WHOLE)
-    return {name for name in found if name.startswith(("octavo.prompts.", "octavo.text.languages", "minijinja"))}
+    return {name for name in found if name.startswith(("octavo.prompts.", "octavo.core.languages", "minijinja"))}
 
 
 def test_without_prompts_nothing_of_them_is_imported_but_their_registry(empty: Path) -> None:

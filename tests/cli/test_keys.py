@@ -57,8 +57,8 @@ def test_what_cannot_be_done_is_said(run: Run, site: Path) -> None:
 
 def test_a_stored_key_is_enough_to_serve_over_http(run: Run, site: Path) -> None:
     """Where no key is in the configuration itself."""
+    from octavo.app.configuration import load
     from octavo.cli.serve import guard
-    from octavo.config.load import load
     from octavo.config.units import parse_bind
 
     (site / "octavo.yaml").write_text(CONFIG.partition("  agent-old")[0], encoding="utf-8")

@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 from tests.cli.conftest import Run
 
+from octavo.app.configuration import load_text
 from octavo.cli import _run
 from octavo.cli._logs import Structured
-from octavo.config.load import load_text
 from octavo.stores.calls import Recent
 
 pytestmark = pytest.mark.seed("T8")

@@ -23,7 +23,7 @@ from typing import NamedTuple
 
 from wcmatch import glob as wcmatch
 
-from octavo.config.load import load_text
+from octavo.app.configuration import load_text
 from octavo.config.problems import ConfigError
 
 FLAGS = wcmatch.GLOBSTAR | wcmatch.DOTGLOB | wcmatch.FORCEUNIX

@@ -8,7 +8,7 @@ from pathlib import Path
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-from octavo.config.load import load_text
+from octavo.app.configuration import load_text
 from octavo.config.problems import ConfigError
 
 GOOD = """\

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import pytest
 
-from octavo.config.load import load_text
+from octavo.app.configuration import load_text
 from octavo.config.problems import ConfigError
 
 

@@ -7,10 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from octavo.config.load import Loaded, find, load, load_text, prompt_directories, state_directory, zero
-from octavo.config.model import Cache, FileOptions, MemoryOptions
+from octavo.app.configuration import load, load_text, zero
+from octavo.config.load import Loaded, find, prompt_directories, state_directory
 from octavo.config.problems import ConfigError
+from octavo.config.source import Cache
 from octavo.config.units import Bind, Rate, parse_bind, parse_rate, parse_size, parse_time
+from octavo.sources.file.options import FileOptions
+from octavo.sources.memory.options import MemoryOptions
 
 HOUSE = """\
 version: 1

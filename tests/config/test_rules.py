@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 from tests.config.random_rules import compare
 
-from octavo.config.load import Loaded, load_text
+from octavo.app.configuration import load_text
+from octavo.config.load import Loaded
 from octavo.config.problems import ConfigError
 
 SOURCES = """

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,7 @@ import jsonschema_rs
 from pydantic import BaseModel
 from ruamel.yaml import YAML
 
+from octavo.app.configuration import KINDS
 from octavo.config import model
 from octavo.config.schema import schema, schema_text
 
@@ -18,11 +20,12 @@ COMMITTED = Path(__file__).parents[2] / "schema" / "octavo.schema.json"
 
 def test_the_committed_schema_is_the_generated_one() -> None:
     """Rewrite it with `octavo schema > schema/octavo.schema.json`."""
-    assert COMMITTED.read_text(encoding="utf-8") == schema_text()
+    assert COMMITTED.read_text(encoding="utf-8") == schema_text(KINDS)
 
 
 def models() -> Iterator[type[BaseModel]]:
-    for thing in vars(model).values():
+    modules = [model, *(import_module(record.options.__module__) for record in KINDS)]
+    for thing in {id(one): one for module in modules for one in vars(module).values()}.values():
         if isinstance(thing, type) and issubclass(thing, model.Strict) and thing is not model.Strict:
             yield thing
 
@@ -41,7 +44,7 @@ def test_every_model_is_strict_frozen_and_silent_about_input() -> None:
 
 
 def test_the_schema_accepts_what_loads_and_refuses_what_does_not() -> None:
-    validator = jsonschema_rs.validator_for(schema())
+    validator = jsonschema_rs.validator_for(schema(KINDS))
     good = """\
 version: 1
 sources:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from octavo.config.load import load_text
+from octavo.app.configuration import load_text
 from octavo.config.problems import ConfigError
 
 SECRET = "xq7-hidden-value-41"

@@ -14,18 +14,9 @@ import click
 import pytest
 from pydantic import BaseModel
 
-from octavo.config.model import (
-    AgentOptions,
-    CatalogOptions,
-    Config,
-    DocOptions,
-    FileOptions,
-    GitOptions,
-    MemoryOptions,
-    OrgOptions,
-    SkillOptions,
-    SopOptions,
-)
+from octavo.app.configuration import KINDS as REGISTRY
+from octavo.config.model import Config
+from octavo.config.schema import schema
 from octavo.core import errors
 from octavo.core.model import VERBS
 from octavo.core.ports import ABILITIES
@@ -34,17 +25,7 @@ from octavo.pipeline.rules.book import rules_for
 from octavo.pipeline.rules.personal import GROUPS
 from octavo.tools.context import ToolContext
 
-KINDS = {
-    "file": FileOptions,
-    "git": GitOptions,
-    "memory": MemoryOptions,
-    "sop": SopOptions,
-    "doc": DocOptions,
-    "skill": SkillOptions,
-    "agent": AgentOptions,
-    "org": OrgOptions,
-    "catalog": CatalogOptions,
-}
+KINDS = {record.name: record.options for record in REGISTRY}
 
 
 def models(annotation: Any) -> Iterator[type[BaseModel]]:
@@ -91,9 +72,9 @@ def test_every_option_of_a_source_has_its_row(kind: str, book: Any) -> None:
     assert sorted({f"sources.{key}" for key in keys(KINDS[kind])} - documented(section)) == []
 
 
-def test_the_kinds_are_all_of_them() -> None:
-    found = {model.model_fields["kind"].annotation for model in models(Config.model_fields["sources"].annotation)}
-    assert {get_args(annotation)[0] for annotation in found} == set(KINDS)
+def test_the_schema_has_all_kinds() -> None:
+    entry = schema(REGISTRY)["properties"]["sources"]["additionalProperties"]
+    assert set(entry["discriminator"]["mapping"]) == set(KINDS) == set(REGISTRY.names)
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -16,7 +16,7 @@ import click
 import pytest
 from ruamel.yaml import YAML
 
-from octavo.config.load import load_text
+from octavo.app.configuration import load_text
 from octavo.config.model import Config
 from octavo.config.table import load_table
 from octavo.prompts.loader import load as load_prompts

@@ -19,8 +19,8 @@ from tests.docs.limits import LIMITS
 from tests.tools.builtin.conftest import Serve, Tools
 from tests.tools.builtin.test_commands import configuration, printed, python
 
+from octavo.app.configuration import load, load_text
 from octavo.cli.group import octavo
-from octavo.config.load import load, load_text
 from octavo.config.problems import ConfigError
 from octavo.core.errors import OctavoError
 from octavo.core.model import Call, Trail

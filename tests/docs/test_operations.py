@@ -13,7 +13,7 @@ from tests.gate.world import Journal, records
 
 from octavo.app import Octavo
 from octavo.app.built_in import _OFFERED
-from octavo.config.load import load_text
+from octavo.app.configuration import load_text
 from octavo.core.arguments import OwnArguments
 from octavo.core.errors import OctavoError
 from octavo.core.model import Call, Trail

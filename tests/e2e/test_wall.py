@@ -13,7 +13,7 @@ import pytest
 from tests.e2e.harness import Place, audit_records
 
 from octavo.app import wall
-from octavo.config.load import load_text
+from octavo.app.configuration import load_text
 from octavo.core import landlock
 from octavo.core.errors import SourceUnavailable
 from octavo.stores.state import StateDirectory

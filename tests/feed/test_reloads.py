@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 from octavo.app import Octavo
-from octavo.config.load import Loaded, load_text
+from octavo.app.configuration import load_text
+from octavo.config.load import Loaded
 from octavo.core.model import Change
 
 pytestmark = [pytest.mark.anyio, pytest.mark.seed("F12")]

@@ -14,7 +14,8 @@ from pathlib import Path
 from typing import Any, cast
 
 from octavo.app import Octavo
-from octavo.config.load import Loaded, load_text
+from octavo.app.configuration import load_text
+from octavo.config.load import Loaded
 from octavo.core.clock import FrozenClock, SystemClock
 from octavo.core.errors import Unrecorded
 from octavo.core.model import Principal

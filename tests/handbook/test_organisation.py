@@ -13,8 +13,8 @@ import pytest
 from ruamel.yaml import YAML
 
 from octavo.app import Octavo
+from octavo.app.configuration import load
 from octavo.cli.demo import AGENTS, make
-from octavo.config.load import load
 from octavo.core.errors import Forbidden
 from octavo.core.model import Call, Op, Trail
 from octavo.core.ports import Reply

@@ -40,18 +40,33 @@ def test_every_room_has_said_where_it_stands() -> None:
     assert rooms - named <= {"__init__"}
 
 
-@pytest.mark.parametrize("breach", ["import octavo.pipeline.chain", "import mcp"])
-def test_a_breach_is_noticed(breach: str, tmp_path: Path) -> None:
-    """The contracts bite: a source that imports another room, or the SDK, is refused."""
+BREACHES = {
+    "sources/other.py": ("import octavo.pipeline", "octavo.sources.other ->"),
+    "sources/wire.py": ("import mcp", "octavo.sources.wire ->"),
+    "pipeline/limits.py": ("import octavo.config", "octavo.pipeline.limits ->"),
+    "config/rules.py": ("import octavo.pipeline", "octavo.config.rules ->"),
+    "sources/git/borrows.py": ("import octavo.sources.file", "octavo.sources.git.borrows ->"),
+    "sources/file/reads.py": ("import octavo.config.load", "octavo.sources.file.reads ->"),
+    "app/looks.py": ("import octavo.sources.file.options", "octavo.app.looks ->"),
+}
+
+
+@pytest.mark.parametrize("place", BREACHES)
+def test_a_breach_is_noticed(place: str, tmp_path: Path) -> None:
+    """The contracts bite: a source that imports another room, a kind that imports another kind, and so on."""
     config = (ROOT / "pyproject.toml").read_text(encoding="utf-8")
     (tmp_path / "pyproject.toml").write_text(config[config.index("[tool.importlinter]") :], encoding="utf-8")
-    rooms = tomllib.loads(config)["tool"]["importlinter"]["contracts"][0]["layers"]
-    for room in (room.strip() for layer in rooms for room in layer.split("|")):
-        (tmp_path / "octavo" / room).mkdir(parents=True)
-        (tmp_path / "octavo" / room / "__init__.py").touch()
+    contracts = tomllib.loads(config)["tool"]["importlinter"]["contracts"]
+    rooms = {f"octavo.{room.strip()}" for layer in contracts[0]["layers"] for room in layer.split("|")}
+    lists = ("modules", "source_modules", "forbidden_modules")
+    named = {name for contract in contracts for key in lists for name in contract.get(key, ())}
+    for name in sorted(one for one in rooms | named if one.startswith("octavo.")):
+        folder = tmp_path.joinpath(*name.split("."))
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / "__init__.py").touch()
     (tmp_path / "octavo" / "__init__.py").touch()
-    (tmp_path / "octavo" / "pipeline" / "chain.py").touch()
-    (tmp_path / "octavo" / "sources" / "__init__.py").write_text(f"{breach}\n", encoding="utf-8")
+    breach, told = BREACHES[place]
+    (tmp_path / "octavo" / place).write_text(f"{breach}\n", encoding="utf-8")
     run = lint_imports(tmp_path)
     assert run.returncode == 1, run.stdout + run.stderr
-    assert "octavo.sources ->" in run.stdout
+    assert told in run.stdout

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from octavo.app import Octavo
-from octavo.config.load import load
+from octavo.app.configuration import load
 from octavo.core.arguments import OwnArguments
 from octavo.core.errors import Forbidden
 from octavo.core.model import Call, Trail

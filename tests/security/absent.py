@@ -24,7 +24,7 @@ from tests.gate.doors import Pipe
 from tests.gate.twins import INITIALIZED, META, frame, initialize
 
 from octavo.app import Octavo
-from octavo.config.load import load_text
+from octavo.app.configuration import load_text
 from octavo.stores.state import StateDirectory
 
 ERAS = ("modern", "2025-11-25")

@@ -26,7 +26,7 @@ from tests.security.ways import caller as coming_in
 
 from octavo.app import Octavo
 from octavo.app.compose import Works
-from octavo.config.load import load
+from octavo.app.configuration import load
 from octavo.core.errors import OctavoError
 from octavo.core.model import Call, Content, Op, Page, Trail
 from octavo.core.operations import arguments_of

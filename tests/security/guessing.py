@@ -29,7 +29,7 @@ from tests.gate.twins import META, frame
 from tests.pipeline import secrets_corpus as corpus
 
 from octavo.app import Octavo
-from octavo.config.load import load_text
+from octavo.app.configuration import load_text
 from octavo.pipeline.veil import Veil
 from octavo.stores.state import StateDirectory
 

@@ -25,7 +25,8 @@ from tests.gate.doors import Reply, Web, modern_headers
 from tests.gate.twins import META
 
 from octavo.app import Octavo
-from octavo.config.load import Loaded, load_text
+from octavo.app.configuration import load_text
+from octavo.config.load import Loaded
 from octavo.stores.state import StateDirectory
 
 AT_ONCE = 48

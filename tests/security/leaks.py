@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from octavo.app import Octavo
-from octavo.config.load import load_text
+from octavo.app.configuration import load_text
 from octavo.core.errors import OctavoError
 from octavo.core.model import EVERYTHING, Call, Content, Entry, Op, Page, Principal, Trail
 from octavo.core.operations import arguments_of

@@ -23,7 +23,7 @@ from typing import Any, NamedTuple
 import uvloop
 
 from octavo.app import Octavo
-from octavo.config.load import load
+from octavo.app.configuration import load
 from octavo.core.arguments import OwnArguments
 from octavo.core.errors import OctavoError
 from octavo.core.model import Call, Trail

@@ -29,7 +29,7 @@ from tests.security.issuer import IssuerServer, ec_key, jwk
 from tests.security.ways import WAYS, Asks, Way, add_ways, caller, chosen, failed
 
 from octavo.app import Octavo
-from octavo.config.load import load
+from octavo.app.configuration import load
 from octavo.core.errors import Unauthenticated
 from octavo.core.model import Call, Trail, Verb
 from octavo.core.ref import Ref

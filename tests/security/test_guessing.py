@@ -16,7 +16,7 @@ from tests.gate.twins import META, frame
 from tests.security.guessing import attack
 
 from octavo.app import Octavo
-from octavo.config.load import load_text
+from octavo.app.configuration import load_text
 from octavo.stores.state import StateDirectory
 
 pytestmark = [pytest.mark.anyio, pytest.mark.seed("A6")]

@@ -13,7 +13,7 @@ from tests.gate.fixtures import anyio_backend
 from tests.gate.twins import INITIALIZED, frame, initialize
 
 from octavo.app import Octavo
-from octavo.config.load import load_text
+from octavo.app.configuration import load_text
 
 pytestmark = [pytest.mark.anyio, pytest.mark.seed("O14", "A8")]
 

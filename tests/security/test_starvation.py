@@ -23,7 +23,7 @@ from tests.sources.documents.samples import SAMPLES
 from tests.tools.builtin.test_commands import processes_with
 
 from octavo.app import Octavo
-from octavo.config.load import load_text
+from octavo.app.configuration import load_text
 from octavo.core.arguments import OwnArguments
 from octavo.core.clock import SystemClock
 from octavo.core.fair import Claim, on_behalf_of

@@ -13,7 +13,7 @@ from tests.security import takeover
 from tests.security.takeover import KEY, PROMPT, Arrangement, arranged, besieged, places
 
 from octavo.app import Octavo
-from octavo.config.load import load, load_text, zero
+from octavo.app.configuration import load, load_text, zero
 from octavo.core.errors import Forbidden, NotFound, OctavoError
 from octavo.core.model import Call, Op, Trail
 from octavo.core.operations import arguments_of

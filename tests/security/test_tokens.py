@@ -30,7 +30,8 @@ from tests.security.issuer import (
 )
 
 from octavo.app import Octavo
-from octavo.config.load import Loaded, load_text
+from octavo.app.configuration import load_text
+from octavo.config.load import Loaded
 from octavo.pipeline.tokens import keyset
 
 pytestmark = [pytest.mark.anyio, pytest.mark.seed("O14", "A8")]

@@ -14,7 +14,8 @@ from tests.gate.fixtures import clock
 from tests.gate.twins import INITIALIZED, META, frame, initialize
 
 from octavo.app import Octavo
-from octavo.config.load import Loaded, load_text
+from octavo.app.configuration import load_text
+from octavo.config.load import Loaded
 from octavo.core.clock import FrozenClock
 from octavo.pipeline import untrusted
 from octavo.stores.state import StateDirectory

@@ -30,7 +30,7 @@ from tests.gate.world import SUMMARISE
 from tests.security.ways import WAYS, Way, add_ways, caller, chosen
 
 from octavo.app import Octavo
-from octavo.config.load import load_text
+from octavo.app.configuration import load_text
 from octavo.stores.state import StateDirectory
 
 TOGETHER: Final = 20  # callers in one house

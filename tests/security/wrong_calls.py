@@ -28,7 +28,7 @@ from tests.gate.doors import Pipe, Web, modern_headers
 from tests.gate.twins import INITIALIZED, META, frame, initialize
 
 from octavo.app import Octavo
-from octavo.config.load import load_text
+from octavo.app.configuration import load_text
 from octavo.stores.state import StateDirectory
 
 TOGETHER: Final = 24  # calls at once

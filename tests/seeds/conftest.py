@@ -17,7 +17,7 @@ from mcp.shared.message import SessionMessage
 from mcp_types import jsonrpc_message_adapter
 
 from octavo.app import Octavo
-from octavo.config.load import load_text
+from octavo.app.configuration import load_text
 from octavo.stores.ledger import MemoryLedger
 from octavo.stores.state import StateDirectory
 from octavo.transport.mcp.calls import Calls

@@ -11,7 +11,7 @@ from typing import get_args
 import pytest
 
 from octavo.app import Octavo
-from octavo.config.load import zero
+from octavo.app.configuration import zero
 from octavo.core.arguments import OwnArguments
 from octavo.core.clock import FrozenClock
 from octavo.core.model import Call, Trail

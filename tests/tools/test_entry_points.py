@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from octavo.app import Octavo
-from octavo.config.load import load_text
+from octavo.app.configuration import load_text
 from octavo.stores.state import StateDirectory
 from octavo.tools.plugins import PluginError, load_plugin
 

@@ -14,8 +14,9 @@ import anyio.lowlevel
 import pytest
 
 from octavo.app import Octavo
+from octavo.app.configuration import load
 from octavo.app.follow import follow_file
-from octavo.config.load import Loaded, chosen_as, load, with_tools
+from octavo.config.load import Loaded, chosen_as, with_tools
 from octavo.config.problems import ConfigError
 from octavo.core.arguments import OwnArguments
 from octavo.core.errors import InternalError, InvalidParams

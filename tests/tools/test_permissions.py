@@ -9,7 +9,7 @@ import anyio
 import pytest
 
 from octavo.app import Octavo
-from octavo.config.load import load_text
+from octavo.app.configuration import load_text
 from octavo.core.errors import Forbidden, InvalidParams
 from octavo.core.model import Call, Trail
 from octavo.core.ref import Ref

@@ -10,7 +10,7 @@ from tests.gate.doors import Pipe
 from tests.gate.twins import INITIALIZED, META, frame, initialize
 from tests.gate.world import house
 
-from octavo.config.load import load_text
+from octavo.app.configuration import load_text
 
 pytestmark = [pytest.mark.anyio, pytest.mark.seed("T1", "P1")]
 

@@ -14,7 +14,7 @@ from tests.gate.twins import META
 from tests.gate.world import CONFIG, KEYS, Journal
 
 from octavo.app import Octavo
-from octavo.config.load import load_text
+from octavo.app.configuration import load_text
 from octavo.stores.ledger import MemoryLedger
 from octavo.stores.state import StateDirectory
 

@@ -11,7 +11,7 @@ from tests.gate.doors import Web, modern_headers
 from tests.gate.twins import META
 from tests.gate.world import house
 
-from octavo.config.load import load_text
+from octavo.app.configuration import load_text
 from octavo.transport.mcp.http import Access
 
 pytestmark = [pytest.mark.anyio, pytest.mark.seed("T3")]

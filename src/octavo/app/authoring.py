@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
+from contextlib import AbstractAsyncContextManager, AsyncExitStack
 from pathlib import Path
+from typing import cast
 
 from msgspec import Struct
 
 from octavo.app.octavo import Octavo
 from octavo.config.load import Loaded
-from octavo.config.model import FileOptions, OverStore
+from octavo.config.source import Options
 from octavo.core.clock import SystemClock, iso
 from octavo.core.errors import Forbidden, InvalidParams, NotFound
+from octavo.core.ports import Writes
 from octavo.core.ref import Ref
-from octavo.sources._shared.fs.credentials import CREDENTIALS
-from octavo.sources.file.addresses import FileRoot
 
 
 class Created(Struct, frozen=True):
@@ -28,45 +29,35 @@ async def create(house: Octavo, loaded: Loaded, kind: str, name: str, title: str
     or title that cannot be used; Conflict for what is there already; Forbidden for a file that would not be served.
     """
     from octavo.sources.catalog.starters import starter
-    from octavo.sources.file.writable import WritableFileSource
 
     catalogs = house.works.catalogs
     source, options = _catalog(loaded, kind, name)
-    store = loaded.config.sources[options.store]
-    if catalogs is None or not isinstance(store, FileOptions):
+    store = None if options.over is None else loaded.config.sources[options.over.store]
+    if catalogs is None or store is None or store.record.writer is None:
         raise InvalidParams(f"The files of {source} are in no folder: make the file where you keep them, and check it")
     catalog = catalogs.by_name[source]
     pages = await catalogs.pages()
     today = iso(SystemClock().wall())[:10]
     made = starter(catalog.declaration, kind, name, title, today, pages)
-    root = store.roots[0].path
     folder = [part for part in catalog.declaration.path.split("/") if part not in ("", ".")]
     place = (*folder, *made.place)
-    # The store itself is read-only for everybody else. This one makes files and replaces none: it has no journal.
-    writable = WritableFileSource(
-        [FileRoot(root)],
-        journal=None,
-        secret=house.key("etag"),
-        extensions=store.extensions,
-        hidden=(*CREDENTIALS, *store.hide),
-        symlinks="refuse",
-        scheme=store.scheme,
-    )
-    async with writable as files:
+    writable = store.record.writer(store)  # the store itself is read-only for everybody else
+    async with AsyncExitStack() as stack:
+        files = await stack.enter_async_context(cast("AbstractAsyncContextManager[Writes]", writable))
         try:
             await files.write(Ref.of(store.scheme, place), made.text, if_match=None, mode="create")
         except (NotFound, Forbidden):  # in the catalog's words: the store has no addresses for others
             raise Forbidden(f"{made.ref} is not written: the store serves no file of that name or place") from None
-    return Created(made.ref, root.joinpath(*place))
+    return Created(made.ref, store.folders[0].path.joinpath(*place))
 
 
-def _catalog(loaded: Loaded, kind: str, name: str) -> tuple[str, OverStore]:
+def _catalog(loaded: Loaded, kind: str, name: str) -> tuple[str, Options]:
     """The one of that kind; of several, the one whose scheme the name begins with."""
     scheme = name.partition("://")[0] if "://" in name else None
     found = [
         (source, options)
         for source, options in loaded.config.sources.items()
-        if isinstance(options, OverStore) and options.kind == kind and scheme in (None, options.scheme)
+        if options.kind == kind and scheme in (None, options.scheme)
     ]
     if not found:
         where = f" for {scheme}://" if scheme else ""

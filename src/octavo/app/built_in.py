@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
 from msgspec.structs import replace
 
 from octavo.app.narrowing import WHOLE, Narrowing, public_folders
-from octavo.config.model import Config, FileOptions, OverStore
+from octavo.config.model import Config
+from octavo.config.source import Options
 from octavo.core.ref import Ref
 from octavo.core.surface import Conversations
 from octavo.tools.aliases import FILESYSTEM, SEED
@@ -45,10 +46,14 @@ _OFFERED: Mapping[str, Iterable[str]] = {
 
 
 def built_in_tools(
-    config: Config, narrowing: Narrowing = WHOLE, conversations: Conversations | None = None
+    config: Config,
+    narrowing: Narrowing = WHOLE,
+    conversations: Conversations | None = None,
+    *,
+    exposed: Collection[str],
 ) -> list[Tool]:
-    """Those of files only with a source that they could work on, and of these those that change something only where
-    one may be changed."""
+    """`exposed` are schemes. Those that work on sources only where one is exposed, and of these those that change
+    something only where the configuration lets one be changed."""
     tools: list[Tool] = []
     if "people" in toolsets(config):
         from octavo.tools.builtin.people import people_tools
@@ -58,20 +63,20 @@ def built_in_tools(
         from octavo.tools.builtin.prompting import prompt_tools
 
         tools += prompt_tools(conversations, config.limits.answer)
-    files = _file_sources(config)
-    if not files and not any(isinstance(one, OverStore) and one.expose for one in config.sources.values()):
+    if not exposed:
         return tools
+    files = _file_sources(config)
     from octavo.tools.builtin.room import Budget, Media
 
-    limits, write = config.limits, any(one.write for one in files)
+    limits, write = config.limits, _writes(config)
     budget, media = Budget(limits.answer, limits.answer_tokens), Media(limits.media)
     for name in toolsets(config):
         if name == "files":
             from octavo.tools.builtin import Kinds, file_tools
 
             # Where there are only files, words are looked for in their lines, as ever.
-            lines = frozenset(one.scheme for one in files)
-            only_files = all(one.scheme in lines for one in config.sources.values() if one.expose)
+            lines = frozenset(one.scheme for one in config.sources.values() if one.expose and one.record.lines)
+            only_files = lines.issuperset(exposed)
             searches = Kinds(config.search.enabled, lines, "content" if only_files else "ranked")
             tools += file_tools(write=write, budget=budget, media=media, searches=searches)
         elif name == "filesystem":
@@ -84,7 +89,7 @@ def built_in_tools(
 
             tools += data_tools(write=write, budget=budget, max_input=limits.read, seconds=limits.time)
         elif name == "seed":
-            tools += _seeds(config)
+            tools += _seeds(config, write)
     first = [*{tool.info.name: tool for tool in reversed(tools)}.values()][::-1]  # of two with one name
     return [_tried(tool) for tool in first]
 
@@ -104,10 +109,9 @@ def toolsets(config: Config) -> dict[str, None]:
 
 def unlisted_tools(config: Config) -> tuple[Sequence[str], Callable[[], Sequence[Tool]]]:
     """Names that are always understood, though only the toolset `seed` lists them, and how to make their tools."""
-    files = _file_sources(config)
-    write = any(one.write for one in files)
+    files, write = _file_sources(config), _writes(config)
     names = [name for name, tool in SEED.items() if files and (write or tool in _GENERAL)]
-    return names, lambda: _seeds(config)
+    return names, lambda: _seeds(config, write)
 
 
 def aliases(names: Sequence[str]) -> dict[Ref, Ref]:
@@ -132,15 +136,19 @@ def composed_tools(tools: Sequence[Tool], unlisted: Sequence[str]) -> list[str]:
     return [*(tool.info.name for tool in tools if tool.info.name in known), *unlisted]
 
 
-def _file_sources(config: Config) -> list[FileOptions]:
-    return [one for one in config.sources.values() if isinstance(one, FileOptions) and one.expose]
+def _file_sources(config: Config) -> list[Options]:
+    """Whose folders clients know."""
+    return [one for one in config.sources.values() if one.expose and any(root.shown for root in one.folders)]
 
 
-def _seeds(config: Config) -> list[Tool]:
+def _writes(config: Config) -> bool:
+    return any(one.expose and "write" in one.can for one in config.sources.values())
+
+
+def _seeds(config: Config, write: bool) -> list[Tool]:
     from octavo.tools.builtin.room import Budget
     from octavo.tools.builtin.seeds import seed_tools
 
-    write = any(one.write for one in _file_sources(config))
     made = seed_tools(write=write, budget=Budget(config.limits.answer, config.limits.answer_tokens))
     return [_tried(telling(tool, config)) for tool in made]
 

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import logging
-from collections.abc import Mapping, Sequence
-from contextlib import suppress
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from msgspec import Struct
-from msgspec.structs import replace
 
-from octavo.config.model import CatalogOptions, Config, DocOptions, OverStore
+from octavo.app.host import SourceHost
+from octavo.config.model import Config
 from octavo.core.errors import OctavoError
 from octavo.core.glob import Glob
 from octavo.core.model import VERBS, Principal, Verb
@@ -22,16 +20,15 @@ from octavo.pipeline.rulebook import Rule
 from octavo.tools.registry import ToolRegistry
 
 if TYPE_CHECKING:
-    from octavo.sources.catalog import CatalogSource, Declaration, Handbook
+    from octavo.sources.catalog import CatalogSource, Handbook
     from octavo.sources.catalog.handbook import Pages
 
 
-logger = logging.getLogger(__name__)
-
-
 class Catalogs(Struct, frozen=True):
-    """By the name of their source, and the handbook that all of them are."""
+    """All that stands on stores, by the names of the sources; the catalogs among them, and the handbook that they are
+    together."""
 
+    sources: Mapping[str, Source]
     by_name: Mapping[str, CatalogSource]
     handbook: Handbook
     made_of: object  # what says whether others would be the same
@@ -49,44 +46,27 @@ class Catalogs(Struct, frozen=True):
         return [one.scheme for one in self.by_name.values() if one.declaration.manifest]
 
 
-async def catalogs(config: Config, stores: Mapping[str, Source], before: Catalogs | None) -> Catalogs | None:
+Hosted: TypeAlias = Callable[[str, Mapping[str, Source], dict[Callable[[], Any], Any]], SourceHost]
+
+
+async def catalogs(
+    config: Config, stores: Mapping[str, Source], hosted: Hosted, before: Catalogs | None
+) -> Catalogs | None:
     """Those `before`, where a configuration changes neither them nor what they stand on."""
-    options = {name: one for name, one in config.sources.items() if isinstance(one, OverStore)}
+    options = {name: one for name, one in config.sources.items() if one.over is not None}
     if not options:
         return None
-    asked = _asked_about(config)
-    made_of = (options, asked, [stores[one.store] for one in options.values()])
+    together: dict[Callable[[], Any], Any] = {}
+    hosts = {name: hosted(name, stores, together) for name in options}
+    made_of = (options, [(host.asked, host.alone, host.store()) for host in hosts.values()])
     if before is not None and before.made_of == made_of:
         return before
     from octavo.sources.catalog import CatalogSource, Handbook  # here: a server of files alone starts sooner
 
-    handbook = Handbook()
-    made: dict[str, CatalogSource] = {}
-    for name, one in options.items():
-        alone = sum(other.store == one.store for other in options.values()) == 1
-        declaration = await _declared(one, stores[one.store], alone=alone)
-        made[name] = CatalogSource(replace(declaration, further=asked), stores[one.store], handbook=handbook)
-        with suppress(OctavoError):  # a store that is down says so itself
-            if why := await made[name].serves_nothing():
-                logger.error("%s: %s", name, why)
-    return Catalogs(made, handbook, made_of)
-
-
-def _asked_about(config: Config) -> tuple[str, ...]:
-    """Metadata that rules name: a deny on a key that nobody tells would deny nothing."""
-    demands = (part for rule in config.policy for part in (rule.when, rule.unless) if part is not None)
-    return tuple(dict.fromkeys(key for part in demands for key in part.metadata))
-
-
-async def _declared(options: Any, store: Source, *, alone: bool) -> Declaration:
-    from octavo.sources.catalog import DECLARATIONS, chosen, doc_with, own, with_options
-
-    if isinstance(options, CatalogOptions):
-        return own(options.scheme, options.path, options.files, options.model, options.address)
-    listed = isinstance(options, DocOptions) and options.categories != "any"
-    usual = doc_with(options.categories) if listed else DECLARATIONS[options.kind]
-    said = with_options(replace(usual, scheme=options.scheme), **options.layout)
-    return await chosen(said, store, path=options.path, alone=alone, files=bool(options.files))
+    made = {name: await one.record.open(one, hosts[name]) for name, one in options.items()}
+    by_name = {name: one for name, one in made.items() if isinstance(one, CatalogSource)}
+    handbook: Handbook = next(iter(hosts.values())).together(Handbook)
+    return Catalogs(made, by_name, handbook, made_of)
 
 
 class LiveAgents(Struct, frozen=True):

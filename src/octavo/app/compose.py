@@ -27,6 +27,7 @@ from octavo.app.sources import (
     configured,
     described_in,
     templates_of,
+    tools_of_kinds,
     ttl_of,
     with_plugins,
     writable_schemes,
@@ -203,11 +204,14 @@ async def compose(
         )
         for one in config.plugins
     ]
-    made, catalogs = await configured(loaded, state, narrowing, opened, stack)
     faults = Faults(clock)
+    made, catalogs = await configured(loaded, state, narrowing, opened, faults, stack)
     sources = with_plugins(made, plugins, faults, config.limits.time)
     exposed = [scheme for scheme, (_, shown) in sources.items() if shown]
-    behind_doors = [source for source, _ in sources.values() if isinstance(source, Guarded)]
+    # Those that plugins register themselves: of kinds of theirs they are open by now, as stores for others.
+    behind_doors = [
+        source for scheme, (source, _) in sources.items() if scheme not in made and isinstance(source, Guarded)
+    ]
     for source in behind_doors:
         source.life.begin()
     for source in behind_doors:
@@ -217,7 +221,9 @@ async def compose(
             tools.register(tool if tool.protocol else replace(tool, max_answer=config.limits.answer))
         for info, rendering in plugin.prompts:
             prompts.register(info, rendering)
-    built_in = built_in_tools(config, narrowing, conversations)
+    for tool in tools_of_kinds(config):
+        tools.register(tool)
+    built_in = built_in_tools(config, narrowing, conversations, exposed=exposed)
     for tool in built_in:
         tools.register(telling(tool, config))
     reaching = Reaching(loaded, clock, stack, {scheme: source for scheme, (source, _) in sources.items()})

@@ -10,9 +10,10 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
+from msgspec.structs import replace
+
 import octavo
 from octavo.config.load import NAMES, Loaded, prompt_places, served_folders, state_directory
-from octavo.config.model import FileOptions, GitOptions
 from octavo.core.foundation import Changeable, Essential, Foundation, nothing_changes, passes_through
 
 
@@ -21,7 +22,7 @@ def foundation_of(loaded: Loaded) -> Foundation:
 
 
 def writable_roots(loaded: Loaded) -> list[Path]:
-    return [root.path for _, options in _file_sources(loaded) if options.write for root in options.roots]
+    return [folder.path for source in loaded.config.sources.values() for folder in source.folders if folder.write]
 
 
 def changeable(loaded: Loaded) -> Changeable:
@@ -35,8 +36,8 @@ def among_writable(loaded: Loaded) -> list[tuple[Essential, str]]:
     """What of it lies where clients may write, or is reached by a link that does, and in which source."""
     found: dict[tuple[Path, str], Essential] = {}
     for essential in foundation_of(loaded).essentials:
-        for name, options in _file_sources(loaded):
-            if options.write and any(passes_through(essential.path, root.path) for root in options.roots):
+        for name, options in loaded.config.sources.items():
+            if any(one.write and passes_through(essential.path, one.path) for one in options.folders):
                 found.setdefault((essential.path, name), essential)
     return [(essential, name) for (_, name), essential in found.items()]
 
@@ -61,10 +62,8 @@ def _of_configuration(loaded: Loaded) -> Iterator[Essential]:
     if (checkpoints := config.audit.checkpoints) is not None:
         yield Essential(checkpoints.path, "checkpoints of the audit log", served=True)
     for name, source in config.sources.items():
-        if isinstance(source, GitOptions):
-            clone = source.path / ".git"
-            path = clone if clone.exists() else source.path
-            yield Essential(path, f"the repository of {name}", folder=True, served=True)
+        for essential in source.record.needs(source).essentials:
+            yield replace(essential, what=f"{essential.what} of {name}")
 
 
 def _of_programs(loaded: Loaded) -> Iterator[Essential]:
@@ -82,9 +81,3 @@ def _of_python(loaded: Loaded) -> Iterator[Essential]:
         spellings = {Path(os.path.abspath(place)), Path(os.path.realpath(place))}
         if any(root in spelled.parents for root in roots for spelled in spellings):
             yield Essential(Path(os.path.abspath(place)), "the code of this server", folder=True, served=True)
-
-
-def _file_sources(loaded: Loaded) -> Iterator[tuple[str, FileOptions]]:
-    for name, source in loaded.config.sources.items():
-        if isinstance(source, FileOptions):
-            yield name, source

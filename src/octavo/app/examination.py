@@ -15,7 +15,7 @@ from octavo.app import wall
 from octavo.app.finding import Finding
 from octavo.app.smells import smells, synchronised
 from octavo.config.load import Loaded, state_directory
-from octavo.config.model import FileOptions, GitOptions
+from octavo.config.source import Kinds
 from octavo.core import landlock
 from octavo.core.clock import SystemClock, iso
 from octavo.core.errors import SourceUnavailable
@@ -29,7 +29,6 @@ EXTRAS = {
     "pdf": "pypdfium2",
     "sheets": "python_calamine",
     "images": "PIL",
-    "git": "pygit2",
     "data": "pyarrow",
     "otel": "opentelemetry.sdk",
 }
@@ -42,17 +41,12 @@ def examine(loaded: Loaded) -> Iterator[Finding]:
     yield _clock()
     yield _kernel()
     yield _landlock(loaded)
-    roots = [
-        (root.path, source.write)
-        for source in loaded.config.sources.values()
-        if isinstance(source, FileOptions)
-        for root in source.roots
-    ]
-    yield from (_root(path) for path, _ in roots)
-    yield from (_root(one.path) for one in loaded.config.sources.values() if isinstance(one, GitOptions))
-    yield from (_tmpfile(path) for path, write in roots if write)
+    folders = [folder for source in loaded.config.sources.values() for folder in source.folders]
+    yield from (_root(one.path) for one in folders)
+    yield from (_tmpfile(one.path) for one in folders if one.write)
+    roots = [one.path for one in folders if one.files]
     if roots and sys.platform == "linux":
-        yield from _inotify([path for path, _ in roots])
+        yield from _inotify(roots)
     yield _state(state_directory(loaded), loaded.config.audit.fail_closed)
     yield from _audit(loaded)
     if loaded.config.audit.checkpoints is not None:
@@ -62,7 +56,7 @@ def examine(loaded: Loaded) -> Iterator[Finding]:
 
         yield from programs(loaded)
     yield from smells(loaded)
-    yield from (_extra(name, module) for name, module in EXTRAS.items())
+    yield from (_extra(name, module) for name, module in (*EXTRAS.items(), *_extras(loaded.kinds)))
 
 
 def _python() -> Finding:
@@ -191,6 +185,12 @@ def _checkpoints(file: Path, state: Path) -> Finding:
         advice = "whoever can change one can often change the other; name a file on another disk or machine"
         return Finding("checkpoints", "less", f"{file} is on the disk of the audit log", advice)
     return Finding("checkpoints", "ok", f"{file} is on another disk than the audit log")
+
+
+def _extras(kinds: Kinds) -> list[tuple[str, str]]:
+    """That kinds of sources need."""
+    records = filter(None, map(kinds.kind, kinds.names))
+    return [(record.extra, record.module) for record in records if record.extra]
 
 
 def _extra(name: str, module: str) -> Finding:

@@ -8,8 +8,9 @@ import signal
 import sys
 from pathlib import Path
 
+from octavo.app.configuration import load
 from octavo.app.octavo import Octavo
-from octavo.config.load import Loaded, chosen_as, load, state_directory
+from octavo.config.load import Loaded, chosen_as, state_directory
 from octavo.config.problems import ConfigError
 from octavo.core.errors import OctavoError
 from octavo.stores.keys import KeyFile

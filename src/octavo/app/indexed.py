@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING, Final
 from msgspec import Struct
 from msgspec.structs import replace
 
-from octavo.config.model import FileOptions
 from octavo.core.arguments import PLAIN, Arguments, SearchArguments
 from octavo.core.errors import OctavoError, RateLimited, SourceUnavailable, Timeout
 from octavo.core.findings import Finding
@@ -101,7 +100,7 @@ class Documents:
         by_name = {} if works.catalogs is None else works.catalogs.by_name
         self._declared = {one.scheme: one.declaration for one in by_name.values()}
         self.schemes = sorted(works.desk.exposed, key=lambda scheme: scheme not in self._declared)
-        self._files = {one.scheme for one in works.config.sources.values() if isinstance(one, FileOptions)}
+        self._converting = {one.scheme for one in works.config.sources.values() if "as" in one.record.parameters}
         self._most = works.config.search.text
 
     def serve(self, works: Works) -> None:
@@ -128,7 +127,7 @@ class Documents:
             entry = next((one for one in page.items if self._named(one) == ref), None)
         if entry is None or not await self._is_searched(entry):
             return None
-        converts = ref.scheme in self._files and entry.mime_type in FORMATS
+        converts = ref.scheme in self._converting and entry.mime_type in FORMATS
         most = _DOCUMENT if converts else self._most
         if entry.mime_type.startswith(_NO_TEXT) or (entry.size or 0) > most:
             return Document.of(replace(entry, ref=ref), "")

@@ -15,8 +15,9 @@ from urllib.parse import unquote
 from msgspec import Struct
 
 from octavo.config.load import Loaded, prompt_directories
-from octavo.config.model import FileOptions, Root
+from octavo.config.source import Options
 from octavo.core.errors import Forbidden, InvalidParams, OctavoError
+from octavo.core.kinds import Folder
 from octavo.core.ref import Ref
 from octavo.sources._shared.fs.mime import SAFE_EXTENSIONS
 from octavo.sources._shared.fs.names import Rules
@@ -93,9 +94,10 @@ def effective(loaded: Loaded, narrowing: Narrowing) -> dict[str, Any]:
     return told
 
 
-def public_folders(sources: Iterable[FileOptions], narrowing: Narrowing) -> list[str]:
+def public_folders(sources: Iterable[Options], narrowing: Narrowing) -> list[str]:
+    """As clients know them, of what they can narrow."""
     folders: list[str] = []
-    for root in (root for source in sources for root in source.roots):
+    for root in (root for source in sources for root in source.folders if source.record.extensions is not None):
         shown, within = root.shown, narrowing.within(root.path)
         folders += [shown] if within is None else ("/".join((shown.rstrip("/"), *names)) for names in within)
     return folders
@@ -128,7 +130,7 @@ def _folders(directories: Sequence[str], ceiling: Loaded) -> Iterator[Path]:
         yield from found
 
 
-def _inside(path: str, root: Root) -> Path | None:
+def _inside(path: str, root: Folder) -> Path | None:
     """The real folder that the path means in this root: by its public path, by its real one, or relative to it."""
     real = Path(os.path.realpath(root.path))
     if not path.startswith("/"):
@@ -152,7 +154,7 @@ def _path(text: str) -> str | None:
 
 
 def _extensions(asked: Sequence[str], ceiling: Loaded) -> tuple[str, ...]:
-    served = [Rules(source.extensions, ()) for source in _file_sources(ceiling)]
+    served = [Rules(extensions, ()) for extensions in _extensions_of(_file_sources(ceiling))]
     for extension in asked:
         bare = extension.removeprefix(".")
         if not any(rules.allows(f"x.{bare}") or rules.allows(bare) for rules in served):
@@ -187,14 +189,20 @@ def _names(parts: Sequence[str]) -> tuple[str, ...] | None:
         return None
 
 
-def _file_sources(loaded: Loaded) -> list[FileOptions]:
-    return [source for source in loaded.config.sources.values() if isinstance(source, FileOptions)]
+def _file_sources(loaded: Loaded) -> list[Options]:
+    return [source for source in loaded.config.sources.values() if source.record.extensions is not None]
 
 
-def _roots(loaded: Loaded) -> list[Root]:
-    return [root for source in _file_sources(loaded) for root in source.roots]
+def _extensions_of(sources: Iterable[Options]) -> Iterator[Sequence[str]]:
+    for source in sources:
+        if source.record.extensions is not None:
+            yield source.record.extensions(source)
 
 
-def _every_extension(sources: Iterable[FileOptions]) -> set[str]:
-    listed = [source.extensions or SAFE_EXTENSIONS for source in sources]
+def _roots(loaded: Loaded) -> list[Folder]:
+    return [root for source in _file_sources(loaded) for root in source.folders]
+
+
+def _every_extension(sources: Iterable[Options]) -> set[str]:
+    listed = [extensions or SAFE_EXTENSIONS for extensions in _extensions_of(sources)]
     return {one if one == "*" else f".{one.removeprefix('.').lower()}" for extensions in listed for one in extensions}

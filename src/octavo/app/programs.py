@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from contextlib import AsyncExitStack
 
 from octavo.config.commands import Commands, ProgramOptions
-from octavo.config.model import Config, FileOptions, GitOptions
+from octavo.config.model import Config
 from octavo.config.reference import interpreters
 from octavo.core.clock import Clock
 from octavo.core.errors import InvalidParams
@@ -50,15 +50,12 @@ def places_of(config: Config, sources: Mapping[str, Source], foundation: Foundat
     """Folders of file sources with addresses of their own; those of others are only kept from programs."""
     roots, stores = list[Root](), list[str]()
     for options in config.sources.values():
-        if isinstance(options, GitOptions):
-            stores.append(str(options.path))
-        elif isinstance(options, FileOptions):
-            source = sources.get(options.scheme) if options.expose else None
-            if isinstance(source, Surveys):
-                folders = enumerate(options.roots)
-                roots += [Root(options.scheme, str(one.path), options.write, source, k) for k, one in folders]
-            else:
-                stores += [str(root.path) for root in options.roots]
+        source = sources.get(options.scheme) if options.expose else None
+        if isinstance(source, Surveys):
+            folders = enumerate(options.folders)
+            roots += [Root(options.scheme, str(one.path), one.write, source, k) for k, one in folders]
+        else:
+            stores += [str(folder.path) for folder in options.folders]
     return Places(roots, foundation, stores)
 
 

@@ -13,6 +13,7 @@ from octavo.config.load import Loaded, state_directory
 from octavo.config.model import Config
 from octavo.core.clock import SystemClock, iso
 from octavo.core.errors import OctavoError
+from octavo.core.kinds import UNWRITTEN
 from octavo.core.model import Principal
 from octavo.core.ref import Ref
 from octavo.stores.keys import KeyFile
@@ -22,7 +23,6 @@ if TYPE_CHECKING:
 
 SOON = 14 * 86_400.0  # seconds before its end at which a key is mentioned
 WIDE = 16  # a trusted network with more addresses than this many bits leave is no proxy
-_PAGES = ("file", "git", "memory")  # in docs/sources; all others are catalogs
 _UNSYNCHRONISED = 5  # TIME_ERROR of adjtimex(2)
 
 
@@ -53,15 +53,15 @@ def synchronised() -> bool | None:
 
 async def unreachable(works: Works, config: Config) -> list[Finding]:
     """One request to each source that is served."""
-    kinds = {source.scheme: source.kind for source in config.sources.values()}
-    return [await _asked(works, source.scheme, _page(kinds.get(source.scheme))) for source in works.sources]
+    pages = {source.scheme: source.record.page for source in config.sources.values()}
+    return [await _asked(works, source.scheme, _advice(pages.get(source.scheme))) for source in works.sources]
 
 
-def _page(kind: str | None) -> str:
-    """What to do about a source of this kind; of a plugin's none is known."""
-    if kind is None:
-        return "it is a plugin's: tell its author; docs/writing-a-source.md says what a source must keep to"
-    return f"see docs/sources/{kind if kind in _PAGES else 'catalog'}.md"
+def _advice(page: str | None) -> str:
+    """What to do about a source of a kind with this page; of a plugin's none is known."""
+    if page is None or page == UNWRITTEN:
+        return f"it is a plugin's: tell its author; docs/{UNWRITTEN} says what a source must keep to"
+    return f"see docs/{page}"
 
 
 async def _asked(works: Works, scheme: str, advice: str) -> Finding:

@@ -2,151 +2,92 @@
 
 from __future__ import annotations
 
+import asyncio
+import logging
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AsyncExitStack
-from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from octavo.app.catalogs import Catalogs, catalogs
-from octavo.app.essentials import foundation_of
+from octavo.app.host import SourceHost, template_of
 from octavo.app.narrowing import Narrowing
 from octavo.app.open_sources import OpenSources
 from octavo.config.load import Loaded
-from octavo.config.model import Config, FileOptions, GitOptions, MemoryOptions, ResourceWords
+from octavo.config.model import Config, ResourceWords
+from octavo.config.source import Options
 from octavo.config.words import RESERVED_SCHEMES
 from octavo.core.errors import InvalidParams
+from octavo.core.foreign import described, passed_on
 from octavo.core.model import Entry, Template
 from octavo.core.ports import Source
 from octavo.core.ref import Ref, is_scheme
-from octavo.pipeline.guard import Faults, guarded
-from octavo.sources._shared.fs.credentials import CREDENTIALS
-from octavo.sources.file.addresses import FileRoot
-from octavo.sources.file.source import FileSource
-from octavo.sources.memory import MemoryEntry, MemorySource, TemplateBody
+from octavo.pipeline.guard import Faults, Guarded, guarded
+from octavo.pipeline.guard.life import OPENING
+from octavo.pipeline.guard.unopened import Unopened
 from octavo.stores.state import StateDirectory
 from octavo.tools.plugins import Plugin
+from octavo.tools.registry import Tool
 
-if TYPE_CHECKING:
-    from octavo.sources.git import GitSource
-
-_FORM_TIME = 0.8  # of the time of a request, for making text of a document: the rest is for reading it
+logger = logging.getLogger(__name__)
 
 
 async def configured(
-    loaded: Loaded, state: StateDirectory, narrowing: Narrowing, opened: OpenSources, stack: AsyncExitStack
+    loaded: Loaded,
+    state: StateDirectory,
+    narrowing: Narrowing,
+    opened: OpenSources,
+    faults: Faults,
+    stack: AsyncExitStack,
 ) -> tuple[dict[str, tuple[Source, bool]], Catalogs | None]:
     """The configured sources by scheme, each with whether it has addresses of its own; and the catalogs among them.
 
     They are open until `stack` is closed, at the least.
     """
+    config = loaded.config
     made: dict[str, Source] = {}
-    for name, options in loaded.config.sources.items():
-        if isinstance(options, FileOptions):
-            folders = [root.path for root in options.roots]
-            made[name] = await opened.take(name, _file(name, options, loaded, state, narrowing), folders, stack)
-        elif isinstance(options, GitOptions):
-            made[name] = await opened.take(name, _git(name, options, state, narrowing), [options.path], stack)
-        elif isinstance(options, MemoryOptions):
-            made[name] = await opened.take(name, _memory(options, state), (), stack)
-    over_stores = await catalogs(loaded.config, made, opened.catalogs)
+    for name, options in config.sources.items():
+        if options.over is not None:
+            continue
+        host = SourceHost(name, loaded, state, narrowing)
+        if loaded.kinds.is_foreign(options.kind):
+            made[name] = await _foreign(name, host, options, faults, config.limits.time)
+        else:
+            made[name] = await opened.take(options, host, stack)
+    for source in made.values():
+        if isinstance(source, Guarded):
+            await stack.enter_async_context(source)
+
+    def hosted(name: str, stores: Mapping[str, Source], together: dict[Callable[[], Any], Any]) -> SourceHost:
+        return SourceHost(name, loaded, state, narrowing, stores, together)
+
+    over_stores = await catalogs(config, made, hosted, opened.catalogs)
     if over_stores is not None:
-        made |= over_stores.by_name
+        made |= over_stores.sources
     sources: dict[str, tuple[Source, bool]] = {}
-    for name, options in loaded.config.sources.items():
+    for name, options in config.sources.items():
         sources[options.scheme if options.expose else f"{options.scheme}+{name}"] = (made[name], options.expose)
     return sources, over_stores
 
 
-def _file(
-    name: str, options: FileOptions, loaded: Loaded, state: StateDirectory, narrowing: Narrowing
-) -> partial[Source]:
-    described = [words for words in loaded.config.resources if words.is_template]
-    mine = [words for words in described if words.uri.partition("://")[0].lower() == options.scheme]
-    foundation = foundation_of(loaded)
-    never = [essential for essential in foundation.essentials if not essential.served]
-    make: Callable[..., Source] = FileSource
-    if options.write:
-        from octavo.sources.file.writable import WritableFileSource  # here: a read-only server starts sooner
-
-        journal = state.path / "journal" / name if state.path else None
-        make = partial(WritableFileSource, journal=journal, foundation=foundation)
-    return partial(
-        make,
-        [
-            FileRoot(root.path, root.shown, narrowing.within(root.path), named=root.public is None)
-            for root in options.roots
-        ],
-        secret=state.key("etag"),
-        extensions=options.extensions,
-        only=narrowing.extensions,
-        hidden=(*CREDENTIALS, *options.hide),
-        symlinks=options.symlinks,
-        hard_links=options.hard_links,
-        exclude_dirs=[one.path for one in never if one.folder],
-        exclude_files=[one.path for one in never if not one.folder],
-        list_under=options.listing.under,
-        list_recursive=options.listing.recursive,
-        uris=options.uris if options.expose and not narrowing.relative else "relative",
-        templates=[
-            *(
-                Template(
-                    uri_template=offered.uri,
-                    name=offered.name,
-                    description=offered.description,
-                    mime_type=offered.mime_type,
-                    parameters=_parameters(offered.parameters),
-                )
-                for offered in options.templates
-            ),
-            *(_template(words) for words in mine),
-        ],
-        scheme=options.scheme,
-        encodings=options.encodings,
-        form_seconds=_FORM_TIME * loaded.config.limits.time,
-        titles=options.expose,  # whoever reads a store finds them himself
-    )
-
-
-def _git(name: str, options: GitOptions, state: StateDirectory, narrowing: Narrowing) -> partial[GitSource]:
-    from octavo.sources.git import GitSource  # here: most servers have none, and start sooner
-
-    return partial(
-        GitSource,
-        options.path,
-        branch=options.branch,
-        secret=state.key("etag"),
-        extensions=options.extensions,
-        only=narrowing.extensions,
-        hidden=(*CREDENTIALS, *options.hide),
-        encodings=options.encodings,
-        history=options.history,
-        owner=options.owner,
-        name=name,
-    )
-
-
-def _memory(options: MemoryOptions, state: StateDirectory) -> partial[MemorySource]:
-    entries = {
-        path: MemoryEntry(
-            body=resource.body,
-            name=resource.name,
-            description=resource.description,
-            mime_type=resource.mime_type,
-            metadata=resource.metadata,
-        )
-        for path, resource in options.resources.items()
-    }
-    templates = {
-        path: TemplateBody(
-            text=offered.text,
-            name=offered.name,
-            description=offered.description,
-            mime_type=offered.mime_type or "text/plain",
-            values=offered.values,
-        )
-        for path, offered in options.templates.items()
-    }
-    return partial(MemorySource, options.scheme, entries, templates=templates, secret=state.key("etag"))
+async def _foreign(name: str, host: SourceHost, options: Options, faults: Faults, time: float) -> Guarded:
+    """Of a kind that a plugin brings, behind a door. One that cannot be opened does not answer, and is said."""
+    record, scheme = options.record, options.scheme
+    try:
+        async with asyncio.timeout(OPENING):
+            source = await record.open(options, host)
+        if (given := getattr(source, "scheme", None)) != scheme:
+            raise InvalidParams(f"The kind {record.name} opened a source of another scheme: {given!r:.80}")
+    except BaseException as error:
+        if passed_on(error):
+            raise
+        logger.error("%s: its source cannot be opened: %s", name, words := described(error))
+        closed = guarded(Unopened(scheme), faults, time)
+        closed.life.unopened = words
+        faults.note(scheme, "open", words, lasts=True)
+        return closed
+    door = guarded(source, faults, time, able=options.can, parameters=record.parameters)
+    door.life.begin()
+    return door
 
 
 def with_plugins(
@@ -167,33 +108,28 @@ def with_plugins(
     return sources
 
 
+def tools_of_kinds(config: Config) -> list[Tool]:
+    """That the kinds of what is configured bring, each once."""
+    functions = dict.fromkeys(made for one in config.sources.values() for made in one.record.tools)
+    if not functions:
+        return []
+    from octavo.tools.functions import tool_of  # here: few kinds bring any
+
+    return [tool_of(function, max_answer=config.limits.answer) for function in functions]
+
+
 def ttl_of(config: Config, scheme: str) -> float:
-    served = (one for one in config.sources.values() if one.expose and not isinstance(one, GitOptions))
-    return next((one.cache.ttl for one in served if one.scheme == scheme), 0.0)
+    return next((one.ttl for one in config.sources.values() if one.expose and one.scheme == scheme), 0.0)
 
 
 def templates_of(config: Config) -> list[Template]:
-    """The operator's templates, but for those of file sources, which complete their variables themselves."""
-    by_files = {source.scheme for source in config.sources.values() if isinstance(source, FileOptions)}
+    """The operator's templates, but for those that a source was given: it completes their variables itself."""
+    given = {one.scheme for one in config.sources.values() if one.record.templates}
     return [
-        _template(words)
+        template_of(words)
         for words in config.resources
-        if words.is_template and words.uri.partition("://")[0].lower() not in by_files
+        if words.is_template and words.uri.partition("://")[0].lower() not in given
     ]
-
-
-def _template(words: ResourceWords) -> Template:
-    return Template(
-        uri_template=words.uri,
-        name=words.name or words.uri,
-        description=words.description,
-        mime_type=words.mime_type,
-        parameters=_parameters(words.parameters),
-    )
-
-
-def _parameters(described: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
-    return {"type": "object", "properties": dict(described)} if described else {}
 
 
 def described_in(resources: Sequence[ResourceWords]) -> dict[Ref, Entry]:
@@ -213,11 +149,12 @@ def described_in(resources: Sequence[ResourceWords]) -> dict[Ref, Entry]:
 
 def chosen_schemes(config: Config, plugins: Sequence[Plugin]) -> set[str]:
     """Where a caller may have chosen what is told: it wrote it, or it gave it to a tool, a prompt or a template."""
-    filled = {one.scheme for one in config.sources.values() if isinstance(one, MemoryOptions) and one.templates}
+    kinds = ((one, one.record.chosen) for one in config.sources.values())
+    filled = {one.scheme for one, chosen in kinds if chosen is not None and chosen(one)}
     return {"tool", "prompt"} | filled | writable_schemes(config, plugins)
 
 
 def writable_schemes(config: Config, plugins: Sequence[Plugin]) -> set[str]:
-    """What the configuration opens; a plugin decides for its own sources."""
-    files = {one.scheme for one in config.sources.values() if isinstance(one, FileOptions) and one.expose and one.write}
-    return files | {source.scheme for plugin in plugins for source in plugin.sources}
+    """What the configuration opens; a plugin decides for the sources that it registers itself."""
+    written = {one.scheme for one in config.sources.values() if one.expose and "write" in one.can}
+    return written | {source.scheme for plugin in plugins for source in plugin.sources}

@@ -13,7 +13,6 @@ from pathlib import Path
 
 import octavo
 from octavo.config.load import Loaded, prompt_directories
-from octavo.config.model import FileOptions, GitOptions
 from octavo.config.reference import interpreters
 from octavo.core import landlock
 from octavo.core.errors import InvalidParams, SourceUnavailable
@@ -102,11 +101,11 @@ def lacking(loaded: Loaded) -> str:
 def _needed(loaded: Loaded) -> Iterator[Grant]:
     """What one configuration needs, and another may not."""
     for source in loaded.config.sources.values():
-        if isinstance(source, FileOptions):
-            rights = WRITE if source.write else READ
-            yield from (Grant(str(place), rights) for root in source.roots for place in _places(root.path))
-        elif isinstance(source, GitOptions):
-            yield Grant(str(source.path), READ)
+        needs = source.record.needs(source)
+        for folder in needs.folders:
+            places = _places(folder.path) if folder.files else (folder.path,)
+            yield from (Grant(str(place), WRITE if folder.write else READ) for place in places)
+        yield from (Grant(os.path.realpath(program), _RUN) for program in needs.programs)
     if loaded.config.commands.programs:
         yield from _of_programs(loaded)
     yield from (Grant(str(folder), READ) for folder in prompt_directories(loaded))
@@ -158,7 +157,7 @@ def _of_python() -> Iterator[Grant]:
 
 
 def _writable(loaded: Loaded) -> Iterator[bool]:
-    return (isinstance(source, FileOptions) and source.write for source in loaded.config.sources.values())
+    return (folder.write for source in loaded.config.sources.values() for folder in source.folders)
 
 
 def _identity(path: str) -> tuple[int, int] | None:

@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from octavo.cli._progress import Shows
 from octavo.cli._shared import LOCAL
 from octavo.config.load import Loaded, prompt_directories, state_directory
-from octavo.config.model import FileOptions, OverStore
 from octavo.config.problems import Problem
 from octavo.config.units import Bind
 from octavo.core.arguments import PLAIN, Arguments, SearchArguments, WatchArguments
@@ -369,7 +368,8 @@ def tool_problems(loaded: Loaded) -> list[Problem]:
 
     # Nothing is run or asked, so that nothing is opened that would have to be closed.
     reaching, registry = Reaching(loaded, SystemClock(), AsyncExitStack()), ToolRegistry()
-    for tool in (*built_in_tools(loaded.config), *reaching.tools()):
+    exposed = [one.scheme for one in loaded.config.sources.values() if one.expose]
+    for tool in (*built_in_tools(loaded.config, exposed=exposed), *reaching.tools()):
         registry.register(tool)
     by_clients = changeable(loaded)
     problems = load_tools(loaded.config.tools.dirs, registry.register, reaching.outside(), changeable=by_clients)
@@ -506,7 +506,7 @@ def catalog_problems(loaded: Loaded, shows: Shows) -> tuple[list[Problem], list[
     from octavo.app.unmatched import unmatched
     from octavo.cli._twins import twins
 
-    if not loaded.config.policy and not any(isinstance(one, OverStore) for one in loaded.config.sources.values()):
+    if not loaded.config.policy and not any(one.over is not None for one in loaded.config.sources.values()):
         return [], [], {}
     return _inside(loaded, ask, leaves_traces=False)
 
@@ -608,10 +608,10 @@ def created(loaded: Loaded, kind: str, name: str, title: str) -> Created:
 def _path(loaded: Loaded, catalog: str, file: str) -> str:
     """A file of a catalog, as whoever mends it finds it."""
     options = loaded.config.sources[catalog]
-    store = loaded.config.sources[options.store] if isinstance(options, OverStore) else options
-    if not isinstance(store, FileOptions):
+    store = options if options.over is None else loaded.config.sources[options.over.store]
+    places = [folder.path / file for folder in store.folders if folder.files]
+    if not places:
         return file
-    places = [root.path / file for root in store.roots]
     return str(next((place for place in places if place.exists()), places[0]))
 
 

@@ -170,7 +170,8 @@ def loaded(config_file: Path | None, *directories: Path | None, write: bool = Fa
     """The configuration that was asked for, or found here. Its warnings are said. Raises ConfigError.
 
     `here`: folders are served to a program of this machine, which knows them by their paths."""
-    from octavo.config.load import find, load, zero
+    from octavo.app.configuration import load, zero
+    from octavo.config.load import find
 
     folders = [one for one in directories if one is not None]
     if folders and config_file is not None:

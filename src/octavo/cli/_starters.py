@@ -29,11 +29,26 @@ SOURCE = '''"""{title}: resources under {name}://."""
 
 import hashlib
 from collections.abc import Mapping
+from typing import Literal
 
+from pydantic import Field
+
+from octavo.config.source import SourceOptions
+from octavo.config.words import Scheme
 from octavo.core.errors import InvalidParams, NotFound, TooLarge
+from octavo.core.kinds import Host, SourceKind
 from octavo.core.model import Content, Entry, Page
+from octavo.core.parameters import refuse_unknown
 from octavo.core.ref import Ref
 from octavo.tools.plugins import Plugin
+
+
+class {type}Options(SourceOptions):
+    """{title}."""
+
+    kind: Literal["{name}"] = Field(description="{title}.")
+    scheme: Scheme = Field(default="{name}", description="What the addresses begin with.")
+    greeting: str = Field(default="Hello", description="An option to begin with: replace it by your own.")
 
 
 class {type}Source:
@@ -56,8 +71,7 @@ class {type}Source:
         return Page(page, str(page[-1].ref) if len(rest) > limit else None)
 
     async def stat(self, ref: Ref) -> Entry:
-        if ref.params:
-            raise InvalidParams(f"Unknown query parameter: {{ref.params[0][0]!r}}", uri=str(ref))
+        refuse_unknown(ref, ())
         if ref not in self._texts:
             raise NotFound(f"Resource not found: {{ref}}", uri=str(ref))
         return self._entry(ref)
@@ -74,8 +88,16 @@ class {type}Source:
         return Entry(ref=ref, name=ref.name, mime_type="text/markdown", version=version, size=len(raw))
 
 
+async def _open(options: {type}Options, host: Host) -> {type}Source:
+    """Nothing is asked of the system behind before the first call, or before `__aenter__` if the source has one."""
+    return {type}Source(options.scheme, {{"hello.md": f"# {{options.greeting}}\\n"}})
+
+
+KIND = SourceKind(name="{name}", options={type}Options, open=_open)
+
+
 def register(octavo: Plugin) -> None:
-    octavo.source({type}Source("{name}", {{"hello.md": "# Hello\\n"}}))
+    octavo.kind(KIND)
 '''
 
 SOURCE_TEST = '''"""The contract of every source, for {name}://. Run it with: pytest test_{module}.py"""

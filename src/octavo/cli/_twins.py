@@ -9,17 +9,17 @@ from pathlib import Path
 from unicodedata import normalize
 
 from octavo.config.load import Loaded
-from octavo.config.model import FileOptions, OverStore
 from octavo.config.problems import Problem
 
 
 def twins(loaded: Loaded) -> Iterator[Problem]:
     """In the folders of the stores of catalogs."""
     sources = loaded.config.sources
-    stores = {one.store for one in sources.values() if isinstance(one, OverStore)}
+    stores = {one.over.store for one in sources.values() if one.over is not None}
     for store in (sources.get(name) for name in sorted(stores)):
-        for root in store.roots if isinstance(store, FileOptions) else ():
-            yield from _among(root.path)
+        for folder in store.folders if store is not None else ():
+            if folder.files:
+                yield from _among(folder.path)
 
 
 def _among(root: Path) -> Iterator[Problem]:

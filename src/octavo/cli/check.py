@@ -18,6 +18,7 @@ from octavo.config.problems import ConfigError, Problem
 
 if TYPE_CHECKING:
     from octavo.config.load import Loaded
+    from octavo.config.source import Options
 
 
 @click.command(short_help="Find every problem of configuration and handbook.")
@@ -31,8 +32,9 @@ def check(ctx: click.Context, config_file: Path | None, everything: bool, as_jso
     Files of catalogs and prompts are checked one by one and beside each other, each problem with its file and line.
     Many with the same message are told together. Exits with 1 if there is a problem; a warning is only worth a look.
     """
+    from octavo.app.configuration import load
     from octavo.cli import _grouped, _run
-    from octavo.config.load import find, load
+    from octavo.config.load import find
 
     path = config_file or find(Path.cwd())
     if path is None:
@@ -116,15 +118,11 @@ def _facts(found: Loaded, folders: Mapping[str, str]) -> dict[str, Any]:
     }
 
 
-def _serves(source: Any, folder: str | None) -> list[str]:
-    """Folders of a file source, the branch of a repository, addresses of a memory source, the store of a catalog."""
-    if source.kind == "file":
-        return [str(root.path) for root in source.roots]
-    if source.kind == "git":
-        return [english("check.branch", path=source.path, branch=source.branch or english("check.head"))]
-    if source.kind != "memory":
-        return [f"{source.store}/{source.folder if folder is None else folder}".rstrip("/")]
-    return [f"{source.scheme}://{path}" for path in (*source.resources, *source.templates)]
+def _serves(source: Options, folder: str | None) -> list[str]:
+    """In the words of its kind; of a catalog, the `folder` that was found."""
+    if source.over is not None and folder is not None:
+        return [f"{source.over.store}/{folder}".rstrip("/")]
+    return [*source.record.serves(source)]
 
 
 def _lines(found: Loaded, folders: Mapping[str, str]) -> Iterator[str]:

@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING
 import click
 
 from octavo.cli._shared import config_option, loaded, tell
+from octavo.sources.kinds import BEGUN
 
 if TYPE_CHECKING:
     from octavo.config.load import Loaded
 
-KINDS = ("sop", "doc", "skill", "agent", "prompt", "tool", "source")
+KINDS = (*BEGUN, "prompt", "tool", "source")
 
 
 @click.command(short_help="Begin an SOP, a document, a skill, an agent, a prompt, a tool or a source.")
@@ -66,7 +67,8 @@ def _source(name: str, title: str | None, config_file: Path | None) -> None:
     module, test = write_source(name, title, folder)
     click.echo(f"{name}://  {module}")
     click.echo(f"{name}://  {test}")
-    tell(f"to serve it, write into octavo.yaml: plugins: [{{path: ./plugins/{module.name}}}]")
+    served = f"plugins: [{{path: ./plugins/{module.name}}}], and below sources: {name}: {{kind: {name}}}"
+    tell(f"to serve it, write into octavo.yaml: {served}")
     tell(f"to test it: pytest {test}")
 
 

@@ -56,7 +56,7 @@ def render(
     Lists are JSON, as on the wire: octavo prompts render summarise 'uris=["doc://policies/leave"]' --locale ko
     """
     from octavo.cli import _run
-    from octavo.text.languages import is_tag
+    from octavo.core.languages import is_tag
 
     given: dict[str, str] = {}
     for one in arguments:

@@ -12,21 +12,11 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from octavo.config.findings import LOCAL, Finding, Site
-from octavo.config.model import (
-    CatalogKinds,
-    Config,
-    FileOptions,
-    FileTemplate,
-    GitOptions,
-    MemoryOptions,
-    OverStore,
-    Rule,
-    UsualCatalog,
-)
+from octavo.config.model import Config, Rule
 from octavo.config.patterns import never
 from octavo.config.problems import KeyPath, dotted
-from octavo.config.words import variables
 from octavo.core.foundation import passes_through
+from octavo.core.kinds import Over
 
 MIN_KEY_CHARACTERS = 16
 
@@ -37,19 +27,30 @@ def check(site: Site) -> list[Finding]:
 
 
 def _roots_exist(site: Site) -> Iterator[Finding]:
-    for path, folder in _roots(site.config):
-        fault = _not_a_folder(folder)
-        if fault:
-            yield Finding(path, fault, "paths are relative to the configuration file")
+    for name, source in site.config.sources.items():
+        for folder in source.folders:
+            if fault := _not_a_folder(folder.path):
+                yield Finding(("sources", name, *folder.key), fault, "paths are relative to the configuration file")
 
 
-def _git_can_be_read(site: Site) -> Iterator[Finding]:
-    for name, source in _repositories(site.config):
-        if find_spec("pygit2") is None:
-            hint = "install Octavo with its extra git: docs/install.md"
-            yield Finding(("sources", name, "kind"), "kind: git needs pygit2, which is not installed", hint)
-        if fault := _not_a_folder(source.path):
-            yield Finding(("sources", name, "path"), fault, "paths are relative to the configuration file")
+def _kinds_can_be_read(site: Site) -> Iterator[Finding]:
+    for name, source in site.config.sources.items():
+        record = source.record
+        if record.module and not _installed(record.module):
+            by = f"install Octavo with its extra {record.extra}: docs/install.md"
+            hint = by if record.extra else f"install {record.module} beside octavo"
+            message = f"kind: {record.name} needs {record.module}, which is not installed"
+            yield Finding(("sources", name, "kind"), message, hint)
+
+
+def _options_fit(site: Site) -> Iterator[Finding]:
+    """What the kinds themselves have to say, and options for what a kind cannot do."""
+    for name, source in site.config.sources.items():
+        for key, message, hint, fatal in source.record.checks(source):
+            yield Finding(("sources", name, *key), message, hint, fatal)
+        if getattr(source, "write", False) and "write" not in source.can:
+            message = f"kind: {source.kind} cannot be written"
+            yield Finding(("sources", name, "write"), message, "leave it out")
 
 
 def _roots_lie_apart(site: Site) -> Iterator[Finding]:
@@ -76,22 +77,6 @@ def _roots_lie_apart(site: Site) -> Iterator[Finding]:
         seen.append((path, name, exposed, real))
 
 
-def _public_prefixes_lie_apart(site: Site) -> Iterator[Finding]:
-    for name, source in _file_sources(site.config):
-        seen: list[tuple[int, Path]] = []
-        for index, root in enumerate(source.roots):
-            prefix = Path(root.shown)
-            for other_index, other in seen:
-                if prefix == other or other in prefix.parents or prefix in other.parents:
-                    yield Finding(
-                        ("sources", name, "roots", index, *(() if root.public is None else ("as",))),
-                        f"would be shown as {prefix}, which is the same as, inside or around that of "
-                        f"roots[{other_index}]",
-                        "give each root a path of its own to show: {path: …, as: /…}",
-                    )
-            seen.append((index, prefix))
-
-
 def _schemes_are_unique(site: Site) -> Iterator[Finding]:
     owners: dict[str, str] = {}
     for name, source in site.config.sources.items():
@@ -108,70 +93,42 @@ def _schemes_are_unique(site: Site) -> Iterator[Finding]:
 
 def _stores_are_stores(site: Site) -> Iterator[Finding]:
     """A file under two addresses would let the rules of one be passed by the other."""
-    for name, source in _catalogs(site.config):
+    for name, over in _over_stores(site.config):
         path: KeyPath = ("sources", name, "store")
-        store = site.config.sources.get(source.store)
+        store = site.config.sources.get(over.store)
         if store is None:
             if "sources" not in site.kept.broken:
-                stores = [other for other, one in site.config.sources.items() if not isinstance(one, OverStore)]
-                hint = (
-                    f"there is {', '.join(stores)}"
-                    if stores
-                    else "add a source of kind: file or git with expose: false"
-                )
-                yield Finding(path, f"there is no source {source.store}", hint)
-        elif isinstance(store, OverStore):
-            yield Finding(path, f"{source.store} is a catalog itself; a store is a source of kind: file or git")
+                stores = [other for other, one in site.config.sources.items() if one.over is None]
+                hint = f"there is {', '.join(stores)}" if stores else "add the source with the files, expose: false"
+                yield Finding(path, f"there is no source {over.store}", hint)
+        elif store.over is not None:
+            yield Finding(path, f"{over.store} is a catalog itself; a store is a source that has files of its own")
         elif store.expose:
-            message = f"{source.store} is exposed by itself: the same files would have two addresses"
-            yield Finding(path, message, f"give {source.store} expose: false")
+            message = f"{over.store} is exposed by itself: the same files would have two addresses"
+            yield Finding(path, message, f"give {over.store} expose: false")
 
 
 def _catalogs_lie_apart(site: Site) -> Iterator[Finding]:
-    seen: list[tuple[str, OverStore]] = []
-    for name, source in _catalogs(site.config):
+    seen: list[tuple[str, Over]] = []
+    for name, source in _over_stores(site.config):
         for other_name, other in seen:
             around, inner = sorted((source, other), key=lambda one: len(_parts(one.folder)))
             below = _parts(inner.folder)[len(_parts(around.folder)) :]
             if source.store != other.store or _parts(inner.folder) != _parts(around.folder) + below:
                 continue
-            apart = (_parts(one) for one in (around.without if isinstance(around, UsualCatalog) else ()))
+            apart = (_parts(one) for one in around.without)
             if not below or not any(below[: len(one)] == one for one in apart):
                 inside = "/".join(below)
                 hint = "give each catalog a folder of its own"
                 if below:
                     hint = f"give each catalog a folder of its own, or write without: [{inside}] for the outer one"
                 yield Finding(
-                    ("sources", name, "path"),
+                    ("sources", name, *source.key),
                     f"is the same folder as that of {other_name}, inside it or around it: "
                     "the same files would have two addresses",
                     hint,
                 )
         seen.append((name, source))
-
-
-def _templates_fit(site: Site) -> Iterator[Finding]:
-    for name, source in site.config.sources.items():
-        if isinstance(source, FileOptions):
-            for index, template in enumerate(source.templates):
-                yield from _file_template_fits(template, source.scheme, ("sources", name, "templates", index))
-        elif isinstance(source, MemoryOptions):
-            for path, filled in source.templates.items():
-                for variable in filled.values:
-                    if variable not in variables(path):
-                        yield _no_variable(("sources", name, "templates", path, "values", variable), path)
-
-
-def _file_template_fits(template: FileTemplate, scheme: str, path: KeyPath) -> Iterator[Finding]:
-    if _scheme(template.uri) != scheme:
-        yield Finding((*path, "uri"), f"does not begin with {scheme}://, the scheme of this source")
-    for variable in template.parameters:
-        if variable not in variables(template.uri):
-            yield _no_variable((*path, "parameters", variable), template.uri)
-
-
-def _no_variable(path: KeyPath, template: str) -> Finding:
-    return Finding(path, "is no variable of the template", f"it has {', '.join(variables(template))}")
 
 
 def _resources_are_served(site: Site) -> Iterator[Finding]:
@@ -221,10 +178,7 @@ def _redaction_names_known_things(site: Site) -> Iterator[Finding]:
             said = "neither secrets nor personal data are hidden in what this source gives"
             yield Finding(("redact", "sources", name), said, "right for public content alone", fatal=False)
     if wanted.skip:
-        from octavo.pipeline.rules.book import rules_for
-        from octavo.pipeline.rules.personal import GROUPS
-
-        known = {rule.name for rule in rules_for(GROUPS)}
+        known = site.kinds.redactions()
         for index, name in enumerate(wanted.skip):
             if name not in known:
                 yield Finding(
@@ -356,8 +310,8 @@ def _programs_are_safe(site: Site) -> Iterator[Finding]:
         yield Finding(("toolsets",), "the toolset web has nobody to ask", "list hosts in web.hosts")
     for name, program in commands.programs.items():
         for path in (program.run[0], *map(str, program.runs)):
-            for source, options in _file_sources(site.config):
-                if options.write and any(_could_be_written(Path(path), root.path) for root in options.roots):
+            for source, options in site.config.sources.items():
+                if any(one.write and _could_be_written(Path(path), one.path) for one in options.folders):
                     message = f"{path} lies in {source}, which may be written: callers could replace the program"
                     yield Finding(("commands", "programs", name, "run"), message, "move it elsewhere")
 
@@ -408,23 +362,22 @@ def _code_cannot_be_written(site: Site) -> Iterator[Finding]:
         if one.path is not None
     ]
     for path, place in code:
-        for name, source in _file_sources(site.config):
-            for index, root in enumerate(source.roots if source.write else ()):
-                if _could_be_written(place, root.path):
-                    where = dotted(("sources", name, "roots", index))
+        for name, source in site.config.sources.items():
+            for folder in source.folders:
+                if folder.write and _could_be_written(place, folder.path):
+                    where = dotted(("sources", name, *folder.key))
                     message = f"lies in or around {where}, which may be written: clients could have the server run code"
                     yield Finding(path, message, "keep code outside of all folders that may be written")
 
 
 LOOKS: tuple[Callable[[Site], Iterator[Finding]], ...] = (
     _roots_exist,
-    _git_can_be_read,
+    _kinds_can_be_read,
     _roots_lie_apart,
-    _public_prefixes_lie_apart,
+    _options_fit,
     _schemes_are_unique,
     _stores_are_stores,
     _catalogs_lie_apart,
-    _templates_fit,
     _resources_are_served,
     _rules_name_known_things,
     _rules_differ,
@@ -444,39 +397,26 @@ LOOKS: tuple[Callable[[Site], Iterator[Finding]], ...] = (
 )
 
 
-def _file_sources(config: Config) -> Iterator[tuple[str, FileOptions]]:
+def _over_stores(config: Config) -> Iterator[tuple[str, Over]]:
     for name, source in config.sources.items():
-        if isinstance(source, FileOptions):
-            yield name, source
-
-
-def _repositories(config: Config) -> Iterator[tuple[str, GitOptions]]:
-    for name, source in config.sources.items():
-        if isinstance(source, GitOptions):
-            yield name, source
-
-
-def _catalogs(config: Config) -> Iterator[tuple[str, CatalogKinds]]:
-    for name, source in config.sources.items():
-        if isinstance(source, OverStore):
-            yield name, source
+        if source.over is not None:
+            yield name, source.over
 
 
 def _roots(config: Config) -> Iterator[tuple[KeyPath, Path]]:
-    for name, source in _file_sources(config):
-        for index, root in enumerate(source.roots):
-            yield ("sources", name, "roots", index), root.path
+    for name, source in config.sources.items():
+        for folder in source.folders:
+            if folder.files:
+                yield ("sources", name, *folder.key), folder.path
 
 
 def _catalog_folders(config: Config) -> Iterator[tuple[KeyPath, Path]]:
-    for name, source in _catalogs(config):
-        store = config.sources.get(source.store)
-        if isinstance(store, FileOptions):
-            for root in store.roots:
-                yield ("sources", name, "path"), root.path / source.folder
-        elif isinstance(store, GitOptions):  # what is committed stands in the work tree too, if there is one
-            folder = store.path / source.folder
-            yield ("sources", name, "path"), folder if folder.is_dir() else store.path
+    for name, over in _over_stores(config):
+        store = config.sources.get(over.store)
+        for folder in store.folders if store is not None else ():
+            inside = folder.path / over.folder
+            # What is committed stands in the work tree too, if there is one.
+            yield ("sources", name, *over.key), inside if folder.files or inside.is_dir() else folder.path
 
 
 def _left_out(config: Config, name: str, folder: Path, other: Path) -> bool:
@@ -491,8 +431,8 @@ def _parts(folder: str) -> tuple[str, ...]:
 
 
 def _store_of(config: Config, name: str) -> str | None:
-    source = config.sources[name]
-    return source.store if isinstance(source, OverStore) else None
+    over = config.sources[name].over
+    return None if over is None else over.store
 
 
 def _exposed_schemes(config: Config) -> tuple[str, ...]:
@@ -510,6 +450,13 @@ def _offer(schemes: Sequence[str]) -> str:
 def _meaning(rule: Rule) -> tuple[object, ...]:
     asked = repr(rule.when), repr(rule.unless), rule.approve
     return frozenset(rule.who), frozenset(rule.may), frozenset(rule.what), rule.effect, rule.hide, asked
+
+
+def _installed(module: str) -> bool:
+    try:
+        return find_spec(module) is not None
+    except ModuleNotFoundError:  # what it is a part of
+        return False
 
 
 def _not_a_folder(folder: Path) -> str:

@@ -11,6 +11,7 @@ from msgspec import Struct
 
 from octavo.config.model import Config
 from octavo.config.problems import KeyPath
+from octavo.config.source import Kinds
 
 LOCAL = "local"  # whoever started the process, where no agent was selected
 
@@ -37,6 +38,7 @@ class Site(Struct, frozen=True):
 
     config: Config
     state: Path
+    kinds: Kinds
     kept: Kept = WHOLE
 
     def somebody_is(self, who: str) -> bool:

@@ -11,11 +11,11 @@ import re
 import unicodedata
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Any, Final, Literal, TypeAlias
+from typing import Final, Literal, TypeAlias
 
 from msgspec import Struct
 
-from octavo.config.model import CatalogOptions, Config, FileOptions, OverStore
+from octavo.config.model import Config
 from octavo.core.glob import ANY_DEPTH, Glob
 
 _VARIABLE: Final = re.compile(r"\{\+?[A-Za-z_][A-Za-z0-9_]*\}")
@@ -73,41 +73,23 @@ def forms(config: Config, scheme: str) -> list[Form] | None:
     if scheme == "server":
         return [Form((tuple(name),), above=False) for name in ("config", "metrics")]
     source = next((one for one in config.sources.values() if one.expose and one.scheme == scheme), None)
-    return list(_of_catalog(source)) if isinstance(source, OverStore) else None
+    told = None if source is None else source.record.forms(source)
+    if told is None:
+        return None
+    made = [(_of_template(one.template), one.below) for one in told]
+    return [Form(form.names, below=form.below or below) for form, below in made]
 
 
 def roots(config: Config) -> list[Form]:
     """Of absolute addresses, which only files have."""
     found: list[Form] = []
     for source in config.sources.values():
-        if isinstance(source, FileOptions) and source.scheme == "file" and source.expose:
-            for root in source.roots:
-                real = () if root.public is not None else (root.path, Path(os.path.realpath(root.path)))
-                paths = (Path(root.shown), *real)
+        if source.scheme == "file" and source.expose:  # the one scheme that has such addresses
+            for folder in source.folders:
+                real = (folder.path, Path(os.path.realpath(folder.path))) if folder.named else ()
+                paths = (Path(folder.shown), *real)
                 found += [Form(tuple(map(_normal, path.parts[1:])), above=False, below=True) for path in paths]
     return found
-
-
-def _of_catalog(options: Any) -> Iterator[Form]:
-    from octavo.sources.catalog import DECLARATIONS, own, with_options  # here: many configurations have none
-
-    if isinstance(options, CatalogOptions):
-        declared = own(options.scheme, options.path, options.files, options.model, options.address)
-    else:
-        declared = with_options(DECLARATIONS[options.kind], **options.layout)
-    for shape in declared.shapes:
-        for text in _spelled(shape.address.text):
-            form = _of_template(text)
-            yield Form(form.names, below=form.below or bool(declared.manifest))
-
-
-def _spelled(text: str) -> Iterator[str]:
-    """`value-stream/{name}` and `value_stream/{name}`: rules hold for both."""
-    yield text
-    names = text.split("/")
-    other = "/".join([*(one if "{" in one else one.replace("-", "_") for one in names[:-1]), names[-1]])
-    if other != text:
-        yield other
 
 
 def _of_template(text: str) -> Form:

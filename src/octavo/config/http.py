@@ -12,7 +12,7 @@ from octavo.config.reference import FilePath, resolve_document
 from octavo.config.strict import Strict, written
 from octavo.config.units import Address, Time, Timeout, parse_bind, parse_time, parse_timeout
 from octavo.config.words import Count, Name, one_or_many
-from octavo.pipeline.tokens.addresses import may_be_fetched
+from octavo.core.issuers import may_be_fetched
 
 MAX_SKEW = 60.0
 _SCOPE_EXTRA = frozenset('"\\')

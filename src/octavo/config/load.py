@@ -16,10 +16,11 @@ from pydantic import ValidationError
 from octavo.config.checks import check
 from octavo.config.document import Document
 from octavo.config.findings import WHOLE, Finding, Kept, Site
-from octavo.config.model import Audit, Config, FileOptions, Root, Toolset
+from octavo.config.model import Audit, Config, Toolset
 from octavo.config.problems import ConfigError, KeyPath, Place, Problem, dotted
 from octavo.config.reference import Context
 from octavo.config.schema import known_keys, nearest
+from octavo.config.source import Kinds
 from octavo.config.toml import read_toml
 from octavo.config.yaml import read_yaml
 
@@ -32,6 +33,7 @@ class Loaded(Struct, frozen=True):
     """A configuration that holds together, and where it came from."""
 
     config: Config
+    kinds: Kinds  # that its sources can be of
     base: Path  # where relative paths begin; the served folder, or the first of them, without a configuration
     file: Path | None = None  # None without a configuration
     warnings: tuple[Problem, ...] = ()
@@ -52,22 +54,26 @@ def find(directory: Path) -> Path | None:
     return next((directory / name for name in NAMES if (directory / name).is_file()), None)
 
 
-def load(path: Path, *, environ: Mapping[str, str] | None = None) -> Loaded:
-    """Raises ConfigError with every problem of the file."""
+def load(path: Path, kinds: Kinds, *, environ: Mapping[str, str] | None = None) -> Loaded:
+    """`kinds` are those that sources can be of. Raises ConfigError with every problem of the file."""
     path = path.absolute()
     text = read_text(path)
-    return load_text(text, file=path, environ=environ)
+    return load_text(text, kinds, file=path, environ=environ)
 
 
-def load_text(text: str, *, file: Path, environ: Mapping[str, str] | None = None) -> Loaded:
+def load_text(text: str, kinds: Kinds, *, file: Path, environ: Mapping[str, str] | None = None) -> Loaded:
     """The same for text that stands in `file`, or would; its suffix says which format it is."""
     document = read_toml(text) if file.suffix == ".toml" else read_yaml(text)
-    reader = _Reader(document, file, os.environ if environ is None else environ)
+    reader = _Reader(document, file, os.environ if environ is None else environ, kinds)
     return reader.load()
 
 
 def zero(
-    *directories: Path, write: bool = False, here: bool = True, environ: Mapping[str, str] | None = None
+    kinds: Kinds,
+    *directories: Path,
+    write: bool = False,
+    here: bool = True,
+    environ: Mapping[str, str] | None = None,
 ) -> Loaded:
     """Without a configuration: folders, everything in them but what is always hidden, no policy. `here`: they are
     served to a program of this machine, which knows them by their paths.
@@ -75,24 +81,29 @@ def zero(
     Raises ConfigError when a folder cannot be served.
     """
     paths = [one.absolute() for one in directories]
-    served = tuple(_root(path, here=here) for path in paths)
-    options = FileOptions(kind="file", roots=served, extensions=("*",), write=write)
-    home = _state_home(os.environ if environ is None else environ)
+    environ = os.environ if environ is None else environ
     # A home that cannot be written stops nobody's editor: what is not kept is said.
-    config = Config(sources={"files": options}, audit=Audit(fail_closed=False))
-    loaded = Loaded(config, paths[0], state_home=home)
-    findings = check(Site(loaded.config, state_directory(loaded)))
+    rest = Config(audit=Audit(fail_closed=False))
+    try:
+        entry = {"files": _entry(kinds, paths, here=here, write=write)}
+        config = Config.model_validate({**dict(rest), "sources": entry}, context=Context(paths[0], environ, kinds))
+    except ValidationError as error:  # clients know it by its path, and this path is no address
+        hint = "rename it, or name it with as: in a configuration"
+        wrong = {next((part for part in one["loc"] if isinstance(part, int)), 0) for one in error.errors()}
+        said = "this path cannot be told as an address"
+        raise ConfigError([Problem(str(paths[one]), "", said, hint) for one in sorted(wrong)]) from None
+    loaded = Loaded(config, kinds, paths[0], state_home=_state_home(environ))
+    findings = check(Site(loaded.config, state_directory(loaded), kinds))
     if problems := _of_folders(directories, [found for found in findings if found.fatal]):
         raise ConfigError(problems)
     return loaded
 
 
-def _root(path: Path, *, here: bool) -> Root:
-    try:
-        return Root(path=path, **{"as": str(path)}) if here else Root(path=path)
-    except ValidationError:  # clients know it by its path, and this path is no address
-        hint = "rename it, or name it with as: in a configuration"
-        raise ConfigError([Problem(str(path), "", "this path cannot be told as an address", hint)]) from None
+def _entry(kinds: Kinds, paths: Sequence[Path], *, here: bool, write: bool) -> Mapping[str, Any]:
+    record = kinds.kind(kinds.of_folders)
+    if record is None or record.of_folders is None:
+        raise ConfigError([Problem("", "", "no kind of source serves folders here")])
+    return record.of_folders(paths, here, write)
 
 
 def _of_folders(directories: Sequence[Path], findings: Iterable[Finding]) -> list[Problem]:
@@ -138,9 +149,8 @@ def state_directory(loaded: Loaded) -> Path:
 
 
 def served_folders(loaded: Loaded) -> list[Path]:
-    """Roots of the file sources."""
-    sources = (source for source in loaded.config.sources.values() if isinstance(source, FileOptions))
-    return [root.path for source in sources for root in source.roots]
+    """Those whose files are served as they lie there."""
+    return [folder.path for source in loaded.config.sources.values() for folder in source.folders if folder.files]
 
 
 def _state_home(environ: Mapping[str, str]) -> Path:
@@ -188,9 +198,9 @@ def read_text(path: Path) -> str:
 
 
 class _Reader:
-    def __init__(self, document: Document, file: Path, environ: Mapping[str, str]) -> None:
-        self._document, self._file = document, file
-        self._context = Context(file.parent, environ)
+    def __init__(self, document: Document, file: Path, environ: Mapping[str, str], kinds: Kinds) -> None:
+        self._document, self._file, self._kinds = document, file, kinds
+        self._context = Context(file.parent, environ, kinds)
         self._problems = [self._problem(fault.path, fault.message, place=fault.place) for fault in document.faults]
 
     def load(self) -> Loaded:
@@ -203,18 +213,45 @@ class _Reader:
             if path not in said
         )
         said |= set(_nulls(self._document.data, ()))
+        self._with_plugins()
         config, kept = self._validate(said)
         warnings: list[Problem] = []
         if config is not None:
-            loaded = Loaded(config, self._file.parent, self._file)
-            for found in check(Site(config, state_directory(loaded), kept)):
+            loaded = Loaded(config, self._kinds, self._file.parent, self._file)
+            for found in check(Site(config, state_directory(loaded), self._kinds, kept)):
                 problem = self._problem(found.path, found.message, found.hint)
                 (self._problems if found.fatal else warnings).append(problem)
         if self._problems or config is None:
             raise ConfigError(self._problems)
         places = self._document.places
         secrets = tuple(self._context.secret_files)
-        return Loaded(config, self._file.parent, self._file, tuple(warnings), secret_files=secrets, places=places)
+        return Loaded(
+            config, self._kinds, self._file.parent, self._file, tuple(warnings), secret_files=secrets, places=places
+        )
+
+    def _with_plugins(self) -> None:
+        """Plugins are asked for kinds where a source is of one that does not come with Octavo. What else the file says
+        counts already: who may write a folder must not choose what is loaded."""
+        data = self._document.data
+        sources, known = data.get("sources"), set(self._kinds.names)
+        if not data.get("plugins") or not isinstance(sources, Mapping):
+            return
+        entries = cast("Mapping[str, Any]", sources).items()
+        rest = {name: entry for name, entry in entries if not isinstance(entry, Mapping) or entry.get("kind") in known}
+        if len(rest) == len(sources):
+            return
+        try:
+            config = self._config({**data, "sources": rest})
+        except ValidationError as error:
+            wrong = [_path(detail["loc"]) for detail in error.errors(include_url=False)]
+            try:
+                config = self._config(_without({**data, "sources": rest}, wrong)[0])
+            except ValidationError:
+                return
+        loaded = Loaded(config, self._kinds, self._file.parent, self._file)
+        self._kinds, faults = self._kinds.further(loaded)
+        self._context = replace(self._context, kinds=self._kinds)
+        self._problems += (self._problem(("plugins", number), fault) for number, fault in faults)
 
     def _validate(self, said: set[KeyPath]) -> tuple[Config | None, Kept]:
         """The configuration, or what is left of it without the parts that are wrong: so the checks
@@ -243,7 +280,7 @@ class _Reader:
         kind, context = detail["type"], detail.get("ctx", {})
         match kind:
             case "extra_forbidden":
-                near = nearest(str(path[-1]), known := known_keys(path[:-1], self._document.data))
+                near = nearest(str(path[-1]), known := known_keys(path[:-1], self._document.data, self._kinds))
                 hint = f"did you mean {near}?" if near else f"known here: {', '.join(known)}"
                 return self._problem(path, "unknown key", hint)
             case "missing" | "union_tag_not_found":
@@ -284,9 +321,8 @@ MESSAGES: Mapping[str, str] = {
 
 
 def _path(loc: tuple[int | str, ...]) -> KeyPath:
-    """pydantic's location as a path in the file: without the kind of a source and the mark of a key."""
-    path = tuple(part for part in loc if part != "[key]")
-    return path[:2] + path[3:] if path[0] == "sources" and len(path) > 2 else path
+    """pydantic's location as a path in the file: without the mark of a key."""
+    return tuple(part for part in loc if part != "[key]")
 
 
 def _nulls(value: Any, path: KeyPath) -> Iterator[KeyPath]:

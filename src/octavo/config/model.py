@@ -5,13 +5,11 @@ Values are final here: sizes are bytes, times are seconds, paths are absolute, s
 
 from __future__ import annotations
 
-import base64
-import binascii
 import hashlib
 from collections.abc import Callable
-from typing import Annotated, Any, ClassVar, Final, Literal, Self, TypeAlias
+from typing import Annotated, Any, Literal, TypeAlias
 
-from pydantic import AfterValidator, BeforeValidator, Field, field_validator, model_validator
+from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 
 from octavo.config.commands import Commands
 from octavo.config.conditions import Demands
@@ -19,6 +17,7 @@ from octavo.config.http import Http
 from octavo.config.limits import Allowance, SourceLimit, ToolLimit
 from octavo.config.reference import FilePath, Secret
 from octavo.config.search import Search
+from octavo.config.source import AnyOptions
 from octavo.config.strict import Strict, written
 from octavo.config.units import (
     Age,
@@ -26,12 +25,10 @@ from octavo.config.units import (
     Limit,
     People,
     Size,
-    Time,
     Timeout,
     parse_byte_rate,
     parse_rate,
     parse_size,
-    parse_time,
     parse_timeout,
 )
 from octavo.config.web import Web
@@ -39,455 +36,17 @@ from octavo.config.words import (
     AgentId,
     Count,
     Expression,
-    Extension,
     Flag,
     MimeType,
     Name,
-    NamePattern,
     Patterns,
-    Scheme,
     UriOrTemplate,
-    UriTemplate,
     Who,
     Whos,
-    check_template,
-    check_uri,
     check_url,
     verbs,
 )
 from octavo.core.model import LONGEST_QUESTION, Verb
-
-
-class Cache(Strict):
-    ttl: Time = written("60s", parse_time, "How long a copy may be served, such as 60 or 5m; 0 never keeps one.")
-
-
-def _check_public_prefix(prefix: str) -> str:
-    if not prefix.startswith("/"):
-        raise ValueError("must be an absolute path such as /project")
-    if prefix != "/":
-        check_uri(f"file://{prefix}")
-    return prefix
-
-
-class Root(Strict):
-    path: FilePath = Field(description="A folder. Relative paths begin at the folder of this file.")
-    public: Annotated[str, AfterValidator(_check_public_prefix)] | None = Field(
-        default=None,
-        alias="as",
-        description="The absolute path that clients see instead of the real one, such as /project, or / alone. Not "
-        "given: / and the name of the folder.",
-    )
-
-    @property
-    def shown(self) -> str:
-        """The absolute path under which clients see it: never one of the server, unless the operator says it."""
-        return f"/{self.path.name}" if self.public is None else self.public
-
-
-def _root_of_path(value: object) -> object:
-    return {"path": value} if isinstance(value, str) else value
-
-
-RootEntry: TypeAlias = Annotated[Root, BeforeValidator(_root_of_path, json_schema_input_type=str | Root)]
-
-
-class Listing(Strict):
-    under: str = Field(default="", description="List only what stands below this folder; empty is everything.")
-    recursive: Flag = Field(default=True, description="Whether files in sub-folders are listed too.")
-
-    @field_validator("under")
-    @classmethod
-    def _is_relative(cls, under: str) -> str:
-        folder = under.strip("/")
-        if under.startswith("/"):
-            raise ValueError("must be relative to the roots")
-        if folder:
-            check_uri(f"x://{folder}")
-        return folder
-
-
-class FileTemplate(Strict):
-    uri: UriTemplate = Field(description="A family of addresses, such as file:///logs/{date}.log.")
-    name: str = Field(min_length=1, description="What people call it.")
-    description: str | None = Field(default=None, description="What it is for.")
-    mime_type: MimeType | None = Field(default=None, alias="mimeType", description="Media type of what it gives.")
-    parameters: dict[str, dict[str, Any]] = Field(default={}, description="A JSON Schema for each variable.")
-
-
-Encoding: TypeAlias = Literal[
-    "cp949", "euc-kr", "shift_jis", "cp932", "euc-jp", "gb18030", "gbk", "gb2312", "big5", "cp950", "cp1250", "cp1251",
-    "cp1252", "cp1253", "cp1254", "cp1255", "cp1256", "cp1257", "cp1258", "cp874", "koi8-r", "koi8-u", "latin-1",
-    "iso-8859-2", "iso-8859-15",
-]  # fmt: skip
-
-
-class FileOptions(Strict):
-    """Folders of this machine."""
-
-    kind: Literal["file"] = Field(description="Folders of this machine.")
-    roots: tuple[RootEntry, ...] = Field(
-        min_length=1,
-        description="Folders that may be served, the first that has a file wins. Nothing outside them ever is.",
-    )
-    extensions: tuple[Extension, ...] = Field(
-        default=(),
-        description="Suffixes that may be served, with or without the dot, in any case; a name such as Makefile; "
-        'or "*" for all. Empty is a set of harmless text, document and image types.',
-    )
-    expose: Flag = Field(default=True, description="False: only a store for other sources, with no addresses.")
-    scheme: Scheme = Field(default="file", description="What the addresses begin with.")
-    symlinks: Literal["inside", "refuse"] = Field(
-        default="inside", description="Follow symbolic links that stay inside the root, or none at all."
-    )
-    hard_links: Literal["auto", "refuse", "allow"] = Field(
-        default="auto",
-        description="Files with several names: auto refuses them with write: true and in folders that other users can "
-        "write.",
-    )
-    listing: Listing = Field(
-        default_factory=Listing, alias="list", description="What resources/list shows. It does not limit reading."
-    )
-    uris: Literal["absolute", "relative"] = Field(
-        default="absolute",
-        description="Which spelling of a file:// address lists give; both are always understood. Most clients can read "
-        "back the absolute one alone.",
-    )
-    templates: tuple[FileTemplate, ...] = Field(
-        default=(), description="Families of addresses that clients can fill in."
-    )
-    hide: tuple[NamePattern, ...] = Field(
-        default=(), description="Names that are never served, with * for any part, beside the built-in ones."
-    )
-    encodings: tuple[Encoding, ...] = Field(
-        default=(),
-        description="Encodings that a text is likely to be in if it is not in UTF-8, the likeliest first. They are "
-        "tried before the usual ones; each only if the result looks like its language.",
-    )
-    write: Flag = Field(default=False, description="Whether files may be created, changed, moved and deleted.")
-    cache: Cache = Field(default_factory=Cache, description="How long copies are kept.")
-
-
-class MemoryResource(Strict):
-    text: str | None = Field(default=None, description="The content, if it is text.")
-    base64: str | None = Field(default=None, description="The content, if it is not text.")
-    mime_type: MimeType | None = Field(default=None, alias="mimeType", description="Media type of the content.")
-    name: str | None = Field(default=None, description="What people call it.")
-    description: str | None = Field(default=None, description="What it is for.")
-    metadata: dict[str, Any] = Field(default={}, description="Further facts about it, given to clients.")
-
-    @model_validator(mode="after")
-    def _has_one_body(self) -> MemoryResource:
-        if (self.text is None) is (self.base64 is None):
-            raise ValueError("needs exactly one of text and base64")
-        return self
-
-    @field_validator("base64")
-    @classmethod
-    def _decodes(cls, encoded: str | None) -> str | None:
-        if encoded is not None:
-            try:
-                base64.b64decode("".join(encoded.split()), validate=True)
-            except binascii.Error:
-                raise ValueError("is no base64") from None
-        return encoded
-
-    @property
-    def body(self) -> str | bytes:
-        if self.base64 is not None:
-            return base64.b64decode("".join(self.base64.split()))
-        return self.text or ""
-
-
-class MemoryTemplate(Strict):
-    text: str = Field(description="The content; {name} stands for the value of a variable.")
-    mime_type: MimeType | None = Field(default=None, alias="mimeType", description="Media type of the content.")
-    name: str | None = Field(default=None, description="What people call it.")
-    description: str | None = Field(default=None, description="What it is for.")
-    values: dict[str, tuple[str, ...]] = Field(
-        default={}, description="The values that completion offers, by variable."
-    )
-
-
-def _check_memory_path(path: str) -> str:
-    check_uri(f"x://{path}")
-    return path
-
-
-def _check_memory_template(path: str) -> str:
-    check_template(f"x://{path}")
-    return path
-
-
-MemoryPath: TypeAlias = Annotated[str, AfterValidator(_check_memory_path)]
-MemoryTemplatePath: TypeAlias = Annotated[str, AfterValidator(_check_memory_template)]
-
-
-class MemoryOptions(Strict):
-    """Resources that stand in this file."""
-
-    kind: Literal["memory"] = Field(description="Resources that stand in this file.")
-    scheme: Scheme = Field(description="What the addresses begin with.")
-    resources: dict[MemoryPath, MemoryResource] = Field(default={}, description="Resources by path.")
-    templates: dict[MemoryTemplatePath, MemoryTemplate] = Field(
-        default={}, description="Families of resources by path with {variables}, such as item/{id}/data."
-    )
-    expose: Flag = Field(default=True, description="False: only a store for other sources, with no addresses.")
-    cache: Cache = Field(default_factory=Cache, description="How long copies are kept.")
-
-
-def _check_branch(branch: str) -> str:
-    from octavo.sources.git.refs import is_branch  # here: few configurations have one
-
-    if not is_branch(branch):
-        raise ValueError("is no name that a branch can have; write it without refs/heads/")
-    return branch
-
-
-class GitOptions(Strict):
-    """A branch of a git repository on this machine, as a store for catalogs."""
-
-    kind: Literal["git"] = Field(description="A branch of a git repository on this machine, as a store for catalogs.")
-    path: FilePath = Field(description="A clone or a bare repository. Relative paths begin at the folder of this file.")
-    branch: Annotated[str, AfterValidator(_check_branch)] | None = Field(
-        default=None, description="The branch that is served, such as main. Not given: the one that HEAD names."
-    )
-    extensions: tuple[Extension, ...] = Field(default=(), description="Suffixes that may be served, as for files.")
-    hide: tuple[NamePattern, ...] = Field(
-        default=(), description="Names that are never served, with * for any part, beside the built-in ones."
-    )
-    encodings: tuple[Encoding, ...] = Field(
-        default=(), description="Encodings that a text is likely to be in if it is not in UTF-8, as for files."
-    )
-    history: Literal["none", "refs", "all"] = Field(
-        default="refs",
-        description="Which older states ?version= of a catalog finds: none; refs: what front matter says, and tags; "
-        "all: also commits and days.",
-    )
-    owner: Literal["self", "any"] = Field(
-        default="self",
-        description="Whose the repository may be: of the user that runs Octavo, or of root; or anybody's.",
-    )
-    expose: Flag = Field(default=False, description="Only false: a repository has no addresses of its own.")
-
-    @property
-    def scheme(self) -> str:
-        return "git"
-
-    @field_validator("expose")
-    @classmethod
-    def _is_a_store(cls, expose: bool) -> bool:
-        if expose:
-            raise ValueError("must be false: a git repository is a store; serve what is in it with catalogs over it")
-        return expose
-
-
-def _check_folder(folder: str) -> str:
-    if folder.startswith("/"):
-        raise ValueError("must be relative to the roots of the store")
-    inside = folder.strip("/").removeprefix("./")
-    if inside in ("", "."):
-        return ""
-    check_uri(f"x://{inside}")
-    return inside
-
-
-Folder: TypeAlias = Annotated[str, AfterValidator(_check_folder)]
-
-
-class OverStore(Strict):
-    """What all catalogs have in common."""
-
-    store: Name = Field(description="The source with the files: its name here. It must have expose: false.")
-    expose: Flag = Field(default=True, description="False: not served, only there for others to refer to.")
-    cache: Cache = Field(default_factory=Cache, description="How long copies are kept.")
-
-    @property
-    def folder(self) -> str:
-        """In the store: where its files stand, or mostly do where that is found by looking."""
-        raise NotImplementedError
-
-
-def _check_ending(ending: str) -> str:
-    usual = "." + ending.strip().lstrip(".").lower()
-    if usual not in ENDINGS:
-        raise ValueError(f"must be one of {', '.join(ENDINGS)}")
-    return usual
-
-
-def _several(value: object) -> object:
-    return (value,) if isinstance(value, str) else value
-
-
-ENDINGS: Final = (".md", ".mdx", ".markdown", ".rst", ".adoc", ".txt", ".yml", ".yaml", ".json")
-Ending: TypeAlias = Annotated[str, AfterValidator(_check_ending)]
-FilePatterns: TypeAlias = Annotated[tuple[str, ...], BeforeValidator(_several)]
-
-
-class UsualCatalog(OverStore):
-    """What the catalogs have in common that every organisation has."""
-
-    usual: ClassVar[str]
-
-    path: Folder | None = Field(
-        default=None,
-        description="Their folder in the store. Not given: the usual one, if it is there; else the whole store, if "
-        "no other catalog stands on it.",
-    )
-    without: Annotated[tuple[Folder, ...], BeforeValidator(_several)] = Field(
-        default=(),
-        description="Folders below it that are not its own, such as those of another catalog on the same store.",
-    )
-    files: FilePatterns = Field(
-        default=(),
-        description="Where files stand below it, one pattern or several, such as {team}/{name}.md or **/*.mdx. A "
-        "variable is one folder or the name, {+path} and ** are any number of folders. Not given: found by looking.",
-    )
-    endings: tuple[Ending, ...] = Field(
-        default=(), description="Endings of files that are entries, where the patterns name none, such as .md and .rst."
-    )
-    required: tuple[Name, ...] = Field(
-        default=(), description="Keys that the front matter of every file must have; without one, check names the file."
-    )
-    id_rule: str = Field(
-        default="",
-        alias="id",
-        description="The key of the front matter that is the id, or how it is made of the pattern's variables, such as "
-        "sop-{function}-{name}. Not given: the key id, else the path of the address.",
-    )
-    title_rule: str = Field(
-        default="",
-        alias="title",
-        description="The same of the name for people. Not given: the keys title or name, else the first heading.",
-    )
-    model: dict[str, Any] = Field(
-        default={},
-        alias="schema",
-        description="JSON Schema (2020-12) that the front matter of every file must fit, beside what the kind knows.",
-    )
-
-    @property
-    def folder(self) -> str:
-        return self.usual if self.path is None else self.path
-
-    @property
-    def layout(self) -> dict[str, Any]:
-        """As a declaration takes it."""
-        return {
-            "files": self.files,
-            "endings": self.endings,
-            "schema": self.model,
-            "required": self.required,
-            "ids": self.id_rule,
-            "titles": self.title_rule,
-            "without": self.without,
-        }
-
-    @model_validator(mode="after")
-    def _fits_its_kind(self) -> Self:
-        if any(self.layout.values()):
-            from octavo.sources.catalog import check_options  # here: few configurations have one
-
-            if fault := check_options(getattr(self, "kind", ""), **self.layout):
-                raise ValueError(fault)
-        return self
-
-
-class SopOptions(UsualCatalog):
-    """Standard operating procedures: texts in folders, with or without front matter."""
-
-    usual = "sops"
-
-    kind: Literal["sop"] = Field(description="Standard operating procedures: {function}/{name}.md, or deeper.")
-    scheme: Scheme = Field(default="sop", description="What the addresses begin with.")
-
-
-def _categories(value: object) -> object:
-    if value == []:
-        raise ValueError("must name a folder, or be any")
-    return value
-
-
-class DocOptions(UsualCatalog):
-    """Documents: texts in folders, with or without front matter."""
-
-    usual = "docs"
-
-    kind: Literal["doc"] = Field(description="Documents: {category}/{name}.md, or deeper.")
-    scheme: Scheme = Field(default="doc", description="What the addresses begin with.")
-    categories: Annotated[tuple[Name, ...] | Literal["any"], BeforeValidator(_categories)] = Field(
-        default="any", description="The folders that there may be, or any. With a list, check names what is elsewhere."
-    )
-
-
-class SkillOptions(UsualCatalog):
-    """Skills: folders with a SKILL.md, and YAML definitions."""
-
-    usual = "skills"
-
-    kind: Literal["skill"] = Field(description="Skills: {name}/SKILL.md at any depth, or {function}/{name}.yml.")
-    scheme: Scheme = Field(default="skill", description="What the addresses begin with.")
-
-
-class AgentOptions(UsualCatalog):
-    """Agents: definitions. They describe agents and grant nothing; see `agents` and `policy`."""
-
-    usual = "agents"
-
-    kind: Literal["agent"] = Field(description="Agents: {name}.yml.")
-    scheme: Scheme = Field(default="agent", description="What the addresses begin with.")
-
-
-class OrgOptions(UsualCatalog):
-    """The organisation: definitions of functions, value streams and roles."""
-
-    usual = "org"
-
-    kind: Literal["org"] = Field(
-        description="The organisation: functions/{name}.yml, value-streams/{name}.yml, roles/{name}.yml."
-    )
-    scheme: Scheme = Field(default="org", description="What the addresses begin with.")
-
-
-class CatalogOptions(OverStore):
-    """A namespace of your own."""
-
-    kind: Literal["catalog"] = Field(description="A namespace of your own.")
-    scheme: Scheme = Field(description="What the addresses begin with.")
-    path: Folder = Field(default="", description="Its folder in the store; empty is the whole store.")
-    files: FilePatterns = Field(
-        min_length=1,
-        description="Where files stand below it, one pattern or several, such as {team}/{name}.md. A variable is one "
-        "folder or the name; {+path} and ** are any number of folders.",
-    )
-    address: str | None = Field(
-        default=None,
-        description="The path of an address, with the same variables. Not given: as files, without ending.",
-    )
-    model: dict[str, Any] = Field(
-        default={},
-        alias="schema",
-        description="JSON Schema (2020-12) of the front matter. Its properties are the metadata of an entry, and "
-        "those with single values are filters.",
-    )
-
-    @model_validator(mode="after")
-    def _can_be_used(self) -> CatalogOptions:
-        from octavo.sources.catalog import check_own  # here: few configurations have one
-
-        if fault := check_own(self.scheme, self.path, self.files, self.model, self.address):
-            raise ValueError(fault)
-        return self
-
-    @property
-    def folder(self) -> str:
-        return self.path
-
-
-CatalogKinds: TypeAlias = SopOptions | DocOptions | SkillOptions | AgentOptions | OrgOptions | CatalogOptions
-SourceOptions: TypeAlias = Annotated[
-    FileOptions | GitOptions | MemoryOptions | CatalogKinds, Field(discriminator="kind")
-]
 
 
 def _check_digest(digest: str) -> str:
@@ -608,7 +167,7 @@ class ResourceWords(Strict):
 
 
 def _check_language(tag: str) -> str:
-    from octavo.text.languages import is_tag
+    from octavo.core.languages import is_tag
 
     if not is_tag(tag):
         raise ValueError("must be a language tag, such as ko or en-GB")
@@ -879,7 +438,7 @@ class Config(Strict):
     version: Annotated[Literal[1], BeforeValidator(lambda value: None if isinstance(value, bool) else value)] = Field(
         default=1, description="The version of this format."
     )
-    sources: dict[Name, SourceOptions] = Field(default={}, description="What is served, by a name of your choice.")
+    sources: dict[Name, AnyOptions] = Field(default={}, description="What is served, by a name of your choice.")
     agents: dict[AgentId, Agent] = Field(default={}, description="Who may connect, by id.")
     policy: tuple[Rule, ...] = Field(
         default=(),
@@ -899,7 +458,7 @@ class Config(Strict):
     )
     toolsets: tuple[Toolset, ...] = Field(
         default=("files",),
-        description="Groups of built-in tools, offered if a file source or a catalog is exposed: files; filesystem, "
+        description="Groups of built-in tools, offered if anything is exposed: files; filesystem, "
         "with the names and arguments of the official file server; seed, further names for the same; data, to "
         "convert, query, validate and profile data files. These need no source: people, asking the user and showing "
         "messages; process, the programs of commands; prompts, for models that are to use prompts themselves; web, "

@@ -6,7 +6,7 @@ from difflib import get_close_matches
 from typing import Final, NamedTuple
 
 from octavo.config.forms import forms, roots
-from octavo.config.model import Config, UsualCatalog
+from octavo.config.model import Config
 from octavo.config.rulechecks import covers
 from octavo.config.words import RESERVED_SCHEMES
 from octavo.core.glob import Glob
@@ -52,9 +52,7 @@ def never(pattern: str, config: Config) -> Never | None:
 
 def _left_out(config: Config, glob: Glob) -> Never | None:
     for source in config.sources.values():
-        if source.scheme != glob.scheme or not isinstance(source, UsualCatalog):
-            continue
-        for folder in source.without:
+        for folder in source.over.without if source.scheme == glob.scheme and source.over is not None else ():
             outside = Glob(f"{source.scheme}://{folder}/*")
             if covers(outside, glob):
                 hint = "write the address that the other catalog gives to what stands there"

@@ -9,10 +9,13 @@ import os
 import re
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 from msgspec import Struct, field
 from pydantic import BeforeValidator, Field, PlainValidator, SecretStr, ValidationInfo
+
+if TYPE_CHECKING:
+    from octavo.config.source import Kinds
 
 MAX_SECRET_BYTES = 64 * 1024
 _VARIABLE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}\Z")
@@ -20,10 +23,12 @@ _HOW = "a secret is only referred to: write ${NAME} for an environment variable 
 
 
 class Context(Struct, frozen=True):
-    """Where relative paths begin, and which variables there are. Collects the files in which secrets were found."""
+    """Where relative paths begin, which variables and which kinds of sources there are. Collects the files in which
+    secrets were found."""
 
     base: Path
     environ: Mapping[str, str]
+    kinds: Kinds | None = None
     secret_files: list[Path] = field(default_factory=list[Path])
 
     def absolute(self, text: str) -> Path:

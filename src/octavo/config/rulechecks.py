@@ -7,7 +7,7 @@ from datetime import UTC, date, datetime
 from typing import Final
 
 from octavo.config.findings import Finding, Site
-from octavo.config.model import Config, FileOptions, OverStore, Rule
+from octavo.config.model import Config, Rule
 from octavo.core.clock import SystemClock
 from octavo.core.glob import Glob
 from octavo.core.model import VERBS
@@ -97,10 +97,10 @@ def conditions_can_hold(site: Site) -> Iterator[Finding]:
         path = ("policy", site.number("policy", index), "when" if rule.when in demands else "unless", "metadata")
         over = [sources[scheme] for scheme in _schemes(rule, sources)]
         beyond_labels = {key for part in demands for key in part.metadata}.difference(LEVELS)
-        if over and beyond_labels and all(isinstance(source, FileOptions) for source in over):
+        if over and beyond_labels and all(source.record.metadata == "none" for source in over):
             hint = "serve them as a catalog, or ask for labels"
             yield Finding(path, "files have no metadata but labels", hint, fatal=False)
-        elif rule.effect == "allow" and any(isinstance(source, OverStore) for source in over):
+        elif rule.effect == "allow" and any(source.record.metadata == "document" for source in over):
             message = "who writes a document decides by its metadata who gets this right"
             yield Finding(path, message, "see that only people you trust change these files", fatal=False)
 

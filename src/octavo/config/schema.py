@@ -5,28 +5,39 @@ from __future__ import annotations
 import difflib
 import json
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any, cast
+from typing import Annotated, Any, Union, cast
+
+from pydantic import Field, create_model
 
 from octavo.config.model import Config
 from octavo.config.problems import KeyPath
+from octavo.config.source import Kinds, Options
+from octavo.config.words import Name
 
 ADDRESS = "https://json-schema.org/draft/2020-12/schema"
 NOTHING = ("default", None)
 
 
-def schema() -> dict[str, Any]:
-    made: dict[str, Any] = _plain(Config.model_json_schema(mode="validation"))
+def schema(kinds: Kinds, names: Iterable[str] | None = None) -> dict[str, Any]:
+    """With the kinds of these names alone, or with all of them."""
+    records = filter(None, map(kinds.kind, kinds.names if names is None else names))
+    models = tuple(record.options for record in records)
+    # Any kind of source, where there is none to tell of.
+    one: Any = Annotated[Union[models], Field(discriminator="kind")] if len(models) > 1 else (*models, Options)[0]  # noqa: UP007
+    sources: Any = (dict[Name, one], Config.model_fields["sources"])
+    whole = create_model("Config", __base__=Config, __doc__=Config.__doc__, sources=sources)
+    made: dict[str, Any] = _plain(whole.model_json_schema(mode="validation"))
     return {"$schema": ADDRESS, "title": "octavo.yaml", **made}
 
 
-def schema_text() -> str:
+def schema_text(kinds: Kinds) -> str:
     """As it is committed: schema/octavo.schema.json."""
-    return json.dumps(schema(), ensure_ascii=False, indent=2) + "\n"
+    return json.dumps(schema(kinds), ensure_ascii=False, indent=2) + "\n"
 
 
-def known_keys(path: KeyPath, data: Mapping[str, Any]) -> tuple[str, ...]:
+def known_keys(path: KeyPath, data: Mapping[str, Any], kinds: Kinds) -> tuple[str, ...]:
     """The keys that may stand in the mapping at `path` of `data`."""
-    whole = schema()
+    whole = schema(kinds, _named(data, kinds))
     nodes, value = [whole], data
     for part in path:
         nodes = [below for node in nodes for below in _below(whole, node, part, value)]
@@ -34,6 +45,14 @@ def known_keys(path: KeyPath, data: Mapping[str, Any]) -> tuple[str, ...]:
     return tuple(
         dict.fromkeys(key for node in nodes for one in _shapes(whole, node, value) for key in one.get("properties", ()))
     )
+
+
+def _named(data: Mapping[str, Any], kinds: Kinds) -> list[str]:
+    """Kinds that a file names: the others are not loaded for what is told of it."""
+    sources = data.get("sources")
+    entries = sources.values() if isinstance(sources, Mapping) else ()
+    said = [_item(entry, "kind") for entry in entries]
+    return [name for name in kinds.names if name in said]
 
 
 def nearest(word: str, known: Iterable[str]) -> str | None:

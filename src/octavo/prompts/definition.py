@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final, NoReturn, cast
 
 from octavo.core.errors import OctavoError
+from octavo.core.languages import chosen, is_tag
 from octavo.core.ref import Ref
 from octavo.core.surface import Audio, Image, PromptInfo
 from octavo.prompts.arguments import arguments_of, properties, with_further
@@ -28,7 +29,6 @@ from octavo.prompts.template import (
     TextPart,
     Variant,
 )
-from octavo.text.languages import chosen, is_tag
 
 MAX_PAST: Final = 200
 _MAX_ID: Final = 128

@@ -12,10 +12,10 @@ from pathlib import Path
 from typing import NamedTuple, TypeAlias
 
 from octavo.core.foundation import LINKED, Changeable, nothing_changes
+from octavo.core.languages import is_tag
 from octavo.prompts.definition import Definition, OfTranslation, Translation
 from octavo.prompts.jsonc import Broken, Document, parse
 from octavo.prompts.template import Compile, Template
-from octavo.text.languages import is_tag
 
 JSON = (".json", ".jsonc")
 YAML = (".yaml", ".yml")

@@ -170,9 +170,9 @@ class PromptRegistry(Shelf):
         return await complete(registered.schema, addresses, asked, call, self._ask)
 
     def _of_file(self, template: Template, kept: Renderings) -> Rendering:
+        from octavo.core.languages import chosen
         from octavo.prompts import render
         from octavo.prompts.template import CONTEXT, LANGUAGE
-        from octavo.text.languages import chosen
 
         async def rendering(call: Call, ask: Ask) -> PromptResult:
             values = dict(call.values)

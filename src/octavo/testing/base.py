@@ -95,6 +95,11 @@ class Suite:
         """The source under test, opened, holding exactly TREE. May be an async (generator) fixture."""
         raise NotImplementedError("override the fixture `source`")
 
+    @pytest.fixture
+    def kind(self) -> Any:
+        """The record of its kind, where it has one, with options of which `source` is made: `(record, options)`."""
+        return None
+
     async def put(self, source: Source, path: str, text: str) -> None:
         """Makes or changes one entry behind the source's back. By default through its own `write`."""
         if not isinstance(source, Writes):

@@ -25,6 +25,7 @@ import anyio.lowlevel
 import pytest
 
 from octavo.core.errors import Conflict, InvalidParams, NotFound, OctavoError, TooLarge
+from octavo.core.kinds import faults
 from octavo.core.model import Change, Entry
 from octavo.core.ports import (
     ABILITIES,
@@ -315,6 +316,13 @@ class SourceSuite(Suite):
         for template in source.templates():
             assert template.uri_template.startswith(f"{source.scheme}://")
             assert template.name
+
+    async def test_6_a_record_claims_no_more_than_the_methods_that_are_there(self, source: Source, kind: Any) -> None:
+        if kind is None:
+            pytest.skip("no record")
+        record, options = kind
+        assert not faults(record)
+        assert record.can(options) <= abilities(source), "an ability is claimed of which there is no method"
 
     async def test_6_the_abilities_of_a_source_are_its_methods(self, source: Source) -> None:
         assert abilities(source) <= set(ABILITIES)

@@ -18,6 +18,7 @@ from typing import Any, Literal, TypeAlias, overload
 from octavo.core.errors import InternalError, OctavoError
 from octavo.core.foreign import described, own_fault, passed_on
 from octavo.core.foundation import LINKED, Changeable, nothing_changes
+from octavo.core.kinds import SourceKind
 from octavo.core.model import Call
 from octavo.core.ports import Ask, Source
 from octavo.core.surface import Hints, PromptInfo, PromptResult, ToolInfo
@@ -43,6 +44,7 @@ class Plugin:
         self.tools: list[Tool] = []
         self.prompts: list[tuple[PromptInfo, Rendering]] = []
         self.sources: list[Source] = []
+        self.kinds: list[SourceKind[Any]] = []
 
     @overload
     def tool(
@@ -148,10 +150,16 @@ class Plugin:
         self.prompts.append((info, rendering))
 
     def source(self, source: Source) -> None:
+        """One that takes no options. For what the configuration says more of, see `kind`."""
         self.sources.append(source)
+
+    def kind(self, kind: SourceKind[Any]) -> None:
+        """A kind of source, for entries of `sources` as those of Octavo's own kinds."""
+        self.kinds.append(kind)
 
 
 GROUP = "octavo.tools"  # of entry points: what an installed package offers
+KINDS = "octavo.kinds"  # the same, of kinds of sources alone: records
 
 
 def load_plugin(
@@ -174,6 +182,8 @@ def load_plugin(
             module: Any = execute(path)
         else:
             module = _offered(label) if entry_point else importlib.import_module(label)
+        if isinstance(module, SourceKind):
+            return _of_kind(label, module)
         register = getattr(module, "register", module if entry_point else None)
         if not callable(register):
             raise PluginError(
@@ -204,6 +214,12 @@ def load_plugin(
     return plugin
 
 
+def _of_kind(label: str, kind: SourceKind[Any]) -> Plugin:
+    plugin = Plugin(label)
+    plugin.kind(kind)
+    return plugin
+
+
 def _refuse_linked(path: Path, changeable: Changeable) -> None:
     for file in (path, *path.rglob("*")):
         if changeable(file):
@@ -213,9 +229,9 @@ def _refuse_linked(path: Path, changeable: Changeable) -> None:
 def _offered(name: str) -> Any:
     from importlib.metadata import entry_points
 
-    found = [*entry_points(group=GROUP, name=name)]
+    found = [one for group in (GROUP, KINDS) for one in entry_points(group=group, name=name)]
     if not found:
-        there = ", ".join(sorted({one.name for one in entry_points(group=GROUP)})) or "none"
+        there = ", ".join(sorted({one.name for group in (GROUP, KINDS) for one in entry_points(group=group)})) or "none"
         raise PluginError(f"No installed package offers the entry point {name} in {GROUP}; there is: {there}")
     return found[0].load()
 

@@ -12,7 +12,7 @@ import anyio
 import pytest
 
 from octavo.app import Octavo
-from octavo.config.load import load
+from octavo.app.configuration import load
 from octavo.core.arguments import OwnArguments
 from octavo.core.model import Call, Trail
 from octavo.core.ref import Ref

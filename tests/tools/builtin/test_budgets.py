@@ -161,7 +161,7 @@ async def test_what_one_file_does_not_need_is_for_the_others(serve: Any) -> None
 
 
 async def test_the_budgets_have_a_least_size(tmp_path: Path) -> None:
-    from octavo.config.load import load
+    from octavo.app.configuration import load
     from octavo.config.problems import ConfigError
 
     file = tmp_path / "octavo.yaml"

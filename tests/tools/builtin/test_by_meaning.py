@@ -13,7 +13,7 @@ import anyio
 import anyio.lowlevel
 import pytest
 
-from octavo.config.load import load_text
+from octavo.app.configuration import load_text
 from octavo.config.problems import ConfigError
 
 pytestmark = [pytest.mark.anyio, pytest.mark.seed("B6")]

@@ -10,7 +10,7 @@ import anyio
 import pytest
 from tests.tools.builtin.conftest import Tools
 
-from octavo.config.load import load
+from octavo.app.configuration import load
 from octavo.core.errors import Forbidden, InvalidParams
 from octavo.core.model import Call, Change, Content, Trail
 from octavo.core.ref import Ref

@@ -14,7 +14,7 @@ import anyio
 import pytest
 from tests.tools.builtin.conftest import Serve, Tools
 
-from octavo.config.load import load
+from octavo.app.configuration import load
 from octavo.config.problems import ConfigError
 from octavo.core.arguments import OwnArguments
 from octavo.core.errors import Forbidden, InvalidParams, NotFound, OctavoError, TooLarge

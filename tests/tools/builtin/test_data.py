@@ -15,7 +15,7 @@ import anyio
 import pytest
 
 from octavo.app import Octavo
-from octavo.config.load import load_text
+from octavo.app.configuration import load_text
 from octavo.core.arguments import OwnArguments
 from octavo.core.errors import Forbidden, InvalidParams, NotFound, OctavoError, SourceUnavailable, Timeout, TooLarge
 from octavo.core.model import Call, Trail

@@ -13,7 +13,7 @@ import pytest
 from tests.sources.documents.build import docx
 
 from octavo.app import Octavo
-from octavo.config.load import load, load_text
+from octavo.app.configuration import load, load_text
 from octavo.core.errors import Forbidden, InvalidParams, NotFound
 from octavo.stores.places import Place
 
@@ -324,7 +324,7 @@ from pathlib import Path
 from tests.sources.documents.build import docx
 
 from octavo.app import Octavo
-from octavo.config.load import zero
+from octavo.app.configuration import zero
 from octavo.core.model import EVERYTHING, Call, Trail
 from octavo.core.ref import Ref
 from octavo.stores.state import StateDirectory

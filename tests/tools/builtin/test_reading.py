@@ -258,7 +258,7 @@ async def test_another_encoding_is_no_way_around_the_redaction(serve: Any, encod
 async def test_every_encoding_of_the_configuration_is_one_that_is_spoken() -> None:
     from typing import get_args
 
-    from octavo.config.model import Encoding
+    from octavo.sources._shared.encodings import Encoding
     from octavo.sources._shared.text import preferring
 
     assert len(preferring(get_args(Encoding))) > 15

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from octavo.config.load import load
+from octavo.app.configuration import load
 from octavo.core.errors import ApprovalRequired, Conflict, Forbidden, NotFound, OctavoError
 from octavo.core.surface import Text
 

@@ -12,6 +12,7 @@ from octavo.core.errors import OctavoError
 from octavo.core.foreign import passed_on
 from octavo.core.model import Change, Edited, Entry, Page, Past, Suggestion, Template, Undone
 from octavo.core.ports import (
+    ABILITIES,
     Arms,
     Arranges,
     CatchesUp,
@@ -312,11 +313,22 @@ DOORS: Final[Mapping[type, type[Guarded]]] = {
 }  # fmt: skip
 
 
-def guarded(source: Source, faults: Faults, time: float = 10.0) -> Guarded:
-    """With the same abilities: they are told from the methods that are there."""
-    able = tuple(door for ability, door in DOORS.items() if isinstance(source, ability))
-    door: type[Guarded] = type("Guarded", able or (Guarded,), {})
-    return door(source, faults, time)
+def guarded(
+    source: Source,
+    faults: Faults,
+    time: float = 10.0,
+    *,
+    able: Collection[str] | None = None,
+    parameters: Collection[str] | None = None,
+) -> Guarded:
+    """With the same abilities: they are told from the methods that are there, and are no more than `able`, where a
+    record says what it can do. `parameters` are those that its addresses take, where one says that."""
+    lowered = () if able is None else [ability for name, ability in ABILITIES.items() if name not in able]
+    doors = tuple(door for ability, door in DOORS.items() if ability not in lowered and isinstance(source, ability))
+    door: type[Guarded] = type("Guarded", doors or (Guarded,), {})
+    made = door(source, faults, time)
+    made.parameters = parameters
+    return made
 
 
 async def _quietly(close: Callable[[], Awaitable[object]]) -> None:

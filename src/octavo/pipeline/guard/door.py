@@ -8,7 +8,7 @@ made it break may be dear.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Hashable
+from collections.abc import Awaitable, Callable, Collection, Hashable
 from functools import partial
 from types import FrameType
 from typing import Any, Final, NoReturn, TypeVar
@@ -17,6 +17,7 @@ from octavo.core.clock import Clock, SystemClock
 from octavo.core.errors import OctavoError, SourceUnavailable, Timeout
 from octavo.core.foreign import owner, passed_on, sound
 from octavo.core.model import Content, Entry, Page
+from octavo.core.parameters import refuse_unknown
 from octavo.core.ports import Source
 from octavo.core.ref import Ref
 from octavo.pipeline.guard import contract
@@ -58,17 +59,21 @@ class Guarded:
         # Where a listing was: the last entry before a cursor, and how many pages ago that was new.
         self._places: dict[Hashable, tuple[Ref | None, int]] = {}
         self.life = Life(source, faults)
+        self.parameters: Collection[str] | None = None  # that its addresses take; None: it says itself
 
     def __repr__(self) -> str:
         return f"Guarded({self.scheme})"
 
     async def list(self, scope: Ref, *, cursor: str | None, limit: int) -> Page[Entry]:
+        self._declared(scope)
         return await self._page("list", scope, cursor, limit, partial(self.source.list, scope))
 
     async def stat(self, ref: Ref) -> Entry:
+        self._declared(ref)
         return await self._asked("stat", lambda: self.source.stat(ref), lambda it: contract.entry(it, self.scheme))
 
     async def read(self, ref: Ref, *, max_bytes: int) -> Content:
+        self._declared(ref)
         return await self._asked(
             "read",
             lambda: self.source.read(ref, max_bytes=max_bytes),
@@ -88,6 +93,10 @@ class Guarded:
             if stuck:
                 self._faults.note(self.scheme, "close", f"{len(stuck)} calls of it do not end")
         await self.life.close()
+
+    def _declared(self, ref: Ref) -> None:
+        if self.parameters is not None and ref.params:
+            refuse_unknown(ref, self.parameters)
 
     # -- one call
 

@@ -12,7 +12,7 @@ from typing import Any
 import httpx2
 
 from octavo.core.errors import SourceUnavailable
-from octavo.pipeline.tokens.addresses import may_be_fetched, metadata_of, on_this_machine
+from octavo.core.issuers import may_be_fetched, metadata_of, on_this_machine
 
 SECONDS = 5.0
 MAX_BYTES = 256 * 1024

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from typing import Final, TypeAlias
 
 from octavo.core.errors import InvalidParams
-from octavo.core.meant import meant
+from octavo.core.parameters import unknown as refused
 from octavo.core.ref import Ref
 from octavo.sources.catalog.card import Card
 from octavo.sources.catalog.declaration import Declaration
@@ -41,7 +41,7 @@ def unknown(of: Declaration, ref: Ref, key: str) -> InvalidParams:
     """An address of one entry has other parameters than one of a collection, and both are told: which of them it is
     may be nothing to know."""
     known = (*filters(of), *(("match",) if of.matches else ()), "version", "view", "range")
-    return InvalidParams(f"Unknown query parameter: {key!r}; {meant(key, known)}", uri=str(ref))
+    return refused(ref, key, known)
 
 
 def _test(of: Declaration, scope: Ref, key: str, value: str) -> Wanted:

@@ -8,15 +8,15 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Final
 
 from msgspec import Struct
 
 from octavo.core.errors import Forbidden, InvalidParams, OctavoError
-from octavo.core.meant import meant
+from octavo.core.parameters import refuse_unknown
 from octavo.core.ref import Ref
 from octavo.sources._shared.fs.faults import not_found
 from octavo.sources._shared.places import Names, Where
+from octavo.sources.file.parameters import IN_ABSOLUTE, PARAMETERS
 
 
 class FileRoot(Struct, frozen=True):
@@ -27,10 +27,6 @@ class FileRoot(Struct, frozen=True):
     as_: str | None = None
     within: tuple[Names, ...] | None = None
     named: bool = False
-
-
-# The first has no place in an absolute address.
-PARAMETERS: Final = ("root", "range", "as", "pages", "sheet", "bytes", "encoding")
 
 
 class Addresses:
@@ -45,10 +41,7 @@ class Addresses:
         """The relative spelling. InvalidParams for unknown parameters, Forbidden outside every root."""
         if ref.scheme != self.scheme:
             raise not_found(ref)
-        allowed = PARAMETERS[1:] if ref.absolute else PARAMETERS
-        unknown = [key for key, _ in ref.params if key not in allowed]
-        if unknown:
-            raise InvalidParams(f"Unknown query parameter: {unknown[0]!r}; {meant(unknown[0], allowed)}", uri=str(ref))
+        refuse_unknown(ref, IN_ABSOLUTE if ref.absolute else PARAMETERS)
         if not ref.absolute:
             return ref
         for prefix, k in self._accepted:

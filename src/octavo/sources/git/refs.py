@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import errno
 import os
-import re
 import stat
 from typing import Final, NamedTuple, TypeAlias
 
@@ -14,6 +13,7 @@ from octavo.core.errors import SourceUnavailable
 from octavo.sources._shared.fs.confine import Root
 from octavo.sources._shared.fs.reading import contents
 from octavo.sources._shared.fs.stats import identity, is_settled
+from octavo.sources.git.branches import is_branch
 from octavo.sources.git.objects import ID_BYTES, Id
 
 Names: TypeAlias = tuple[str, ...]
@@ -24,7 +24,6 @@ _STEPS: Final = 5  # from one symbolic reference to the next
 _SMALL: Final = 4096  # bytes of a file with one reference
 _LARGE: Final = 64 << 20  # of one with all of them
 _ABSENT: Final = (errno.ENOENT, errno.ENOTDIR)
-_SEGMENT: Final = re.compile(r"(?!\.|-)(?!.*(?:\.\.|@\{|\.lock\Z|\.\Z))[^\x00-\x20\x7f~^:?*\[\\/]{1,200}\Z")
 
 
 class _File(NamedTuple):
@@ -37,11 +36,6 @@ class _File(NamedTuple):
 class _Look(NamedTuple):
     files: tuple[_File, ...]
     commit: Id | None
-
-
-def is_branch(name: str) -> bool:
-    """Whether a branch may have this name, as git sees it, or a bit more strictly."""
-    return len(name) <= 500 and name != "@" and all(_SEGMENT.match(part) for part in name.split("/"))
 
 
 class Refs:

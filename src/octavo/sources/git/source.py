@@ -12,8 +12,8 @@ from typing import Final, TypeVar
 from octavo.core.clock import Clock, SystemClock
 from octavo.core.errors import InvalidParams, OctavoError, SourceUnavailable
 from octavo.core.fair import FairThreads
-from octavo.core.meant import meant
 from octavo.core.model import Change, Content, Entry, Page
+from octavo.core.parameters import refuse_unknown, unknown
 from octavo.core.ref import Ref
 from octavo.sources._shared.fs.credentials import CREDENTIALS
 from octavo.sources._shared.fs.faults import not_found
@@ -23,6 +23,7 @@ from octavo.sources._shared.text import preferring
 from octavo.sources.git.files import Files, History
 from octavo.sources.git.history import MAX_SECONDS
 from octavo.sources.git.objects import Id
+from octavo.sources.git.parameters import PARAMETERS
 from octavo.sources.git.repository import Owner, Repository
 from octavo.sources.git.watch import Watcher
 
@@ -30,7 +31,6 @@ T = TypeVar("T")
 
 _THREADS: Final = 4
 _MOVES: Final = 64  # of the branch that are remembered
-_PARAMETERS: Final = ("commit", "range")
 
 
 class GitSource:
@@ -117,7 +117,7 @@ class GitSource:
         if limit < 1:
             raise InvalidParams("A page holds at least one entry")
         if scope.params:
-            raise _unknown(scope, scope.params[0][0])
+            raise unknown(scope, scope.params[0][0], PARAMETERS)
         if scope.scheme != self.scheme or scope.absolute:
             return Page(())
         stop = threading.Event()
@@ -204,9 +204,7 @@ class GitSource:
         """By name alone, before anything is looked at."""
         if ref.scheme != self.scheme or ref.absolute or not ref.segments:
             raise not_found(ref)
-        for key, _ in ref.params:
-            if key not in _PARAMETERS:
-                raise _unknown(ref, key)
+        refuse_unknown(ref, PARAMETERS)
         if self._rules.verdict(ref.segments) != "served":
             raise not_found(ref)
 
@@ -223,10 +221,6 @@ class GitSource:
             if self._files is None and task is not None and not task.cancelling():
                 raise _closed() from None  # nobody cancelled the caller: the work was, when the source closed
             raise
-
-
-def _unknown(ref: Ref, key: str) -> InvalidParams:
-    return InvalidParams(f"Unknown query parameter: {key!r}; {meant(key, _PARAMETERS)}", uri=str(ref))
 
 
 def _closed() -> SourceUnavailable:

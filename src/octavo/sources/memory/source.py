@@ -27,6 +27,7 @@ from octavo.core.clock import Clock, SystemClock
 from octavo.core.errors import Conflict, Forbidden, InvalidParams, NotFound, TooLarge
 from octavo.core.guard import Shown, check
 from octavo.core.model import NOTHING, Change, ChangeKind, Content, Entry, Page, Template
+from octavo.core.parameters import refuse_unknown
 from octavo.core.ports import Mode
 from octavo.core.ref import Ref
 
@@ -104,7 +105,7 @@ class MemorySource:
 
     async def list(self, scope: Ref, *, cursor: str | None, limit: int) -> Page[Entry]:
         """Raises InvalidParams for parameters, a limit below one, and a cursor that is not from here."""
-        _refuse_parameters(scope)
+        refuse_unknown(scope, ())
         if limit < 1:
             raise InvalidParams("A page holds at least one entry")
         prefix = scope.segments
@@ -198,7 +199,7 @@ class MemorySource:
         return tuple(family.template for family in self._families)
 
     def _find(self, ref: Ref) -> tuple[Entry, str | bytes]:
-        _refuse_parameters(ref)
+        refuse_unknown(ref, ())
         if ref.scheme == self.scheme and not ref.absolute:
             held = self._held.get(ref.segments)
             if held is not None:
@@ -237,7 +238,7 @@ class MemorySource:
         return hashlib.blake2b(what + b"\0" + raw, key=self._key, digest_size=12).hexdigest()
 
     def _check_write(self, ref: Ref) -> None:
-        _refuse_parameters(ref)
+        refuse_unknown(ref, ())
         if not self._writable:
             raise Forbidden("The source is read-only", uri=str(ref))
         if ref.scheme != self.scheme or ref.absolute or not ref.segments:
@@ -323,13 +324,6 @@ class _Family:
 
 def _not_found(ref: Ref) -> NotFound:
     return NotFound(f"Resource not found: {ref}", uri=str(ref))
-
-
-def _refuse_parameters(ref: Ref) -> None:
-    if ref.params:
-        raise InvalidParams(
-            f"Unknown query parameter: {ref.params[0][0]!r}; {ref.scheme}:// takes none: leave it out", uri=str(ref)
-        )
 
 
 def _raw(body: str | bytes) -> bytes:

@@ -63,7 +63,7 @@ class McpChannel:
     @property
     def locales(self) -> Sequence[str]:
         """That of the request itself, then those of its HTTP header."""
-        from octavo.text.languages import accepted, is_tag
+        from octavo.core.languages import accepted, is_tag
 
         meta: Any = (self._context.params or {}).get("_meta")
         said = meta.get(keys.LOCALE) if isinstance(meta, dict) else None

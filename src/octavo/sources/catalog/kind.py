@@ -1,0 +1,118 @@
+"""The records of the catalogs: `kind: sop`, `doc`, `skill`, `agent`, `org` and `catalog`."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any, Final, TypeVar
+
+from msgspec.structs import replace
+
+from octavo.core.errors import OctavoError
+from octavo.core.kinds import Form, Host, Over, SourceKind
+from octavo.sources.catalog.options import (
+    AgentOptions,
+    CatalogOptions,
+    DocOptions,
+    OrgOptions,
+    OverStore,
+    SkillOptions,
+    SopOptions,
+    UsualCatalog,
+)
+
+if TYPE_CHECKING:
+    from octavo.core.ports import Source
+    from octavo.sources.catalog.declaration import Declaration
+
+O = TypeVar("O", bound=OverStore)  # noqa: E741 - the options of one of them
+
+logger = logging.getLogger(__name__)
+
+PARAMETERS: Final[Mapping[str, str]] = {
+    "view": "another form of the same entry, such as body or capabilities",
+    "version": "as it was",
+    "range": "some of its bytes, such as 0-65535",
+    "match": "the entries that are about this, the nearest first",
+}
+
+
+async def _open(options: OverStore, host: Host) -> Source:
+    from octavo.sources.catalog.handbook import Handbook
+    from octavo.sources.catalog.source import CatalogSource
+
+    declaration = await _looked(options, host)
+    handbook = host.together(Handbook)
+    source = CatalogSource(replace(declaration, further=tuple(host.asked)), host.store(), handbook=handbook)
+    with suppress(OctavoError):  # a store that is down says so itself
+        if why := await source.serves_nothing():
+            logger.error("%s: %s", host.name, why)
+    return source
+
+
+async def _looked(options: OverStore, host: Host) -> Declaration:
+    """What is said, and for the usual catalogs what is not said found by a look at the store."""
+    declared = _declared(options)
+    if not isinstance(options, UsualCatalog):
+        return declared
+    from octavo.sources.catalog.choice import chosen
+
+    return await chosen(declared, host.store(), path=options.path, alone=host.alone, files=bool(options.files))
+
+
+def _declared(options: OverStore) -> Declaration:
+    from octavo.sources.catalog.kinds import DECLARATIONS, doc_with, own, with_options
+
+    if isinstance(options, CatalogOptions):
+        return own(options.scheme, options.path, options.files, options.model, options.address)
+    assert isinstance(options, UsualCatalog)
+    usual = DECLARATIONS[options.kind]
+    if isinstance(options, DocOptions) and options.categories != "any":
+        usual = doc_with(options.categories)
+    return with_options(replace(usual, scheme=options.scheme), **options.layout)
+
+
+def _forms(options: OverStore) -> list[Form]:
+    declared = _declared(options)
+    return [
+        Form(text, below=bool(declared.manifest)) for shape in declared.shapes for text in _spelled(shape.address.text)
+    ]
+
+
+def _spelled(text: str) -> Iterator[str]:
+    """`value-stream/{name}` and `value_stream/{name}`: rules hold for both."""
+    yield text
+    names = text.split("/")
+    other = "/".join([*(one if "{" in one else one.replace("-", "_") for one in names[:-1]), names[-1]])
+    if other != text:
+        yield other
+
+
+def _over(options: OverStore) -> Over:
+    return Over(options.store, options.folder, options.without if isinstance(options, UsualCatalog) else ())
+
+
+def _record(name: str, options: type[O]) -> SourceKind[O]:
+    return SourceKind[Any](
+        name=name,
+        options=options,
+        open=_open,
+        page="sources/catalog.md",
+        abilities=frozenset(("watch", "levels", "filter", "complete", "suggest", "stamp", "template")),
+        parameters=PARAMETERS,
+        metadata="document",
+        forms=_forms,
+        over=_over,
+        serves=lambda one: [f"{one.store}/{one.folder}".rstrip("/")],
+    )
+
+
+KINDS: Final = (
+    _record("sop", SopOptions),
+    _record("doc", DocOptions),
+    _record("skill", SkillOptions),
+    _record("agent", AgentOptions),
+    _record("org", OrgOptions),
+    _record("catalog", CatalogOptions),
+)
