@@ -158,6 +158,7 @@ def test_check_doctor_and_schema_know_it(tmp_path: Path) -> None:
     checked = CliRunner().invoke(octavo, ["check", *config, "--json"], env=environ, prog_name="octavo")
     facts = json.loads(checked.stdout)
     assert facts["ok"] and facts["sources"][0]["serves"] == [str(tmp_path / "shelf.json")], checked.output
+    assert facts["sources"][0]["reaches"] == ["shelf.example"]
     seen = CliRunner().invoke(octavo, ["doctor", *config], env=environ, prog_name="octavo").stdout
     assert f"{tmp_path} can be read" in seen and "shelf answers" in seen
     made = json.loads(CliRunner().invoke(octavo, ["schema", *config], env=environ, prog_name="octavo").stdout)

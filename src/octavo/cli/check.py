@@ -95,6 +95,7 @@ def _facts(found: Loaded, folders: Mapping[str, str]) -> dict[str, Any]:
                 "scheme": source.scheme,
                 "exposed": source.expose,
                 "serves": _serves(source, folders.get(name)),
+                **({"reaches": [*hosts]} if (hosts := source.record.needs(source).hosts) else {}),
             }
             for name, source in config.sources.items()
         ],

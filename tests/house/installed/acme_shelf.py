@@ -116,7 +116,7 @@ SHELF = SourceKind(
     abilities=frozenset(("stamp",)),
     able=lambda options: frozenset(("stamp",)) if options.live else frozenset(),
     parameters=PARAMETERS,
-    needs=lambda options: Needs([Folder(options.file.parent, ("file",), files=False)]),
+    needs=lambda options: Needs([Folder(options.file.parent, ("file",), files=False)], hosts=["shelf.example"]),
     checks=_checks,
     serves=lambda options: [str(options.file)],
     tools=(shelf_rules,),
