@@ -103,8 +103,8 @@ def _served(folder: Path) -> tuple[set[str], int, int]:
     """Documents that have an address of a catalog, those with a title, and links between them."""
     import asyncio
 
+    from octavo.app.configuration import load
     from octavo.app.octavo import Octavo
-    from octavo.config.load import load
     from octavo.stores.state import StateDirectory
 
     async def look() -> tuple[set[str], int, int]:

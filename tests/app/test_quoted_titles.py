@@ -14,7 +14,7 @@ from tests.gate.fixtures import anyio_backend
 from tests.gate.twins import INITIALIZED, frame, initialize
 
 from octavo.app import Octavo
-from octavo.config.load import load_text
+from octavo.app.configuration import load_text
 from octavo.core.errors import Forbidden
 from octavo.core.model import Change
 from octavo.core.ports import Source

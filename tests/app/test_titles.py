@@ -10,7 +10,7 @@ import pytest
 from tests.app.asking import ask
 
 from octavo.app import Octavo
-from octavo.config.load import load_text
+from octavo.app.configuration import load_text
 from octavo.core.errors import Forbidden
 
 pytestmark = [pytest.mark.anyio, pytest.mark.seed("A13")]

@@ -12,7 +12,7 @@ from tests.gate.twins import INITIALIZED, frame, initialize
 from tests.security.test_hidden_links import plain, requests, tool
 
 from octavo.app import Octavo
-from octavo.config.load import load_text
+from octavo.app.configuration import load_text
 
 pytestmark = [pytest.mark.anyio, pytest.mark.seed("O14", "A8")]
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from octavo.config.model import FileOptions
 from octavo.core.glob import Glob
 from octavo.core.model import VERBS, Principal, Verb
 from octavo.tools.aliases import FILESYSTEM, SEED
@@ -48,6 +47,5 @@ def _reaches(works: Works, who: Principal, verb: Verb) -> bool:
     """Whether anything that is served, and could be changed, could be allowed."""
     schemes: Sequence[str] = works.desk.exposed
     if verb in ("write", "delete"):
-        files = (one for one in works.config.sources.values() if isinstance(one, FileOptions))
-        schemes = [one.scheme for one in files if one.expose and one.write]
+        schemes = [one.scheme for one in works.config.sources.values() if one.expose and "write" in one.can]
     return any(works.policy.may_reach(who, verb, Glob(f"{scheme}://*")) for scheme in schemes)

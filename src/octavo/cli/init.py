@@ -156,10 +156,10 @@ def _text(found: Tried, *, write: bool) -> str:
 
 def _write(base: Path, text: str, old: Path | None, *, write: bool) -> bool:
     """All of it or nothing. Raises ClickException with why."""
+    from octavo.app.configuration import load_text
     from octavo.cli.client_files import Left
     from octavo.cli.client_files.place import Place, content, replace
     from octavo.cli.proposal.text import DRAFTS
-    from octavo.config.load import load_text
 
     place = Place(base, base / "octavo.yaml", True)
     drafts = base / DRAFTS

@@ -421,8 +421,8 @@ def _catalog_folders(config: Config) -> Iterator[tuple[KeyPath, Path]]:
 
 def _left_out(config: Config, name: str, folder: Path, other: Path) -> bool:
     """Whether a catalog with files in a real folder says of another folder that it is somebody else's."""
-    source = config.sources[name]
-    gaps = source.without if isinstance(source, UsualCatalog) else ()
+    over = config.sources[name].over
+    gaps = () if over is None else over.without
     return any(other.is_relative_to(os.path.realpath(folder / gap)) for gap in gaps)
 
 

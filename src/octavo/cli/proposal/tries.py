@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Final
 from msgspec import Struct
 from msgspec.structs import replace
 
+from octavo.app.configuration import load_text
 from octavo.cli import _run
 from octavo.cli._progress import Shows
 from octavo.cli._shared import in_words
@@ -18,7 +19,7 @@ from octavo.cli.proposal.agents import agents_for
 from octavo.cli.proposal.folder import Look
 from octavo.cli.proposal.parts import Part, Parts, parts_of
 from octavo.cli.proposal.text import Proposal
-from octavo.config.load import NAMES, load_text
+from octavo.config.load import NAMES
 from octavo.config.problems import ConfigError, Problem
 from octavo.core.skill import MANIFEST
 from octavo.sources.catalog.declaration import Segments
