@@ -11,6 +11,7 @@ import pytest
 from tests.security.wrong_calls import GOOD, door, house
 
 from octavo.app import Octavo
+from octavo.core.arguments import OwnArguments
 from octavo.core.model import Call, Trail
 from octavo.core.ref import Ref
 
@@ -78,7 +79,7 @@ def sent(octavo: Octavo) -> Iterator[Sent]:
 
 def as_meant(octavo: Octavo, name: str, arguments: Mapping[str, Any]) -> Mapping[str, Any]:
     call = Call("invoke", Ref.of("tool", (name,)), octavo.works.identity.launched("brand"), Trail())
-    return octavo.works.tools.meant(call._replace(arguments=arguments)).arguments
+    return octavo.works.tools.meant(call._replace(arguments=OwnArguments(arguments))).values
 
 
 def exactly(value: object) -> str:
