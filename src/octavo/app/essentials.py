@@ -50,6 +50,7 @@ def _of_configuration(loaded: Loaded) -> Iterator[Essential]:
     for beside in served_folders(loaded) if loaded.file is None else [loaded.file.parent]:
         yield from (Essential(beside / name, "a configuration that would be used", served=True) for name in NAMES)
     yield Essential(state_directory(loaded), "the state", folder=True)
+    yield from (Essential(home, "the state of other servers", folder=True) for home in loaded.state_homes)
     yield from (Essential(place, "prompts", folder=True) for place in prompt_places(loaded))
     yield from (Essential(place, "tools", folder=True, served=True) for place in config.tools.dirs)
     for plugin in config.plugins:

@@ -317,12 +317,14 @@ def _programs_are_safe(site: Site) -> Iterator[Finding]:
 
 
 def _state_is_apart(site: Site) -> Iterator[Finding]:
-    state = Path(os.path.realpath(site.state))
     for path, folder in _roots(site.config):
         real = Path(os.path.realpath(folder))
-        if real == state or state in real.parents:
-            message = f"lies in the state folder {site.state}, which is never served"
-            yield Finding(path, message, "serve another folder, or name another with state.path")
+        for named in (site.state, *site.state_homes):
+            state = Path(os.path.realpath(named))
+            if real == state or state in real.parents:
+                message = f"lies in the state folder {named}, which is never served"
+                yield Finding(path, message, "serve another folder, or name another with state.path")
+                break
 
 
 def _checkpoints_are_apart(site: Site) -> Iterator[Finding]:

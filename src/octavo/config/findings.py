@@ -40,6 +40,7 @@ class Site(Struct, frozen=True):
     state: Path
     kinds: Kinds
     kept: Kept = WHOLE
+    state_homes: tuple[Path, ...] = ()
 
     def somebody_is(self, who: str) -> bool:
         """Whether anybody can have that name or role. Tokens bring names and roles of their own."""

@@ -38,6 +38,7 @@ class Loaded(Struct, frozen=True):
     file: Path | None = None  # None without a configuration
     warnings: tuple[Problem, ...] = ()
     state_home: Path = Path(".")  # below which state goes without a configuration
+    state_homes: tuple[Path, ...] = ()  # whatever is below these is the state of some Octavo of this user
     secret_files: tuple[Path, ...] = ()
     places: Mapping[KeyPath, Place] = field(default_factory=dict[KeyPath, Place])
     toolsets: tuple[str, ...] | None = None  # that the command line chose instead
@@ -92,8 +93,8 @@ def zero(
         wrong = {next((part for part in one["loc"] if isinstance(part, int)), 0) for one in error.errors()}
         said = "this path cannot be told as an address"
         raise ConfigError([Problem(str(paths[one]), "", said, hint) for one in sorted(wrong)]) from None
-    loaded = Loaded(config, kinds, paths[0], state_home=_state_home(environ))
-    findings = check(Site(loaded.config, state_directory(loaded), kinds))
+    loaded = Loaded(config, kinds, paths[0], state_home=_state_home(environ), state_homes=state_homes(environ))
+    findings = check(Site(loaded.config, state_directory(loaded), kinds, state_homes=loaded.state_homes))
     if problems := _of_folders(directories, [found for found in findings if found.fatal]):
         raise ConfigError(problems)
     return loaded
@@ -158,6 +159,23 @@ def _state_home(environ: Mapping[str, str]) -> Path:
     return Path(given) if given.startswith("/") else Path.home() / ".local" / "state"
 
 
+def state_homes(environ: Mapping[str, str]) -> tuple[Path, ...]:
+    """Where servers without a configuration and `octavo install` keep state: a client may start them with another
+    XDG_STATE_HOME than a shell does."""
+    homes = [_state_home({})] if _knows_home() else []
+    if environ.get("XDG_STATE_HOME", "").startswith("/"):
+        homes.append(_state_home(environ))
+    return tuple(dict.fromkeys(home / "octavo" for home in homes))
+
+
+def _knows_home() -> bool:
+    """A container may run as a user of whom nobody has heard."""
+    try:
+        return Path.home().is_absolute()
+    except RuntimeError:
+        return False
+
+
 def prompt_directories(loaded: Loaded) -> tuple[Path, ...]:
     """Where prompts are loaded from. Never from a folder that is served without a configuration."""
     places = prompt_places(loaded)
@@ -200,6 +218,7 @@ def read_text(path: Path) -> str:
 class _Reader:
     def __init__(self, document: Document, file: Path, environ: Mapping[str, str], kinds: Kinds) -> None:
         self._document, self._file, self._kinds = document, file, kinds
+        self._state_homes = state_homes(environ)
         self._context = Context(file.parent, environ, kinds)
         self._problems = [self._problem(fault.path, fault.message, place=fault.place) for fault in document.faults]
 
@@ -218,7 +237,7 @@ class _Reader:
         warnings: list[Problem] = []
         if config is not None:
             loaded = Loaded(config, self._kinds, self._file.parent, self._file)
-            for found in check(Site(config, state_directory(loaded), self._kinds, kept)):
+            for found in check(Site(config, state_directory(loaded), self._kinds, kept, self._state_homes)):
                 problem = self._problem(found.path, found.message, found.hint)
                 (self._problems if found.fatal else warnings).append(problem)
         if self._problems or config is None:
@@ -226,7 +245,14 @@ class _Reader:
         places = self._document.places
         secrets = tuple(self._context.secret_files)
         return Loaded(
-            config, self._kinds, self._file.parent, self._file, tuple(warnings), secret_files=secrets, places=places
+            config,
+            self._kinds,
+            self._file.parent,
+            self._file,
+            tuple(warnings),
+            state_homes=self._state_homes,
+            secret_files=secrets,
+            places=places,
         )
 
     def _with_plugins(self) -> None:

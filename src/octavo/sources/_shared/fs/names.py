@@ -20,7 +20,7 @@ from octavo.sources._shared.fs.mime import SAFE_EXTENSIONS, SAFE_NAMES
 
 Verdict = Literal["served", "hidden", "extension", "outside"]
 
-ALWAYS_HIDDEN: Final = (".git", ".octavo")
+ALWAYS_HIDDEN: Final = (".git", ".octavo", ".local/state/octavo")
 
 _MEMO_SIZE: Final = 8192
 
