@@ -148,8 +148,11 @@ def _small(folder: Path) -> Arrangement:
     (folder / "octavo.toml").unlink()
     _write(folder, {"clerk.txt": KEY, "intruder.txt": OTHER_KEY})
     _write(folder, {"octavo.yml": SMALL % {"clerk": "./clerk.txt", "intruder": "./intruder.txt"}})
-    missing = ("octavo.yaml", "octavo.toml", "prompts", "prompts/greet.json")
-    stood_on = ("octavo.yml", "clerk.txt", ".octavo", ".octavo/keys.json", *missing)
+    # State of others, and what a client would start.
+    beside = (".local/state/octavo/0123/secret", ".local/state/octavo/clients/a.before", ".vscode/mcp.json")
+    _write(folder, dict.fromkeys(beside, "text"))
+    missing = ("octavo.yaml", "octavo.toml", "prompts", "prompts/greet.json", ".mcp.json")
+    stood_on = ("octavo.yml", "clerk.txt", ".octavo", ".octavo/keys.json", *beside, *missing)
     return Arrangement("small", folder, folder / "octavo.yml", stood_on)
 
 

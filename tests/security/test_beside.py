@@ -51,9 +51,7 @@ def configured(root: Path, environ: Mapping[str, str] | None = None) -> Loaded:
 
 @pytest.mark.parametrize("where", [".local/state/octavo", "elsewhere/octavo"])
 @pytest.mark.parametrize("configuration", [True, False])
-async def test_the_state_of_every_server_is_kept_from_every_server(
-    where: str, configuration: bool, home: Path
-) -> None:
+async def test_the_state_of_every_server_is_kept_from_every_server(where: str, configuration: bool, home: Path) -> None:
     """In the folder of the user, or where XDG_STATE_HOME says; a folder of the same name elsewhere is ordinary."""
     write(home / where, KEPT)
     (home / "way").symlink_to(where)
@@ -171,7 +169,7 @@ async def test_a_file_that_starts_programs_is_not_put_in_place(path: str, home: 
         if Path(path).parent != Path():
             first, *rest = Path(path).parts
             made = Path("notes/made", *rest)
-            await use(house, "write", target=str(made), content=EVIL)
+            write(home, {str(made): EVIL})
             for tool in ("move", "copy"):
                 with pytest.raises(Forbidden):
                     await use(house, tool, target="notes/made", to=f"sub/{first}")
@@ -201,6 +199,8 @@ async def test_a_root_may_be_such_a_folder_and_a_link_may_lead_to_such_a_file(ho
     for root, target in (("app/.cursor", "mcp.json"), ("app", "shared/mcp.txt"), ("app", "c/mcp.json")):
         async with Octavo(configured(home / root)) as house:
             with pytest.raises(OctavoError):
-                await use(house, "write", target=target, content=EVIL, mode="overwrite" if "txt" in target else "create")
+                await use(
+                    house, "write", target=target, content=EVIL, mode="overwrite" if "txt" in target else "create"
+                )
     assert (home / "app/shared/mcp.txt").read_text(encoding="utf-8") == "{}\n"
     assert not (home / "app/.cursor/mcp.json").exists()

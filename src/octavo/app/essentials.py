@@ -14,11 +14,13 @@ from msgspec.structs import replace
 
 import octavo
 from octavo.config.load import NAMES, Loaded, prompt_places, served_folders, state_directory
+from octavo.core.clients import IN_PROJECTS, starts_programs
 from octavo.core.foundation import Changeable, Essential, Foundation, nothing_changes, passes_through
 
 
 def foundation_of(loaded: Loaded) -> Foundation:
-    return Foundation((*_of_configuration(loaded), *_of_programs(loaded), *_of_python(loaded)))
+    mine = (*_of_configuration(loaded), *_of_programs(loaded), *_of_python(loaded))
+    return Foundation((*mine, *_of_clients(loaded)))
 
 
 def writable_roots(loaded: Loaded) -> list[Path]:
@@ -72,6 +74,15 @@ def _of_programs(loaded: Loaded) -> Iterator[Essential]:
         scripts = (Path(word) for word in program.run if word.startswith("/") and os.path.isfile(word))
         for path in (*scripts, *program.runs):
             yield Essential(path, f"the program {name}", folder=True, served=True)
+
+
+def _of_clients(loaded: Loaded) -> Iterator[Essential]:
+    """Files that name programs are told by their names in every folder; here are those whose names do not tell it: that
+    are reached by links, or by a variable of the environment."""
+    in_roots = (root / path for root in writable_roots(loaded) for path in IN_PROJECTS)
+    for file in (*loaded.client_files, *in_roots):
+        if not starts_programs(Path(os.path.realpath(file)).parts):
+            yield Essential(file, "what a client starts", served=True, starts=True)
 
 
 def _of_python(loaded: Loaded) -> Iterator[Essential]:

@@ -6,6 +6,7 @@ import hashlib
 import os
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import chain
 from pathlib import Path
 from typing import Any, cast, get_args
 
@@ -23,6 +24,7 @@ from octavo.config.schema import known_keys, nearest
 from octavo.config.source import Kinds
 from octavo.config.toml import read_toml
 from octavo.config.yaml import read_yaml
+from octavo.core.clients import CLIENT_FILES, HOOKS, own_files
 
 MAX_FILE_BYTES = 1 << 20
 NAMES = ("octavo.yaml", "octavo.yml", "octavo.toml")
@@ -39,6 +41,7 @@ class Loaded(Struct, frozen=True):
     warnings: tuple[Problem, ...] = ()
     state_home: Path = Path(".")  # below which state goes without a configuration
     state_homes: tuple[Path, ...] = ()  # whatever is below these is the state of some Octavo of this user
+    client_files: tuple[Path, ...] = ()  # in which clients of this user name the programs that they start
     secret_files: tuple[Path, ...] = ()
     places: Mapping[KeyPath, Place] = field(default_factory=dict[KeyPath, Place])
     toolsets: tuple[str, ...] | None = None  # that the command line chose instead
@@ -93,7 +96,8 @@ def zero(
         wrong = {next((part for part in one["loc"] if isinstance(part, int)), 0) for one in error.errors()}
         said = "this path cannot be told as an address"
         raise ConfigError([Problem(str(paths[one]), "", said, hint) for one in sorted(wrong)]) from None
-    loaded = Loaded(config, kinds, paths[0], state_home=_state_home(environ), state_homes=state_homes(environ))
+    homes, starts = state_homes(environ), client_files(environ)
+    loaded = Loaded(config, kinds, paths[0], state_home=_state_home(environ), state_homes=homes, client_files=starts)
     findings = check(Site(loaded.config, state_directory(loaded), kinds, state_homes=loaded.state_homes))
     if problems := _of_folders(directories, [found for found in findings if found.fatal]):
         raise ConfigError(problems)
@@ -168,6 +172,14 @@ def state_homes(environ: Mapping[str, str]) -> tuple[Path, ...]:
     return tuple(dict.fromkeys(home / "octavo" for home in homes))
 
 
+def client_files(environ: Mapping[str, str]) -> tuple[Path, ...]:
+    """In which clients of this user name the programs that they start."""
+    if not _knows_home():
+        return ()
+    own = (own_files(files, environ, Path.home()) for files in CLIENT_FILES.values())
+    return (*chain(*own), *(Path.home() / hooks for hooks in HOOKS))
+
+
 def _knows_home() -> bool:
     """A container may run as a user of whom nobody has heard."""
     try:
@@ -218,7 +230,7 @@ def read_text(path: Path) -> str:
 class _Reader:
     def __init__(self, document: Document, file: Path, environ: Mapping[str, str], kinds: Kinds) -> None:
         self._document, self._file, self._kinds = document, file, kinds
-        self._state_homes = state_homes(environ)
+        self._state_homes, self._client_files = state_homes(environ), client_files(environ)
         self._context = Context(file.parent, environ, kinds)
         self._problems = [self._problem(fault.path, fault.message, place=fault.place) for fault in document.faults]
 
@@ -251,6 +263,7 @@ class _Reader:
             self._file,
             tuple(warnings),
             state_homes=self._state_homes,
+            client_files=self._client_files,
             secret_files=secrets,
             places=places,
         )

@@ -31,6 +31,7 @@ class Essential(Struct, frozen=True):
     what: str
     folder: bool = False
     served: bool = False  # callers may read it, as any other file of a root
+    starts: bool = False  # not this server stands on it: a client starts the programs that it names
 
 
 class Way(NamedTuple):

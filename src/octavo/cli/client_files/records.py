@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 from octavo.cli.client_files import Left, jsonc, toml
+from octavo.core.clients import CLIENT_FILES, own_files
 
 
 class Server(NamedTuple):
@@ -33,13 +34,16 @@ TOML: Final = Format(toml.read, toml.put, toml.take)
 class Client(NamedTuple):
     name: str
     title: str
-    user: Mapping[str, tuple[str, ...]]  # candidates by system, as in `place_of`; the first that exists, or the first
-    project: tuple[str, ...]  # the same, relative to the project; none where the client has no such file
     key: tuple[str, ...]
     local: Callable[[Server], Mapping[str, Any]]
     remote: Callable[[Server], Mapping[str, Any]] | None
     reference: str | None  # how a text names an environment variable; None where the client knows no way
     format: Format = JSON
+
+    @property
+    def project(self) -> tuple[str, ...]:
+        """The candidates in a project, relative to it; none where the client has no such file."""
+        return CLIENT_FILES[self.name].project
 
     def entry(self, server: Server) -> Mapping[str, Any]:
         """Raises `Left` where the client cannot be told that."""
@@ -59,21 +63,7 @@ class Client(NamedTuple):
 
 def place_of(client: Client, environ: Mapping[str, str], home: Path, *, system: str = sys.platform) -> list[Path]:
     """The candidates for the user's own file, on this system."""
-    found = client.user.get(system, client.user["linux"])
-    folders = {
-        "home": home,
-        "config": _folder(environ, "XDG_CONFIG_HOME") or home / ".config",
-        "support": home / "Library" / "Application Support",
-        "appdata": _folder(environ, "APPDATA") or home / "AppData" / "Roaming",
-        "claude": _folder(environ, "CLAUDE_CONFIG_DIR") or home,
-        "codex": _folder(environ, "CODEX_HOME") or home / ".codex",
-    }
-    return [folders[first].joinpath(*rest) for first, *rest in (one.split("/") for one in found)]
-
-
-def _folder(environ: Mapping[str, str], name: str) -> Path | None:
-    given = Path(environ.get(name, ""))
-    return given if given.is_absolute() else None
+    return own_files(CLIENT_FILES[client.name], environ, home, system=system)
 
 
 def _command(server: Server) -> dict[str, Any]:
@@ -92,14 +82,6 @@ def _codex(server: Server) -> dict[str, Any]:
     return {"url": server.url} | ({"bearer_token_env_var": server.key_env} if server.key_env else {})
 
 
-def _everywhere(*places: str) -> dict[str, tuple[str, ...]]:
-    return {"linux": places}
-
-
-def _apps(folder: str, *, linux: str = "config") -> dict[str, tuple[str, ...]]:
-    return {"linux": (f"{linux}/{folder}",), "darwin": (f"support/{folder}",), "win32": (f"appdata/{folder}",)}
-
-
 SERVERS: Final = ("mcpServers",)
 _TYPED: Final = {"type": "http"}
 
@@ -107,9 +89,7 @@ _TYPED: Final = {"type": "http"}
 def _made(
     name: str,
     title: str,
-    user: Mapping[str, tuple[str, ...]],
     *,
-    project: tuple[str, ...] = (),
     key: tuple[str, ...] = SERVERS,
     local: Callable[[Server], Mapping[str, Any]] = _command,
     remote: str | None = "url",
@@ -122,54 +102,22 @@ def _made(
     def addressed(server: Server) -> Mapping[str, Any]:
         return {**(more or {}), str(remote): server.url, **made.bearer(server), **(after or {})}
 
-    made = Client(name, title, user, project, key, local, addressed if remote else None, reference)
+    made = Client(name, title, key, local, addressed if remote else None, reference)
     return made
 
 
 CLIENTS: Final[Mapping[str, Client]] = {
     client.name: client
     for client in (
-        _made("claude-code", "Claude Code", _everywhere("claude/.claude.json"), project=(".mcp.json",), more=_TYPED),
-        _made("claude-desktop", "Claude Desktop", _apps("Claude/claude_desktop_config.json"), remote=None),
-        _made(
-            "vscode",
-            "VS Code",
-            _apps("Code/User/mcp.json"),
-            project=(".vscode/mcp.json",),
-            key=("servers",),
-            more=_TYPED,
-            reference="${env:NAME}",
-        ),
-        _made(
-            "cursor",
-            "Cursor",
-            _everywhere("home/.cursor/mcp.json"),
-            project=(".cursor/mcp.json",),
-            reference="${env:NAME}",
-        ),
-        Client(
-            "codex",
-            "Codex",
-            _everywhere("codex/config.toml"),
-            (".codex/config.toml",),
-            ("mcp_servers",),
-            _command,
-            _codex,
-            "NAME",
-            TOML,
-        ),
-        _made(
-            "gemini-cli",
-            "Gemini CLI",
-            _everywhere("home/.gemini/settings.json"),
-            project=(".gemini/settings.json",),
-            more=_TYPED,
-        ),
+        _made("claude-code", "Claude Code", more=_TYPED),
+        _made("claude-desktop", "Claude Desktop", remote=None),
+        _made("vscode", "VS Code", key=("servers",), more=_TYPED, reference="${env:NAME}"),
+        _made("cursor", "Cursor", reference="${env:NAME}"),
+        Client("codex", "Codex", ("mcp_servers",), _command, _codex, "NAME", TOML),
+        _made("gemini-cli", "Gemini CLI", more=_TYPED),
         _made(
             "opencode",
             "OpenCode",
-            _everywhere("config/opencode/opencode.jsonc", "config/opencode/opencode.json"),
-            project=("opencode.jsonc", "opencode.json", ".opencode/opencode.jsonc", ".opencode/opencode.json"),
             key=("mcp",),
             local=_opencode,
             more={"type": "remote"},
@@ -179,19 +127,11 @@ CLIENTS: Final[Mapping[str, Client]] = {
         _made(
             "zed",
             "Zed",
-            _everywhere("config/zed/settings.json") | {"win32": ("appdata/Zed/settings.json",)},
-            project=(".zed/settings.json",),
             key=("context_servers",),
             local=_zed,
             more={"source": "custom", "type": "http"},
             reference=None,
         ),
-        _made(
-            "windsurf",
-            "Windsurf",
-            _everywhere("home/.codeium/windsurf/mcp_config.json"),
-            remote="serverUrl",
-            reference="${env:NAME}",
-        ),
+        _made("windsurf", "Windsurf", remote="serverUrl", reference="${env:NAME}"),
     )
 }

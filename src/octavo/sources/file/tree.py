@@ -14,9 +14,10 @@ from operator import attrgetter
 from pathlib import Path
 from typing import Final, Literal, NamedTuple
 
+from octavo.core.clients import starts_programs
 from octavo.core.foundation import Foundation, folded
 from octavo.sources._shared.fs.confine import MAX_DEPTH, MAX_PATH_BYTES, Confinement, Root
-from octavo.sources._shared.fs.faults import ABSENT, StoodOn
+from octavo.sources._shared.fs.faults import ABSENT, Starts, StoodOn
 from octavo.sources._shared.fs.names import Rules, canonical_name
 from octavo.sources.file.resolve import find, resolve
 
@@ -200,15 +201,23 @@ class Tree:
         harms nothing below it."""
         if self._foundation is None:
             return
+        self.refuse_starting(disk)
         footing = self._foundation.below(self.root.stat_of_root)
         end, found = footing.at(disk), footing.holding(disk)
         if found is None and footing.found:
             found, is_end = footing.being(entry, self._folders_above(disk)) or (None, False)
             end = found if is_end else None
         if end is not None:
-            raise StoodOn if end.served else _absent()
+            raise Starts if end.starts else StoodOn if end.served else _absent()
         if found is not None and not making:
-            raise StoodOn
+            raise Starts if found.starts else StoodOn
+
+    def refuse_starting(self, names: Names) -> None:
+        """Raises Starts for a file in which a client would find what it starts, and for what is in a folder of such a
+        name."""
+        whole = (*Path(self.real).parts, *names)
+        if any(starts_programs(whole[: len(whole) - above]) for above in range(len(names))):
+            raise Starts
 
     def _folders_above(self, disk: Names) -> Iterator[os.stat_result]:
         """As far as they are there."""

@@ -35,6 +35,10 @@ class StoodOn(FileNotFoundError):
         super().__init__(errno.ENOENT, os.strerror(errno.ENOENT))
 
 
+class Starts(StoodOn):
+    """A client starts what the file says that would be changed."""
+
+
 def not_found(ref: Ref) -> NotFound:
     uri = str(ref)
     return NotFound(f"Resource not found: {uri}", uri=uri)
@@ -78,6 +82,12 @@ def fault(error: OSError, ref: Ref) -> OctavoError:
 def fault_of_change(error: OSError, ref: Ref) -> OctavoError:
     """For something that should have been written, moved or deleted. Nothing is half done by then."""
     uri = str(ref)
+    if isinstance(error, Starts):
+        return Forbidden(
+            f"{uri} is, holds or would become a file in which an MCP client finds the programs that it starts, so it "
+            "is never changed through this server; a person may change it by hand",
+            uri=uri,
+        )
     if isinstance(error, StoodOn):
         return Forbidden(
             f"{uri} is, holds or would become something that this server stands on, such as its configuration or its "

@@ -47,7 +47,7 @@ def _copy(source: Spot, target: Spot, number: str, ref: Ref) -> tuple[Print, Cal
     if found is None:
         raise changed()
     if stat.S_ISDIR(found.st_mode):
-        scan = Scan(source.tree, source.disk, source.place.names, ref, to=target.place.names)
+        scan = Scan(source.tree, source.disk, source.place.names, ref, to=target)
         what = scan.contents()
         copy_directory(scan, what, target, number, ref)
         return what.prints[0], lambda: hidden_scan(source, number, ref).contents().mark == what.mark

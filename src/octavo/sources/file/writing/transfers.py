@@ -182,7 +182,7 @@ class Transfer:
     def _scan(self, source: Spot, target: Spot) -> Scan:
         if target.look() is not None:
             raise Conflict(f"{self._to} exists already, and a directory replaces nothing", uri=str(self._to))
-        return Scan(source.tree, source.disk, source.place.names, self._ref, to=target.place.names)
+        return Scan(source.tree, source.disk, source.place.names, self._ref, to=target)
 
     def _acting(
         self, number: str, source: Spot, target: Spot, new: Version, moved: Print, over: Old | None

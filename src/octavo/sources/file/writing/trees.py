@@ -18,7 +18,7 @@ from octavo.sources.file.writing.attributes import Attributes
 from octavo.sources.file.writing.drafts import Print, changed, copy_all
 from octavo.sources.file.writing.locks import locked
 from octavo.sources.file.writing.records import Leaf
-from octavo.sources.file.writing.spots import is_writable, read_link
+from octavo.sources.file.writing.spots import Spot, is_writable, read_link
 
 MOST_ENTRIES: Final = 10_000
 MOST_BYTES: Final = 256 << 20  # of a copy
@@ -57,14 +57,14 @@ def _sign(leaf: Leaf, found: Print) -> str:
 
 
 class Scan:
-    """Looks through the directory `disk` of a tree, which callers know as `names`, and would as `to`."""
+    """Looks through the directory `disk` of a tree, which callers know as `names`, and would at `to`."""
 
     def __init__(
-        self, tree: Tree, disk: Names, names: Names, ref: Ref, *, to: Names | None = None, going: bool = False
+        self, tree: Tree, disk: Names, names: Names, ref: Ref, *, to: Spot | None = None, going: bool = False
     ) -> None:
         self._tree = tree
         self._disk = disk
-        self._known = [names] if to is None else [names, to]
+        self._known = [(tree, names)] if to is None else [(tree, names), (to.tree, to.place.names)]
         self._ref = ref
         self._going = going  # it is to be deleted: nothing read-only may be in it
 
@@ -120,8 +120,9 @@ class Scan:
         tail = tuple(name for name in canonical if name is not None)
         if len(tail) < len(path):
             raise self._stays()
-        for above in self._known:
+        for tree, above in self._known:
             names = (*above, *tail)
+            tree.refuse_starting(names)
             if stat.S_ISDIR(found.st_mode):
                 served = not self._tree.rules.hides(names)
             else:
