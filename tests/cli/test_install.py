@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import subprocess
@@ -181,12 +182,26 @@ def test_what_a_client_cannot_be_told_is_refused(args: tuple[str, ...], sentence
         ("--url", URL, "--key-env", "ghp_16C7e42F-292c6912E7710c838347Ae178B4a"),
         ("--url", URL, "--write"),
         ("--url", URL, "--name", "a b"),
+        ("--url", "http://127.0.0.1:8321/${env:HOME}"),
+        ("--url", "http://127.0.0.1:8321/$HOME"),
+        ("--url", "http://127.0.0.1:8321/{env:HOME}"),
+        ("--config", "${env:HOME}/octavo.yaml"),
+        ("--config", "$HOME/octavo.yaml"),
+        ("--config", "{file:x}/octavo.yaml"),
+        ("${HOME}",),
         ("notes", "--key-env", "OCTAVO_KEY"),
         ("nowhere",),
         (),
     ],
 )
 def test_wrong_usage_changes_nothing_and_shows_no_secret(args: tuple[str, ...], home: Path, run: Run) -> None:
+    if "--config" in args:
+        folder = Path(args[-1]).parent
+        folder.mkdir(parents=True)
+        text = f"sources: {{n: {{kind: file, roots: [{home}/notes]}}}}\n"
+        (folder / "octavo.yaml").write_text(text, encoding="utf-8")
+    elif args and args[0].startswith("$"):
+        Path(args[0]).mkdir()
     before = snapshot(home)
     done = run("install", "cursor", *(str(home / one) if one == "notes" else one for one in args), "--yes")
     assert (done.exit_code, snapshot(home)) == (2, before)
@@ -305,6 +320,89 @@ def test_the_file_as_it_was_is_kept_for_the_user_alone(home: Path, run: Run) -> 
     assert backup.stat().st_mode & 0o077 == backup.parent.stat().st_mode & 0o077 == 0
     run("uninstall", "cursor", "--yes")
     assert not backup.exists()
+
+
+def _installed(home: Path, run: Run) -> tuple[Path, Path, Path]:
+    """The client's file, its receipt and its copy."""
+    file = home / ".cursor" / "mcp.json"
+    file.parent.mkdir()
+    file.write_text('{"mcpServers": {"a": {"command": "mine"}}}', encoding="utf-8")
+    assert run("install", "cursor", home / "notes", "--yes").exit_code == 0
+    kept = home / ".local/state/octavo/clients"
+    (receipt,), (copy,) = kept.glob("*.json"), kept.glob("*.before")
+    return file, receipt, copy
+
+
+FORGED = b'{"mcpServers": {"a": {"command": "theirs"}}}'
+
+
+def _forge(receipt: Path, copy: Path) -> None:
+    """As somebody would who can write there, and cannot read the secret."""
+    told = json.loads(receipt.read_bytes())
+    said = told.get("receipt", told)
+    said["before"] = hashlib.sha256(FORGED).hexdigest()
+    receipt.write_text(json.dumps(told, separators=(",", ":")), encoding="utf-8")
+    copy.write_bytes(FORGED)
+
+
+def _plain(receipt: Path, copy: Path) -> None:
+    told = json.loads(receipt.read_bytes())
+    receipt.write_text(json.dumps(told.get("receipt", told)), encoding="utf-8")
+
+
+def _given_away(receipt: Path, copy: Path) -> None:
+    if os.geteuid() != 0:
+        pytest.skip("only root can give a file away")
+    os.chown(receipt, 65534, 65534)
+
+
+def _without_secret(receipt: Path, copy: Path) -> None:
+    (receipt.parent / "secret").unlink(missing_ok=True)
+
+
+@pytest.mark.parametrize(
+    "harm",
+    [
+        _forge,
+        _plain,
+        _given_away,
+        _without_secret,
+        lambda receipt, copy: receipt.chmod(0o666),
+        lambda receipt, copy: copy.chmod(0o622),
+        lambda receipt, copy: copy.write_bytes(FORGED),
+        lambda receipt, copy: (copy.rename(copy.with_name("x")), copy.symlink_to("x")),
+    ],
+)
+@pytest.mark.parametrize("again", [False, True])
+def test_what_others_could_have_kept_is_not_given_back(harm: Any, again: bool, home: Path, run: Run) -> None:
+    """Then only the entry goes; after another installation, what that one found comes back."""
+    file, receipt, copy = _installed(home, run)
+    harm(receipt, copy)
+    if again:
+        assert run("install", "cursor", home / "notes", "--as", "local", "--yes").exit_code == 0
+    assert run("uninstall", "cursor", "--yes").exit_code == 0
+    servers = json.loads(file.read_bytes())["mcpServers"]
+    assert servers.pop("a") == {"command": "mine"}
+    assert again or not servers
+    assert not receipt.exists() and not copy.exists()
+
+
+def test_where_others_may_write_nothing_is_kept_and_nothing_done(home: Path, run: Run) -> None:
+    file, receipt, _ = _installed(home, run)
+    receipt.parent.chmod(0o777)
+    before = file.read_bytes()
+    for command in (("uninstall", "cursor"), ("install", "cursor", home / "notes", "--write")):
+        done = run(*command, "--yes")
+        assert (done.exit_code, file.read_bytes()) == (1, before)
+        assert "others may write" in done.stderr and "chmod 700" in done.stderr
+
+
+def test_something_at_the_name_of_the_new_file_is_left_with_a_next_step(home: Path, run: Run) -> None:
+    (home / ".cursor/.mcp.json.octavo-new/mine").mkdir(parents=True)
+    before = snapshot(home)
+    done = run("install", "cursor", home / "notes", "--yes")
+    assert (done.exit_code, snapshot(home)) == (1, before)
+    assert ".mcp.json.octavo-new is in the way; move it elsewhere and run the command again" in done.stderr
 
 
 def test_the_difference_is_shown_without_secrets_of_neighbours_and_nothing_is_written(home: Path, run: Run) -> None:

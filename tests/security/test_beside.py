@@ -198,9 +198,8 @@ async def test_a_root_may_be_such_a_folder_and_a_link_may_lead_to_such_a_file(ho
     (home / "app/c").symlink_to(".cursor")
     for root, target in (("app/.cursor", "mcp.json"), ("app", "shared/mcp.txt"), ("app", "c/mcp.json")):
         async with Octavo(configured(home / root)) as house:
+            mode = "overwrite" if "txt" in target else "create"
             with pytest.raises(OctavoError):
-                await use(
-                    house, "write", target=target, content=EVIL, mode="overwrite" if "txt" in target else "create"
-                )
+                await use(house, "write", target=target, content=EVIL, mode=mode)
     assert (home / "app/shared/mcp.txt").read_text(encoding="utf-8") == "{}\n"
     assert not (home / "app/.cursor/mcp.json").exists()

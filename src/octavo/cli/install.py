@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
+# Clients put values in their place, or programs' output: `${env:HOME}`, `$HOME`, `{env:HOME}`, `{file:x}`.
+FILLED = re.compile(r"[{}]|\$\w")
 VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 WIDEST = 200  # columns of the difference: some clients keep everything in one line
 
@@ -140,6 +142,8 @@ def _remote(url: str, key_env: str | None) -> Server:
     parts = urlsplit(url)
     if parts.scheme not in ("http", "https") or not parts.hostname:
         raise click.UsageError(f"--url {hidden(url)}: not an address such as http://127.0.0.1:8321/mcp")
+    if FILLED.search(url):
+        raise click.UsageError(f"--url {hidden(url)}: clients would fill in braces and $ themselves; write it out")
     if parts.username or parts.password or hidden(url) != url:
         raise click.UsageError("--url holds a secret, which would stand in the file; give --key-env VARIABLE instead")
     if key_env and not VARIABLE.fullmatch(key_env):
@@ -151,6 +155,8 @@ def _local(directory: Path | None, config_file: Path | None, as_who: str | None,
     found = loaded(config_file, directory, write=write)
     known_agent(found, as_who)
     served = [str(found.base)] if found.file is None else ["--config", str(found.file.absolute())]
+    if FILLED.search(served[-1]):
+        raise click.UsageError(f"{served[-1]}: clients would fill in braces and $ themselves; rename the folder")
     who = ["--as", as_who] if as_who else []
     return Server((*_program(), "serve", *served, *who, *(["--write"] if write else [])))
 

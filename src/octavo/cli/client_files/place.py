@@ -78,7 +78,10 @@ def remove_empty(folders: list[Path]) -> None:
 
 
 def _write(place: Place, before: bytes | None, after: bytes) -> None:
-    place.fresh.unlink(missing_ok=True)  # of an installation that was killed
+    try:
+        place.fresh.unlink(missing_ok=True)  # of an installation that was killed
+    except OSError:  # a folder, or whatever else cannot be
+        raise Left("in_the_way", file=place.fresh) from None
     mode = 0o666 if place.shared else 0o600
     descriptor = os.open(place.fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL | _NO_LINK, mode)
     try:
