@@ -266,6 +266,58 @@ def test_what_a_terminal_cannot_show_is_escaped(korean: Path, environ: dict[str,
     assert broken.returncode == 1 and b"there is no such file" in broken.stderr and b"Traceback" not in broken.stderr
 
 
+EVIL = "\x1b]0;OWNED\x07\x08\x9b2J\u202etxt.\u200bx"
+RAW = ("\x1b]", "\x07", "\x08", "\x9b", "\u202e", "\u200b")
+
+
+@pytest.fixture
+def evil(empty: Path) -> Path:
+    """Whatever others may write, with what moves the cursor, renames the window and turns the direction."""
+    front = f"---\ndescription: {json.dumps(EVIL, ensure_ascii=True)}\n---\n"
+    files = {
+        "docs/a.md": f"# budget {EVIL}\n\nbudget of {EVIL} text\n\tindented\r\n",
+        "docs/a.json": json.dumps({"text": EVIL}, ensure_ascii=False),
+        "prompts/greet.prompt.md": f"{front}Hello {EVIL}\nsecond line\n",
+        "prompts/odd\u202e\x9b.json": "{",
+        ".vscode/mcp.json": f'{{\n  "servers": {{\n    // {EVIL}\n  }}\n}}\n',
+        "octavo.yaml": "version: 1\nsources: {docs: {kind: file, roots: [./docs], uris: relative}}\n",
+    }
+    for name, text in files.items():
+        (empty / name).parent.mkdir(exist_ok=True)
+        (empty / name).write_text(text, encoding="utf-8", newline="")
+    return empty
+
+
+@pytest.mark.parametrize(
+    ("command", "shows"),
+    [
+        (("search", "budget"), "\\u001b]0;OWNED"),
+        (("prompts", "list"), "\\u001b]0;OWNED"),
+        (("prompts", "render", "greet"), "\\u001b]0;OWNED"),
+        (("install", "vscode", "docs", "--project", "--dry-run"), "\\u001b]0;OWNED"),
+        (("check",), "\\u202e\\u009b"),
+        (("cat", "file://a.md"), "\\u001b]0;OWNED"),
+        (("cat", "file://a.json", "--json"), "\\u009b"),
+        (("ls", "-l"), "prompts/odd⟨U+202E⟩\\u009b"),
+        (("explain", f"who{EVIL}", "read", "file://a.md"), "\\u001b"),
+        (("tools", "test", "read", "target=file://a.md"), "\\u001b"),
+    ],
+)
+def test_nothing_that_others_wrote_steers_the_terminal(evil: Path, command: tuple[str, ...], shows: str) -> None:
+    with terminal(*command) as person:
+        person.ends()
+    assert shows in person.shown
+    assert not [one for one in RAW if one in person.shown]
+
+
+def test_cat_keeps_lines_at_a_terminal_and_every_byte_in_a_pipe(evil: Path) -> None:
+    with terminal("cat", "file://a.md") as person:
+        person.ends()
+    assert "\n\tindented\n" in person.shown
+    done = subprocess.run([*OCTAVO, "cat", "file://a.md"], capture_output=True, timeout=LIMIT, check=False)
+    assert b"\x1b]0;OWNED\x07\x08\xc2\x9b2J" in done.stdout and b"\n\tindented\r\n" in done.stdout
+
+
 def test_a_reader_that_has_seen_enough(slow: Path) -> None:
     with subprocess.Popen([*OCTAVO, "ls"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
         assert process.stdout and process.stderr

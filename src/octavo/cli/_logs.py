@@ -9,7 +9,9 @@ import sys
 from functools import cache
 from typing import TYPE_CHECKING
 
+from octavo.cli._screen import laid_out
 from octavo.core.clock import iso
+from octavo.core.visible import visible
 
 if TYPE_CHECKING:
     from types import TracebackType
@@ -56,7 +58,7 @@ class Discreet(logging.Formatter):
     """Redacts the whole line, its traceback included."""
 
     def format(self, record: logging.LogRecord) -> str:
-        return hidden(super().format(record))
+        return laid_out(hidden(super().format(record)))
 
 
 class Structured(Discreet):
@@ -71,4 +73,4 @@ class Structured(Discreet):
         }
         if record.exc_info:
             facts["traceback"] = hidden(self.formatException(record.exc_info))
-        return json.dumps(facts, ensure_ascii=False)
+        return visible(json.dumps(facts, ensure_ascii=False))

@@ -20,6 +20,7 @@ import click
 from msgspec.structs import replace
 
 from octavo.cli._logs import hidden
+from octavo.cli._screen import notice, out
 from octavo.cli._words import said, translated
 from octavo.config.problems import ConfigError, Problem
 from octavo.core.errors import OctavoError
@@ -76,7 +77,7 @@ class Group(click.Group):
             else:
                 say("error", error.format_message())
                 if isinstance(error, click.UsageError) and error.ctx is not None:
-                    click.echo(f"try: {error.ctx.command_path} --help", err=True)
+                    out(f"try: {error.ctx.command_path} --help", err=True)
             return error.exit_code
         except ConfigError as error:
             if as_json:
@@ -114,12 +115,12 @@ def _say_json(reason: str, message: str, **facts: Any) -> None:
     from msgspec import to_builtins
 
     told = to_builtins({"error": {"reason": reason, "message": message, **facts}}, enc_hook=str)
-    click.echo(hidden(json.dumps(told, ensure_ascii=False, indent=2)))
+    out(*hidden(json.dumps(told, ensure_ascii=False, indent=2)).split("\n"))
 
 
 def say(kind: str, message: str) -> None:
     """`kind` is error, warning or note; coloured where it is a terminal that wants colours."""
-    click.echo(f"octavo: {_coloured(kind)}: {message}", err=True)
+    notice(message, begin=f"octavo: {_coloured(kind)}: ")
 
 
 def _coloured(kind: str) -> str:
@@ -132,7 +133,7 @@ def _coloured(kind: str) -> str:
 
 def tell(message: str) -> None:
     """News for the operator, apart from what the command gives on stdout."""
-    click.echo(f"octavo: {message}", err=True)
+    notice(message, begin="octavo: ")
 
 
 def in_words(problem: Problem) -> str:
@@ -203,4 +204,4 @@ def known_agent(found: Loaded, who: str | None) -> str | None:
 
 
 def print_json(value: Any) -> None:
-    click.echo(json.dumps(value, ensure_ascii=False, indent=2))
+    out(*json.dumps(value, ensure_ascii=False, indent=2).split("\n"))

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import click
 
+from octavo.cli._screen import give
 from octavo.cli._shared import say
 
 
@@ -28,4 +29,4 @@ def adapt(file: Path) -> None:
         raise click.UsageError(f"{file} is not UTF-8") from None
     for one in made.left:
         say("warning", f"not carried over: {one}")
-    click.echo(str(made), nl=False)
+    give(str(made))

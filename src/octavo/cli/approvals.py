@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from octavo.cli._screen import out
 from octavo.cli._shared import config_option, json_option, loaded, print_json, tell
 
 if TYPE_CHECKING:
@@ -69,7 +70,7 @@ def list_(config_file: Path | None, as_json: bool) -> None:
         return
     for one in standing:
         wanted = one.wanted
-        click.echo(f"{one.id}  {one.state:8}  until {iso(one.expires)}  {plain(wanted.who)}: {plain(wanted.act)}")
+        out(f"{one.id}  {one.state:8}  until {iso(one.expires)}  {plain(wanted.who)}: {plain(wanted.act)}")
 
 
 @approvals.command()
@@ -84,8 +85,8 @@ def show(approval_id: str, config_file: Path | None, as_json: bool) -> None:
     if as_json:
         print_json(_facts(one))
     else:
-        click.echo(one.shown())
-        click.echo(f"state: {one.state}")
+        out(*one.shown().split("\n"))
+        out(f"state: {one.state}")
 
 
 @approvals.command()
@@ -99,7 +100,7 @@ def allow(approval_id: str, by: str, yes: bool, config_file: Path | None) -> Non
 
     found = loaded(config_file)
     if not yes:
-        click.echo(_run.named_approval(found, approval_id).shown(), err=True)
+        out(*_run.named_approval(found, approval_id).shown().split("\n"), err=True)
         click.confirm("Allow it?", abort=True, err=True)
     one = _run.answered_approval(found, approval_id, by=by, user=_user(), allow=True)
     missing = one.wanted.people - len(one.allowed)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 from msgspec import to_builtins
 
+from octavo.cli._screen import give, out
 from octavo.cli._shared import FAILED, config_option, json_option, loaded, print_json, say
 
 if TYPE_CHECKING:
@@ -58,20 +59,20 @@ def verify(
             if chain.broken is None:
                 witnessed = f", {chain.witnessed} before a checkpoint" if chain.witnessed else ""
                 kept = f", files before part {chain.first} deleted by retention" if chain.first else ""
-                click.echo(f"ok      {chain.chain}: records {chain.records}{witnessed}{kept}, {chain.end}")
+                out(f"ok      {chain.chain}: records {chain.records}{witnessed}{kept}, {chain.end}")
             else:
-                click.echo(f"BROKEN  {chain.chain}: {_told(chain.broken)}")
+                out(f"BROKEN  {chain.chain}: {_told(chain.broken)}")
             for line in _gaps(chain):
-                click.echo(line)
+                out(line)
             for warning in chain.warnings:
                 say("warning", warning)
         if gone := report.forgotten:
-            click.echo(f"gone    {len(gone)} chain(s) deleted by retention, from {gone[0]} to {gone[-1]}")
+            out(f"gone    {len(gone)} chain(s) deleted by retention, from {gone[0]} to {gone[-1]}")
         for broken in report.broken:
-            click.echo(f"BROKEN  checkpoints: {_told(broken)}")
+            out(f"BROKEN  checkpoints: {_told(broken)}")
         for warning in report.warnings:
             say("warning", warning)
-        click.echo(f"{place}: chains {len(report.chains)}, records {report.records}")
+        out(f"{place}: chains {len(report.chains)}, records {report.records}")
     if not report.ok:
         ctx.exit(FAILED)
 
@@ -168,7 +169,7 @@ def query(
         print_json({"records": [{"depth": depth, **record} if tree else record for depth, record in shown]})
         return
     for depth, record in shown:
-        click.echo(_line(depth, record))
+        out(_line(depth, record))
 
 
 def _line(depth: int, record: Record) -> str:
@@ -198,4 +199,4 @@ def export(directories: tuple[Path, ...], config_file: Path | None, form: str, *
 
     place = _run.audit_directory(loaded(config_file, *directories))
     for line in FORMATS[form](found(place, _question(**asked))):
-        click.echo(line)
+        give(line, nl=True)

@@ -12,6 +12,7 @@ import click
 from msgspec import to_builtins
 
 from octavo.cli._progress import progress
+from octavo.cli._screen import out
 from octavo.cli._shared import FAILED, config_option, json_option, print_json, say, tell
 from octavo.cli._words import english, said
 from octavo.config.problems import ConfigError, Problem
@@ -64,7 +65,7 @@ def check(ctx: click.Context, config_file: Path | None, everything: bool, as_jso
         if begin := _grouped.first(problems, warnings):
             tell(begin)
         if found is not None:
-            click.echo("\n".join(_lines(found, folders)))
+            out(*_lines(found, folders))
     if problems:
         ctx.exit(FAILED)
 
@@ -140,13 +141,13 @@ def _lines(found: Loaded, folders: Mapping[str, str]) -> Iterator[str]:
     if not facts["agents"]:
         yield f"  {said('check.no_agents')}"
     rules = said("check.rules", count=facts["rules"]) if facts["rules"] else said("check.no_policy")
-    yield f"{said('check.policy')}\n  {rules}"
+    yield from (said("check.policy"), f"  {rules}")
     prompts = [said("check.starter") if one == english("check.starter") else one for one in facts["prompts"]]
     parts = (("check.prompts", prompts), ("check.tools", facts["tools"]), ("check.plugins", facts["plugins"]))
     for key, names in parts:
         if names:
-            yield f"{said(key)}\n  {', '.join(names)}"
-    yield f"{said('check.state')}\n  {facts['state']}"
+            yield from (said(key), f"  {', '.join(names)}")
+    yield from (said("check.state"), f"  {facts['state']}")
     if facts["kept"]:
         yield said("check.kept")
     for kept in facts["kept"]:

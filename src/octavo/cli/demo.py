@@ -11,6 +11,7 @@ from pathlib import Path
 
 import click
 
+from octavo.cli._screen import out
 from octavo.cli._shared import loaded
 from octavo.cli.clients import Connection, ready_lines
 from octavo.cli.serve import announce
@@ -54,11 +55,11 @@ def demo(directory: Path, port: int | None, no_serve: bool) -> None:
         )
 
     def show() -> None:
-        click.echo(f"{'Made' if fresh else 'Found'} {directory}: change whatever you like.\n")
-        click.echo("  The key of each agent stands in a file that only you can read:")
+        out(f"{'Made' if fresh else 'Found'} {directory}: change whatever you like.", "")
+        out("  The key of each agent stands in a file that only you can read:")
         for name in AGENTS:
-            click.echo(f"  {name:<20} {directory / KEYS / name}")
-        click.echo(_what_to_try(directory, f"{'http' if http.tls is None else 'https'}://{bind}"))
+            out(f"  {name:<20} {directory / KEYS / name}")
+        out(*_what_to_try(directory, f"{'http' if http.tls is None else 'https'}://{bind}").split("\n"))
 
     def ready(address: str) -> None:
         show()

@@ -7,6 +7,7 @@ from pathlib import Path
 import click
 from msgspec import to_builtins
 
+from octavo.cli._screen import out
 from octavo.cli._shared import FAILED, config_option, json_option, loaded, print_json
 
 MARKS = {"ok": "ok     ", "less": "less   ", "problem": "PROBLEM"}
@@ -31,7 +32,8 @@ def doctor(ctx: click.Context, directory: Path | None, config_file: Path | None,
         print_json({"ok": sound, "findings": [to_builtins(finding) for finding in findings]})
     else:
         for finding in findings:
-            advice = f"\n{' ' * 9}{finding.advice}" if finding.advice else ""
-            click.echo(f"{MARKS[finding.state]}  {finding.about}: {finding.found}{advice}")
+            out(f"{MARKS[finding.state]}  {finding.about}: {finding.found}")
+            if finding.advice:
+                out(f"{' ' * 9}{finding.advice}")
     if not sound:
         ctx.exit(FAILED)

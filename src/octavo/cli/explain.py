@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from octavo.cli._screen import out
 from octavo.cli._shared import FAILED, config_option, json_option, known_agent, loaded, print_json
 from octavo.cli._words import said
 from octavo.core.model import VERBS, Verb
@@ -81,7 +82,7 @@ def explain(
     if as_json:
         print_json(facts)
     else:
-        click.echo(_sentence(facts, found))
+        out(_sentence(facts, found))
     if not decision.allowed:
         ctx.exit(FAILED)
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from octavo.cli._progress import progress
+from octavo.cli._screen import give, out
 from octavo.cli._shared import in_words, json_option, print_json, say, tell
 from octavo.cli._words import english, said
 
@@ -53,12 +54,12 @@ def init(
         raise click.ClickException(_why_nothing(found, directory))
     asks = not (yes or dry_run or as_json) and sys.stdin.isatty()
     if not as_json:
-        click.echo("\n".join(_proposal(found, directory, write=write)))
+        out(*_proposal(found, directory, write=write))
     if asks:
         write, wanted = _asked(found, write=write)
         if wanted != [agent.name for agent in found.proposal.agents]:
             found = _tried(base, wanted)
-        click.echo("\n".join(_sights(found, write=write)))
+        out(*_sights(found, write=write))
         if not click.confirm(said("init.sure", file=directory / "octavo.yaml"), default=True, err=True):
             tell(said("install.nothing"))
             return
@@ -71,9 +72,9 @@ def init(
     if as_json:
         print_json({**_facts(found), "file": str(base / "octavo.yaml"), "written": written, "text": text})
     elif dry_run:
-        click.echo(f"\n{text}", nl=False)
+        give(f"\n{text}")
     else:
-        click.echo("\n".join(_next(found, directory, write=write)))
+        out(*_next(found, directory, write=write))
 
 
 def _folder(directory: Path) -> Path:

@@ -17,6 +17,7 @@ from urllib.parse import urlsplit
 import click
 
 from octavo.cli._logs import hidden
+from octavo.cli._screen import out
 from octavo.cli._shared import as_option, config_option, known_agent, loaded, say, tell
 from octavo.cli._words import said
 from octavo.cli.client_files import Left, change
@@ -199,7 +200,7 @@ def _standing(folder: Path) -> Path:
 def _show(wanted: Change) -> None:
     """The difference, without secrets of neighbours."""
     for line in _difference(wanted):
-        click.echo(hidden(line if len(line) <= WIDEST else f"{line[:WIDEST]}…"))
+        out(hidden(line if len(line) <= WIDEST else f"{line[:WIDEST]}…"))
 
 
 def _difference(wanted: Change) -> Iterator[str]:

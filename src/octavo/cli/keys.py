@@ -6,6 +6,7 @@ from pathlib import Path
 
 import click
 
+from octavo.cli._screen import out
 from octavo.cli._shared import config_option, json_option, known_agent, loaded, print_json, tell
 
 DAYS = 90
@@ -51,7 +52,7 @@ def new(agent: str, config_file: Path | None, days: int, overlap: int, as_json: 
         print_json({"key": text, "id": made.id, "agent": agent, "expires": expires})
     else:
         tell(f"key {made.id} of {agent}, until {expires}; it is not kept and not shown again")
-        click.echo(text)
+        out(text)
 
 
 @keys.command("list")
@@ -66,7 +67,7 @@ def list_(config_file: Path | None, as_json: bool) -> None:
         print_json({"keys": rows})
         return
     for row in rows:
-        click.echo(f"{row['id']:13}  {row['agent']:20}  {row['state']:8}  {row['expires'] or 'never expires'}")
+        out(f"{row['id']:13}  {row['agent']:20}  {row['state']:8}  {row['expires'] or 'never expires'}")
 
 
 @keys.command()

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from octavo.cli._screen import out
 from octavo.cli._shared import config_option, loaded, tell
 from octavo.sources.kinds import BEGUN
 
@@ -37,14 +38,14 @@ def new(kind: str, name: str, title: str | None, config_file: Path | None) -> No
     elif kind == "prompt":
         from octavo.cli import _run
 
-        click.echo(f"prompt://{name}  {_run.created_prompt(loaded(config_file), name, title or name)}")
+        out(f"prompt://{name}  {_run.created_prompt(loaded(config_file), name, title or name)}")
     else:
         from octavo.cli import _run
 
         if title is None:
             raise click.UsageError(f"a new {kind} needs a --title: what people call it, in any language")
         created = _run.created(loaded(config_file), kind, name, title)
-        click.echo(f"{created.ref}  {created.path}")
+        out(f"{created.ref}  {created.path}")
 
 
 def _tool(name: str, title: str | None, config_file: Path | None) -> None:
@@ -54,7 +55,7 @@ def _tool(name: str, title: str | None, config_file: Path | None) -> None:
     configured = found is not None and found.config.tools.dirs
     folder = configured[0] if configured else _beside(found) / "tools"
     for path in write_tool(name, title, folder):
-        click.echo(f"tool://{name}  {path}")
+        out(f"tool://{name}  {path}")
     if not configured:
         tell("to serve it, write into octavo.yaml: tools: {dirs: [./tools]}")
     tell(f"to try it: octavo tools test {name} uri=ADDRESS")
@@ -65,8 +66,8 @@ def _source(name: str, title: str | None, config_file: Path | None) -> None:
 
     folder = _beside(_found(config_file)) / "plugins"
     module, test = write_source(name, title, folder)
-    click.echo(f"{name}://  {module}")
-    click.echo(f"{name}://  {test}")
+    out(f"{name}://  {module}")
+    out(f"{name}://  {test}")
     served = f"plugins: [{{path: ./plugins/{module.name}}}], and below sources: {name}: {{kind: {name}}}"
     tell(f"to serve it, write into octavo.yaml: {served}")
     tell(f"to test it: pytest {test}")

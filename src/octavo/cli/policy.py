@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from octavo.cli._screen import out
 from octavo.cli._shared import FAILED, config_option, json_option, loaded, print_json, say, tell
 
 if TYPE_CHECKING:
@@ -81,7 +82,7 @@ def diff(ctx: click.Context, old: Path, new: Path, as_json: bool) -> None:
         print_json({"differences": [one._asdict() for one in found], "otherwise": others})
     else:
         for line in (*_lines(found), *_further_lines(otherwise)):
-            click.echo(line)
+            out(line)
         if not (found or otherwise):
             tell("both decide the same")
     if found or otherwise:
@@ -97,7 +98,8 @@ def _lines(found: Iterable[Difference]) -> Iterator[str]:
     for (who, what, old, new), may in verbs.items():
         addresses.setdefault((who, ", ".join(may), old, new), []).append(what)
     for (who, mays, old, new), whats in addresses.items():
-        yield f"{who}: {mays}: {old} -> {new}{_shown(whats)}"
+        yield f"{who}: {mays}: {old} -> {new}"
+        yield from _shown(whats)
 
 
 def _further_lines(otherwise: Iterable[Otherwise]) -> Iterator[str]:
@@ -105,9 +107,11 @@ def _further_lines(otherwise: Iterable[Otherwise]) -> Iterator[str]:
     for one in otherwise:
         addresses.setdefault((one.key, one.old, one.new), []).append(one.what)
     for (key, old, new), whats in addresses.items():
-        yield f"{key}: {old or NOTHING_SAID} -> {new or NOTHING_SAID}{_shown([what for what in whats if what])}"
+        yield f"{key}: {old or NOTHING_SAID} -> {new or NOTHING_SAID}"
+        yield from _shown([what for what in whats if what])
 
 
-def _shown(whats: Sequence[str]) -> str:
+def _shown(whats: Sequence[str]) -> Iterator[str]:
     more = f" and {len(whats) - SHOWN} more" if len(whats) > SHOWN else ""
-    return f"\n  {', '.join(whats[:SHOWN])}{more}" if whats else ""
+    if whats:
+        yield f"  {', '.join(whats[:SHOWN])}{more}"

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from octavo.cli._screen import give, out
 from octavo.cli._shared import as_option, config_option, json_option, known_agent, loaded, print_json
 
 if TYPE_CHECKING:
@@ -33,7 +34,7 @@ def list_(config_file: Path | None, as_who: str | None, as_json: bool) -> None:
         return
     for info in infos:
         arguments = " ".join(one.name if one.required else f"[{one.name}]" for one in info.arguments)
-        click.echo(f"{info.name}  {arguments}\n    {info.title or info.description}")
+        out(f"{info.name}  {arguments}", f"    {info.title or info.description}")
 
 
 @prompts.command()
@@ -72,7 +73,7 @@ def render(
         print_json(_run.prompt_shape(result))
         return
     for message in result.messages:
-        click.echo(f"[{message.role}]\n{_shown(message)}\n")
+        give(f"[{message.role}]\n{_shown(message)}\n\n")
 
 
 def _told(info: PromptInfo) -> dict[str, object]:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from octavo.cli._screen import out
 from octavo.cli._shared import config_option, json_option, loaded, print_json, tell
 
 if TYPE_CHECKING:
@@ -36,7 +37,7 @@ def list_(config_file: Path | None, as_json: bool) -> None:
         return
     for one in standing:
         state = "waits" if one.answer is None else "answered"
-        click.echo(f"{one.id}  {state:8}  until {iso(one.expires)}  {_plain(one.form.text[:200])}")
+        out(f"{one.id}  {state:8}  until {iso(one.expires)}  {one.form.text[:200]}")
 
 
 @questions.command()
@@ -51,9 +52,9 @@ def show(question_id: str, config_file: Path | None, as_json: bool) -> None:
     if as_json:
         print_json(_facts(one))
         return
-    click.echo(f"who asks: {_plain(one.who)}\ntool: {_plain(one.tool)}\nquestion: {_plain(one.form.text)}")
+    out(f"who asks: {one.who}", f"tool: {one.tool}", f"question: {one.form.text}")
     for name, field in one.form.schema.get("properties", {}).items():
-        click.echo(f"field {_plain(name)}: {_plain(json.dumps(field, ensure_ascii=False))}")
+        out(f"field {name}: {json.dumps(field, ensure_ascii=False)}")
 
 
 @questions.command()
@@ -106,8 +107,3 @@ def _facts(one: Asked) -> dict[str, Any]:
         "expires": iso(one.expires),
         "answered": one.answer is not None,
     }
-
-
-def _plain(text: str) -> str:
-    """Text of an agent on a terminal: nothing in it can move the cursor or begin a line of its own."""
-    return "".join(char if char.isprintable() else f"\\u{ord(char):04x}" for char in text)

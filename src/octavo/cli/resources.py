@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from octavo.cli._screen import give, out
 from octavo.cli._shared import (
     LOCAL,
     as_option,
@@ -46,9 +47,7 @@ def ls(uri: str | None, config_file: Path | None, as_who: str | None, detailed: 
         print_json({"resources": [_entry(entry) for entry in entries], "unavailable": unavailable})
         return
     for entry in entries:
-        click.echo(
-            f"{entry.size or 0:>10}  {entry.mime_type:<24}  {entry.ref}  {entry.name}" if detailed else str(entry.ref)
-        )
+        out(f"{entry.size or 0:>10}  {entry.mime_type:<24}  {entry.ref}  {entry.name}" if detailed else str(entry.ref))
     for name in unavailable:
         say("warning", f"{name} could not be asked; the list is without it")
     if not entries:
@@ -82,7 +81,7 @@ def cat(uri: str, config_file: Path | None, as_who: str | None, as_json: bool) -
     if as_json:
         print_json(_content(content))
     else:
-        click.echo(content.body if isinstance(content.body, bytes) else content.body.encode("utf-8"), nl=False)
+        give(content.body)
 
 
 @click.command(short_help="Print changes of resources as they happen.")
@@ -108,10 +107,10 @@ def watch(
 
     def show(change: Change, uri: str) -> None:
         if as_json:
-            click.echo(json.dumps(numbered(change, uri), ensure_ascii=False))
+            out(json.dumps(numbered(change, uri), ensure_ascii=False))
         else:
             moved = "" if change.shown_source is None else f"{change.shown_source}  ->  "
-            click.echo(f"{change.kind}  {moved}{uri or change.shown}")
+            out(f"{change.kind}  {moved}{uri or change.shown}")
 
     found = loaded(config_file)
     _run.watched(
@@ -128,7 +127,7 @@ def _watch_calls(pattern: str, config_file: Path | None, who: str | None, count:
 
     def show(record: dict[str, Any]) -> bool:
         if (who is None or record.get("who") == who) and (glob is None or _matches(glob, record.get("uri"))):
-            click.echo(json.dumps(record, ensure_ascii=False) if as_json else _line(record))
+            out(json.dumps(record, ensure_ascii=False) if as_json else _line(record))
             left[0] = None if left[0] is None else left[0] - 1
         return left[0] != 0
 

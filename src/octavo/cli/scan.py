@@ -7,6 +7,7 @@ from pathlib import Path
 import click
 
 from octavo.cli._progress import progress
+from octavo.cli._screen import out
 from octavo.cli._shared import FAILED, config_option, json_option, loaded, print_json, say, tell
 
 
@@ -37,7 +38,7 @@ def scan(ctx: click.Context, target: str | None, config_file: Path | None, as_js
         )
     else:
         for one in hidden:
-            click.echo(f"{one.ref}:{one.line}: {one.what}")
+            out(f"{one.ref}:{one.line}: {one.what}")
         for one in sightings:
             if one.line is None:
                 say("warning", f"{one.ref} was not looked at: {one.what}")

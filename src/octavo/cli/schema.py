@@ -6,6 +6,7 @@ from pathlib import Path
 
 import click
 
+from octavo.cli._screen import give
 from octavo.cli._shared import loaded
 
 
@@ -28,4 +29,4 @@ def schema(config_file: Path | None) -> None:
     from octavo.config.schema import schema_text
 
     kinds = KINDS if config_file is None else loaded(config_file).kinds
-    click.echo(schema_text(kinds), nl=False)
+    give(schema_text(kinds))

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from octavo.cli._progress import progress
+from octavo.cli._screen import out
 from octavo.cli._shared import as_option, config_option, json_option, known_agent, loaded, print_json, say
 
 if TYPE_CHECKING:
@@ -52,8 +53,8 @@ def search(
         print_json({"results": [_told(one) for one in found.items], "corrected": dict(found.corrected)})
         return
     for one in found.items:
-        click.echo(f"{one.ref}  {one.title}  ({one.score:g})")
-        click.echo(f"    {one.snippet}")
+        out(f"{one.ref}  {one.title}  ({one.score:g})")
+        out(f"    {one.snippet}")
     for word, meant in found.corrected.items():
         say("note", f"{word} is not there: {meant} was searched")
     if found.limited:
@@ -76,7 +77,7 @@ def rebuild(config_file: Path | None) -> None:
     found = loaded(config_file)
     with progress("index") as shows:
         count = _run.rebuilt(found, shows)
-    click.echo(f"documents: {count}")
+    out(f"documents: {count}")
 
 
 def _filter(text: str) -> tuple[str, tuple[str, ...]]:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from octavo.cli._screen import give, out
 from octavo.cli._shared import FAILED, as_option, config_option, json_option, known_agent, loaded, print_json, tell
 
 if TYPE_CHECKING:
@@ -47,9 +48,9 @@ def offered(directory: Path | None, config_file: Path | None, as_who: str | None
         print_json({"tools": listed, "tokens": total})
         return
     for one in listed:
-        click.echo(f"{one['name']}  ({one['tokens']} tokens{'' if one['readOnly'] else ', may change something'})")
-        click.echo(click.wrap_text(one["description"], 100, "    ", "    "))
-    click.echo(f"{len(listed)} tools, {total} tokens")
+        out(f"{one['name']}  ({one['tokens']} tokens{'' if one['readOnly'] else ', may change something'})")
+        out(*click.wrap_text(one["description"], 100, "    ", "    ").split("\n"))
+    out(f"{len(listed)} tools, {total} tokens")
 
 
 @tools.command(short_help="Call a tool as an agent would.")
@@ -77,7 +78,7 @@ def test(
         print_json(shape(result))
     else:
         for block in result.content:
-            click.echo(_shown(block))
+            give(_shown(block), nl=True)
     if result.is_error:
         ctx.exit(FAILED)
 

@@ -16,6 +16,7 @@ from msgspec import Struct
 
 from octavo.core.asking import Answer
 from octavo.core.clock import iso
+from octavo.core.visible import escaped, visible
 
 MAX_VALUE = 1000  # characters of one argument that are shown
 MAX_ARGUMENTS = 40
@@ -128,10 +129,8 @@ Told: TypeAlias = Callable[[Step, Approval, str], None]
 
 def plain(text: str) -> str:
     """As JSON, which is exact, with everything escaped that is not seen or could be taken for a line of its own."""
-    written = json.dumps(text, ensure_ascii=False)
-    if not written.isprintable():
-        written = "".join(one if one.isprintable() else _escaped(one) for one in written)
-    written = _UNSEEN.sub(lambda found: _escaped(found[0]), written)
+    written = visible(json.dumps(text, ensure_ascii=False))
+    written = _UNSEEN.sub(lambda found: escaped(found[0]), written)
     return _WIDE.sub(lambda found: " " + "\\u0020" * (len(found[0]) - 1), written)
 
 
@@ -173,11 +172,3 @@ def _cut(text: str, of: Any = None) -> str:
     digest = hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
     parts = f"{len(of)} values, " if isinstance(of, list | Mapping) else ""
     return f"{text[:MAX_VALUE]}… (cut; {parts}{len(text)} characters, SHA-256 of all {digest})"
-
-
-def _escaped(one: str) -> str:
-    number = ord(one)
-    if number > 0xFFFF:
-        high, low = 0xD800 + ((number - 0x10000) >> 10), 0xDC00 + (number & 0x3FF)
-        return f"\\u{high:04x}\\u{low:04x}"
-    return f"\\u{number:04x}"
