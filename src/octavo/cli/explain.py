@@ -82,7 +82,7 @@ def explain(
     if as_json:
         print_json(facts)
     else:
-        out(_sentence(facts, found))
+        out(*_sentence(facts, found).split("\n"))
     if not decision.allowed:
         ctx.exit(FAILED)
 
