@@ -10,7 +10,8 @@ import pytest
 from tests.security.test_takeover import ask, use
 
 from octavo.app import Octavo
-from octavo.config.load import Loaded, load_text, zero
+from octavo.app.configuration import load_text, zero
+from octavo.config.load import Loaded
 from octavo.config.problems import ConfigError
 from octavo.core.errors import Forbidden, NotFound, OctavoError
 
