@@ -34,6 +34,8 @@ def failures(caplog: pytest.LogCaptureFixture) -> Runner:
             caplog.clear()
             if "caplog" in inspect.signature(method).parameters:
                 arguments["caplog"] = caplog
+            if "kind" in inspect.signature(method).parameters:
+                arguments["kind"] = suite.record()
 
             async def case(arguments: dict[str, Any] = arguments) -> None:
                 reply = method(make(), **arguments)

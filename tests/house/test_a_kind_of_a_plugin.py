@@ -21,6 +21,7 @@ from octavo.config.problems import ConfigError
 from octavo.config.schema import schema
 from octavo.core.errors import InvalidParams, OctavoError, SourceUnavailable
 from octavo.core.model import Call, Op, Trail
+from octavo.core.operations import arguments_of
 from octavo.core.ports import Reply
 from octavo.core.ref import Ref
 from octavo.stores.state import StateDirectory
@@ -56,7 +57,9 @@ def loaded(folder: Path, configuration: str) -> Loaded:
 
 async def ask(house: Octavo, op: Op, uri: str, *, arguments: Any = None) -> Reply:
     works = house.works
-    call = Call(op, Ref.parse(uri), works.identity.launched(None), Trail(), uri, arguments or {}, limit=10)
+    call = Call(
+        op, Ref.parse(uri), works.identity.launched(None), Trail(), uri, arguments_of(op, arguments or {}), limit=10
+    )
     return await works.ask(call._replace(max_bytes=works.limits.max_bytes, timeout=works.limits.timeout))
 
 

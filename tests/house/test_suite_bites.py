@@ -16,6 +16,7 @@ import pytest
 from msgspec.structs import replace
 
 from octavo.core.errors import Conflict, InvalidParams, NotFound, TooLarge
+from octavo.core.kinds import Host, SourceKind
 from octavo.core.model import Change, Content, Entry, Page, Template
 from octavo.core.ref import Ref, decode
 from octavo.sources.memory import MemorySource
@@ -31,6 +32,14 @@ class Suite(SourceSuite):
     make: Callable[[], Any]
 
     async def fresh(self) -> Any:
+        return self.make()
+
+    def record(self) -> Any:
+        """With what the class of the source says that it can."""
+        claims = getattr(self.make, "claims", frozenset())
+        return SourceKind(name="test", options=object, open=self.open, abilities=claims), None
+
+    async def open(self, options: object, host: Host) -> Any:
         return self.make()
 
 
@@ -721,6 +730,11 @@ class LeavesATemporaryEntry(Sound):
         await give_way()
         await super().delete(temporary, if_match=None)
         return await super().write(ref, body, if_match=if_match)
+
+
+@caught_by("test_6_a_record_claims_no_more_than_the_methods_that_are_there")
+class ClaimsToUndo(Sound):
+    claims = frozenset(("undo",))
 
 
 # Clause 10

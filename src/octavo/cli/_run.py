@@ -25,6 +25,7 @@ from octavo.core.model import Change, Content, Entry, Op, shown
 from octavo.core.ports import Reply, expected, page_of
 from octavo.core.query import TextQuery
 from octavo.core.ref import Ref
+from octavo.core.surface import ToolResult
 
 if TYPE_CHECKING:
     from octavo.app import Octavo
@@ -39,7 +40,7 @@ if TYPE_CHECKING:
     from octavo.core.approval import Approval, Verdict
     from octavo.core.approval import Question as ToApprove
     from octavo.core.asking import Action, Answer, Asked, Form
-    from octavo.core.surface import PromptInfo, PromptResult, ToolInfo, ToolResult
+    from octavo.core.surface import PromptInfo, PromptResult, ToolInfo
     from octavo.sources.catalog.handbook import Pages
     from octavo.stores.approvals import ApprovalFile
     from octavo.stores.keys import StoredKey

@@ -300,7 +300,7 @@ async def test_a_cursor_says_nothing_to_its_bearer_and_cannot_be_made(serve: Any
         cursor = page["cursor"]
         raw = base64.urlsafe_b64decode(cursor + "==")
         assert not any(word in raw for word in (b"txt", b"secret", b"hid", b"file"))
-        for bad in (cursor[:-2], cursor[::-1], "W10", "\ud800", ""):
+        for bad in (cursor[:-2], cursor[::-1], "W10", "\ud800"):
             with pytest.raises(InvalidParams):
                 await tools.data(tool, who="brand", limit=limit, cursor=bad, **asked)
         with pytest.raises(InvalidParams):
