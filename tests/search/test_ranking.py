@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import Any
 
 import pytest
 
+from octavo.core.clock import FrozenClock
 from octavo.core.errors import InvalidParams
+from octavo.core.query import TextQuery
 from octavo.core.ref import Ref
-from octavo.search import matching
+from octavo.search import FullText, Index, matching
 
 
 @pytest.mark.seed("B6")
@@ -192,3 +195,31 @@ def test_two_parts_of_a_long_name_are_found_as_one_word(put: Any, find: Any) -> 
     put("doc://x/post_mortem_process", "what follows")
     put("doc://x/other", "process")
     assert find("postmortem") == ["doc://x/post_mortem_process"]
+
+
+def test_when_the_time_for_a_question_is_up_it_is_answered_from_the_best_that_was_looked_at(
+    index: Index, put: Any
+) -> None:
+    clock = FrozenClock()
+
+    class Slow(FrozenClock):
+        """Each look at it takes a second."""
+
+        def monotonic(self) -> float:
+            clock.advance(1.0)
+            return clock.monotonic()
+
+    for number in range(60):
+        put(f"doc://{number}", "zebra " * (number + 1), title="Zebra" if number == 7 else "-")
+    search, everything = FullText(index, clock=Slow()), TextQuery("zebra")
+    hurried = asyncio.run(search.find(everything, allowed=lambda ref: True, limit=5, seconds=20.0))
+    assert hurried.cut and str(hurried.items[0].ref) == "doc://7" and len(hurried.items) == 5
+    late = asyncio.run(search.find(everything, allowed=lambda ref: True, limit=5, seconds=0.0))
+    assert late.cut and str(late.items[0].ref) == "doc://7", "however late it is, the best are looked at"
+    assert not asyncio.run(search.find(everything, allowed=lambda ref: True, limit=5, seconds=1e6)).cut
+
+
+def test_a_snippet_shows_a_word_that_stands_deep_in_a_long_text(put: Any, findings: Any) -> None:
+    put("doc://long", "nothing here " * 30_000 + "the zebracorn grazes" + " and nothing there" * 20_000)
+    (found,) = findings("zebracorn").items
+    assert "zebracorn grazes" in found.snippet

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from msgspec.structs import replace
 
-from octavo.core.findings import Findings
+from octavo.core.findings import Finding, Findings
 from octavo.core.ports import Allowed, Watches
 from octavo.core.query import TextQuery
 from octavo.feed import ChangeFeed
@@ -33,6 +33,8 @@ logger = logging.getLogger(__name__)
 AHEAD: Final = 3.0  # seconds after the start: the first request is answered by then
 PATIENCE: Final = 5.0  # seconds that a question waits while next to nothing was looked at
 MOMENT: Final = 0.3  # and for what has just changed
+_LOOKING: Final = 0.8  # of the time for an answer, until which texts are looked at
+_ASKING: Final = 0.95  # and until which sources are asked whether they are still there
 LOOK_AGAIN: Final = 60.0  # seconds between two looks for what the feed did not tell
 _RARELY: Final = 10  # so many of these until what cannot be watched is compared
 _REST: Final = 1.0  # an index that nobody waits for takes half of the time
@@ -82,20 +84,24 @@ class Searching:
         viewer: Hashable | None = None,
         cursor: str | None = None,
         limit: int = 10,
+        seconds: float = 10.0,
     ) -> Findings:
         if self._lent is not None:
             return await self._found_in(self._lent, query, allowed=allowed, viewer=viewer, cursor=cursor, limit=limit)
         time = asyncio.get_running_loop().time
-        until = time() + PATIENCE  # for both: whoever asks waits once
-        ready = await self._ready(PATIENCE)
+        begun, patience = time(), min(PATIENCE, seconds / 2)
+        until = begun + patience  # for both: whoever asks waits once
+        ready = await self._ready(patience)
         if ready is None:
             return Findings((), building=True)
         room, kept = ready
         upkeep = kept.upkeep
         await _patiently(upkeep.answerable(), max(0.0, until - time()))
         await _patiently(upkeep.caught_up(), MOMENT)
-        found = await room.text.find(query, allowed=allowed, viewer=viewer, cursor=cursor, limit=limit)
-        there = await asyncio.gather(*map(kept.documents.as_it_is, found.items))
+        left = max(0.0, begun + _LOOKING * seconds - time())
+        found = await room.text.find(query, allowed=allowed, viewer=viewer, cursor=cursor, limit=limit, seconds=left)
+        asked = [_by(begun + _ASKING * seconds, kept.documents.as_it_is(one), one) for one in found.items]
+        there = await asyncio.gather(*asked)
         return replace(
             found,
             items=tuple(one for one in there if one is not None),
@@ -283,6 +289,15 @@ async def _patiently(waiting: Awaitable[None], seconds: float) -> None:
     with suppress(TimeoutError):
         async with asyncio.timeout(seconds):
             await waiting
+
+
+async def _by(moment: float, asked: Awaitable[Finding | None], known: Finding) -> Finding | None:
+    """What is known, where more cannot be said in time."""
+    try:
+        async with asyncio.timeout_at(moment):
+            return await asked
+    except TimeoutError:
+        return known
 
 
 async def _ended(tasks: set[asyncio.Task[None]]) -> None:

@@ -503,10 +503,12 @@ class Finds(Protocol):
         viewer: Hashable | None = None,
         cursor: str | None = None,
         limit: int = 10,
+        seconds: float = 10.0,
     ) -> Findings:
         """What the documents that `allowed` says yes to have to say, as if there were no others. What it said is
-        remembered by `viewer`, which must be another one when the rules are others. Raises InvalidParams for a query
-        without a word and for a cursor of another one, SourceUnavailable while the index is made anew."""
+        remembered by `viewer`, which must be another one when the rules are others. Within `seconds` it answers from
+        what was looked at by then. Raises InvalidParams for a query without a word and for a cursor of another one,
+        SourceUnavailable while the index is made anew."""
         ...
 
 

@@ -212,7 +212,12 @@ class Desk:
             raise InvalidParams("Search over everything is off here: search.enabled in the configuration", uri=call.uri)
         asked = call.given(RankedArguments)
         return await self._finds.find(
-            asked.query, allowed=asked.allowed, viewer=asked.viewer, cursor=call.cursor, limit=call.limit
+            asked.query,
+            allowed=asked.allowed,
+            viewer=asked.viewer,
+            cursor=call.cursor,
+            limit=call.limit,
+            seconds=call.timeout,
         )
 
     def _changed(self, call: Call, *, only_looks: bool = False) -> Source:

@@ -10,6 +10,7 @@ from collections.abc import Hashable, Sequence
 from itertools import islice
 from typing import Final
 
+from octavo.core.clock import Clock, SystemClock
 from octavo.core.errors import InvalidParams
 from octavo.core.findings import Finding, Findings
 from octavo.core.ports import Allowed
@@ -18,7 +19,7 @@ from octavo.search.index import Index
 from octavo.search.matching import Matcher, Matches
 from octavo.search.meaning import Meaning
 from octavo.search.question import LOAN, SYNONYM, Question, Unit, question, word_unit
-from octavo.search.ranking import UNSEEN, Asked, Ranked, fused, ranked
+from octavo.search.ranking import UNSEEN, Asked, Hurry, Ranked, fused, ranked
 from octavo.search.sight import Sight, Sights
 from octavo.search.snippets import patterns, snippet
 from octavo.search.spelling import CORRECTED, corrections, in_other_script
@@ -33,8 +34,16 @@ class FullText:
     """`synonyms` are groups of words of which each finds the others, though later. With a `meaning`, documents that
     are alike in it are found as well, and count as much as those with the words."""
 
-    def __init__(self, index: Index, *, synonyms: Sequence[Sequence[str]] = (), meaning: Meaning | None = None) -> None:
+    def __init__(
+        self,
+        index: Index,
+        *,
+        synonyms: Sequence[Sequence[str]] = (),
+        meaning: Meaning | None = None,
+        clock: Clock | None = None,
+    ) -> None:
         self._index = index
+        self._clock = clock or SystemClock()
         self.meaning = meaning
         self._sights = Sights()
         self._others = {
@@ -51,10 +60,12 @@ class FullText:
         viewer: Hashable | None = None,
         cursor: str | None = None,
         limit: int = 10,
+        seconds: float | None = None,
     ) -> Findings:
-        """See `core.ports.Finds`. `allowed` is called in a thread."""
+        """See `core.ports.Finds`. `allowed` is called in a thread. None: however long it takes."""
+        hurry = Hurry(self._clock, seconds)  # also while it waits for its turn
         vector = None if self.meaning is None else await self.meaning.of(query.text)
-        return await self._index.threads.run(self.find_now, query, allowed, viewer, cursor, limit, vector)
+        return await self._index.threads.run(self.find_now, query, allowed, viewer, cursor, limit, vector, hurry)
 
     def find_now(
         self,
@@ -64,18 +75,26 @@ class FullText:
         cursor: str | None = None,
         limit: int = 10,
         vector: array[float] | None = None,
+        hurry: Hurry | None = None,
     ) -> Findings:
         """The same, in the thread of the caller. `vector` is what the question means, where that is known."""
         limit = max(1, min(limit, MAX_LIMIT))
+        hurry = hurry or Hurry(self._clock, None)
         with self._sights.of(query, allowed, viewer) as sight:
-            findings = self._found(query, sight, cursor, limit, vector)
+            findings = self._found(query, sight, cursor, limit, vector, hurry)
         if viewer is None or all(_may(allowed, one) for one in findings.items):
             return findings
         self._sights.forget(viewer)  # the rules are not those that were remembered
-        return self._found(query, Sight(query, allowed), cursor, limit, vector)
+        return self._found(query, Sight(query, allowed), cursor, limit, vector, hurry)
 
     def _found(
-        self, query: TextQuery, sight: Sight, cursor: str | None, limit: int, vector: array[float] | None
+        self,
+        query: TextQuery,
+        sight: Sight,
+        cursor: str | None,
+        limit: int,
+        vector: array[float] | None,
+        hurry: Hurry,
     ) -> Findings:
         asked = question(query.text)
         digest = _digest(query)
@@ -83,17 +102,17 @@ class FullText:
         with self._index.reading() as database:
             sight.refresh(database)
             found = self._matched(asked, Matcher(database, sight))
-            ranking = ranked(found, sight, database)
+            ranking = ranked(found, sight, database, hurry)
             if self.meaning is not None and vector is not None:
                 ranking = fused(ranking, self.meaning.nearest(database, sight, vector), database)
             best = list(islice(ranking, MAX_FINDINGS if last else limit + 1))
             places = {str(one.ref): place for place, one in enumerate(best, 1)} if last else {}
             begin = places.get(last, given)
             page = best[begin : begin + limit]
-            shown = _shown(page, found, database)
+            shown = _shown(page, found, database, hurry)
         more = len(best) > begin + limit
         following = _cursor(digest, begin + limit, str(page[-1].ref)) if more and page else None
-        return Findings(shown, following, found.corrected, asked.ignored, seen=sight.count)
+        return Findings(shown, following, found.corrected, asked.ignored, seen=sight.count, cut=hurry.left_out)
 
     def _matched(self, asked: Question, matcher: Matcher) -> Asked:
         found: list[Matches] = []
@@ -127,7 +146,7 @@ class FullText:
         return unit if others is None else unit.with_others(others, SYNONYM)
 
 
-def _shown(page: Sequence[Ranked], asked: Asked, database: sqlite3.Connection) -> tuple[Finding, ...]:
+def _shown(page: Sequence[Ranked], asked: Asked, database: sqlite3.Connection, hurry: Hurry) -> tuple[Finding, ...]:
     wanted = patterns([matches.unit.pattern for matches in asked.matches if matches.weight])
     found: list[Finding] = []
     for one in page:
@@ -135,7 +154,7 @@ def _shown(page: Sequence[Ranked], asked: Asked, database: sqlite3.Connection) -
             "SELECT title, tags, body, metadata, version, partial FROM texts JOIN documents USING (id) WHERE id = ?",
             (one.number,),
         ).fetchone()
-        text, marks = snippet(body or tags, wanted)
+        text, marks = snippet(body or tags, wanted, hurried=hurry.is_up)
         found.append(
             Finding(
                 ref=one.ref,

@@ -7,12 +7,12 @@ counted is counted over the documents in sight: an order is the same as if there
 
 from __future__ import annotations
 
-import json
 import sqlite3
 from collections.abc import Iterator, Sequence
 from itertools import islice
 from typing import Final, NamedTuple
 
+from octavo.core.clock import Clock
 from octavo.core.ref import Ref
 from octavo.search.counting import Texts, worth
 from octavo.search.index import ref_of
@@ -23,6 +23,7 @@ from octavo.search.sight import Sight
 UNSEEN: Final = 0.8  # what a word is worth that stands in the text, by a way that was not followed to its end
 _SAID: Final = 0.5  # what it is worth to say the whole question in one piece
 _LOOKED_AT: Final = 150  # candidates whose texts are counted in at once
+_AT_LEAST: Final = 10  # of them, however late it is
 _COUNTED: Final = 100_000  # characters of a text that are counted in, where they are enough to confirm it
 _PLACES: Final = 60  # added to a place, so that the first few of one order do not outweigh all of the other
 
@@ -41,8 +42,21 @@ class Asked(NamedTuple):
     corrected: dict[str, str]
 
 
-def ranked(asked: Asked, sight: Sight, database: sqlite3.Connection) -> Iterator[Ranked]:
-    """Best first, by what the texts say, a batch of the best candidates after the other."""
+class Hurry:
+    """When the time for one question is up. `left_out`: it was, and not everything was looked at."""
+
+    def __init__(self, clock: Clock, seconds: float | None) -> None:
+        self._now = clock.monotonic
+        self._until = None if seconds is None else self._now() + seconds
+        self.left_out = False
+
+    @property
+    def is_up(self) -> bool:
+        return self._until is not None and self._now() >= self._until
+
+
+def ranked(asked: Asked, sight: Sight, database: sqlite3.Connection, hurry: Hurry) -> Iterator[Ranked]:
+    """Best first, by what the texts say, a batch of the best candidates after the other, as far as there is time."""
     first: dict[int, float] = {}
     for matches in asked.matches:
         for number, score in matches.scores():
@@ -52,7 +66,9 @@ def ranked(asked: Asked, sight: Sight, database: sqlite3.Connection) -> Iterator
             first = {number: score for number, score in first.items() if number in matches.weight}
     candidates = [number for _, number in sorted(((score, n) for n, score in first.items()), reverse=True)]
     for begin in range(0, len(candidates), _LOOKED_AT):
-        yield from _counted(candidates[begin : begin + _LOOKED_AT], asked, sight, database)
+        if hurry.left_out:
+            return
+        yield from _counted(candidates[begin : begin + _LOOKED_AT], asked, sight, database, hurry)
 
 
 def fused(ranking: Iterator[Ranked], near: Sequence[int], database: sqlite3.Connection) -> Iterator[Ranked]:
@@ -74,14 +90,19 @@ def fused(ranking: Iterator[Ranked], near: Sequence[int], database: sqlite3.Conn
             yield one._replace(score=1 / (_PLACES + place))
 
 
-def _counted(candidates: Sequence[int], asked: Asked, sight: Sight, database: sqlite3.Connection) -> list[Ranked]:
-    rows = database.execute(
-        "SELECT id, scheme, path, odd, title, tags, headings, substr(body, 1, ?), length(body) > ?"
-        " FROM documents JOIN texts USING (id) WHERE id IN (SELECT value FROM json_each(?))",
-        (_COUNTED, _COUNTED, json.dumps(candidates)),
-    )
+def _counted(
+    candidates: Sequence[int], asked: Asked, sight: Sight, database: sqlite3.Connection, hurry: Hurry
+) -> list[Ranked]:
     found: list[Ranked] = []
-    for number, scheme, path, odd, title, tags, headings, body, long in rows:
+    for looked_at, number in enumerate(candidates):
+        if looked_at >= _AT_LEAST and hurry.is_up:
+            hurry.left_out = True
+            break
+        scheme, path, odd, title, tags, headings, body, long = database.execute(
+            "SELECT scheme, path, odd, title, tags, headings, substr(body, 1, ?), length(body) > ?"
+            " FROM documents JOIN texts USING (id) WHERE id = ?",
+            (_COUNTED, _COUNTED, number),
+        ).fetchone()
         texts = Texts.of(title, tags, headings, body)
         if long and not all(texts.frequency(one.unit) for one in asked.matches if number in one.weight):
             (body,) = database.execute("SELECT body FROM texts WHERE id = ?", (number,)).fetchone()

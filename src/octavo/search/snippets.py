@@ -9,7 +9,9 @@ from itertools import islice
 from typing import Final
 
 LENGTH: Final = 160
-_LOOKED_AT: Final = 400  # places in one text
+_LOOKED_AT: Final = 400  # places in one part of a text
+_PART: Final = 100_000  # characters that are looked at together; the first part with anything in it is shown
+_GLANCE: Final = 5_000  # characters where there is no time
 _BEFORE: Final = 40  # characters shown before the first place
 _NEAREST: Final = 24  # how far a border between words may be
 _FRONT: Final = re.compile(r"\A---\n.*?\n---\n", re.DOTALL)
@@ -20,9 +22,12 @@ def patterns(units: Sequence[str]) -> list[re.Pattern[str]]:
     return [re.compile(unit, re.IGNORECASE) for unit in units]
 
 
-def snippet(text: str, wanted: Sequence[re.Pattern[str]]) -> tuple[str, tuple[tuple[int, int], ...]]:
-    """About 160 characters with as many of the wanted things as possible, and where in it they stand."""
-    begin = _begin(text, wanted)
+def snippet(
+    text: str, wanted: Sequence[re.Pattern[str]], *, hurried: bool = False
+) -> tuple[str, tuple[tuple[int, int], ...]]:
+    """About 160 characters with as many of the wanted things as possible, and where in it they stand. `hurried`: only
+    the beginning of the text is looked at."""
+    begin = _begin(text, wanted, 0, min(len(text), _GLANCE)) if hurried else _begin_anywhere(text, wanted)
     if begin is None:
         front = _FRONT.match(text)
         begin = front.end() if front else 0
@@ -33,12 +38,17 @@ def snippet(text: str, wanted: Sequence[re.Pattern[str]]) -> tuple[str, tuple[tu
     return shown, _marks(shown, wanted)
 
 
-def _begin(text: str, wanted: Sequence[re.Pattern[str]]) -> int | None:
+def _begin_anywhere(text: str, wanted: Sequence[re.Pattern[str]]) -> int | None:
+    parts = ((at, min(len(text), at + _PART + LENGTH)) for at in range(0, len(text), _PART))
+    return next((begin for part in parts if (begin := _begin(text, wanted, *part)) is not None), None)
+
+
+def _begin(text: str, wanted: Sequence[re.Pattern[str]], low: int, high: int) -> int | None:
     """Where the window with the most different things begins; the first of equals."""
     places = sorted(
         (match.start(), number)
         for number, pattern in enumerate(wanted)
-        for match in islice(pattern.finditer(text), _LOOKED_AT)
+        for match in islice(pattern.finditer(text, low, high), _LOOKED_AT)
     )
     best, begin, last = 0, None, 0
     counts = [0] * len(wanted)

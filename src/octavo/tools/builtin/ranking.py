@@ -50,7 +50,7 @@ async def ranked(budget: Budget, ctx: ToolContext, asked: Mapping[str, Any], *, 
         lines = ["[no line says exactly this: these documents have most to say on its words]", *lines]
     if found.corrected:
         structured["corrected"] = {word: meant for word, meant in found.corrected.items() if len(word) <= _TOLD}
-    if found.building or found.limited:
+    if found.building or found.limited or found.cut:
         structured["incomplete"] = True
     if found.ignored:
         structured["ignored"] = True
@@ -114,6 +114,8 @@ def _notes(found: Findings) -> Sequence[str]:
         notes.append("[the query is long: only its first words were searched]")
     if found.building:
         notes.append(f"[not everything is indexed yet, {found.seen} documents so far: ask again in a moment]")
+    if found.cut:
+        notes.append("[time was up before all that may fit was looked at: ask with rarer words, or with a target]")
     if found.limited:
         notes.append("[there are more documents than search.documents lets be indexed]")
     return notes
