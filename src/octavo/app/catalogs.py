@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from msgspec import Struct
@@ -37,6 +38,28 @@ class Catalogs(Struct, frozen=True):
         """All of them as they are now. Raises what the first of them raises."""
         return await self.handbook.look(next(iter(self.by_name.values())))
 
+    def begin(self, when_missed: Callable[[], None]) -> None:
+        """Reads all of them for the first time, beside whatever is asked. `when_missed` is called when one is read of
+        which somebody was told that it is not."""
+        for one in self.by_name.values():
+            one.first.when_missed = when_missed
+            if not one.is_read:
+                one.first.begin()
+
+    async def read(self) -> None:
+        """Returns when each has been read once, or cannot be."""
+        for one in self.by_name.values():
+            with suppress(OctavoError):
+                await one.look()
+
+    @property
+    def are_read(self) -> bool:
+        return all(one.is_read for one in self.by_name.values())
+
+    async def close(self) -> None:
+        for one in self.by_name.values():
+            await one.first.close()
+
     def bind(self, live: LiveAgents) -> None:
         self.handbook.live = live
 
@@ -58,7 +81,7 @@ async def catalogs(
         return None
     together: dict[Callable[[], Any], Any] = {}
     hosts = {name: hosted(name, stores, together) for name in options}
-    made_of = (options, [(host.asked, host.alone, host.store()) for host in hosts.values()])
+    made_of = (options, [(host.asked, host.alone, host.seconds, host.store()) for host in hosts.values()])
     if before is not None and before.made_of == made_of:
         return before
     from octavo.sources.catalog import CatalogSource, Handbook  # here: a server of files alone starts sooner

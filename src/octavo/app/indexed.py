@@ -39,6 +39,7 @@ _PAGE: Final = 200
 _ALL: Final = SearchArguments(NameQuery("*"))
 _NO_TEXT: Final = ("image/", "audio/", "video/", "font/")
 _FRONT: Final = re.compile(r"\A\ufeff?---[ \t]*\r?\n.*?\n---[ \t]*\r?(?:\n|\Z)", re.DOTALL)
+_TEXT: Final = ("text/", "application/json", "application/yaml", "application/xml", "application/javascript")
 _DOCUMENT: Final = 16 << 20  # bytes of a PDF or Office file whose text is indexed
 _SWITCH: Final = 0.001  # seconds after which the thread that writes the index lets others run
 
@@ -130,7 +131,8 @@ class Documents:
         converts = ref.scheme in self._converting and entry.mime_type in FORMATS
         most = _DOCUMENT if converts else self._most
         if entry.mime_type.startswith(_NO_TEXT) or (entry.size or 0) > most:
-            return Document.of(replace(entry, ref=ref), "")
+            made = Document.of(replace(entry, ref=ref), "")
+            return replace(made, partial=converts or _is_text(entry.mime_type))
         if converts:
             return Document.of(replace(entry, ref=ref), await self._converted(ref))
         content = expected(await self._ask("read", ref), Content)
@@ -218,3 +220,7 @@ class Documents:
     ) -> Reply:
         call = self._works.calls.at(op, _NOBODY, ref, arguments, cursor=cursor, limit=limit)
         return await self._works.behind(call._replace(max_bytes=self._most))
+
+
+def _is_text(mime_type: str) -> bool:
+    return mime_type.startswith(_TEXT)

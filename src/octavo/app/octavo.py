@@ -30,6 +30,7 @@ from octavo.stores.keys import KeyFile
 from octavo.stores.state import StateDirectory
 
 if TYPE_CHECKING:
+    from octavo.app.catalogs import Catalogs
     from octavo.core.measure import Measure
     from octavo.prompts.conversations import InMemory
     from octavo.stores.approvals import ApprovalFile
@@ -71,6 +72,7 @@ class Octavo:
         self._narrowing = WHOLE
         self._narrowed_by: Literal["nobody", "roots", "client", "admin"] = "nobody"
         self._tasks: LongWork | None = None
+        self._catalogs: list[Catalogs] = []  # that may still be read for the first time
 
     @cached_property
     def works(self) -> Works:
@@ -185,6 +187,8 @@ class Octavo:
             await self._tasks.close()
         await self.searching.close()
         await self.feed.close()
+        for catalogs in self._catalogs:
+            await catalogs.close()
         for task in self._retiring:
             task.cancel()
         await asyncio.gather(*self._retiring, return_exceptions=True)
@@ -293,6 +297,9 @@ class Octavo:
         self._sources.catalogs = works.catalogs
         if works.catalogs is not None:
             works.catalogs.bind(works.agents)
+            works.catalogs.begin(lambda: self._list_changed("resources"))
+            reading = [one for one in self._catalogs if not one.are_read]
+            self._catalogs = [*(one for one in reading if one is not works.catalogs), works.catalogs]
         before = None if self._open is None else self.works
         if before is not None:
             hand_on(before.identity, works.identity)

@@ -107,6 +107,7 @@ class Searching:
             items=tuple(one for one in there if one is not None),
             building=not upkeep.is_compared,
             limited=upkeep.limited,
+            unlisted=upkeep.unlisted,
         )
 
     async def borrow(self, *, kept: bool) -> bool:

@@ -88,6 +88,7 @@ def listed(loaded: Loaded, who: str | None, uri: str | None) -> tuple[list[Entry
     """Everything visible below an address, and the sources that could not be asked."""
 
     async def ask(house: Octavo) -> tuple[list[Entry], list[str]]:
+        await _read_once(house)
         entries: list[Entry] = []
         unavailable: list[str] = []
         cursor: str | None = None
@@ -104,6 +105,7 @@ def listed(loaded: Loaded, who: str | None, uri: str | None) -> tuple[list[Entry
 
 def read(loaded: Loaded, who: str | None, uri: str) -> Content:
     async def ask(house: Octavo) -> Content:
+        await _read_once(house)
         return expected(await _ask(house, who, "read", uri), Content)
 
     return _inside(loaded, ask)
@@ -117,10 +119,17 @@ def found(
 
     async def ask(house: Octavo) -> Findings:
         if loaded.config.search.enabled and not await house.searching.borrow(kept=kept):
+            await _read_once(house)
             await _completed(house, shows)
         return expected(await _ask(house, who, "search", uri, limit=limit, arguments=SearchArguments(query)), Findings)
 
     return _inside(loaded, ask)
+
+
+async def _read_once(house: Octavo) -> None:
+    """Whoever asks once is answered when the catalogs are there, and not told to come again."""
+    if house.works.catalogs is not None:
+        await house.works.catalogs.read()
 
 
 async def _completed(house: Octavo, shows: Shows) -> int:

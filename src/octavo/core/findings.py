@@ -34,4 +34,6 @@ class Findings(Struct, frozen=True):
     building: bool = False  # not everything was looked at yet since the server started
     seen: int = 0  # documents that may be seen and were asked about, as far as they are indexed
     limited: bool = False  # there is more than may be searched at all
+    partial: int = 0  # documents that may be seen and were asked about, of which not all of the text is indexed
+    unlisted: tuple[str, ...] = ()  # schemes of which nothing is indexed, for they could not be listed yet
     cut: bool = False  # time was up before everything that the index named was looked at

@@ -44,6 +44,13 @@ async def find(seeing: Seeing, call: Call, call_next: Next, era: object) -> Find
     if seeing.conditional:  # the index may be older than what it tells of
         here = [one for one in findings.items if await _still_found(seeing, call, call_next, seeing.canonical(one.ref))]
         findings = replace(findings, items=tuple(here))
+    if findings.unlisted:
+        query = call.given(SearchArguments).query
+        within = query.within if isinstance(query, TextQuery) else ()
+        about = {ref.scheme for ref in (call.ref, *within)} - {EVERYTHING.scheme}
+        theirs = [one for one in findings.unlisted if not about or one in about]
+        seen = [one for one in theirs if seeing.may_reach(call.principal, "search", under(Ref(one)))]
+        findings = replace(findings, unlisted=tuple(seen))
     # How much there is at all is nothing that who sees only a part of it should learn.
     return replace(findings, limited=False) if seeing.rules and findings.limited else findings
 

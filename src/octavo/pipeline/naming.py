@@ -10,13 +10,14 @@ from collections.abc import Sequence
 from typing import Protocol
 
 from octavo.core.arguments import Arguments, WatchArguments
-from octavo.core.errors import Forbidden, NotFound, OctavoError
+from octavo.core.errors import Forbidden, NotFound, OctavoError, SourceUnavailable
 from octavo.core.glob import Glob
 from octavo.core.model import Call, Principal, Verb
 from octavo.core.operations import VERB_OF
 from octavo.core.ports import Next, Reply, settled
 from octavo.core.ref import Ref
 from octavo.pipeline.decisions import Addresses
+from octavo.pipeline.refusals import told
 from octavo.pipeline.rulebook import Decision
 
 
@@ -62,12 +63,15 @@ async def _could(policy: Asks, call: Call, name: Ref, call_next: Next) -> bool:
 
 
 async def _meanings(policy: Asks, call: Call) -> Sequence[Sequence[Ref]]:
-    """Where somebody may have nothing at all, nothing is looked at."""
+    """Where somebody may have nothing at all, nothing is looked at. Raises while the source is read for the first time:
+    until its names are known, no rule that speaks of one can hold."""
     if not policy.may_reach(call.principal, VERB_OF[call.op], Glob(f"{call.ref.scheme}://*")):
         return ()
     try:
         return await policy.addresses.meanings(call.ref)
-    except OctavoError:
+    except OctavoError as fault:
+        if isinstance(fault, SourceUnavailable) and not fault.telling:
+            raise told(call, fault) from None
         return ()  # the call itself will tell what is wrong with the source
 
 

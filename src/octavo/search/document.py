@@ -34,6 +34,7 @@ class Document(Struct, frozen=True, kw_only=True):
     text: str
     metadata: Mapping[str, Any] = NOTHING
     aliases: Mapping[str, Any] = NOTHING  # what filters may call the metadata as well
+    partial: bool = False  # it has more text than is given here
 
     @classmethod
     def of(cls, entry: Entry, text: str) -> Document:

@@ -298,8 +298,8 @@ def _drop(database: sqlite3.Connection, ref: Ref) -> None:
 
 def _keep(database: sqlite3.Connection, document: Document, fields: Fields, tokens: str, revision: int) -> None:
     """A document keeps its number as long as it is there."""
-    partial = len(document.text) > MAX_CHARACTERS
-    if partial:
+    partial = document.partial or len(document.text) > MAX_CHARACTERS
+    if len(document.text) > MAX_CHARACTERS:
         logger.warning("Only the first %d characters of %s are searched.", MAX_CHARACTERS, document.ref)
     (number,) = database.execute(
         "INSERT INTO documents (scheme, path, odd, version, revision, length, partial) VALUES (?, ?, ?, ?, ?, ?, ?)"

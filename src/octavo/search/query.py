@@ -109,10 +109,14 @@ class FullText:
             places = {str(one.ref): place for place, one in enumerate(best, 1)} if last else {}
             begin = places.get(last, given)
             page = best[begin : begin + limit]
+            numbers = database.execute("SELECT id FROM documents WHERE partial")
+            partial = sum(1 for (number,) in numbers if sight.lengths[number])
             shown = _shown(page, found, database, hurry)
         more = len(best) > begin + limit
         following = _cursor(digest, begin + limit, str(page[-1].ref)) if more and page else None
-        return Findings(shown, following, found.corrected, asked.ignored, seen=sight.count, cut=hurry.left_out)
+        return Findings(
+            shown, following, found.corrected, asked.ignored, seen=sight.count, partial=partial, cut=hurry.left_out
+        )
 
     def _matched(self, asked: Question, matcher: Matcher) -> Asked:
         found: list[Matches] = []

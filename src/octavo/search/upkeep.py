@@ -14,8 +14,10 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Sequen
 from itertools import islice
 from typing import Final
 
+from msgspec.structs import replace
+
 from octavo.core.clock import Clock, SystemClock
-from octavo.core.errors import Forbidden, InvalidParams, NotFound, OctavoError, TooLarge
+from octavo.core.errors import Forbidden, InvalidParams, NotFound, OctavoError, SourceUnavailable, TooLarge
 from octavo.core.model import Change, Entry
 from octavo.core.ref import Ref
 from octavo.search.document import Document
@@ -71,6 +73,7 @@ class Upkeep:
         self._changed: dict[Ref, Entry | None] = {}
         self._failing: set[Ref] = set()
         self._unlisted: set[str] = set(schemes)  # what must be compared with the index
+        self._never = dict.fromkeys(schemes)  # of what nothing can be said yet
         self._awaited = 0
         self._news = asyncio.Event()
         self._in_step = asyncio.Event()
@@ -100,6 +103,11 @@ class Upkeep:
     def is_compared(self) -> bool:
         """Whether everything was looked at once."""
         return self._compared.is_set()
+
+    @property
+    def unlisted(self) -> tuple[str, ...]:
+        """Sources that were tried, and could never be listed."""
+        return tuple(self._never) if self.is_compared else ()
 
     async def compared(self) -> None:
         await self._hurried(self._compared)
@@ -148,8 +156,11 @@ class Upkeep:
             self._unlisted.discard(scheme)
             try:
                 await self._compare(scheme)
+                self._never.pop(scheme, None)
             except OctavoError as fault:
-                logger.warning("%s:// could not be listed for the search index: %s", scheme, fault)
+                busy = isinstance(fault, SourceUnavailable) and not fault.telling
+                level = logging.INFO if busy else logging.WARNING
+                logger.log(level, "%s:// could not be listed for the search index: %s", scheme, fault)
                 self._unlisted.add(scheme)
         if not self._unlisted:
             await self._written([], lambda: self._index.mark(self._configuration))
@@ -242,7 +253,7 @@ class Upkeep:
             return ref, None
         except TooLarge:
             logger.info("%s is too large to be searched: it is found by its name alone.", ref)
-            return ref, None if entry is None else Document.of(entry, "")
+            return ref, None if entry is None else replace(Document.of(entry, ""), partial=True)
         except OctavoError as fault:
             if ref not in self._failing:
                 logger.warning("%s could not be read for the search index, which tries again: %s", ref, fault)

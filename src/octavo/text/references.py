@@ -56,7 +56,7 @@ def referring(text: str, ending: str) -> Iterator[Reference]:
     patterns = _KINDS.get(ending, ())
     fence = ""
     for number, line in enumerate(text.split("\n") if patterns else (), 1):
-        if (mark := _FENCE.match(line)) is not None:
+        if ("```" in line or "~~~" in line) and (mark := _FENCE.match(line)) is not None:
             if not fence:
                 fence = mark[1]
             elif mark[1].startswith(fence) and not line[mark.end() :].strip():

@@ -78,7 +78,8 @@ async def kept(root: Path) -> AsyncIterator[Place]:
     async with store:
         place = Place(root, store)
         async with heard(place.catalogs["doc"], "doc://"):
-            await place.listed()
+            for catalog in place.catalogs.values():
+                await catalog.look()
             store.asked.clear()
             yield place
 

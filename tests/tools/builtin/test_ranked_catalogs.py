@@ -107,3 +107,20 @@ async def test_a_parameter_that_a_collection_does_not_know_is_refused_as_a_list_
     assert await uris(tools, "말투", target="skill://brand?function=brand")
     with pytest.raises(NotFound):
         await tools("search", query="말투", kind="ranked", target="skill://nowhere?function=brand")
+
+
+async def test_a_document_too_large_to_be_searched_is_said_to_whoever_may_find_it(serve: Any) -> None:
+    large = {"wiki/large.md": "# Large\n\n" + "many words\n" * 2_000 + "zebracorn\n"}
+    limits = "search: {text: 16KB}\n"
+    tools = await serve(CONFIGURATION + limits, FILES | large)
+    text = await tools.text("search", query="zebracorn", kind="ranked")
+    assert text.startswith("Nothing was found\n[1 document is too large to be searched as a whole: search.text;")
+    assert (await tools.data("search", query="zebracorn", kind="ranked"))["partial"] == 1
+    assert "partial" not in await tools.data("search", query="zebracorn", kind="ranked", target="skill://")
+    assert await uris(tools, "large") == ["wiki://large"]
+
+
+async def test_who_may_not_find_a_document_is_not_told_that_it_is_too_large(serve: Any) -> None:
+    large = {"wiki/large.md": "# Large\n\n" + "many words\n" * 2_000}
+    tools = await serve(CONFIGURATION + "search: {text: 16KB}\n" + RULES, FILES | large)
+    assert await tools.text("search", query="zebracorn", kind="ranked", who="reader") == "Nothing was found"

@@ -33,6 +33,11 @@ class Part(Protocol):
 
     @property
     def declaration(self) -> Declaration: ...
+    @property
+    def is_read(self) -> bool:
+        """Whether everything was looked at once."""
+        ...
+
     async def look(self, moment: Moment) -> Snapshot: ...
     def epoch(self, moment: int) -> object | None: ...
 
@@ -89,13 +94,17 @@ class Handbook:
         epochs = tuple(part.epoch(moment) for part in self._parts)
         return None if None in epochs else epochs
 
-    async def look(self, own: Part) -> Pages:
-        """All parts as they are now. Another one that is down is missing, and nothing is said of what refers to it.
+    async def look(self, own: Part, seconds: float | None = None, *, alone: bool = False) -> Pages:
+        """All parts as they are now. Another one that is down is missing, and nothing is said of what refers to it. So
+        is one that is being read for the first time, if that takes longer; where the part that asks is enough `alone`,
+        no other one is waited for.
 
         Raises what the part that asks raises.
         """
-        moment, pages = Moment(), list[tuple[Declaration, Snapshot]]()
+        moment, pages = Moment(seconds), list[tuple[Declaration, Snapshot]]()
         for part in self._parts:
+            if alone and part is not own and not part.is_read:
+                continue
             try:
                 pages.append((part.declaration, await part.look(moment)))
             except OctavoError:

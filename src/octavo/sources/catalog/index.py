@@ -19,6 +19,7 @@ from octavo.core.model import Entry
 from octavo.core.ref import Ref
 from octavo.sources.catalog.card import Card, Cards
 from octavo.sources.catalog.declaration import Declaration, Segments, Shape, ending_of
+from octavo.sources.catalog.first import FirstLook
 from octavo.sources.catalog.problems import Problem
 from octavo.sources.catalog.snapshot import Snapshot
 from octavo.sources.catalog.store import Moment, Store, not_found
@@ -50,6 +51,7 @@ class Index:
     def __init__(self, declaration: Declaration, store: Store, cards: Cards) -> None:
         self._declaration, self._store, self._cards = declaration, store, cards
         self._looking = asyncio.Lock()
+        self.first = FirstLook(declaration.scheme, self._look)
         self._known: dict[Segments, Card] = {}  # by place, also of files that nobody listed yet
         self._strays: dict[Segments, Problem] = {}
         self._versions: dict[Ref, set[Segments]] = {}  # old ones, that files beside an entry are by their names
@@ -145,6 +147,11 @@ class Index:
     async def look(self, moment: Moment | None = None) -> Snapshot:
         """The whole catalog, as it was when this was called or later; as of a moment, if there is one already."""
         moment = moment or Moment()
+        await self.first.over(moment.left)
+        return await self._look(moment)
+
+    async def _look(self, moment: Moment | None = None) -> Snapshot:
+        moment = moment or Moment()
         async with self._looking:
             if self._seen < moment.number:
                 stamp = await moment.stamp(self._store)
@@ -209,8 +216,12 @@ class Index:
         return found
 
     async def _listed(self, folder: Segments = ()) -> dict[Segments, Entry]:
-        entries = self._store.entries(folder)
-        return {place: entry async for entry in entries if (place := self._store.within(entry.ref)) is not None}
+        found: dict[Segments, Entry] = {}
+        async for entry in self._store.entries(folder):
+            self.first.listed()
+            if (place := self._store.within(entry.ref)) is not None:
+                found[place] = entry
+        return found
 
     async def _looked(self) -> Snapshot:
         found = await self._sorted_out(await self._listed())
@@ -240,6 +251,7 @@ class Index:
                 ref, shape, _ = located
                 rank = (self._declaration.shapes.index(shape), shape.rank(place))
                 files.setdefault(ref, []).append(_File(rank, place, shape, entry))
+        self.first.found(len(files))
         for number, (ref, there) in enumerate(files.items(), 1):
             served, *others = sorted(there, key=lambda file: file.rank)
             for file in others:
@@ -250,7 +262,9 @@ class Index:
                     found.strays[file.place] = self._stray(file.place, "is not served: another file has its address")
             if served.place[-1] == self._declaration.manifest and served.entry.target is None:
                 loose.append((served.place, served.entry))
-            if number % _TURN == 0:
+            if not self.first.is_over:
+                await self.first.step(number - 1)
+            elif number % _TURN == 0:
                 await asyncio.sleep(0)
             try:
                 found.cards[ref] = await self._made(ref, served.place, served.shape, served.entry)

@@ -30,6 +30,7 @@ O = TypeVar("O", bound=OverStore)  # noqa: E741 - the options of one of them
 
 logger = logging.getLogger(__name__)
 
+_PATIENCE: Final = 0.3  # of the time of a request, for which it waits for the first look: it may have to do so twice
 PARAMETERS: Final[Mapping[str, str]] = {
     "view": "another form of the same entry, such as body or capabilities",
     "version": "as it was",
@@ -44,7 +45,12 @@ async def _open(options: OverStore, host: Host) -> Source:
 
     declaration = await _looked(options, host)
     handbook = host.together(Handbook)
-    source = CatalogSource(replace(declaration, further=tuple(host.asked)), host.store(), handbook=handbook)
+    source = CatalogSource(
+        replace(declaration, further=tuple(host.asked)),
+        host.store(),
+        handbook=handbook,
+        patience=_PATIENCE * host.seconds,
+    )
     with suppress(OctavoError):  # a store that is down says so itself
         if why := await source.serves_nothing():
             logger.error("%s: %s", host.name, why)

@@ -22,6 +22,7 @@ from octavo.sources.catalog.card import MIME, Card, Cards, file_of
 from octavo.sources.catalog.claims import misleading
 from octavo.sources.catalog.declaration import Declaration, Segments
 from octavo.sources.catalog.filters import filters, unknown, wanted
+from octavo.sources.catalog.first import FirstLook
 from octavo.sources.catalog.handbook import Handbook, Pages
 from octavo.sources.catalog.index import Index
 from octavo.sources.catalog.links import MAX_LINKED, dangling
@@ -58,8 +59,12 @@ class CatalogSource:
         path: str | None = None,
         handbook: Handbook | None = None,
         clock: Clock | None = None,
+        patience: float | None = None,
     ) -> None:
-        """Raises InvalidParams for a schema or a path that cannot be used."""
+        """A request waits `patience` seconds for the first look at everything; None: however long that takes.
+
+        Raises InvalidParams for a schema or a path that cannot be used."""
+        self._patience = patience
         self.scheme = declaration.scheme
         self.declaration = declaration
         self._store = Store(store, declaration.path if path is None else path, self.scheme, declaration.without)
@@ -85,7 +90,7 @@ class CatalogSource:
             raise InvalidParams("A page holds at least one entry")
         if scope.scheme != self.scheme or scope.absolute:
             return Page(())
-        pages = await self._handbook.look(self)
+        pages = await self._handbook.look(self, self._patience, alone=not scope.params)
         request = scope.param("match")
         if request is not None:
             return _ranked(self._matched(scope, request, pages), cursor, limit)
@@ -96,7 +101,7 @@ class CatalogSource:
     async def list_levels(self, scope: Ref, *, depth: int, cursor: str | None, limit: int) -> Page[Entry]:
         if limit < 1 or scope.scheme != self.scheme or scope.absolute or scope.param("match") is not None:
             return await self.list(scope, cursor=cursor, limit=limit)
-        pages = await self._handbook.look(self)
+        pages = await self._handbook.look(self, self._patience, alone=not scope.params)
         most = len(scope.segments) + max(depth, 1)
         after, given = _opened(cursor), list[Entry]()
         while (one := next(self._listed(scope, pages, after), None)) is not None:
@@ -136,7 +141,7 @@ class CatalogSource:
             try:
                 return await self._file(ref, max_bytes)
             except NotFound:
-                if ref in (await self.look()).cards:  # it has come since: no collection of itself
+                if ref in (await self._looked()).cards:  # it has come since: no collection of itself
                     return await self._file(ref, max_bytes)
                 return await self._collection(ref)
         view, version, part = ref.param("view"), ref.param("version"), ref.param("range")
@@ -172,7 +177,7 @@ class CatalogSource:
     async def suggest(
         self, template: str, argument: str, prefix: str, given: Mapping[str, str]
     ) -> Iterable[Suggestion]:
-        cards = (await self.look()).cards.values()
+        cards = (await self._looked()).cards.values()
         prefix = unicodedata.normalize("NFC", prefix)
         if template == f"{self.scheme}://{{+path}}" and argument == "path":
             return (Suggestion(card.ref.path, card.entry) for card in cards if card.ref.path.startswith(prefix))
@@ -219,7 +224,20 @@ class CatalogSource:
     async def look(self, moment: Moment | None = None) -> Snapshot:
         return await self._index.look(moment)
 
+    async def _looked(self) -> Snapshot:
+        return await self._index.look(Moment(self._patience))
+
+    @property
+    def first(self) -> FirstLook:
+        return self._index.first
+
+    @property
+    def is_read(self) -> bool:
+        return self._index.first.is_over
+
     def epoch(self, moment: int) -> object | None:
+        if not self.is_read:  # what is answered before that does not hold afterwards
+            return None
         return self._store.stamp((), "list", moment)
 
     @property
@@ -233,7 +251,7 @@ class CatalogSource:
         return moment is None or self._index.is_of(self.epoch(moment))
 
     async def meanings(self, ref: Ref) -> Sequence[Sequence[Ref]]:
-        return meanings(self.declaration, await self.look(), ref)
+        return meanings(self.declaration, await self._looked(), ref)
 
     def called(self, ref: Ref) -> Called:
         return others(self.declaration, self._index.snapshot, ref.bare)
@@ -302,7 +320,7 @@ class CatalogSource:
                 line = matter.faults[0].line
                 raise InvalidParams(f"{ref.bare} cannot be parsed: line {line} is no YAML", uri=str(ref))
             return views.content(ref, replace(card.entry, target=target), dict(matter.data), composed=False)
-        pages = await self._handbook.look(self)
+        pages = await self._handbook.look(self, self._patience)
         if view == "relations":
             return views.content(ref, card.entry, await views.relations(card, pages), composed=True)
         data = views.capabilities(card, pages, self._handbook.live)
@@ -312,7 +330,7 @@ class CatalogSource:
         """Raises NotFound for a path under which there is nothing, whatever the filters say."""
         if scope.scheme != self.scheme or scope.absolute:
             raise not_found(scope)
-        pages = await self._handbook.look(self)
+        pages = await self._handbook.look(self, self._patience)
         if next(pages.of(self.scheme).under(scope.bare, None), None) is None and scope.segments:
             raise not_found(scope)
         request = scope.param("match")

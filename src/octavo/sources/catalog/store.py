@@ -6,6 +6,7 @@ from collections.abc import AsyncIterator, Awaitable, Sequence
 from itertools import count
 from typing import Final, NamedTuple, TypeVar
 
+from octavo.core.clock import passing
 from octavo.core.errors import Conflict, Forbidden, InvalidParams, NotFound, OctavoError, SourceUnavailable, TooLarge
 from octavo.core.model import Change, Content, Entry, Page
 from octavo.core.ports import Arms, CatchesUp, Pins, Recalls, Remembers, Source, Stamps, Watches
@@ -21,11 +22,17 @@ _moments: Final = count(1)
 
 
 class Moment:
-    """A look since then is fresh enough. A store is asked once what has changed by then, for all catalogs in it."""
+    """A look since then is fresh enough. A store is asked once what has changed by then, for all catalogs in it.
+    For the first look at a catalog, or at several, it is waited so many seconds."""
 
-    def __init__(self) -> None:
+    def __init__(self, seconds: float | None = None) -> None:
         self.number = next(_moments)
+        self._until = None if seconds is None else passing() + seconds
         self._stamps: dict[Source, object | None] = {}
+
+    @property
+    def left(self) -> float | None:
+        return None if self._until is None else max(0.0, self._until - passing())
 
     async def stamp(self, store: Store) -> object | None:
         if not isinstance(store.source, CatchesUp):

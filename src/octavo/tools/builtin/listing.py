@@ -95,8 +95,9 @@ async def _everywhere(
         if asked.leaves or asked.depth != 1:
             try:
                 place = await _in_order(ctx, uri, rest, await rest.rows(ctx, uri, above), answer, inner)
-            except (SourceUnavailable, Timeout):
-                down.append(uri)
+            except (SourceUnavailable, Timeout) as fault:
+                why = fault.data.get("why")
+                down.append(why if isinstance(why, str) and why.startswith(uri) else uri)
                 place = None
             except InvalidParams as fault:
                 strangers.append(_of_filter(fault))

@@ -50,8 +50,12 @@ async def ranked(budget: Budget, ctx: ToolContext, asked: Mapping[str, Any], *, 
         lines = ["[no line says exactly this: these documents have most to say on its words]", *lines]
     if found.corrected:
         structured["corrected"] = {word: meant for word, meant in found.corrected.items() if len(word) <= _TOLD}
-    if found.building or found.limited or found.cut:
+    if found.building or found.limited or found.cut or found.unlisted:
         structured["incomplete"] = True
+    if found.partial and found.cursor is None:
+        structured["partial"] = found.partial
+    if found.unlisted:
+        structured["unavailable"] = [*found.unlisted]
     if found.ignored:
         structured["ignored"] = True
     if found.building:
@@ -114,6 +118,14 @@ def _notes(found: Findings) -> Sequence[str]:
         notes.append("[the query is long: only its first words were searched]")
     if found.building:
         notes.append(f"[not everything is indexed yet, {found.seen} documents so far: ask again in a moment]")
+    if found.unlisted:
+        names = ", ".join(f"{scheme}://" for scheme in found.unlisted)
+        notes.append(f"[nothing of {names} is indexed yet: ask again in a few seconds]")
+    if found.partial and found.cursor is None:  # what is not found may stand there
+        notes.append(
+            f"[{found.partial} document{'s are' if found.partial > 1 else ' is'} too large to be searched as a whole: "
+            "search.text; look for a word in one by reading it in parts]"
+        )
     if found.cut:
         notes.append("[time was up before all that may fit was looked at: ask with rarer words, or with a target]")
     if found.limited:
