@@ -97,6 +97,16 @@ async def test_a_start_that_serves_nothing_is_said(
     assert "nothing is served" in caplog.text
 
 
+async def test_a_usual_folder_that_leaves_much_out_is_said_at_the_start_and_rules_keep_it(
+    opened: Opened, caplog: pytest.LogCaptureFixture
+) -> None:
+    files = {"docs/hr/pay.md": "secret", "docs/a.md": "a", "src/one.md": "1", "src/two.md": "2", "src/three.md": "3"}
+    with caplog.at_level(logging.WARNING, logger="octavo.app"):
+        house = await opened("doc", files, "doc://hr/*")
+    assert await listed(house, "doc://") == ["doc://a"], "a rule holds, whatever comes beside the folder"
+    assert "it: docs: 3 files beside this folder are not served; path: '' would serve all" in caplog.text
+
+
 async def test_loops_of_links_and_names_that_differ_in_case_or_unicode_form_are_served_or_said(
     opened: Opened, tmp_path: Path
 ) -> None:

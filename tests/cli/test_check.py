@@ -145,7 +145,7 @@ def test_many_problems_are_told_by_message_with_three_examples(run: Run, empty: 
     [
         ({}, "nothing is served: the folder docs is not there, or empty\n"),
         ({"a.png": "", "b.png": "", "Makefile": ""}, "none of the 3 files is a text (2 .png, 1 Makefile)"),
-        ({"docs/x.png": "", "content/a.md": ""}, "none of the 1 files is a text"),
+        ({"docs/x.png": "", "README.md": ""}, "none of the 1 files is a text"),
         ({"a.json": "{}", "b/c.json": "{}"}, "files: '**/*.json' would serve 2 of the 2 files"),
     ],
 )

@@ -81,7 +81,7 @@ async def catalogs(
         return None
     together: dict[Callable[[], Any], Any] = {}
     hosts = {name: hosted(name, stores, together) for name in options}
-    made_of = (options, [(host.asked, host.alone, host.seconds, host.store()) for host in hosts.values()])
+    made_of = (options, [(host.asked, host.ruled, host.alone, host.seconds, host.store()) for host in hosts.values()])
     if before is not None and before.made_of == made_of:
         return before
     from octavo.sources.catalog import CatalogSource, Handbook  # here: a server of files alone starts sooner

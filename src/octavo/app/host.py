@@ -77,6 +77,10 @@ class SourceHost:
         return cast("bool", self._give("alone"))
 
     @property
+    def ruled(self) -> bool:
+        return cast("bool", self._give("ruled"))
+
+    @property
     def asked(self) -> Sequence[str]:
         return cast("Sequence[str]", self._give("asked"))
 
@@ -122,6 +126,8 @@ class SourceHost:
             case "alone":
                 stores = [one.over.store for one in config.sources.values() if one.over is not None]
                 return over is not None and stores.count(over.store) == 1
+            case "ruled":
+                return self._is_ruled()
             case "asked":
                 demands = (part for rule in config.policy for part in (rule.when, rule.unless) if part is not None)
                 return tuple(dict.fromkeys(key for part in demands for key in part.metadata))
@@ -129,6 +135,12 @@ class SourceHost:
                 return self._narrowing.within(cast("Path", about))
             case _:
                 return self._state.path / cast("str", about) / self.name if self._state.path else None
+
+    def _is_ruled(self) -> bool:
+        """Whether a rule or label names more of its scheme than the whole."""
+        said = (*self._loaded.config.policy, *self._loaded.config.labels)
+        patterns = (pattern.partition("://") for one in said for pattern in one.what)
+        return any(scheme == self._options.scheme and rest not in ("", "*", "**") for scheme, _, rest in patterns)
 
     def _describes(self, words: ResourceWords) -> bool:
         return words.is_template and words.uri.partition("://")[0].lower() == self._options.scheme

@@ -119,6 +119,11 @@ class Host(Protocol):
         ...
 
     @property
+    def ruled(self) -> bool:
+        """Whether rules or labels name addresses of its scheme: these must go on to mean what they mean."""
+        ...
+
+    @property
     def asked(self) -> Sequence[str]:
         """Metadata that rules ask for: a deny on a key that nobody tells would deny nothing."""
         ...

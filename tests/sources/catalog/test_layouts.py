@@ -100,13 +100,33 @@ async def test_the_usual_folder_is_taken_where_it_is_and_the_whole_store_elsewhe
     assert sorted(await entries(await served("doc", files))) == folder
 
 
-async def test_many_documents_beside_the_usual_folder_are_said_once(served: Served) -> None:
-    files = {"docs/a.md": "a", **{f"guides/{number}.md": "x" for number in range(30)}}
-    catalog = await served("doc", files)
-    assert await told(catalog) == [
-        "docs:1: 30 files beside this folder are not served; path: '' would serve them as well"
-    ]
+@pytest.mark.parametrize("kind", ["doc", "sop"])
+async def test_a_usual_folder_of_fewer_documents_than_stand_beside_it_is_not_theirs(served: Served, kind: str) -> None:
+    usual = DECLARATIONS[kind].path
+    files = {f"{usual}/fonts/LICENSE.txt": "x", f"{usual}/index.html": "x", f"{usual}/a.md": "a"}
+    catalog = await served(kind, {**files, "src/one.md": "1", "src/two.md": "2"})
+    assert {ref.partition("://")[2] for ref in await entries(catalog)} == {
+        f"{usual}/fonts/LICENSE", f"{usual}/a", "src/one", "src/two",
+    }  # fmt: skip
+    assert await told(catalog) == [] and catalog.serves_little() == ""
+
+
+async def test_papers_tests_and_what_was_built_are_no_documents_beside_the_folder(served: Served) -> None:
+    beside = ["README.md", "LICENSE.txt", "pkg/README.ko.md", "node_modules/x/guide.md", "tests/data/case.txt"]
+    catalog = await served("doc", {"docs/a.md": "a", "docs/b.md": "b", **dict.fromkeys(beside, "x")})
+    assert sorted(await entries(catalog)) == ["doc://a", "doc://b"]
+
+
+@pytest.mark.parametrize(
+    ("beside", "files"), [(1, "1 file beside this folder is"), (9, "9 files beside this folder are")]
+)
+async def test_however_little_the_choice_leaves_out_is_said(served: Served, beside: int, files: str) -> None:
+    inside = {f"docs/{number}.md": "x" for number in range(30)}
+    catalog = await served("doc", {**inside, **{f"guides/{number}.md": "x" for number in range(beside)}})
+    said = f"{files} not served; path: '' would serve all, path: docs says that this is meant"
+    assert await told(catalog) == [f"docs:1: {said}"]
     assert not any(problem.serious for problem in await catalog.problems())
+    assert catalog.serves_little() == (f"docs: {said}" if beside > 3 else ""), "at the start, where it is much"
 
 
 @pytest.mark.parametrize("kind", ["agent", "org"])

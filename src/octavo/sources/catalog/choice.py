@@ -1,13 +1,15 @@
 """Where the files of a catalog stand when nobody has said it: found by a look at the store, once, when it is opened.
 
 The folder is the first of the usual ones that is there, else the whole store, if no other catalog stands on it and
-such files may stand anywhere: documents may be all that there is in a store, agents are not. Skills are folders at any
-depth: how deep is written into the shapes, so that the name of a file alone tells which skill it belongs to, whatever
-comes and goes beside it.
+such files may stand anywhere: documents may be all that there is in a store, agents are not. Where more documents stand
+beside the usual folder than in it, it is not theirs (`docs` may hold what a site is built into), and the whole store
+is. Skills are folders at any depth: how deep is written into the shapes, so that the name of a file alone tells which
+skill it belongs to, whatever comes and goes beside it.
 """
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import Final
@@ -23,13 +25,28 @@ from octavo.text.frontmatter import of_yaml
 
 _MANY: Final = 200  # folders of skills that are told apart by name
 _LOOKED_AT: Final = 50  # definitions that are read to see whether they are skills
+_COUNTED: Final = 20_000  # files of a store whose names are looked at: the server waits for it
+_MANY_BESIDE: Final = 10  # for so many documents in the folder one beside it
+# Texts of a repository about itself, a font or a build, in whatever folder. They say nothing of where documents stand.
+_PAPERS: Final = re.compile(
+    r"(?:readme|licen[sc]e|copying|copyright|notice|ofl|patents|changelog|changes|history|contributing|contributors|"
+    r"code[_-]of[_-]conduct|security|authors|maintainers|governance|support|requirements|cmakelists|robots|llms|"
+    r"claude|agents|gemini)(?:[._-][a-z0-9]{1,6}){0,2}\.[a-z]+"
+)
+# Folders of tests, of what others wrote and of what was built.
+_NO_DOCUMENTS: Final = frozenset(
+    ("node_modules", "bower_components", "vendor", "third_party", "third-party", "site-packages", "build", "_build",
+     "dist", "out", "target", "_site", "coverage", "test", "tests", "testdata", "__tests__", "fixtures")
+)  # fmt: skip
 
 
-async def chosen(of: Declaration, source: Source, *, path: str | None, alone: bool, files: bool) -> Declaration:
-    """`path` is the folder that the configuration names, `alone` says that no other catalog stands on the store, and
-    `files` that the configuration says where files stand in the folder."""
-    folder = await _folder(of, source, alone=alone) if path is None else path
-    of = replace(of, path=folder, guessed=path is None and alone)
+async def chosen(
+    of: Declaration, source: Source, *, path: str | None, alone: bool, files: bool, ruled: bool = False
+) -> Declaration:
+    """`path` is the folder that the configuration names, `alone` says that no other catalog stands on the store,
+    `files` that the configuration says where files stand in the folder, and `ruled` that rules speak of addresses
+    below it: they hold whatever comes beside the usual folder."""
+    of = await _placed(of, source, alone=alone, ruled=ruled) if path is None else replace(of, path=path)
     if not of.manifest or files:
         return of
     store = Store(source, of.path, of.scheme, of.without)
@@ -40,14 +57,42 @@ async def chosen(of: Declaration, source: Source, *, path: str | None, alone: bo
         return of  # the store is down: what is usual
 
 
-async def _folder(of: Declaration, source: Source, *, alone: bool) -> str:
+async def _placed(of: Declaration, source: Source, *, alone: bool, ruled: bool) -> Declaration:
     """A store in which nothing stands yet will have the usual folder."""
     if not alone:
-        return of.path
+        return of
+    of = replace(of, guessed=True)
     for folder in of.usual:
         if await _holds(source, folder):
-            return folder
-    return "" if of.anywhere and await _holds(source, "") else of.path
+            usual = replace(of, path=folder)
+            return usual if of.manifest or not of.anywhere else await _of_most(usual, source, ruled=ruled)
+    return replace(of, path="" if of.anywhere and await _holds(source, "") else of.path)
+
+
+async def _of_most(of: Declaration, source: Source, *, ruled: bool) -> Declaration:
+    """The usual folder, if it has at least as many documents as there are beside it."""
+    store, looked = Store(source, of.path, of.scheme, of.without), 0
+    inside = beside = left = 0
+    try:
+        async for entry in store.everything():
+            place, names = store.within(entry.ref), entry.ref.segments
+            if any(shape.resembles(names) for shape in of.shapes if shape.offered):
+                paper = _PAPERS.fullmatch(names[-1].lower()) is not None
+                inside += place is not None and not paper
+                left += place is None
+                beside += place is None and not paper and not any(map(_is_no_folder_of_documents, names[:-1]))
+            looked += 1
+            if looked == _COUNTED:
+                break
+    except OctavoError:
+        return of
+    if beside > inside and not ruled:
+        return replace(of, path="")
+    return replace(of, beside=left if _MANY_BESIDE * left > inside else 0)
+
+
+def _is_no_folder_of_documents(name: str) -> bool:
+    return name.startswith(".") or name.lower() in _NO_DOCUMENTS
 
 
 async def _holds(source: Source, folder: str) -> bool:

@@ -225,6 +225,7 @@ class Declaration(Struct, frozen=True, dict=True):
     titles: str = ""  # the same of the name for people
     usual: tuple[str, ...] = ()  # folders of the store in which such files mostly stand
     guessed: bool = False  # whether the folder was found by looking, and the rest of the store is nobody's
+    beside: int = 0  # files that such a folder leaves out, where they are many
     without: tuple[str, ...] = ()  # folders below the path that are another catalog's
     anywhere: bool = False  # whether they may be all that there is in a store
 

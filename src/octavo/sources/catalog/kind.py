@@ -54,6 +54,8 @@ async def _open(options: OverStore, host: Host) -> Source:
     with suppress(OctavoError):  # a store that is down says so itself
         if why := await source.serves_nothing():
             logger.error("%s: %s", host.name, why)
+        elif why := source.serves_little():
+            logger.warning("%s: %s", host.name, why)
     return source
 
 
@@ -64,7 +66,14 @@ async def _looked(options: OverStore, host: Host) -> Declaration:
         return declared
     from octavo.sources.catalog.choice import chosen
 
-    return await chosen(declared, host.store(), path=options.path, alone=host.alone, files=bool(options.files))
+    return await chosen(
+        declared,
+        host.store(),
+        path=options.path,
+        alone=host.alone,
+        files=bool(options.files),
+        ruled=host.ruled,
+    )
 
 
 def _declared(options: OverStore) -> Declaration:

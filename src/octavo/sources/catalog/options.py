@@ -59,8 +59,8 @@ class UsualCatalog(OverStore):
 
     path: Folder | None = Field(
         default=None,
-        description="Their folder in the store. Not given: the usual one, if it is there; else the whole store, if "
-        "no other catalog stands on it.",
+        description="Their folder in the store. Not given: the usual one, if it is there and holds most of the "
+        "documents; else the whole store, if no other catalog stands on it.",
     )
     without: Annotated[tuple[Folder, ...], BeforeValidator(_several)] = Field(
         default=(),

@@ -34,7 +34,7 @@ from octavo.sources.catalog.snapshot import Snapshot
 from octavo.sources.catalog.spellings import holds, meanings, others, says
 from octavo.sources.catalog.store import Moment, Store, not_found
 from octavo.sources.catalog.templates import shapes_of, templates
-from octavo.sources.catalog.unserved import unserved, why_nothing
+from octavo.sources.catalog.unserved import left_out, unserved, why_nothing
 from octavo.sources.catalog.versions import Versions
 from octavo.sources.catalog.watch import Follower
 from octavo.text.handwritten import handwritten
@@ -263,6 +263,11 @@ class CatalogSource:
             if place is not None and self._index.locate(place) is not None:
                 return ""
         return await why_nothing(self._store)
+
+    def serves_little(self) -> str:
+        """What the look at the store left out, and what to do; empty where that is little, or was said by somebody."""
+        beside, folder = self.declaration.beside, self._store.folder
+        return f"{folder}: {left_out(beside, folder)}" if beside else ""
 
     async def problems(self) -> Sequence[Problem]:
         """Everything that is wrong with the files of this catalog, by file and line."""

@@ -22,7 +22,7 @@ async def unserved(of: Declaration, store: Store, index: Index, page: Snapshot) 
 
 
 async def _beside(of: Declaration, store: Store, page: Snapshot) -> list[Problem]:
-    """Some are no part of a handbook. Where they are many, the folder may be the wrong one."""
+    """Some are no part of a handbook, such as the README of a repository. But nobody said that they are not."""
     if not of.guessed or not store.folder or not page.cards:
         return []
     shapes = [shape for shape in of.shapes if shape.offered]
@@ -30,10 +30,13 @@ async def _beside(of: Declaration, store: Store, page: Snapshot) -> list[Problem
     async for entry in store.everything():
         inside = store.within(entry.ref) is not None
         count += not inside and any(shape.resembles(entry.ref.segments) for shape in shapes)
-    if 10 * count < len(page.cards) or not count:
-        return []
-    said = f"{count} files beside this folder are not served; path: '' would serve them as well"
-    return [Problem(store.folder, 1, said, serious=False)]
+    return [Problem(store.folder, 1, left_out(count, store.folder), serious=False)] if count else []
+
+
+def left_out(count: int, folder: str) -> str:
+    """What a folder leaves out that was found by looking, and both ways to say what is meant."""
+    files = f"{count} files beside this folder are" if count > 1 else "1 file beside this folder is"
+    return f"{files} not served; path: '' would serve all, path: {folder} says that this is meant"
 
 
 async def _within(store: Store, index: Index, page: Snapshot) -> list[Problem]:
