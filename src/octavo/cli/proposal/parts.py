@@ -88,7 +88,8 @@ async def parts_of(look: Look, *, drop: Iterable[str] = (), faulty: Sequence[Seg
             texts = [one for one in texts if not _within(one, [first])]
     folders = _of_files(look, [part.path for part in found], prompts)
     if texts and () not in [part.path for part in found]:
-        declaration = await chosen(DECLARATIONS["doc"], source, path=None, alone=True, files=False)
+        # Kept as if rules named it: what stands beside it is counted below, without what is another catalog's.
+        declaration = await chosen(DECLARATIONS["doc"], source, path=None, alone=True, files=False, ruled=True)
         usual = tuple(filter(None, declaration.path.split("/")))
         beside = sum(not _within(one, (usual, *folders)) for one in texts)
         folder = "/".join(usual) if _BESIDE * beside < len(texts) - beside else ""
