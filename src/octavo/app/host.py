@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from itertools import chain
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, TypeVar, cast
@@ -138,8 +139,9 @@ class SourceHost:
 
     def _is_ruled(self) -> bool:
         """Whether a rule or label names more of its scheme than the whole."""
-        said = (*self._loaded.config.policy, *self._loaded.config.labels)
-        patterns = (pattern.partition("://") for one in said for pattern in one.what)
+        config = self._loaded.config
+        said = chain((rule.what for rule in config.policy), (label.what for label in config.labels))
+        patterns = (pattern.partition("://") for one in said for pattern in one)
         return any(scheme == self._options.scheme and rest not in ("", "*", "**") for scheme, _, rest in patterns)
 
     def _describes(self, words: ResourceWords) -> bool:

@@ -14,6 +14,7 @@ MAX_TITLE: Final = 200
 
 _ADOC: Final = re.compile(r"={1,6}[ \t]+(?P<title>\S.*)")
 _RULE: Final = re.compile(r"([=\-`:'\"~^_*+#<>.])\1{2,}[ \t]*$")
+_ROLE: Final = re.compile(r":[a-z][a-z0-9:+.-]{0,40}:`[~!]?")  # :class:`~name` in a heading of reStructuredText
 _ANCHOR: Final = re.compile(r"[ \t]*\{(?:#|/\*)[^{}]*\}[ \t]*$")  # {#name} and {/*name*/} behind a heading
 _LINK: Final = re.compile(r"!?\[([^\[\]]*)\](?:\([^()]*\)|\[[^\[\]]*\])?")
 _MARKS: Final = re.compile(r"[*`]|(?<!\w)_|_(?!\w)|<[^<>]{0,200}>")
@@ -24,17 +25,23 @@ def first_heading(text: str, ending: str) -> str:
     lines = split(text[: MAX_LINES * 400])[:MAX_LINES]
     if ending == ".adoc":
         return next((_plain(found["title"]) for line in lines if (found := _ADOC.match(line))), "")
-    if ending == ".rst":
-        return _underlined([line.rstrip() for line in lines])
+    if ending in (".rst", ".txt"):
+        return _underlined([line.rstrip() for line in lines], plain=ending == ".txt")
     if ending in (".md", ".mdx", ".markdown"):
         return next((title for one in headings(lines) if (title := _plain(one.name))), "")
     return ""
 
 
-def _underlined(lines: list[str]) -> str:
-    for above, line in pairwise(lines):
-        if above.strip() and not _RULE.match(above) and _RULE.match(line) and len(line) + 2 >= len(above.strip()):
-            return _plain(above)
+def _underlined(lines: list[str], *, plain: bool) -> str:
+    """In plain text a rule may end a paragraph, or be as wide as the page: a heading stands alone, and so wide."""
+    for number, (above, line) in enumerate(pairwise(lines)):
+        title = above.strip()
+        if not title or _RULE.match(above) or not _RULE.match(line) or len(line) + 2 < len(title):
+            continue
+        before = lines[number - 1] if number else ""
+        alone = not before or (_RULE.match(before) and before == line)
+        if not plain or (alone and len(line) <= 2 * len(title) + 2):
+            return _plain(_ROLE.sub("`", above))
     return ""
 
 

@@ -29,7 +29,7 @@ _PATH: Final = re.compile(r"(?:\.{0,2}/)?[^\s:?#{}<>|*]+\.(?:md|mdx|markdown|rst
 
 _KINDS: Final[Mapping[str, tuple[re.Pattern[str], ...]]] = {
     ".md": (_INLINE, _DEFINED, _HREF), ".mdx": (_INLINE, _DEFINED, _HREF), ".markdown": (_INLINE, _DEFINED, _HREF),
-    ".rst": (_RST,), ".adoc": (_ADOC,),
+    ".rst": (_RST,), ".txt": (_RST,), ".adoc": (_ADOC,),
 }  # fmt: skip
 
 
@@ -64,7 +64,7 @@ def referring(text: str, ending: str) -> Iterator[Reference]:
             continue
         if fence or not ("](" in line or "]:" in line or "=" in line or ":" in line):
             continue
-        bare = line if ending == ".rst" or "`" not in line else _without_code(line)
+        bare = line if ending in (".rst", ".txt") or "`" not in line else _without_code(line)
         for pattern in patterns:
             for match in pattern.finditer(bare) if pattern is not _DEFINED else filter(None, (pattern.match(bare),)):
                 path = _path(next(filter(None, match.groupdict().values()), ""))

@@ -76,6 +76,24 @@ async def test_files_of_every_depth_are_served_under_their_whole_path(served: Se
     assert not any("problems" in entry.metadata for entry in found.values())
 
 
+@pytest.mark.parametrize(
+    ("text", "title"),
+    [
+        ("=====\nModel\n=====\n\n.. module:: x\n", "Model"),
+        (".. _label:\n\nThe :class:`~x.Field` of ``x``\n=============================\n", "The x.Field of x"),
+        ("경비 규정\n=========\n", "경비 규정"),
+        ("one\ntwo\n-----\nthree\n", None),
+        ("Hello,\n\nnote\n----------------------------------------\nmore\n", None),
+        ("--------\n", None),
+    ],
+)  # fmt: skip
+async def test_plain_text_with_an_underlined_heading_is_called_by_it(
+    served: Served, text: str, title: str | None
+) -> None:
+    (entry,) = (await entries(await served("doc", {"a.txt": text}))).values()
+    assert entry.title == title
+
+
 async def test_what_nobody_wrote_is_taken_from_path_and_file_and_other_keys_are_kept(served: Served) -> None:
     catalog = await served("doc", {"team/process/x.md": "---\nweight: 3\nauthors: [kim]\n---\n# Title of x\n"})
     (entry,) = (await entries(catalog)).values()

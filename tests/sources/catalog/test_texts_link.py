@@ -55,11 +55,12 @@ async def test_paths_in_front_matter_and_links_of_other_formats_are_links(served
         "a.md": "---\nrelated: [b.md, ../c.md, none.md]\n---\n",
         "b.md": "b",
         "d.rst": "See :doc:`b` and :doc:`the a <a>`.\n",
+        "f.txt": "See :doc:`the b </b>`.\n",
         "e.adoc": "See xref:b.adoc[b] and link:a.md[a].\n",
     }
     catalog = await served("doc", files)
     assert (await relations(catalog, "doc://a"))["links_to"] == ["doc://b"]
-    assert (await relations(catalog, "doc://b"))["linked_from"] == ["doc://a", "doc://d", "doc://e"]
+    assert (await relations(catalog, "doc://b"))["linked_from"] == ["doc://a", "doc://d", "doc://e", "doc://f"]
 
 
 async def test_a_change_of_a_text_changes_the_relations(served: Served, tmp_path: Any) -> None:
