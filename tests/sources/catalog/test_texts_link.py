@@ -50,6 +50,23 @@ async def test_a_link_to_a_folder_leads_to_its_page(served: Served) -> None:
     assert (await relations(catalog, "doc://a"))["links_to"] == ["doc://team/index", "doc://other/README"]
 
 
+@pytest.mark.parametrize("link", ["/guide/b.html", "/guide/b.html#part", "../guide/b.html", "/guide/b", "/guide/", "b"])
+async def test_a_link_to_a_page_as_it_is_built_leads_to_its_text(served: Served, link: str) -> None:
+    files = {
+        "source/guide/a.html.md": f"[b]({link})\n",
+        "source/guide/b.html.md": "b",
+        "source/guide/index.html.md": "x",
+    }
+    leads_to = "doc://source/guide/index.html" if link.endswith("/") else "doc://source/guide/b.html"
+    catalog = await served("doc", files)
+    assert (await relations(catalog, "doc://source/guide/a.html"))["links_to"] == [leads_to]
+
+
+async def test_a_page_is_meant_before_another_of_its_name_without_html(served: Served) -> None:
+    catalog = await served("doc", {"a.md": "[b](b.html) [c](b)\n", "b.md": "1", "b.html.md": "2"})
+    assert (await relations(catalog, "doc://a"))["links_to"] == ["doc://b.html", "doc://b"]
+
+
 async def test_paths_in_front_matter_and_links_of_other_formats_are_links(served: Served) -> None:
     files = {
         "a.md": "---\nrelated: [b.md, ../c.md, none.md]\n---\n",
