@@ -1,6 +1,7 @@
 """Links of a document to others beside it: relative ones, and those from the root of its site.
 
-What stands in code is quoted, and no link. Each pattern is linear: no two repetitions in a row take the same character.
+What stands in code is quoted, and what stands in an HTML comment is seen by nobody: no links. Each pattern is linear:
+no two repetitions in a row take the same character.
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ _DEFINED: Final = re.compile(r" {0,3}\[(?!\^)[^\[\]]+\]:[ \t]+<?(?P<plain>[^\s<>
 _HREF: Final = re.compile(r"<[A-Za-z][^<>\n]*?\s(?:href|to)=(?:\"(?P<double>[^\"\n{}]+)\"|'(?P<single>[^'\n{}]+)')")
 _RST: Final = re.compile(r":doc:`(?:[^`<>]*<(?P<angled>[^`<>]+)>|(?P<plain>[^`<>]+))`")
 _ADOC: Final = re.compile(r"(?:xref|link):(?P<plain>[^\s\[\]]{1,500})\[")
+_COMMENT: Final = re.compile(r"<!--|-->")
 _ELSEWHERE: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:|//|#|\?|\{|<|%7B|\$")
 _PATH: Final = re.compile(r"(?:\.{0,2}/)?[^\s:?#{}<>|*]+\.(?:md|mdx|markdown|rst|adoc|yml|yaml)")
 
@@ -54,14 +56,17 @@ def references(text: str, ending: str, data: Mapping[str, Any]) -> tuple[str, ..
 def referring(text: str, ending: str) -> Iterator[Reference]:
     """Line by line, as they stand there."""
     patterns = _KINDS.get(ending, ())
-    fence = ""
+    fence, comment = "", False
+    closed = text.count("\n", 0, text.rfind("-->") + 1) + 1 if "-->" in text and _INLINE in patterns else 0
     for number, line in enumerate(text.split("\n") if patterns else (), 1):
-        if ("```" in line or "~~~" in line) and (mark := _FENCE.match(line)) is not None:
+        if not comment and ("```" in line or "~~~" in line) and (mark := _FENCE.match(line)) is not None:
             if not fence:
                 fence = mark[1]
             elif mark[1].startswith(fence) and not line[mark.end() :].strip():
                 fence = ""
             continue
+        if not fence and number <= closed and (comment or "<!--" in line):  # one that never ends is none
+            comment, line = _without_comments(line, comment)
         if fence or not ("](" in line or "]:" in line or "=" in line or ":" in line):
             continue
         bare = line if ending in (".rst", ".txt") or "`" not in line else _without_code(line)
@@ -70,6 +75,16 @@ def referring(text: str, ending: str) -> Iterator[Reference]:
                 path = _path(next(filter(None, match.groupdict().values()), ""))
                 if path:
                     yield Reference(number, path)
+
+
+def _without_comments(line: str, comment: bool) -> tuple[bool, str]:
+    """Whether a comment goes on behind the line, and what of the line is none."""
+    bare, kept, at = line if comment else _without_code(line), list[str](), 0
+    for found in _COMMENT.finditer(bare):
+        if comment == (found[0] == "-->"):
+            kept += () if comment else (bare[at : found.start()],)
+            comment, at = not comment, found.end()
+    return comment, "".join((*kept, "" if comment else bare[at:]))
 
 
 def _without_code(line: str) -> str:

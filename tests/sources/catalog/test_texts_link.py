@@ -1,6 +1,7 @@
 """Documents refer to each other by relative links, and a site's pages by links from its root."""
 
 import json
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -42,6 +43,31 @@ async def test_code_pictures_and_other_sites_are_no_links(served: Served, text: 
     catalog = await served("doc", {"a.md": f"# A\n\n{text}\n", "b.md": "# B\n"})
     assert (await relations(catalog, "doc://a"))["links_to"] == []
     assert await catalog.problems() == []
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "<!-- Refined by [none](none.md) -->", "<!--\n[none](none.md)\n```\n-->", "<!-- a --> x <!-- [n](none.md)\n-->",
+    ],
+)  # fmt: skip
+async def test_what_stands_in_a_comment_is_no_link_and_what_stands_behind_it_is(served: Served, text: str) -> None:
+    catalog = await served("doc", {"a.md": f"# A\n\n{text} [b](b.md)\n\n[c](c.md)\n", "b.md": "b", "c.md": "c"})
+    assert (await relations(catalog, "doc://a"))["links_to"] == ["doc://b", "doc://c"]
+    assert await catalog.problems() == []
+
+
+@pytest.mark.parametrize("text", ["`<!--` [b](b.md)\n\n-->", "<!-- [b](b.md)", "```\n<!--\n```\n[b](b.md) -->"])
+async def test_what_is_no_comment_hides_no_link(served: Served, text: str) -> None:
+    catalog = await served("doc", {"a.md": f"# A\n\n{text}\n", "b.md": "b"})
+    assert (await relations(catalog, "doc://a"))["links_to"] == ["doc://b"]
+
+
+async def test_a_text_that_two_names_have_is_complained_about_once(served: Served, tmp_path: Path) -> None:
+    (tmp_path / "store").mkdir()
+    (tmp_path / "store/README.md").symlink_to("index.md")
+    catalog = await served("doc", {"index.md": "[none](none.md)\n"})
+    assert [str(one) for one in await catalog.problems()] == ["index.md:1: none.md leads nowhere"]
 
 
 async def test_a_link_to_a_folder_leads_to_its_page(served: Served) -> None:

@@ -288,7 +288,9 @@ class CatalogSource:
                 yield file_of(self._store.folder, place)
 
     async def _links(self, card: Card, pages: Pages, there: Collection[str]) -> Sequence[Problem]:
-        """What is no text has none, and something else is said of it."""
+        """What is no text has none, and something else is said of it. A link to another entry has that one's."""
+        if card.entry.target in pages.of(self.scheme).cards:
+            return ()
         try:
             body = (await self._store.read(card.place, card.ref, MAX_LINKED)).body
         except TooLarge as error:
