@@ -16,7 +16,7 @@ _ADOC: Final = re.compile(r"={1,6}[ \t]+(?P<title>\S.*)")
 _RULE: Final = re.compile(r"([=\-`:'\"~^_*+#<>.])\1{2,}[ \t]*$")
 _ROLE: Final = re.compile(r":[a-z][a-z0-9:+.-]{0,40}:`[~!]?")  # :class:`~name` in a heading of reStructuredText
 _ANCHOR: Final = re.compile(r"[ \t]*\{(?:#|/\*)[^{}]*\}[ \t]*$")  # {#name} and {/*name*/} behind a heading
-_LINK: Final = re.compile(r"!?\[([^\[\]]*)\](?:\([^()]*\)|\[[^\[\]]*\])?")
+_LINK: Final = re.compile(r"!?\[(?P<text>[^\[\]]*)\](?P<to>\([^()]*\)|\[[^\[\]]*\])?")
 _MARKS: Final = re.compile(r"[*`]|(?<!\w)_|_(?!\w)|<[^<>]{0,200}>")
 
 
@@ -28,7 +28,7 @@ def first_heading(text: str, ending: str) -> str:
     if ending in (".rst", ".txt"):
         return _underlined([line.rstrip() for line in lines], plain=ending == ".txt")
     if ending in (".md", ".mdx", ".markdown"):
-        return next((title for one in headings(lines) if (title := _plain(one.name))), "")
+        return next((title for one in headings(lines) if (title := _plain(one.name, text))), "")
     return ""
 
 
@@ -45,7 +45,15 @@ def _underlined(lines: list[str], *, plain: bool) -> str:
     return ""
 
 
-def _plain(title: str) -> str:
-    """Without the marks of emphasis, links and anchors."""
-    bare = _MARKS.sub("", _LINK.sub(r"\1", _ANCHOR.sub("", title[: 2 * MAX_TITLE])))
+def _plain(title: str, text: str = "") -> str:
+    """Without the marks of emphasis, links and anchors. `[Deprecated]` is a link only where the text says to what."""
+
+    def shown(link: re.Match[str]) -> str:
+        return link["text"] if link["to"] or _defines(text, link["text"]) else link[0]
+
+    bare = _MARKS.sub("", _LINK.sub(shown, _ANCHOR.sub("", title[: 2 * MAX_TITLE])))
     return " ".join(bare.split())[:MAX_TITLE]
+
+
+def _defines(text: str, label: str) -> bool:
+    return f"[{label}]:" in text and re.search(rf"^ {{0,3}}\[{re.escape(label)}\]:", text, re.MULTILINE) is not None

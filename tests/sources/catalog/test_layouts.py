@@ -94,6 +94,20 @@ async def test_plain_text_with_an_underlined_heading_is_called_by_it(
     assert entry.title == title
 
 
+@pytest.mark.parametrize(
+    ("heading", "title"),
+    [
+        ("# [Deprecated] VirtControllerDown\n", "[Deprecated] VirtControllerDown"),
+        ("# Array [0] of [the guide](a.md) and [notes][n]\n", "Array [0] of the guide and notes"),
+        ("# See [the guide]\n\n[the guide]: a.md\n", "See the guide"),
+        ("# [ ] To do\n", "[ ] To do"),
+    ],
+)
+async def test_brackets_of_a_heading_that_lead_nowhere_stay(served: Served, heading: str, title: str) -> None:
+    (entry,) = (await entries(await served("doc", {"a.md": heading}))).values()
+    assert entry.title == title
+
+
 async def test_what_nobody_wrote_is_taken_from_path_and_file_and_other_keys_are_kept(served: Served) -> None:
     catalog = await served("doc", {"team/process/x.md": "---\nweight: 3\nauthors: [kim]\n---\n# Title of x\n"})
     (entry,) = (await entries(catalog)).values()
