@@ -104,7 +104,7 @@ async def test_a_usual_folder_that_leaves_much_out_is_said_at_the_start_and_rule
     with caplog.at_level(logging.WARNING, logger="octavo.app"):
         house = await opened("doc", files, "doc://hr/*")
     assert await listed(house, "doc://") == ["doc://a"], "a rule holds, whatever comes beside the folder"
-    assert "it: docs: 3 files beside this folder are not served; path: '' would serve all" in caplog.text
+    assert "it: docs: files beside this folder that are not served: 3; path: '' would serve them as well" in caplog.text
 
 
 async def test_loops_of_links_and_names_that_differ_in_case_or_unicode_form_are_served_or_said(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import unicodedata
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -164,6 +165,19 @@ def test_names_that_differ_in_their_unicode_form_alone_are_said(run: Run, empty:
     folder = handbook(empty, "doc", {f"a/{first}.md": "1", f"a/{second}.md": "2", f"b/{second}.md": "3"})
     said = "is not served: another name beside it differs in its Unicode form alone"
     assert run("check").stderr.splitlines() == [f"octavo: warning: {folder}/a/{second}.md:1: {said}"]
+
+
+@pytest.mark.seed("O17")
+@pytest.mark.parametrize("kind", ["doc", "file"])
+def test_names_that_have_no_address_are_said_on_a_line_each(run: Run, empty: Path, kind: str) -> None:
+    folder = handbook(empty, "doc", {"a.md": "a", "b\\c.md": "b", "new\nline.md": "c", "picture\\.exe": "d"})
+    if kind == "file":
+        (empty / "octavo.yaml").write_text(f"version: 1\nsources: {{it: {{kind: file, roots: [{folder}]}}}}\n", "utf-8")
+    (folder / os.fsdecode(b"bad\xff.md")).write_text("e")
+    said = "is not served: its name has a backslash, an invisible character or bytes that are no UTF-8"
+    assert sorted(run("check").stderr.splitlines()) == [
+        f"octavo: warning: {folder}/{name}:1: {said}" for name in ("b\\c.md", "bad\\xff.md", "new\\nline.md")
+    ]
 
 
 @pytest.mark.seed("O17")

@@ -167,6 +167,19 @@ async def test_the_exact_form_wins_and_two_others_are_ambiguous(
     assert (await source.read(Ref.parse(f"file://{NFC}"), max_bytes=100)).body == "composed"
 
 
+async def test_how_many_names_have_no_address_is_said_once(
+    root: Path, write: Any, opened: Any, listing: Any, caplog: pytest.LogCaptureFixture
+) -> None:
+    for name in ("plain.md", NFC, NFD, "deep/a\\b.md", "deep/new\nline.md", "not\\allowed.exe"):
+        write(name)
+    source = await opened()
+    for _ in range(2):
+        await source.armed()
+    assert await listing(source) == ["file://deep", "file://plain.md", f"file://{NFC}"][1:]
+    told = [record.getMessage() for record in caplog.records]
+    assert len(told) == 1 and told[0].startswith("Not served for their names: 3. ")
+
+
 async def test_names_that_no_address_can_say_are_not_listed_and_not_reachable(
     root: Path, write: Any, opened: Any, listing: Any
 ) -> None:

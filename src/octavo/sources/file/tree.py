@@ -25,6 +25,7 @@ Symlinks = Literal["inside", "refuse"]
 HardLinks = Literal["auto", "refuse", "allow"]
 Names = tuple[str, ...]
 
+_NAMELESS: Final = 1000  # folders of which it is known how many of their names have no address
 _ATTEMPTS: Final = 3  # a link that is replaced while it is followed
 _LINK_IN_THE_WAY: Final = frozenset((errno.ELOOP, errno.ENOTDIR, errno.EMLINK))
 by_name: Final = attrgetter("name")
@@ -65,6 +66,7 @@ class Tree:
         self._of_hard_links = hard_links
         self._exclude_dirs, self._exclude_files = exclude_dirs, exclude_files
         self._foundation = foundation
+        self.nameless: dict[Names, int] = {}  # of folders as they were read last: names that have no address
         self._stand_on(Root(path, confinement))
 
     def _stand_on(self, root: Root) -> None:
@@ -241,19 +243,23 @@ class Tree:
         found: dict[str, os.DirEntry[str]] = {}
         ambiguous: set[str] = set()
         children: list[Child] = []
+        nameless = 0
         with os.scandir(fd) as entries:
             for entry in entries:
                 name = canonical_name(entry.name)
                 if name is None:
+                    nameless += self.rules.allows(entry.name)
                     continue
                 twin = found.get(name)
                 if twin is not None:
+                    nameless += 1
                     if twin.name == name:
                         continue
                     ambiguous.add(name)
                 found[name] = entry
             for name, entry in found.items():
                 if name in ambiguous and entry.name != name:
+                    nameless += 1
                     continue
                 kind: Literal["directory", "file", "link"]
                 if entry.is_dir(follow_symlinks=False):
@@ -269,6 +275,10 @@ class Tree:
                 if len(entry.name.encode()) <= room and not self.rules.hides((*names, name)):
                     children.append(Child(name, entry.name, kind))
         children.sort(key=by_name)
+        if nameless and len(self.nameless) < _NAMELESS:
+            self.nameless[names] = nameless
+        elif self.nameless:
+            self.nameless.pop(names, None)
         return children
 
     def child(self, fd: int, names: Names, name: str) -> Child | None:

@@ -42,6 +42,10 @@ BUFFER: Final = 4096  # changes that wait for one consumer; above it only the ne
 
 
 _ANOTHER: Final = "Another folder stands in the place of a root: it is served from now on"
+_NAMELESS: Final = (
+    "Not served for their names: %d. They have a backslash, an invisible character or bytes that are no UTF-8, or "
+    "differ from one beside them in their Unicode form alone. Rename them; octavo check says which they are"
+)
 _TO_BE_READ: Final = "The second wall (Landlock) keeps this process from writing to it: for that, restart needed"
 _NONE: Final = (
     "The folder of a root is gone, and none is there that this process may read: nothing is served of it until one is. "
@@ -214,6 +218,8 @@ class Watcher:
             started.exception()  # whoever waited for it may have gone
         else:
             started.set_result(None)
+            if nameless := sum(sum(tree.nameless.values()) for tree in self._forest.trees):
+                log.warning(_NAMELESS, nameless)
             hints.listen(self._hinted)
             self._hinted()
             self._poll_if_needed(0.0)

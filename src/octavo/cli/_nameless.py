@@ -1,0 +1,49 @@
+"""Files that no address can name, and names in one folder of which only one has an address."""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from unicodedata import normalize
+
+from octavo.config.load import Loaded
+from octavo.config.problems import Problem
+from octavo.sources._shared.fs.names import Rules, canonical_name
+
+_TWIN = "is not served: another name beside it differs in its Unicode form alone"
+_NO_ADDRESS = "is not served: its name has a backslash, an invisible character or bytes that are no UTF-8"
+
+
+def nameless(loaded: Loaded) -> Iterator[Problem]:
+    """In the folders of file sources, whether they have addresses or are the stores of catalogs."""
+    sources = loaded.config.sources
+    for _, one in sorted(sources.items()):
+        extensions = one.record.extensions
+        rules = Rules(("*",) if extensions is None else extensions(one), ())
+        for folder in one.folders:
+            if folder.files:
+                yield from _among(folder.path, rules)
+
+
+def _among(root: Path, rules: Rules) -> Iterator[Problem]:
+    for folder, folders, names in os.walk(root):
+        folders[:] = [name for name in folders if name not in (".git", ".octavo")]
+        for name in (*folders, *names):
+            if canonical_name(name) is None and (name in folders or rules.allows(name)):
+                yield Problem(_shown(Path(folder) / name), "", _NO_ADDRESS, line=1)
+        foreign = [name for name in names if not name.isascii()]
+        seen = Counter(normalize("NFC", name) for name in foreign)
+        for name in foreign:
+            composed = normalize("NFC", name)
+            if seen[composed] > 1 and name != composed:
+                yield Problem(_shown(Path(folder) / name), "", _TWIN, line=1)
+
+
+def _shown(path: Path) -> str:
+    """On one line, as far as a terminal can show it."""
+    return "".join(
+        c if c.isprintable() else f"\\x{ord(c) - 0xDC00:02x}" if "\udc80" <= c <= "\udcff" else ascii(c)[1:-1]
+        for c in str(path)
+    )
