@@ -35,8 +35,10 @@ async def _beside(of: Declaration, store: Store, page: Snapshot) -> list[Problem
 
 def left_out(count: int, folder: str) -> str:
     """What a folder leaves out that was found by looking, and both ways to say what is meant."""
-    told = f"files beside this folder that are not served: {count}; path: '' would serve them as well"
-    return f"{told}, path: {folder} says that this is meant"
+    return (
+        f"files beside this folder that are not served: {count}; path: '' would serve them as well, "
+        f"path: {folder} says that this is meant"
+    )
 
 
 async def _within(store: Store, index: Index, page: Snapshot) -> list[Problem]:
