@@ -1,8 +1,9 @@
 """Characters that nobody sees and that a model reads, or that turn the order of a line round.
 
 They are shown as `⟨U+202E⟩`, so that nothing vanishes in silence. What a script or an emoji needs stays: joiners
-between letters or pictures, one variation selector behind its base, the tags of a flag, fillers beside Hangul jamo,
-direction marks beside letters that run from right to left.
+between letters or pictures, and beside letters of scripts that join (in Persian before an ending of a Latin word), one
+variation selector behind its base, the tags of a flag, fillers beside Hangul jamo, direction marks beside letters that
+run from right to left.
 """
 
 from __future__ import annotations
@@ -28,6 +29,12 @@ _RUN: Final = re.compile(f"[{_SUSPECTS}]+")
 _FLAG: Final = "\U0001f3f4"
 _TAG_END: Final = "\U000e007f"
 _JOINERS: Final = "\u200c\u200d"
+# Scripts whose letters have other forms with a joiner beside them, as Unicode names their letters.
+_JOINING: Final = (
+    "ARABIC", "SYRIAC", "MANDAIC", "NKO", "MONGOLIAN", "PHAGS-PA", "HANIFI ROHINGYA", "ADLAM", "DEVANAGARI", "BENGALI",
+    "GURMUKHI", "GUJARATI", "ORIYA", "TAMIL", "TELUGU", "KANNADA", "MALAYALAM", "SINHALA", "TIBETAN", "MYANMAR",
+    "KHMER", "BALINESE", "JAVANESE", "SUNDANESE", "MEETEI MAYEK", "VEDIC",
+)  # fmt: skip
 _DIRECTIONS: Final = "\u061c\u200e\u200f"
 _FILLERS: Final = "\u115f\u1160\u3164\uffa0"
 _SEPARATORS: Final = "\u2028\u2029"
@@ -89,7 +96,7 @@ def _needed(run: str, left: str, right: str) -> int:
         kept = 1
     rest = run[kept:]
     if len(rest) == 1:
-        if rest in _JOINERS and _joins(left) and _joins(right):
+        if rest in _JOINERS and ((_joins(left) and _joins(right)) or _has_forms(left) or _has_forms(right)):
             return kept + 1
         if rest in _DIRECTIONS and (_runs_left(left) or _runs_left(right)):
             return kept + 1
@@ -116,6 +123,16 @@ def _joins(c: str) -> bool:
         return False
     name = unicodedata.name(c, "")
     return not name.startswith(("LATIN", "CJK", "HANGUL", "HIRAGANA", "KATAKANA", "FULLWIDTH", "CYRILLIC", "GREEK"))
+
+
+def _has_forms(c: str) -> bool:
+    """A letter or mark that a joiner changes, whatever stands on the other side of it."""
+    return (
+        bool(c)
+        and not c.isascii()
+        and unicodedata.name(c, "").startswith(_JOINING)
+        and unicodedata.category(c)[0] in "LM"
+    )
 
 
 def _runs_left(c: str) -> bool:
