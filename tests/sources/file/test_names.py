@@ -87,11 +87,15 @@ async def test_credentials_and_git_and_our_own_state_are_absent(write: Any, open
         "kubeconfig-prod", "kubeconfig_prod.yaml", "k3s.yaml", "wp-config.php", "wp-config.php.bak", "a_accessKeys.csv",
         ".claude/.credentials.json", ".codex/auth.json", ".gemini/oauth_creds.json", "example.com.tfvars", "sample.pem",
         "sites/default/settings.php", "local.settings.json", ".config/github-copilot/apps.json", "bin/.pgpass",
-        ".kube/config", "vault.kdbx", ".docker/config.json", ".git/config", "sub/.git/HEAD", ".octavo/state.db",
+        "keys/kubeconfig", "lib/kubeconfig/prod.yaml", "lib/kubeconfig/admin.conf", "lib/kubeconfig/prod",
+        "lib/kubeconfig/deep/config", "lib/kubeconfig/kubeconfig", ".kube/config", "vault.kdbx",
+        ".docker/config.json", ".git/config", "sub/.git/HEAD", ".octavo/state.db",
     ]  # fmt: skip
     shown = [
         ".aws/config", ".env.example", ".env.sample", ".github/x.yml", "auth.json", "credentials", "credentials.md",
-        "docker/config.json", "example.tfvars", "kubeconfig-guide.md", "locales/en/auth.json", "my-secrets.yaml",
+        "docker/config.json", "example.tfvars", "kubeconfig-guide.md",
+        "kubeconfig_test.go", "lib/kubeconfig/README.md",
+        "lib/kubeconfig/kubeconfig.go", "locales/en/auth.json", "my-secrets.yaml",
         "of/credentials/page.md", "secrets.example.yml", "secrets.md", "secrets.py", "service-account.sample.json",
         "settings.php", "terraform.tfvars.example", "token.json", "wp-config-sample.php",
     ]  # fmt: skip
@@ -113,7 +117,8 @@ async def test_the_operator_can_hide_more_or_show_credentials_but_never_git_or_o
         write(path)
     everything = await opened(extensions=["*"], hidden=())
     assert await listing(everything) == ["file://.env", "file://b.md", "file://drafts/x/c.md", "file://private/a.md"]
-    more = await opened(extensions=["*"], hidden=[*CREDENTIALS, "priv*", "drafts/x"])
+    write("kubeconfig/a.go")
+    more = await opened(extensions=["*"], hidden=[*CREDENTIALS, "priv*", "drafts/x", "kubeconfig"])
     assert await listing(more) == ["file://b.md"]
 
 

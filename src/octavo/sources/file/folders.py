@@ -21,7 +21,7 @@ def folders(
 
 
 def _of_root(k: int, tree: Tree, start: Names, depth: int | None, stop: Callable[[], bool]) -> Iterator[Place]:
-    if any(tree.rules.hides(start[: i + 1]) for i in range(len(start))):
+    if tree.rules.hides_on_the_way(start, folder=True):
         return
     try:
         on_disk = tree.on_disk(start)

@@ -224,7 +224,7 @@ class Forest:
         tree = self.trees[k]
         if tree.rules.verdict(start) == "served" and start >= begin and self.facts(Place(start, k)) is not None:
             yield Place(start, k)
-        elif not any(tree.rules.hides(start[: i + 1]) for i in range(len(start))):
+        elif not tree.rules.hides_on_the_way(start, folder=True):
             walk = self._walks[k].files(
                 start, begin=begin, recursive=recursive, stop=stop, levels=levels,
                 stands=lambda names: self.facts(Place(names, k)) is not None,

@@ -166,7 +166,7 @@ class Tree:
                 return False
             raise
         own = tuple(unicodedata.normalize("NFC", name) for name in disk)
-        hidden = any(self.rules.hides(own[: i + 1]) for i in range(len(own)))
+        hidden = self.rules.hides_on_the_way(own)
         return not left_out and not hidden and self.rules.covers(own)
 
     def excludes_below(self, disk: Names) -> bool:
@@ -272,7 +272,9 @@ class Tree:
                     kind = "link"
                 else:
                     continue
-                if len(entry.name.encode()) <= room and not self.rules.hides((*names, name)):
+                if len(entry.name.encode()) <= room and not self.rules.hides(
+                    (*names, name), folder=kind == "directory"
+                ):
                     children.append(Child(name, entry.name, kind))
         children.sort(key=by_name)
         if nameless and len(self.nameless) < _NAMELESS:
@@ -289,7 +291,7 @@ class Tree:
             if error.errno in ABSENT or error.errno == errno.EEXIST:
                 return None
             raise
-        if len(disk.encode()) > _room(names) or self.rules.hides((*names, name)):
+        if len(disk.encode()) > _room(names) or self.rules.hides((*names, name), folder=stat.S_ISDIR(found.st_mode)):
             return None
         if stat.S_ISDIR(found.st_mode):
             return Child(name, disk, "directory")

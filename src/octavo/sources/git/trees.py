@@ -75,7 +75,7 @@ class Trees:
         for name in sorted({*before, *after}):
             was, now = before.get(name), after.get(name)
             names = (*above, name)
-            if was == now or self._rules.hides(names):
+            if was == now or self._rules.hides(names, folder=True):
                 continue
             folders = [one.id if one is not None and one.folder else b"" for one in (was, now)]
             if any(folder and self._count(objects, folder, len(names)) for folder in folders):
@@ -89,7 +89,7 @@ class Trees:
             names = (*above, name)
             if item.folder:
                 past = names < after[: len(names)]
-                if not past and not self._rules.hides(names) and self._count(objects, item.id, len(names)):
+                if not past and not self._rules.hides(names, folder=True) and self._count(objects, item.id, len(names)):
                     yield from self._below(objects, item.id, names, after)
             elif names > after and self._rules.verdict(names) == "served":
                 yield names, item.id
@@ -121,7 +121,7 @@ class Trees:
         return items
 
     def _is_open(self, names: Names) -> bool:
-        return len(names) <= MAX_DEPTH and not any(self._rules.hides(names[: i + 1]) for i in range(len(names)))
+        return len(names) <= MAX_DEPTH and not self._rules.hides_on_the_way(names, folder=True)
 
 
 def name_of(raw: bytes) -> str | None:

@@ -92,6 +92,10 @@ KEYS: Final[Mapping[str, tuple[str, ...]]] = {
 _SAMPLED: Final = tuple(pattern for patterns in SETTINGS.values() for pattern in patterns)
 CREDENTIALS: Final = (*_SAMPLED, *(pattern for patterns in KEYS.values() for pattern in patterns))
 SAMPLED: Final = frozenset(pattern.casefold() for pattern in _SAMPLED)
+# Of these the folder of the name is often one of source code about them: `kubeconfig/` in a program that writes them.
+# Of what is in it only samples and code are served, for a folder of keys is called so too.
+FOLDERS_OF_CODE: Final = frozenset(("kubeconfig",))
+_CODE: Final = re.compile(r".*\.(go|rs|java|kt|py|ts|js|rb|c|cc|cpp|h|cs|proto)\Z", re.DOTALL)
 # The word stands last, or before the last extension: `example.tfvars`, and not `example.com.tfvars`.
 _SAMPLE: Final = re.compile(r"(.*[._-])?(example|sample|template|dist)(\.[^.]*)?\Z|.*\.(md|mdx|rst|adoc)\Z", re.DOTALL)
 
@@ -99,4 +103,11 @@ _SAMPLE: Final = re.compile(r"(.*[._-])?(example|sample|template|dist)(\.[^.]*)?
 def is_sample(name: str) -> bool:
     """Whether a name, in small letters, that one of SETTINGS fits says that it shows which settings there are, and not
     their values."""
-    return _SAMPLE.match(name) is not None
+    return _SAMPLE.match(name) is not None or (
+        any(one in name for one in FOLDERS_OF_CODE) and _CODE.match(name) is not None
+    )
+
+
+def is_hidden_there(name: str) -> bool:
+    """Whether a name, in small letters, is left out of a folder of FOLDERS_OF_CODE."""
+    return _SAMPLE.match(name) is None and _CODE.match(name) is None

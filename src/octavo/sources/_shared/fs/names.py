@@ -15,7 +15,7 @@ from typing import Final, Literal
 from octavo.core.errors import OctavoError
 from octavo.core.memo import Memo
 from octavo.core.ref import Ref
-from octavo.sources._shared.fs.credentials import SAMPLED, is_sample
+from octavo.sources._shared.fs.credentials import FOLDERS_OF_CODE, SAMPLED, is_hidden_there, is_sample
 from octavo.sources._shared.fs.mime import SAFE_EXTENSIONS, SAFE_NAMES
 
 Verdict = Literal["served", "hidden", "extension", "outside"]
@@ -48,6 +48,8 @@ class Rules:
         self._extensions = frozenset(e.removeprefix(".") for e in listed) or SAFE_EXTENSIONS
         self._names = frozenset(listed) or SAFE_NAMES
         patterns = [pattern.casefold().strip("/") for pattern in (*ALWAYS_HIDDEN, *hidden)]
+        # Named twice, by us and by the operator: then the folder is meant as well.
+        self._of_code = frozenset(one for one in FOLDERS_OF_CODE if patterns.count(one) == 1)
         chains = [pattern.split("/") for pattern in patterns if "/" in pattern or pattern not in SAMPLED]
         self._hidden_name = _one_of(chain[0] for chain in chains if len(chain) == 1)
         self._hidden_settings = _one_of(pattern for pattern in patterns if "/" not in pattern and pattern in SAMPLED)
@@ -64,7 +66,7 @@ class Rules:
         verdict: Verdict = "served"
         if not self.covers(names):
             verdict = "outside"
-        elif any(self.hides(names[: i + 1]) for i in range(len(names))):
+        elif self.hides_on_the_way(names):
             verdict = "hidden"
         elif not names or not self.allows(names[-1]):
             verdict = "extension"
@@ -83,11 +85,20 @@ class Rules:
         """Whether it stands in a folder to which everything was narrowed, or is one."""
         return self._within is None or any(names[: len(folder)] == folder for folder in self._within)
 
-    def hides(self, names: tuple[str, ...]) -> bool:
-        """Whether the last name is hidden, given that the ones above it are not."""
+    def hides_on_the_way(self, names: tuple[str, ...], *, folder: bool = False) -> bool:
+        """Whether the last name or one above it is hidden. `folder` says that the last one is of a folder."""
+        return any(self.hides(names[: i + 1], folder=folder or i + 1 < len(names)) for i in range(len(names)))
+
+    def hides(self, names: tuple[str, ...], *, folder: bool = False) -> bool:
+        """Whether the last name is hidden, given that the ones above it are not. `folder` says that it is of one."""
         if self._within is not None and not any(_leads(names, folder) for folder in self._within):
             return True
         last = names[-1].casefold()
+        if self._of_code:
+            if folder and last in self._of_code:
+                return False
+            if len(names) > 1 and names[-2].casefold() in self._of_code and is_hidden_there(last):
+                return True
         if self._hidden_name.match(last) or (self._hidden_settings.match(last) and not is_sample(last)):
             return True
         return self._chain_end.match(last) is not None and any(

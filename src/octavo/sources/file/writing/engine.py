@@ -336,7 +336,7 @@ class Engine:
         if not where.names:
             raise Forbidden("A source is not changed as a whole: name something in it", uri=str(ref))
         rules = self._rules(ref, where)
-        if any(rules.hides(where.names[: i + 1]) for i in range(len(where.names))):
+        if rules.hides_on_the_way(where.names):
             raise not_found(ref)
 
     def _rules(self, ref: Ref, where: Where) -> Rules:

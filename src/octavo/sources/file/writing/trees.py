@@ -124,7 +124,7 @@ class Scan:
             names = (*above, *tail)
             tree.refuse_starting(names)
             if stat.S_ISDIR(found.st_mode):
-                served = not self._tree.rules.hides(names)
+                served = not self._tree.rules.hides(names, folder=True)
             else:
                 # A link goes along as a link: where it leads does not matter, and is not asked.
                 kind = stat.S_ISREG(found.st_mode) or stat.S_ISLNK(found.st_mode)
