@@ -61,11 +61,19 @@ async def test_case_matters_when_the_query_has_a_capital_letter(write: Any, read
 
 
 async def test_korean_is_found_whatever_the_encoding(write: Any, ready: Any, containing: Any, root: Path) -> None:
-    for encoding in ("utf-8", "utf-8-sig", "cp949", "utf-16", "utf-32"):
+    for encoding in ("utf-8", "utf-8-sig", "cp949", "utf-16", "utf-16-le", "utf-16-be", "utf-32"):
         (root / f"{encoding}.txt").write_bytes("2026년 예산안, 회의록과 Plan".encode(encoding))
     (root / "nfd.txt").write_text(unicodedata.normalize("NFD", "예산"), encoding="utf-8")
     (root / "latin.txt").write_bytes("une école".encode("latin-1"))
-    everything = ["cp949.txt", "utf-16.txt", "utf-32.txt", "utf-8-sig.txt", "utf-8.txt"]
+    everything = [
+        "cp949.txt",
+        "utf-16-be.txt",
+        "utf-16-le.txt",
+        "utf-16.txt",
+        "utf-32.txt",
+        "utf-8-sig.txt",
+        "utf-8.txt",
+    ]
     source = await ready()
     for query in ("예산", "회의록과 plan", "안,", "2026년", "년"):
         assert await containing(source, query) == everything

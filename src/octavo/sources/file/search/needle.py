@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from octavo.core.query import ContentQuery
-from octavo.sources._shared.fs.mime import mime_type
+from octavo.sources._shared.fs.mime import known_text, mime_type
 from octavo.sources._shared.text import ORDER, declared, decoded
 from octavo.text.patterns import is_case_sensitive, line_pattern
 
@@ -42,12 +42,16 @@ class Needle:
                 if spelling in sought:
                     break
             else:
-                if self._ascii or raw.isascii() or declared(raw) in (None, "utf-8", *self._encodings):
+                if not _may_be_wide(raw, name) and not self._is_declared(raw):
                     return False
-            if not self._word and raw.isascii():
-                return b"\0" not in raw
+            if not self._word and raw.isascii() and b"\0" not in raw:
+                return True
         text = text_of(raw, name, self._encodings)
         return text is not None and self._pattern.search(_without_last_end(text)) is not None
+
+    def _is_declared(self, raw: bytes) -> bool:
+        """Whether it says that it is in an encoding in which the spellings were not sought."""
+        return not (self._ascii or raw.isascii()) and declared(raw) not in (None, "utf-8", *self._encodings)
 
     def _spelled(self, text: str) -> tuple[bytes, ...]:
         spellings = [text.encode()]
@@ -61,12 +65,19 @@ class Needle:
 
 def text_of(raw: bytes, name: bytes, encodings: Sequence[str] = ORDER) -> bytes | None:
     """The text of a file in UTF-8 with plain line ends; None when it is not text."""
-    if raw.isascii():
-        text = None if b"\0" in raw else raw
+    text: bytes | None
+    if raw.isascii() and b"\0" not in raw:
+        text = raw
     else:
         body = decoded(raw, mime_type(name.decode()), encodings)
         text = body.encode() if isinstance(body, str) else None
     return text.replace(b"\r\n", b"\n") if text is not None and b"\r" in text else text
+
+
+def _may_be_wide(raw: bytes, name: bytes) -> bool:
+    """Whether it may be UTF-16 or UTF-32 without a mark, under a name that promises text: then the bytes of its spaces
+    and line ends are zero at least."""
+    return b"\0" in raw and known_text(mime_type(name.decode()))
 
 
 def _without_last_end(text: bytes) -> bytes:
