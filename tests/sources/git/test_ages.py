@@ -8,8 +8,9 @@ import pytest
 from tests.sources.git.clones import Clone
 
 from octavo.core.ref import Ref
+from octavo.sources._shared.git import ages
 from octavo.sources.catalog import DECLARATIONS, CatalogSource
-from octavo.sources.git import GitSource, ages
+from octavo.sources.git import GitSource
 
 pytestmark = pytest.mark.anyio
 

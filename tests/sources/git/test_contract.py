@@ -97,9 +97,9 @@ class TestABranchOfABrokenRepository(OnABranch, FaultSuite):
 
         with pytest.MonkeyPatch.context() as patch:
             if fault == "garbage":
-                patch.setattr("octavo.sources.git.objects.Objects.read", lambda *_: b"garbage")
+                patch.setattr("octavo.sources._shared.git.objects.Objects.read", lambda *_: b"garbage")
             else:
-                patch.setattr("octavo.sources.git.refs.Refs._identity", read_wrongly)
+                patch.setattr("octavo.sources._shared.git.refs.Refs._identity", read_wrongly)
             yield
 
 

@@ -156,7 +156,7 @@ async def test_a_tag_that_moves_is_seen_although_no_file_has_changed(clone: Clon
 async def test_the_way_back_to_a_tag_is_bounded(
     clone: Clone, told: dict[str, str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("octavo.sources.git.ancestry.MAX_COMMITS", 1)
+    monkeypatch.setattr("octavo.sources._shared.git.ancestry.MAX_COMMITS", 1)
     async with clone.source(history="all") as store:
         assert (await read(store, "v2")).body == "# second\n"
         await refuses(store, "v1", "2026-03-01")

@@ -13,8 +13,8 @@ from tests.sources.git.clones import Clone
 
 from octavo.core.errors import InvalidParams, NotFound, OctavoError, SourceUnavailable, TooLarge
 from octavo.core.ref import Ref
+from octavo.sources._shared.git.refs import is_branch
 from octavo.sources.git import GitSource
-from octavo.sources.git.refs import is_branch
 
 pytestmark = pytest.mark.anyio
 FILE, FOLDER, LINK, MODULE = "100644", "40000", "120000", "160000"

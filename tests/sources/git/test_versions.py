@@ -11,8 +11,9 @@ from tests.sources.git.clones import Clone
 from octavo.core.errors import InvalidParams, NotFound, TooLarge
 from octavo.core.model import Content
 from octavo.core.ref import Ref
+from octavo.sources._shared.git import history
 from octavo.sources.catalog import DECLARATIONS, CatalogSource
-from octavo.sources.git import GitSource, history
+from octavo.sources.git import GitSource
 
 pytestmark = pytest.mark.anyio
 DOC = "---\nid: doc-x\ntitle: 문서\nversion: {0}\n---\n{1}\n"

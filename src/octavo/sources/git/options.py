@@ -10,7 +10,7 @@ from octavo.config.reference import FilePath
 from octavo.config.source import Options
 from octavo.config.words import Extension, Flag, NamePattern
 from octavo.sources._shared.encodings import Encoding
-from octavo.sources.git.branches import is_branch
+from octavo.sources._shared.git.branches import is_branch
 
 
 def _check_branch(branch: str) -> str:

@@ -19,12 +19,12 @@ from octavo.sources._shared.fs.credentials import CREDENTIALS
 from octavo.sources._shared.fs.faults import not_found
 from octavo.sources._shared.fs.hints import hints
 from octavo.sources._shared.fs.names import Rules
+from octavo.sources._shared.git.files import Files, History
+from octavo.sources._shared.git.history import MAX_SECONDS
+from octavo.sources._shared.git.objects import Id
+from octavo.sources._shared.git.repository import Owner, Repository
 from octavo.sources._shared.text import preferring
-from octavo.sources.git.files import Files, History
-from octavo.sources.git.history import MAX_SECONDS
-from octavo.sources.git.objects import Id
 from octavo.sources.git.parameters import PARAMETERS
-from octavo.sources.git.repository import Owner, Repository
 from octavo.sources.git.watch import Watcher
 
 T = TypeVar("T")

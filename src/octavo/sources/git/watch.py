@@ -14,8 +14,8 @@ from octavo.core.model import Change
 from octavo.core.ref import Ref
 from octavo.sources._shared.audience import Audience
 from octavo.sources._shared.fs.hints import Batch, Hints
-from octavo.sources.git.objects import Id
-from octavo.sources.git.repository import Repository
+from octavo.sources._shared.git.objects import Id
+from octavo.sources._shared.git.repository import Repository
 
 log = logging.getLogger(__name__)
 

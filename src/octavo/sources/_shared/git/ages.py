@@ -11,11 +11,11 @@ from itertools import islice
 from typing import Final, TypeAlias
 
 from octavo.core.errors import SourceUnavailable
-from octavo.sources.git.history import MAX_COMMITS, MAX_PARENTS
-from octavo.sources.git.kept import Kept
-from octavo.sources.git.objects import Commit, Id, Objects
-from octavo.sources.git.refs import Names
-from octavo.sources.git.trees import FOLDERS, Trees, name_of
+from octavo.sources._shared.git.history import MAX_COMMITS, MAX_PARENTS
+from octavo.sources._shared.git.kept import Kept
+from octavo.sources._shared.git.objects import Commit, Id, Objects
+from octavo.sources._shared.git.refs import Names
+from octavo.sources._shared.git.trees import FOLDERS, Trees, name_of
 
 MAX_DATED: Final = 100_000  # files; of more nothing is known
 SECONDS: Final = 2.0  # once for each commit that the branch comes to

@@ -13,8 +13,8 @@ from octavo.core.errors import SourceUnavailable
 from octavo.sources._shared.fs.confine import Root
 from octavo.sources._shared.fs.reading import contents
 from octavo.sources._shared.fs.stats import identity, is_settled
-from octavo.sources.git.branches import is_branch
-from octavo.sources.git.objects import ID_BYTES, Id
+from octavo.sources._shared.git.branches import is_branch
+from octavo.sources._shared.git.objects import ID_BYTES, Id
 
 Names: TypeAlias = tuple[str, ...]
 

@@ -13,9 +13,9 @@ from octavo.core.errors import SourceUnavailable
 from octavo.core.ref import MAX_SEGMENT_BYTES
 from octavo.sources._shared.fs.confine import MAX_DEPTH
 from octavo.sources._shared.fs.names import Rules, canonical_name
-from octavo.sources.git.kept import Kept
-from octavo.sources.git.objects import Id, Objects
-from octavo.sources.git.refs import Names
+from octavo.sources._shared.git.kept import Kept
+from octavo.sources._shared.git.objects import Id, Objects
+from octavo.sources._shared.git.refs import Names
 
 MAX_FILES: Final = 1_000_000  # below one folder. A few small trees that hold each other can have billions of paths
 _KEPT_ITEMS: Final = 400_000

@@ -12,8 +12,8 @@ from typing import Final, Literal, TypeAlias
 from octavo.core.clock import Clock
 from octavo.core.errors import SourceUnavailable
 from octavo.sources._shared.fs.confine import Root
-from octavo.sources.git.objects import Id, Objects, library
-from octavo.sources.git.refs import Names, Refs
+from octavo.sources._shared.git.objects import Id, Objects, library
+from octavo.sources._shared.git.refs import Names, Refs
 
 Owner: TypeAlias = Literal["self", "any"]
 

@@ -9,9 +9,9 @@ from typing import Final, NamedTuple
 from msgspec import Struct, field
 
 from octavo.core.errors import SourceUnavailable
-from octavo.sources.git.objects import Commit, Id, Objects
-from octavo.sources.git.refs import Names
-from octavo.sources.git.trees import Trees
+from octavo.sources._shared.git.objects import Commit, Id, Objects
+from octavo.sources._shared.git.refs import Names
+from octavo.sources._shared.git.trees import Trees
 
 MAX_COMMITS: Final = 20_000
 MAX_SECONDS: Final = 2.0

@@ -10,8 +10,8 @@ from datetime import UTC, date, datetime, timedelta
 from typing import Final
 
 from octavo.core.errors import SourceUnavailable
-from octavo.sources.git.history import MAX_COMMITS, MAX_PARENTS
-from octavo.sources.git.objects import Commit, Id, Objects
+from octavo.sources._shared.git.history import MAX_COMMITS, MAX_PARENTS
+from octavo.sources._shared.git.objects import Commit, Id, Objects
 
 ID: Final = re.compile(r"[0-9a-f]{7,40}\Z")
 _A_DAY: Final = timedelta(days=1).total_seconds()

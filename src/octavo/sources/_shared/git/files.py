@@ -13,17 +13,17 @@ from octavo.core.ref import Ref
 from octavo.sources._shared.fs.faults import not_found
 from octavo.sources._shared.fs.mime import mime_type
 from octavo.sources._shared.fs.names import Rules
+from octavo.sources._shared.git.ages import SECONDS, Ages
+from octavo.sources._shared.git.ancestry import ID, Ancestry, committed, end_of_day
+from octavo.sources._shared.git.history import State, Walk
+from octavo.sources._shared.git.kept import Kept
+from octavo.sources._shared.git.objects import ID_BYTES, Id
+from octavo.sources._shared.git.refs import Names
+from octavo.sources._shared.git.repository import Repository
+from octavo.sources._shared.git.trees import MAX_FILES, Difference, Trees
 from octavo.sources._shared.parts import DOCUMENT_BYTES, parse_range
 from octavo.sources._shared.places import Place, Where, opened, sealed
 from octavo.sources._shared.text import HEAD, cut_at_characters, decode
-from octavo.sources.git.ages import SECONDS, Ages
-from octavo.sources.git.ancestry import ID, Ancestry, committed, end_of_day
-from octavo.sources.git.history import State, Walk
-from octavo.sources.git.kept import Kept
-from octavo.sources.git.objects import ID_BYTES, Id
-from octavo.sources.git.refs import Names
-from octavo.sources.git.repository import Repository
-from octavo.sources.git.trees import MAX_FILES, Difference, Trees
 
 History: TypeAlias = Literal["none", "refs", "all"]
 
