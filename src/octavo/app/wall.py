@@ -105,6 +105,7 @@ def _needed(loaded: Loaded) -> Iterator[Grant]:
         for folder in needs.folders:
             places = _places(folder.path) if folder.files else (folder.path,)
             yield from (Grant(str(place), WRITE if folder.write else READ) for place in places)
+        yield from (Grant(str(place), READ) for place in needs.reads)
         yield from (Grant(os.path.realpath(program), _RUN) for program in needs.programs)
     if loaded.config.commands.programs:
         yield from _of_programs(loaded)

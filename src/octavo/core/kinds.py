@@ -39,6 +39,7 @@ class Needs(NamedTuple):
     """What a source needs beyond this process. The sandbox gives it no more."""
 
     folders: Sequence[Folder] = ()
+    reads: Sequence[Path] = ()  # that it reads for itself, and never serves as they lie there
     programs: Sequence[Path] = ()
     hosts: Sequence[str] = ()  # that the operator wrote, as host or host:port
     essentials: Sequence[Essential] = ()  # what nobody may change through any source

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from octavo.config.words import variables
+from octavo.core.errors import SourceUnavailable
+from octavo.core.foundation import Essential
 from octavo.core.kinds import Folder, Host, Needs, Objection, SourceKind
 from octavo.core.model import Template
 from octavo.sources.file.options import FileOptions
@@ -30,10 +33,14 @@ async def _open(options: FileOptions, host: Host) -> Source:
     from octavo.sources.file.source import FileSource
 
     make: Callable[..., Source] = FileSource
-    if options.write:
-        from octavo.sources.file.writable import WritableFileSource  # here: a read-only server starts sooner
+    # Each is loaded where it is asked for: a server that only reads what is there starts sooner.
+    if options.history != "none":
+        from octavo.sources.file.committed import CommittedFileSource
 
-        make = partial(WritableFileSource, journal=host.folder("journal"), foundation=host.foundation)
+        make = partial(CommittedFileSource, history=options.history)
+    if options.write:
+        writing = partial(_writable(options), journal=host.folder("journal"), foundation=host.foundation)
+        make = writing if options.history == "none" else partial(writing, history=options.history)
     described = [
         Template(
             uri_template=offered.uri,
@@ -65,21 +72,46 @@ async def _open(options: FileOptions, host: Host) -> Source:
     )
 
 
+def _writable(options: FileOptions) -> Callable[..., Source]:
+    if options.history == "none":
+        from octavo.sources.file.writable import WritableFileSource
+
+        return WritableFileSource
+    from octavo.sources.file.writable_committed import WritableCommittedFileSource
+
+    return WritableCommittedFileSource
+
+
 def _able(options: FileOptions) -> frozenset[str]:
     return _READING | _WRITING if options.write else _READING
 
 
 def _needs(options: FileOptions) -> Needs:
+    repositories = [*_repositories(options)]
     return Needs(
         [
             Folder(root.path, ("roots", index), options.write, shown=root.shown, named=root.public is None)
             for index, root in enumerate(options.roots)
-        ]
+        ],
+        reads=repositories,
+        essentials=[Essential(one, "the repository", folder=True, served=True) for one in repositories],
     )
+
+
+def _repositories(options: FileOptions) -> Iterator[Path]:
+    if options.history == "none":
+        return
+    from octavo.sources._shared.git.worktree import work_tree
+
+    for root in options.roots:
+        with suppress(SourceUnavailable):  # `_checks` says so
+            yield work_tree(root.path).repository
 
 
 def _checks(options: FileOptions) -> Iterator[Objection]:
     yield from _prefixes_lie_apart(options)
+    if options.history != "none":
+        yield from _has_history(options)
     for index, template in enumerate(options.templates):
         key = ("templates", index)
         if template.uri.partition("://")[0].lower() != options.scheme:
@@ -89,6 +121,28 @@ def _checks(options: FileOptions) -> Iterator[Objection]:
             if variable not in there:
                 hint = f"it has {', '.join(there)}"
                 yield Objection((*key, "parameters", variable), "is no variable of the template", hint)
+
+
+def _has_history(options: FileOptions) -> Iterator[Objection]:
+    if options.expose:
+        message = "?version= is asked of catalogs, not of the files themselves"
+        yield Objection(("history",), message, "set expose: false and put a catalog over it, or leave history out")
+    if len(options.roots) > 1:
+        hint = "give each root a source of its own, with catalogs over it"
+        yield Objection(("history",), "is for a source with one root", hint)
+        return
+    from octavo.core.clock import SystemClock
+    from octavo.sources._shared.git.repository import Repository
+    from octavo.sources._shared.git.worktree import work_tree
+
+    root = options.roots[0].path
+    if not root.is_dir():
+        return  # said of every root
+    try:
+        Repository(work_tree(root).top, None, owner="self", clock=SystemClock()).close()
+    except SourceUnavailable as error:
+        message = f"cannot be had for this root: {error.message}"
+        yield Objection(("history",), message, "leave history out, or serve a clone (kind: git)")
 
 
 def _prefixes_lie_apart(options: FileOptions) -> Iterator[Objection]:

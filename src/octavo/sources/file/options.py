@@ -116,5 +116,10 @@ class FileOptions(Options):
         description="Encodings that a text is likely to be in if it is not in UTF-8, the likeliest first. They are "
         "tried before the usual ones; each only if the result looks like its language.",
     )
+    history: Literal["none", "refs", "all"] = Field(
+        default="none",
+        description="Which older states ?version= of a catalog finds, where the root lies in a git work tree: none; "
+        "refs: what front matter says, and tags; all: also commits and days.",
+    )
     write: Flag = Field(default=False, description="Whether files may be created, changed, moved and deleted.")
     cache: Cache = Field(default_factory=Cache, description="How long copies are kept.")

@@ -22,7 +22,7 @@ from octavo.sources._shared.fs.names import Rules
 from octavo.sources._shared.git.files import Files, History
 from octavo.sources._shared.git.history import MAX_SECONDS
 from octavo.sources._shared.git.objects import Id
-from octavo.sources._shared.git.repository import Owner, Repository
+from octavo.sources._shared.git.repository import Foreign, Owner, Repository
 from octavo.sources._shared.text import preferring
 from octavo.sources.git.parameters import PARAMETERS
 from octavo.sources.git.watch import Watcher
@@ -93,7 +93,8 @@ class GitSource:
             await self.tip()
         except SourceUnavailable as error:
             await self.__aexit__(None, None, None)
-            raise SourceUnavailable(f"The git repository of {self._name}: {error.message}") from None
+            trust = "; owner: any trusts them" if isinstance(error, Foreign) else ""
+            raise SourceUnavailable(f"The git repository of {self._name}: {error.message}{trust}") from None
         self._watcher = Watcher(self, self._repository, hints([self._path]))
         return self
 

@@ -13,6 +13,7 @@ from collections.abc import Iterable
 from typing import Final, Literal
 
 from octavo.core.errors import OctavoError
+from octavo.core.foundation import folded
 from octavo.core.memo import Memo
 from octavo.core.ref import Ref
 from octavo.sources._shared.fs.credentials import FOLDERS_OF_CODE, SAMPLED, is_hidden_there, is_sample
@@ -30,6 +31,8 @@ class Rules:
     a file without an extension is allowed by an entry that is its whole name. `hidden`: patterns with `*`,
     of one name (`*.pem`) or of names that follow each other (`.aws/credentials`), at any depth.
 
+    `without` are names from the root on that are never there, nor is what is below them.
+
     `within` and `only` narrow that further, for as long as a client wants it: to what stands in these folders, and
     to names that these extensions allow as well."""
 
@@ -40,7 +43,9 @@ class Rules:
         *,
         within: Iterable[tuple[str, ...]] | None = None,
         only: Iterable[str] | None = None,
+        without: Iterable[tuple[str, ...]] = (),
     ) -> None:
+        self._without = frozenset(map(folded, without))
         self._within = None if within is None else tuple(within)
         self._only = None if only is None else Rules(only, ())
         listed = [entry.casefold() for entry in extensions]
@@ -92,6 +97,8 @@ class Rules:
     def hides(self, names: tuple[str, ...], *, folder: bool = False) -> bool:
         """Whether the last name is hidden, given that the ones above it are not. `folder` says that it is of one."""
         if self._within is not None and not any(_leads(names, folder) for folder in self._within):
+            return True
+        if self._without and folded(names) in self._without:
             return True
         last = names[-1].casefold()
         if self._of_code:

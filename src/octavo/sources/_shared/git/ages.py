@@ -67,7 +67,7 @@ class _Walk:
         self._kept: Kept[Id, frozenset[_Item]] = Kept(_KEPT_ITEMS)
 
     def times_at(self, tip: Id) -> Mapping[Names, float]:
-        files = self._trees.files(self._objects, self._objects.commit(tip).tree, ())
+        files = self._trees.files(self._objects, self._top(self._objects.commit(tip)), ())
         try:
             names = {names for names, _ in islice(files, MAX_DATED + 1)}
         except SourceUnavailable:
@@ -94,7 +94,7 @@ class _Walk:
         before = self._commit(first)
         if before is None:  # a shallow clone ends here: they may be older
             return
-        for names, file in self._changed(before.tree, commit.tree, ()):
+        for names, file in self._changed(self._top(before), self._top(commit), ()):
             if names in files:
                 files.discard(names)
                 same = next((other for other in others if self._has(other, names, file)), None)
@@ -106,7 +106,7 @@ class _Walk:
 
     def _changed(self, old: Id, new: Id, above: Names) -> Iterator[tuple[Names, Id]]:
         """What has come or changed, in the folders that have files today: nothing else is looked into."""
-        before, now = self._items(old) if old else frozenset[_Item](), self._items(new)
+        before, now = self._items(old) if old else frozenset[_Item](), self._items(new) if new else frozenset[_Item]()
         gone = {(mode in FOLDERS, name): id for mode, name, id in before - now}
         for mode, raw, id in now - before:
             name = name_of(raw)
@@ -143,8 +143,11 @@ class _Walk:
 
     def _has(self, id: Id, names: Names, file: Id | None) -> bool:
         commit = self._commit(id)
-        found = None if commit is None else self._trees.find(self._objects, commit.tree, names)
+        found = None if commit is None else self._trees.find(self._objects, self._top(commit), names)
         return found is not None and not found.folder and found.id == file
+
+    def _top(self, commit: Commit) -> Id:
+        return self._trees.top(self._objects, commit)
 
     def _commit(self, id: Id) -> Commit | None:
         if id not in self._commits:

@@ -1,4 +1,4 @@
-"""The files of one branch: the blocking half of the source. Runs in threads, each with objects of its own."""
+"""The files of one branch, or of a folder of it. Runs in threads, each with objects of its own."""
 
 from __future__ import annotations
 
@@ -49,12 +49,13 @@ class Files:
         secret: bytes,
         encodings: Sequence[str],
         history: History,
+        below: Names = (),
         monotonic: Callable[[], float],
     ) -> None:
         self._repository, self._rules, self._scheme = repository, rules, scheme
         self._key = hashlib.blake2b(secret, digest_size=32, person=b"octavo-git").digest()
         self._encodings, self._history = encodings, history
-        self._trees = Trees(rules)
+        self._trees = Trees(rules, below)
         self._ancestry, self._ages, self._monotonic = Ancestry(), Ages(self._trees), monotonic
         self._examined = b""
         self._known: tuple[Id, dict[Names, Id]] | None = None  # a commit, and the files of it that are served
@@ -78,7 +79,7 @@ class Files:
             found.append(file)
             if stop():
                 break
-        times = self._times()
+        times = self.times()
         entries = tuple(self._entry(Ref(self._scheme, file), id, times.get(file)) for file, id in found[:limit])
         return Page(entries, sealed(Place(found[limit - 1][0], 0)) if len(found) > limit else None)
 
@@ -100,6 +101,11 @@ class Files:
             kept = (raw, "") if found is None else (found.text, "" if found.encoding == "utf-8" else found.encoding)
             self._contents.put((id, entry.mime_type), kept, max(size, _SMALLEST))
         return Content(entry=entry, body=kept[0], etag=self._digest(b"etag", id), encoding=kept[1])
+
+    def held(self, commit: Id, names: Names) -> Id | None:
+        """The content of a file in a commit, if there was one."""
+        found = self._trees.find(self._repository.objects, self._tree(commit), names)
+        return None if found is None or found.folder else found.id
 
     def past(self, ref: Ref, limit: int, stop: Callable[[], bool]) -> list[Entry]:
         if self._history == "none":
@@ -130,13 +136,14 @@ class Files:
         if commit is None:
             return None
         then = objects.commit(commit)
-        found = self._trees.find(objects, then.tree, ref.segments)
+        top = self._trees.top(objects, then)
+        found = self._trees.find(objects, top, ref.segments)
         names, id = ref.segments, None if found is None or found.folder else found.id
         if id is None:
             states = self._served(self._states(tip, ref.segments, MAX_STATES, stop))
             known = {(state.names, state.id) for state in states}
             for one in dict.fromkeys(state.names for state in states):
-                found = self._trees.find(objects, then.tree, one)
+                found = self._trees.find(objects, top, one)
                 if found is not None and (one, found.id) in known:
                     names, id = one, found.id
                     break
@@ -162,16 +169,16 @@ class Files:
         """What is served at a commit, from which `told` can tell a difference where the commit itself is gone: another
         repository may be put in the place of this one. Not of too many files: then only looking anew tells."""
         objects = self._repository.objects
-        found = self._trees.files(objects, objects.commit(commit).tree, ())
+        found = self._trees.files(objects, self._tree(commit), ())
         files = dict(islice(found, _KNOWN_FILES + 1))
         self._known = (commit, files) if len(files) <= _KNOWN_FILES else None
-        self._times(commit)
+        self.times(commit)
 
     def told(self, old: Id, new: Id, at: float) -> list[Change]:
         """A file that is gone, and one that has come with the same content, were one that was renamed."""
         objects = self._repository.objects
         try:
-            trees = [objects.commit(commit).tree for commit in (old, new)]
+            trees = [self._tree(commit) for commit in (old, new)]
             found = [*islice(self._trees.differences(objects, trees[0], trees[1]), MAX_FILES)]
         except SourceUnavailable:
             if self._known is None or self._known[0] != old:
@@ -190,7 +197,7 @@ class Files:
         for one in found:
             if one.was is None and (origin := gone.pop(one.now, None)) is not None:
                 renamed[one.names] = origin
-        times = self._ages.known(old), self._times(new)
+        times = self._ages.known(old), self.times(new)
         moved = {origin.names for origin in renamed.values()}
         changes = [self._change(one, renamed.get(one.names), at, *times) for one in found if one.names not in moved]
         # What goes away makes room for what comes.
@@ -229,7 +236,7 @@ class Files:
         """The blob at an address, now or at the commit that it names. Raises NotFound."""
         commit = ref.param("commit")
         objects = self._repository.objects
-        tree = self._tree() if commit is None else objects.commit(_commit(ref, commit)).tree
+        tree = self._tree(None if commit is None else _commit(ref, commit))
         found = self._trees.find(objects, tree, ref.segments)
         if found is None or found.folder:
             raise not_found(ref)
@@ -237,18 +244,20 @@ class Files:
 
     def _present(self, ref: Ref, id: Id) -> Entry:
         """Of a file as it is now with the time of its last commit; of one at a commit that was asked for without."""
-        return self._entry(ref.bare, id, None if ref.param("commit") else self._times().get(ref.segments))
+        return self._entry(ref.bare, id, None if ref.param("commit") else self.times().get(ref.segments))
 
-    def _times(self, commit: Id | None = None) -> Mapping[Names, float]:
-        """Also for a caller who goes away meanwhile: what is found counts for everybody."""
+    def times(self, commit: Id | None = None) -> Mapping[Names, float]:
+        """When each file of a commit, or of now, got its content. Also for a caller who goes away meanwhile: what is
+        found counts for everybody."""
         if self._history == "none":
             return {}
         end = self._monotonic() + SECONDS
         tip = self.tip() if commit is None else commit
         return self._ages.at(self._repository.objects, tip, lambda: self._monotonic() > end)
 
-    def _tree(self) -> Id:
-        return self._repository.objects.commit(self.tip()).tree
+    def _tree(self, commit: Id | None = None) -> Id:
+        objects = self._repository.objects
+        return self._trees.top(objects, objects.commit(self.tip() if commit is None else commit))
 
     def _part(self, ref: Ref, entry: Entry, id: Id, begin: int, length: int) -> Content:
         _refuse_larger(ref, self._repository.objects.size(id), DOCUMENT_BYTES)

@@ -76,7 +76,8 @@ class Walk(Struct):
         was = self._commit(parent)
         if was is None:
             return None
-        for number, one in enumerate(self.trees.differences(self.objects, was.tree, commit.tree)):
+        old, new = self.trees.top(self.objects, was), self.trees.top(self.objects, commit)
+        for number, one in enumerate(self.trees.differences(self.objects, old, new)):
             if number == _RENAMED_AMONG:
                 return None
             if one.was == here and one.now is None:
@@ -99,5 +100,5 @@ class Walk(Struct):
         return self._commits[id]
 
     def _file(self, commit: Commit, names: Names) -> Id | None:
-        found = self.trees.find(self.objects, commit.tree, names)
+        found = self.trees.find(self.objects, self.trees.top(self.objects, commit), names)
         return None if found is None or found.folder else found.id

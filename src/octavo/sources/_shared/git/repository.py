@@ -20,6 +20,10 @@ Owner: TypeAlias = Literal["self", "any"]
 _ABSENT: Final = (errno.ENOENT, errno.ENOTDIR)
 
 
+class Foreign(SourceUnavailable):
+    """Nobody said that its owner is trusted."""
+
+
 class Repository:
     """A bare repository, or the `.git` folder of a clone. `owner="self"` wants it to belong to the user of this
     process, or to root: whoever can write its files can make the library that maps them fail.
@@ -49,12 +53,16 @@ class Repository:
             found = self._local.objects = Objects(self.root, self._git_dir)
         return found
 
-    def tip(self) -> Id:
-        """The commit that the branch is at. Raises SourceUnavailable while there is no such branch."""
+    def find_tip(self) -> Id | None:
+        """The commit that the branch is at; None while there is no such branch."""
         with self._opening:
             if self._is_replaced():
                 self._open()
-        commit = self.refs.commit()
+        return self.refs.commit()
+
+    def tip(self) -> Id:
+        """As `find_tip`; raises SourceUnavailable while there is no such branch."""
+        commit = self.find_tip()
         if commit is None:
             named = "that HEAD names" if self._branch is None else self._branch
             raise SourceUnavailable(f"The repository has no branch {named}, or nothing was committed to it yet")
@@ -98,10 +106,7 @@ class Repository:
         for names in ((), ("objects",)) if self._owner == "self" and hasattr(os, "geteuid") else ():
             found = _stat(root, names)
             if found is None or found.st_uid not in (os.geteuid(), 0):
-                raise SourceUnavailable(
-                    "The repository belongs to another user, who could change it under the server; "
-                    "owner: any trusts them"
-                )
+                raise Foreign("The repository belongs to another user, who could change it under the server")
 
 
 def _stat(root: Root, names: Names) -> os.stat_result | None:
@@ -147,7 +152,7 @@ def _git_dir(path: Path) -> Path:
     if not stat.S_ISDIR(mode):
         raise SourceUnavailable(
             "Its .git is a file that names a repository elsewhere (a linked work tree or a submodule): "
-            "name that repository instead"
+            "name that repository instead, or a clone"
         )
     return path / ".git"
 

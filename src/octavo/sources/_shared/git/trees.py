@@ -14,10 +14,11 @@ from octavo.core.ref import MAX_SEGMENT_BYTES
 from octavo.sources._shared.fs.confine import MAX_DEPTH
 from octavo.sources._shared.fs.names import Rules, canonical_name
 from octavo.sources._shared.git.kept import Kept
-from octavo.sources._shared.git.objects import Id, Objects
+from octavo.sources._shared.git.objects import Commit, Id, Objects
 from octavo.sources._shared.git.refs import Names
 
 MAX_FILES: Final = 1_000_000  # below one folder. A few small trees that hold each other can have billions of paths
+NOTHING: Final[Id] = b""  # stands for a tree with nothing in it
 _KEPT_ITEMS: Final = 400_000
 _KEPT_COUNTS: Final = 200_000
 _FILES: Final = frozenset((b"100644", b"100755", b"100664"))
@@ -38,12 +39,25 @@ class Difference(NamedTuple):
 
 
 class Trees:
-    """Every method takes the objects of its thread, and raises SourceUnavailable as they do."""
+    """Names begin at the folder `below`, whatever the rules say of its own names: the operator named it. Every method
+    takes the objects of its thread, and raises SourceUnavailable as they do."""
 
-    def __init__(self, rules: Rules) -> None:
-        self._rules = rules
+    def __init__(self, rules: Rules, below: Names = ()) -> None:
+        self._rules, self._above = rules, below
+        self._tops: Kept[Id, Id] = Kept(_KEPT_COUNTS)
         self._items: Kept[Id, Mapping[str, Item]] = Kept(_KEPT_ITEMS)
         self._counts: Kept[tuple[int, Id], int] = Kept(_KEPT_COUNTS)
+
+    def top(self, objects: Objects, commit: Commit) -> Id:
+        """The tree of the folder in a commit; that of an empty one where it was not there."""
+        if not self._above:
+            return commit.tree
+        known = self._tops.get(commit.tree)
+        if known is None:
+            found = self.find(objects, commit.tree, self._above)
+            known = NOTHING if found is None or not found.folder else found.id
+            self._tops.put(commit.tree, known)
+        return known
 
     def find(self, objects: Objects, tree: Id, names: Names) -> Item | None:
         """What stands at a path, whether or not it is served."""
@@ -107,6 +121,8 @@ class Trees:
 
     def _folder(self, objects: Objects, tree: Id) -> Mapping[str, Item]:
         """By name, in order."""
+        if tree == NOTHING:
+            return {}
         known = self._items.get(tree)
         if known is not None:
             return known
