@@ -38,7 +38,7 @@ def below(request: pytest.FixtureRequest) -> str:
 @pytest.fixture
 def told(clone: Clone, below: str) -> dict[str, str]:
     """Commits of three days by what they say, and a change that nobody has committed."""
-    commits = {"outside": clone.commit({"docs/policies/expense.txt": "outside of the root, or of another kind"})}
+    commits = {"outside": clone.commit({"docs/policies/expense.dat": "outside of the root, or of another kind"})}
     for day, text in enumerate(("first", "second", "third")):
         clone._time = FIRST_OF_MARCH + day * 86_400
         commits[text] = clone.commit({f"{below}/{PLACE}".lstrip("/"): f"# {text}\n"})
@@ -101,7 +101,7 @@ async def test_what_front_matter_said_counts_before_a_tag(clone: Clone) -> None:
     async with source(clone) as store:
         for version in ("v1", "v2", "v3"):
             assert str((await read(store, version)).body).endswith(f"said {version}\n")
-        with pytest.raises(InvalidParams, match="it has v3, v2, v1$"):
+        with pytest.raises(InvalidParams, match=r"it has v3, v2, v1$"):
             await read(store, "v9")
 
 

@@ -336,7 +336,7 @@ async def test_a_repository_of_another_user_is_refused_unless_the_operator_trust
         )
 
     monkeypatch.setattr("octavo.sources._shared.fs.confine.os.fstat", of_somebody)
-    with pytest.raises(SourceUnavailable, match="another user, .*; owner: any trusts them"):
+    with pytest.raises(SourceUnavailable, match=r"another user, .*; owner: any trusts them"):
         async with clone.source():
             pass
     async with clone.source(owner="any") as source:
