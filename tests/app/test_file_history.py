@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import sys
 from collections.abc import AsyncIterator
 from pathlib import Path
 
@@ -97,6 +99,26 @@ async def test_a_history_that_cannot_be_had_is_refused(
     with pytest.raises(ConfigError) as refused:
         load(configured(tmp_path, CONFIGURATION.replace(old, new)), environ={})
     assert says.casefold() in str(refused.value).casefold()
+
+
+def test_without_the_extra_the_configuration_says_what_to_install(
+    tmp_path: Path, clone: Clone, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "pygit2", None)
+    with pytest.raises(ConfigError, match="install Octavo with its extra git"):
+        load(configured(tmp_path), environ={})
+    load(configured(tmp_path, CONFIGURATION.replace(", history: all", "")), environ={})
+
+
+def test_a_repository_of_somebody_else_is_refused(
+    tmp_path: Path, clone: Clone, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if os.geteuid() == 0:
+        os.chown(clone.git_dir, 54_321, 54_321)
+    else:
+        monkeypatch.setattr(os, "geteuid", lambda: 54_321)
+    with pytest.raises(ConfigError, match="belongs to another user"):
+        load(configured(tmp_path), environ={})
 
 
 async def test_an_exposed_folder_answers_no_address_of_a_commit(tmp_path: Path, clone: Clone) -> None:

@@ -50,6 +50,9 @@ def furnish(folder: Path, data: Mapping[str, Any]) -> None:
     for source in data["sources"].values():
         for root in source.get("roots", ()):
             (folder / (root if isinstance(root, str) else root["path"])).mkdir(parents=True, exist_ok=True)
+            if "history" in source:
+                (folder / root / ".git/objects").mkdir(parents=True)
+                (folder / root / ".git/HEAD").write_text("ref: refs/heads/main\n", encoding="utf-8")
         if source["kind"] == "git":
             (folder / source["path"]).mkdir(parents=True, exist_ok=True)
     for plugin in data.get("plugins", ()):
