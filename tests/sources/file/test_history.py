@@ -211,6 +211,19 @@ async def test_a_folder_in_no_work_tree_and_a_repository_of_somebody_else_are_re
             pass
 
 
+async def test_a_pack_that_is_made_to_lead_elsewhere_is_not_read(
+    clone: Clone, told: dict[str, str], below: str, tmp_path: Path
+) -> None:
+    async with source(clone, below) as store:
+        assert (await read(store, "v1")).body == "# first\n"
+        (clone.git_dir / "objects/pack").mkdir(exist_ok=True)
+        (clone.git_dir / "objects/pack/pack-1.idx").symlink_to(tmp_path / "elsewhere")
+        clone.commit({})
+        assert (await read(store, "")).body == "# not committed\n"
+        with pytest.raises(SourceUnavailable):
+            await read(store, "v1")
+
+
 async def test_a_repository_that_goes_away_leaves_the_files(
     clone: Clone, told: dict[str, str], below: str, tmp_path: Path
 ) -> None:

@@ -141,7 +141,7 @@ class CommittedFileSource(FileSource):
 
         def look() -> T | None:
             past = self._found()
-            tip = past.repository.find_tip()
+            tip = past.files.find_tip()
             if tip is None or past.files.held(tip, where.names) is None:
                 return None
             stop = lambda: cancelled.is_set() or self._monotonic() > until  # noqa: E731
@@ -172,7 +172,7 @@ class CommittedFileSource(FileSource):
     def _with_times(self, entries: Sequence[Entry], stop: Callable[[], bool]) -> Iterator[Entry]:
         try:
             past = self._found()
-            tip = past.repository.find_tip()
+            tip = past.files.find_tip()
             times = {} if tip is None else past.files.times(tip)
         except SourceUnavailable:  # what lies there is served all the same
             tip, times = None, {}

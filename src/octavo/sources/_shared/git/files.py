@@ -64,7 +64,14 @@ class Files:
 
     def tip(self) -> Id:
         """Looks where the branch is now."""
-        tip = self._repository.tip()
+        return self._looked_at(self._repository.tip())
+
+    def find_tip(self) -> Id | None:
+        """As `tip`; None while there is no such branch."""
+        tip = self._repository.find_tip()
+        return None if tip is None else self._looked_at(tip)
+
+    def _looked_at(self, tip: Id) -> Id:
         if tip != self._examined:
             self._repository.refuse_links()
             self._examined = tip
