@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 from tests.e2e.harness import Place, audit_records
+from tests.sources.git.clones import Clone
 
 from octavo.app import wall
 from octavo.app.configuration import load_text
@@ -140,6 +141,25 @@ def test_everything_that_is_served_works_behind_it(place: Place) -> None:
         assert (place.root / "sub/b.md").read_text(encoding="utf-8") == "one\n"
     done = [record for record in audit_records(place.base / "state") if record["outcome"] != "intent"]
     assert [record["op"] for record in done].count("undo") == 2
+
+
+@walled
+def test_old_versions_of_a_folder_are_read_from_the_repository_above_it(place: Place, tmp_path: Path) -> None:
+    clone = Clone(tmp_path / "clone")
+    clone.commit({"handbook/docs/a.md": "# old\n"})
+    clone.git("tag", "v1")
+    clone.commit({"handbook/docs/a.md": "# new\n"})
+    text = """
+sources:
+  store: {kind: file, roots: [../clone/handbook], expose: false, history: refs}
+  docs: {kind: doc, store: store}
+serve: {landlock: require}
+"""
+    (place.base / "octavo.yaml").write_text(text, encoding="utf-8")
+    with place.pipe("--config", place.base / "octavo.yaml") as pipe:
+        for address, body in (("doc://a", "# new\n"), ("doc://a?version=v1", "# old\n")):
+            answer = pipe.ask("resources/read", {"uri": address})
+            assert answer["result"]["contents"][0]["text"] == body
 
 
 @walled
