@@ -14,7 +14,7 @@ from octavo.core.operations import arguments_of
 from octavo.core.ref import Ref
 
 
-async def ask(house: Octavo, who: str, op: Op, uri: str, arguments: Mapping[str, Any] = {}, **more: Any) -> Any:
+async def ask(house: Octavo, who: str | None, op: Op, uri: str, arguments: Mapping[str, Any] = {}, **more: Any) -> Any:
     call = Call(
         op, Ref.parse(uri), house.works.identity.launched(who), Trail(), uri, arguments_of(op, arguments), **more
     )

@@ -194,9 +194,9 @@ class Documents:
         return whole.version != entry.version
 
     def _named(self, entry: Entry) -> Ref:
-        """As the change feed names it: what stands in a later root, behind nothing, by its plain address."""
+        """As the change feed names it: what no root before its own hides, by its plain address."""
         ref = self._works.canonical(entry.ref)
-        return ref.bare if self._is_of_a_later_root(entry) else ref
+        return ref.bare if ref.param("root") == "1" or self._is_of_a_later_root(entry) else ref
 
     def _is_link(self, entry: Entry) -> bool:
         """A file of an entry has it as its target too, and belongs to it."""

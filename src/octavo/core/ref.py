@@ -94,6 +94,12 @@ class Ref(NamedTuple):
         return self if not self.params else self._replace(params=())
 
     @property
+    def place(self) -> Ref:
+        """Without the parameters that say how it is shown: only with that by which it lies in one of several roots."""
+        root = self.param("root") if self.params else None
+        return self.bare if root is None else self._replace(params=(("root", root),))
+
+    @property
     def name(self) -> str:
         return self.segments[-1] if self.segments else ""
 

@@ -142,7 +142,7 @@ async def _both_ends(
         raise Refused(not_whole(call))
     async for entry in _below(call, call.ref, call_next, page):
         ref = judge.canonical(entry.ref)
-        if ref == call.ref.bare and not await knows_target(judge, call, entry, call_next):
+        if ref.bare == call.ref.bare and not await knows_target(judge, call, entry, call_next):
             to_nothing = True
             continue
         asks = stricter(asks, await _demand_all(judge, call, ref, call_next, entry))

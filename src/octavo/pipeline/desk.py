@@ -288,7 +288,7 @@ class Desk:
         source = self._changed(call, only_looks=asked.look)
         if not isinstance(source, Undoes):
             raise _cannot(call)
-        scope = {"scope": ref} if ref.segments else {}
+        scope = {"scope": ref} if ref.segments or ref.params else {}
         if asked.look:
             return await source.history(by, asked.count, standing=True, **scope)
         return await source.undo(by, count=asked.count, only=asked.only, **scope)

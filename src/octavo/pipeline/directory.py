@@ -36,7 +36,7 @@ class Directories:
     async def read(self, call: Call) -> Page[Entry]:
         """One page, by name. Raises NotFound where the caller sees nothing, InvalidParams for what is no directory."""
         scope, (cursor, seen) = call.ref, _opened(call.cursor)
-        if scope.scheme not in self._schemes or scope.params:
+        if scope.scheme not in self._schemes or scope.params != scope.place.params:
             raise _no_directory(call)
         beside = await self._beside(call)
         rows: dict[str, Entry] = {}

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 
 from msgspec.structs import replace
 
-from octavo.core.arguments import PLAIN, RankedArguments, SearchArguments
+from octavo.core.arguments import PLAIN, Allowed, RankedArguments, SearchArguments
 from octavo.core.findings import Findings
 from octavo.core.model import EVERYTHING, Call, Entry, Page, Trail
 from octavo.core.ports import Next, expected, page_of, settled, several
@@ -15,7 +16,7 @@ from octavo.core.ref import Ref
 from octavo.pipeline.hidden import beside, look_beside, unheard
 from octavo.pipeline.refusals import Refused, refusal
 from octavo.pipeline.rulebook import CLOSED, Decision
-from octavo.pipeline.seeing import FINDING, Seeing, under
+from octavo.pipeline.seeing import FINDING, Seeing, Telling, under
 
 
 async def search(seeing: Seeing, call: Call, call_next: Next, *, page: int, now: Callable[[], float]) -> Page[Entry]:
@@ -73,10 +74,19 @@ async def _ask(seeing: Seeing, call: Call, call_next: Next, era: object) -> Find
     scope, who = call.ref, call.principal
     if scope.params:  # the source knows which there are, and says what is wrong with others
         await settled(call_next(call.at(scope, None, 1)._replace(op="list", arguments=PLAIN)))
-    where = (*query.where, *((key, tuple(value.split(","))) for key, value in scope.params))
-    asked = TextQuery(query.text, query.within if scope.scheme == EVERYTHING.scheme else (scope.bare,), where)
-    arguments = RankedArguments(asked, seeing.finder(who), (who, era, seeing.phase))
+    where = (*query.where, *((key, tuple(value.split(","))) for key, value in scope.params if key != "root"))
+    asked = TextQuery(query.text, query.within if scope.scheme == EVERYTHING.scheme else (scope.place,), where)
+    finds = seeing.finder(who)
+    if (root := scope.param("root")) is not None:
+        finds = partial(_finds_in, root, seeing, finds)
+    arguments = RankedArguments(asked, finds, (who, era, seeing.phase))
     return expected(await settled(call_next(call._replace(ref=EVERYTHING, arguments=arguments))), Findings)
+
+
+def _finds_in(root: str, seeing: Seeing, finds: Allowed, ref: Ref) -> bool | Telling:
+    """In one of several roots. The index has a file that nothing hides by its plain address, in whichever it is."""
+    placed = ref if ref.params else seeing.addresses.canonical(seeing.addresses.spelled(ref))
+    return placed.param("root") == root and finds(ref)
 
 
 async def _still_found(seeing: Seeing, call: Call, call_next: Next, ref: Ref) -> bool:

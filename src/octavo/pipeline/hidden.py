@@ -87,7 +87,7 @@ def beside(policy: Decides, call: Call) -> Ref:
     """The address of the call with another name in it, where what the caller may see ends. It is always the same for
     the same name: what is remembered of something that is not there is remembered of this too."""
     ref, verb = call.ref, VERB_OF[call.op]
-    above = (ref.bare._replace(segments=ref.segments[:length]) for length in range(1, len(ref.segments)))
+    above = (ref.place._replace(segments=ref.segments[:length]) for length in range(1, len(ref.segments)))
     hidden = [policy.at_best(call.principal, verb, one).hidden for one in above]
     place = hidden.index(True) if True in hidden else len(ref.segments) - 1
     names = [_other(name) if number == place else name for number, name in enumerate(ref.segments)]

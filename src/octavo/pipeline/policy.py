@@ -284,7 +284,7 @@ class Policy(Seeing):
 
     async def _or_folder(self, call: Call, call_next: Next, absent: OctavoError) -> OctavoError:
         """What to say where no file was found to read: whether a folder is there, to whoever may list it."""
-        look = call._replace(op="folders", ref=call.ref.bare, arguments=FoldersArguments(), trail=Trail())
+        look = call._replace(op="folders", ref=call.ref.place, arguments=FoldersArguments(), trail=Trail())
         try:
             found = await folders(self, look, call_next)
         except OctavoError:
@@ -415,8 +415,7 @@ class Policy(Seeing):
     async def _fault(self, call: Call, call_next: Next, raised: OctavoError) -> Reply:
         """Raises it, unless it is about something that the caller may not read: then what the same call says of
         something that is not there, or the refusal where it says that it is not."""
-        root = call.ref.param("root")
-        plain = call._replace(ref=call.ref._replace(params=() if root is None else (("root", root),)))
+        plain = call._replace(ref=call.ref.place)
         try:
             await self.follow_link(plain, call_next)
         except Refused:
@@ -430,7 +429,7 @@ class Policy(Seeing):
         """Nothing is made below what is hidden: whether that is a folder would tell that it is there."""
         if self._ticks is None:
             return None
-        above = (ref.bare._replace(segments=ref.segments[:depth]) for depth in range(1, len(ref.segments)))
+        above = (ref.place._replace(segments=ref.segments[:depth]) for depth in range(1, len(ref.segments)))
         decisions = (self.at_best(principal, "write", one) for one in above)
         return next((one for one in decisions if one.hidden), None)
 

@@ -368,6 +368,24 @@ async def test_a_line_that_says_it_is_given_as_ever(serve: Any) -> None:
     assert await tools.data("search", query="zzqx") == {"files": []}
 
 
+@pytest.mark.parametrize(
+    "filled",
+    [
+        {"regex": False}, {"word": False}, {"context": 0}, {"include": []}, {"exclude": []}, {"case": ""},
+        {"case": False}, {"where": {}},
+        {"regex": False, "word": False, "context": 0, "include": [], "exclude": [], "case": "", "where": {},
+         "kind": None, "cursor": "", "target": ""},
+    ],
+)  # fmt: skip
+async def test_what_is_filled_with_its_default_is_not_given(serve: Any, filled: dict[str, Any]) -> None:
+    tools = await serve(files=PAGES)
+    for query in ("CronJob은 어떻게 만들기", "일을 시작합니다"):
+        assert await tools.data("search", query=query, **filled) == await tools.data("search", query=query)
+    for asked in ({"query": "예산"}, {"query": "예산", "target": "sop://"}, {"query": "예산", "kind": "ranked"}):
+        tools = await serve(CONFIGURATION, FILES)
+        assert await uris(tools, **{**filled, **asked}) == await uris(tools, **asked)
+
+
 async def test_where_there_is_no_rank_a_question_finds_no_line(serve: Any) -> None:
     rules = """
     sources: {work: {kind: file, uris: relative, roots: [./work]}}

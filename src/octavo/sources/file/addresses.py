@@ -33,12 +33,14 @@ class Addresses:
     def __init__(self, scheme: str, roots: Sequence[FileRoot]) -> None:
         self.scheme = scheme
         self._all = range(len(roots))
+        self._several = len(roots) > 1
         self.public = _public(roots)
         accepted = [(prefix, k) for k, prefixes in enumerate(self.public) for prefix in prefixes]
         self._accepted = sorted(accepted, key=lambda pair: -len(pair[0]))  # the longest prefix decides
 
     def canonical(self, ref: Ref) -> Ref:
-        """The relative spelling. InvalidParams for unknown parameters, Forbidden outside every root."""
+        """The relative spelling, which of several roots says the one that was meant. InvalidParams for unknown
+        parameters, Forbidden outside every root."""
         if ref.scheme != self.scheme:
             raise not_found(ref)
         refuse_unknown(ref, IN_ABSOLUTE if ref.absolute else PARAMETERS)
@@ -53,18 +55,22 @@ class Addresses:
     def where(self, ref: Ref) -> Where:
         if not ref.params and not ref.absolute and ref.scheme == self.scheme:
             return Where(ref.segments, self._all)
-        one_root = ref.absolute  # which the relative spelling of an address in the first root does not say
         ref = self.canonical(ref)
         number = ref.param("root")
         if number is None:
-            return Where(ref.segments, (0,) if one_root else self._all)
+            return Where(ref.segments, self._all)
         if not (number.isascii() and number.isdigit() and 1 <= int(number[:9]) <= len(self._all)):
             raise InvalidParams(f"The parameter root is a number from 1 to {len(self._all)}", uri=str(ref))
         return Where(ref.segments, (int(number) - 1,))
 
     def of(self, names: Names, k: int) -> Ref:
-        """The canonical address of a place that says in which root it is."""
-        return Ref(self.scheme, names, (("root", str(k + 1)),) if k else ())
+        """The canonical address of a place that says in which of several roots it is: without that it would mean the
+        first that has it."""
+        return Ref(self.scheme, names, (("root", str(k + 1)),) if self._several else ())
+
+    def plain(self, names: Names, k: int) -> Ref:
+        """The same as lists and changes name it, where no root before this one has these names."""
+        return self.of(names, k) if k else Ref(self.scheme, names)
 
     def absolute(self, names: Names, k: int) -> Ref | None:
         prefixes = self.public[k] if self.scheme == "file" else ()

@@ -204,7 +204,7 @@ class Forest:
 
     def address(self, place: Place, *, shadowed: bool) -> Ref:
         """As a listing names it: without a root, unless an earlier root has the same names."""
-        return self._addresses.of(place.names, place.root if shadowed else 0)
+        return self._addresses.of(place.names, place.root) if shadowed else Ref(self._addresses.scheme, place.names)
 
     def listed(self, place: Place, facts: Facts, *, shadowed: bool, title: str | None = None) -> Entry:
         """`title` is what the file calls itself."""
@@ -212,7 +212,7 @@ class Forest:
 
     def folder(self, place: Place) -> Ref:
         """The address of a directory, which says in which root it is."""
-        own = self._addresses.of(place.names, place.root)
+        own = self._addresses.plain(place.names, place.root)
         return (self._absolute and self._addresses.absolute(place.names, place.root)) or own
 
     def is_shadowed(self, place: Place) -> bool:
@@ -243,8 +243,7 @@ class Forest:
         raise not_found(ref)
 
     def _asked(self, where: Where, k: int, facts: Facts) -> Entry:
-        root = k if len(where.roots) == 1 else 0
-        return self._entry(self._addresses.of(where.names, root), Place(where.names, k), facts)
+        return self._entry(self.address(place := Place(where.names, k), shadowed=len(where.roots) == 1), place, facts)
 
     def _shown(self, place: Place, canonical: Ref) -> Ref:
         if not self._absolute and not canonical.params:
@@ -253,7 +252,8 @@ class Forest:
 
     def _entry(self, canonical: Ref, place: Place, facts: Facts, title: str | None = None) -> Entry:
         """`target` where the address is not that of the file itself: a link, or a later root behind a plain name."""
-        own = self._addresses.of(facts.own, place.root)
+        says_root = self._addresses.of if canonical.params else self._addresses.plain
+        own = says_root(facts.own, place.root)
         ref = self._shown(place, canonical)
         name = place.names[-1]
         return Entry(

@@ -54,9 +54,9 @@ def as_asked(ctx: ToolContext, folder: Ref, scope: Ref) -> Ref:
 
 
 def path_of(ctx: ToolContext, entry: Entry) -> str:
-    """As a model can write it again: relative to what is served, or the URI where that would not be enough."""
+    """As a model can write it again: relative to what is served, or as lists give it where that would not be enough."""
     ref = ctx.canonical(entry.ref)
-    return ref.path if ref.scheme == "file" and not ref.params else str(ref)
+    return ref.path if ref.scheme == "file" and ref.param("root") in (None, "1") else str(entry.ref)
 
 
 def _relative(target: str) -> str:

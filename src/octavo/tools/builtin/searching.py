@@ -43,9 +43,9 @@ class Kinds(NamedTuple):
     def meant(self, asked: Mapping[str, Any]) -> str:
         if "kind" in asked or not self.ranked:
             return str(asked.get("kind", "content"))
-        if any(option in asked for option in _OF_LINES):
+        if _says(asked, *_OF_LINES):
             return "content"
-        if "where" in asked:
+        if asked.get("where"):
             return RANKED
         if not asked.get("target"):
             return self.usual
@@ -53,7 +53,12 @@ class Kinds(NamedTuple):
 
     def chooses(self, asked: Mapping[str, Any]) -> bool:
         """Whether it was left to the tool what is searched, and there is more than lines."""
-        return self.ranked and not any(option in asked for option in ("kind", *_OF_LINES))
+        return self.ranked and not _says(asked, "kind", *_OF_LINES)
+
+
+def _says(asked: Mapping[str, Any], *options: str) -> Sequence[str]:
+    """Those that ask for something: clients that fill every argument send false, 0 and empty ones for "not given"."""
+    return [option for option in options if asked.get(option)]
 
 
 LINES: Final = Kinds()
@@ -91,7 +96,7 @@ class Answer:
 
 async def _search(budget: Budget, kinds: Kinds, ctx: ToolContext, asked: Mapping[str, Any]) -> ToolResult:
     kind = kinds.meant(asked)
-    of_others = [option for option in (_OF_LINES if kind == RANKED else ("where",)) if option in asked]
+    of_others = _says(asked, *(_OF_LINES if kind == RANKED else ("where",)))
     if of_others:
         other = "content" if kind == RANKED else RANKED
         raise InvalidParams(f"{of_others[0]} is for kind: {other}; leave it out here, or say that kind")

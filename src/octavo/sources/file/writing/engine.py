@@ -269,7 +269,12 @@ class Engine:
 
     def ref_of(self, spelled: Spelled) -> Ref:
         names = tuple(unicodedata.normalize("NFC", name) for name in spelled.disk)
-        return self._addresses.of(names, self._real.index(spelled.root) if spelled.root in self._real else 0)
+        return self._addresses.plain(names, self._real.index(spelled.root) if spelled.root in self._real else 0)
+
+    def place_of(self, spelled: Spelled) -> Ref:
+        """The same, which says also of the first of several roots that it is the one."""
+        ref = self.ref_of(spelled)
+        return ref if ref.params else self._addresses.of(ref.segments, 0)
 
     def spelled(self, spot: Spot) -> Spelled:
         return Spelled(self._real[spot.place.root], spot.disk)

@@ -39,8 +39,8 @@ class Undo:
         return [
             Past(
                 op=record.op,
-                ref=self._ref(record.place),
-                source=None if record.source is None else self._ref(record.source),
+                ref=self._engine.place_of(record.place),
+                source=None if record.source is None else self._engine.place_of(record.source),
                 at=record.at,
                 undone=status == "undone",
                 id=record.id,
@@ -54,11 +54,13 @@ class Undo:
         mine = [op for op in self._journal.operations() if op.record.by == by and op.status in told]
         if scope is None:
             return mine
-        here = scope.bare
-        return [op for op in mine if any(ref.within(here) or here.within(ref) for ref in self._refs(op.record))]
-
-    def _refs(self, record: Record) -> list[Ref]:
-        return [self._ref(at).bare for at in (record.place, record.source) if at is not None]
+        root = scope.param("root")
+        return [
+            op
+            for op in mine
+            for ref in [self._engine.place_of(at) for at in (op.record.place, op.record.source) if at is not None]
+            if (ref.within(scope) or scope.within(ref)) and root in (None, ref.param("root"))
+        ]
 
     def newest(self, by: str, count: int, only: Sequence[str] | None = None, scope: Ref | None = None) -> list[Undone]:
         """Takes back up to `count` operations. Where one cannot be, the ones before it stay undone and the rest

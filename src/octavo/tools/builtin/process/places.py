@@ -118,7 +118,7 @@ class Places:
         base = Ref.parse(address(target) if target is not None else f"{self._roots[0].scheme}://")
         for path in paths:
             names = tuple(name for name in path.split("/") if name not in ("", "."))
-            ref = Ref.of(base.scheme, (*ctx.canonical(base).segments, *names))
+            ref = Ref.of(base.scheme, (*base.segments, *names), base.place.params, absolute=base.absolute)
             if place.write and not ctx.may("write", str(ref)):
                 raise Forbidden(f"The command writes, and you may not write {ref}", resource=str(ref))
             if not names or await ctx.folders(str(ref)):
@@ -127,7 +127,7 @@ class Places:
                 await read_with(ctx, str(ref), ONE_BYTE)
             except NotFound:
                 # What is hidden is told as absent too, and a link may lead to what is.
-                above = str(Ref.of(ref.scheme, ref.segments[:-1]))
+                above = str(ref._replace(segments=ref.segments[:-1]))
                 if not (place.write and _is_free(place, names) and await ctx.folders(above)):
                     raise NotFound(f"Resource not found: {ref}", uri=str(ref)) from None
 
