@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from octavo.cli._progress import progress
-from octavo.cli._screen import give, out
+from octavo.cli._screen import give
 from octavo.cli._shared import in_words, json_option, print_json, say, tell
 from octavo.cli._words import english, said
 
@@ -54,12 +54,12 @@ def init(
         raise click.ClickException(_why_nothing(found, directory))
     asks = not (yes or dry_run or as_json) and sys.stdin.isatty()
     if not as_json:
-        out(*_proposal(found, directory, write=write))
+        give("\n".join(_proposal(found, directory, write=write)), nl=True)
     if asks:
         write, wanted = _asked(found, write=write)
         if wanted != [agent.name for agent in found.proposal.agents]:
             found = _tried(base, wanted)
-        out(*_sights(found, write=write))
+        give("\n".join(_sights(found, write=write)), nl=True)
         if not click.confirm(said("init.sure", file=directory / "octavo.yaml"), default=True, err=True):
             tell(said("install.nothing"))
             return
@@ -74,7 +74,7 @@ def init(
     elif dry_run:
         give(f"\n{text}")
     else:
-        out(*_next(found, directory, write=write))
+        give("\n".join(_next(found, directory, write=write)), nl=True)
 
 
 def _folder(directory: Path) -> Path:
