@@ -130,14 +130,26 @@ def test_many_problems_are_told_by_message_with_three_examples(run: Run, empty: 
         f"{folder}/hr/01.md:4, {folder}/hr/02.md:4 and 17 more"
     )
     assert warnings.startswith(f"octavo: warning: 30 × a link leads nowhere: {folder}/notes/00.md:3 (none-0.md leads")
-    assert begin == f"octavo: first: mend {folder}/hr/00.md:4"
+    assert begin == f"octavo: first: mend {folder}/hr/00.md:4; each by itself: octavo check --all"
     everything = run("check", "--all")
     assert everything.exit_code == 1 and len(everything.stderr.splitlines()) == 51
     for one in [*(folder / "hr").iterdir()]:
         one.unlink()
     remarks = run("check")
     assert remarks.exit_code == 0, "nothing is broken"
-    assert remarks.stderr.endswith("octavo: nothing is broken; 30 remarks are worth a look, --all shows each\n")
+    assert remarks.stderr.endswith("octavo: nothing is broken; 30 remarks are worth a look; each by itself: octavo check --all\n")
+
+
+def test_many_errors_of_the_configuration_keep_key_hint_and_line_each(run: Run, empty: Path) -> None:
+    """As every other command tells them, and not one of them together with another."""
+    wrong = "".join(f"  s{n}: {{knid: file, kind: file, roots: [.], scheme: s{n}}}\n" for n in range(9))
+    (empty / "octavo.yaml").write_text(f"version: 1\nsources:\n{wrong}", encoding="utf-8")
+    checked = run("check")
+    assert checked.exit_code == 1 and "sources.s8.knid: unknown key (did you mean kind?)" in checked.stderr
+    *told, begin = checked.stderr.splitlines(keepends=True)
+    assert (len(told), begin) == (9, f"octavo: first: mend {empty}/octavo.yaml:3 (9 of 9 errors are there)\n")
+    for n in range(9):
+        assert f"octavo.yaml:{n + 3}:" in told[n] and f"sources.s{n}.knid" in told[n]
 
 
 @pytest.mark.seed("O17")

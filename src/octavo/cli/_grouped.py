@@ -1,4 +1,7 @@
-"""Many problems for one pair of eyes: those with the same message together, what breaks something first."""
+"""Many problems for one pair of eyes: those of handbooks with the same message together, what breaks something first.
+
+A problem of the configuration has a key and often a hint, without which nobody can mend it: it is told by itself.
+"""
 
 from __future__ import annotations
 
@@ -19,13 +22,11 @@ def lines(problems: Sequence[Problem], warnings: Sequence[Problem], *, everythin
     """What to say, each with how bad it is."""
     one_by_one = everything or len(problems) + len(warnings) <= FEW
     for level, found, most in (("error", problems, None), ("warning", warnings, KINDS)):
-        groups: dict[str, list[Problem]] = {}
-        for problem in found:
-            groups.setdefault(problem.group or problem.message, []).append(problem)
+        alone = [problem for problem in found if one_by_one or _by_itself(problem)]
+        yield from ((level, in_words(problem)) for problem in alone)
         if one_by_one:
-            yield from ((level, in_words(problem)) for problem in found)
             continue
-        ordered = sorted(groups.items(), key=lambda group: -len(group[1]))
+        ordered = sorted(_groups(found), key=lambda group: -len(group[1]))
         for message, these in ordered[:most]:
             yield from ((level, line) for line in _told(message, these))
         if rest := ordered[len(ordered) if most is None else most :]:
@@ -33,17 +34,32 @@ def lines(problems: Sequence[Problem], warnings: Sequence[Problem], *, everythin
             yield level, said("check.rest", count=count, kinds=len(rest))
 
 
-def first(problems: Sequence[Problem], warnings: Sequence[Problem]) -> str:
-    """What to do first; nothing where there is nothing to do."""
+def first(problems: Sequence[Problem], warnings: Sequence[Problem], *, everything: bool) -> str:
+    """What to do first, and how to see each; nothing where there is nothing to do."""
     if len(problems) + len(warnings) <= FEW:
         return ""  # all of it can be seen at once
+    kinds = [_groups(problems), _groups(warnings)]
+    together = any(len(these) > 1 for groups in kinds for _, these in groups) or len(kinds[1]) > KINDS
+    each = said("check.each") if together and not everything else ""
     if problems:
         file, count = Counter(problem.file for problem in problems).most_common(1)[0]
         at = next(problem for problem in problems if problem.file == file)
         place = f"{file}{f':{at.line}' if at.line else ''}"
         key = "check.first_of" if count > 1 else "check.first"
-        return said(key, place=place, count=count, total=len(problems))
-    return said("check.sound", count=len(warnings))
+        return said(key, place=place, count=count, total=len(problems)) + each
+    return said("check.sound", count=len(warnings)) + each
+
+
+def _by_itself(problem: Problem) -> bool:
+    return bool(problem.key or problem.hint) and not problem.group
+
+
+def _groups(found: Sequence[Problem]) -> Sequence[tuple[str, Sequence[Problem]]]:
+    groups: dict[str, list[Problem]] = {}
+    for problem in found:
+        if not _by_itself(problem):
+            groups.setdefault(problem.group or problem.message, []).append(problem)
+    return [*groups.items()]
 
 
 def _told(message: str, these: Sequence[Problem]) -> Iterator[str]:
