@@ -142,6 +142,28 @@ def test_procedures_alone_and_files_alone(run: Run, empty: Path) -> None:
     assert run("check", "--config", pictures / "octavo.yaml").exit_code == 0
 
 
+def test_what_would_not_be_served_is_counted_by_ending_with_the_lines_that_serve_it(run: Run, empty: Path) -> None:
+    names = ("a.md", "b.md", "annex/p.pdf", "annex/q.pdf", "annex/c.csv", "annex/w.DOCX", "annex/n.md", "Dockerfile")
+    base = filled(empty / "mixed", {**dict.fromkeys(names, "# x\n"), ".env": "KEY=1\n"})
+    found = begun(run, base)
+    assert found["unserved"] == {".pdf": 2, ".csv": 1, ".docx": 1, "Dockerfile": 1}
+    told = run("init", base, "--dry-run").stdout
+    assert "5 files would not be served: 2 .pdf, 1 Dockerfile, 1 .csv, 1 .docx\n" in told
+    line = '''without: ["annex"] on the catalog, and a source {kind: file, roots: ["annex"], extensions: [".pdf"'''
+    assert line in told
+    text = (base / "octavo.yaml").read_text(encoding="utf-8")
+    (base / "octavo.yaml").write_text(
+        text.replace('path: ""}', 'path: "", without: ["annex"]}').replace(
+            "sources:\n", 'sources:\n  more: {kind: file, roots: ["annex"], extensions: [".pdf", ".docx"]}\n', 1
+        ),
+        encoding="utf-8",
+    )
+    assert run("check", "--config", base / "octavo.yaml").exit_code == 0
+    plain = filled(empty / "plain", {"a.csv": "a,b\n", "b.hwp": "x"})
+    assert (begun(run, plain)["unserved"], begun(run, plain, "--force")["unserved"]) == ({".hwp": 1}, {".hwp": 1})
+    assert 'extensions: ["*"]' in run("init", plain, "--dry-run").stdout
+
+
 @pytest.mark.parametrize("name", ["업무 매뉴얼", "a: b", "'quoted' \"twice\"", "#1", "50%", "- dash", "[x]", "yes"])
 def test_names_of_any_kind_stay_what_they_are(run: Run, empty: Path, name: str) -> None:
     base = filled(

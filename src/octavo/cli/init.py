@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shlex
 import sys
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -18,6 +20,7 @@ from octavo.cli._words import english, said
 
 if TYPE_CHECKING:
     from octavo.app.sights import Sight
+    from octavo.cli.proposal.parts import Parts
     from octavo.cli.proposal.tries import Tried
 
 SHOWN = 8  # of what was left out
@@ -216,12 +219,37 @@ def _proposal(found: Tried, directory: Path, *, write: bool) -> Iterator[str]:
     if parts.others:
         folders = ", ".join("/".join(one) for one in parts.others[:SHOWN])
         yield f"  {said('init.others', folders=folders)}"
+    yield from _unserved(parts)
     if found.left_out:
         yield said("init.left_out")
         yield from (f"  {in_words(one)}" for one in found.left_out[:SHOWN])
         if len(found.left_out) > SHOWN:
             yield f"  {said('init.more', count=len(found.left_out) - SHOWN)}"
     yield from _sights(found, write=write)
+
+
+def _unserved(parts: Parts) -> Iterator[str]:
+    """What would be missing, and the lines of octavo.yaml that serve it."""
+    if not parts.unserved:
+        return
+    counts = _endings(parts)
+    shown = ", ".join(f"{count} {ending}" for ending, count in [*counts.items()][:SHOWN])
+    more = f", {said('init.more', count=rest)}" if (rest := sum([*counts.values()][SHOWN:])) else ""
+    yield said("init.unserved", count=len(parts.unserved), endings=f"{shown}{more}")
+    if not parts.catalogs:
+        yield f"  {said('init.serve_all')}"
+        return
+    folders = [one for one in parts.unserved if len(one) > 1 and not one[0].startswith(".")]
+    folder = Counter(one[0] for one in folders).most_common(1)[0][0] if folders else said("init.folder_apart")
+    endings = json.dumps([*counts][:SHOWN], ensure_ascii=False)
+    yield f"  {said('init.serve_apart', folder=json.dumps(folder, ensure_ascii=False), endings=endings)}"
+
+
+def _endings(parts: Parts) -> dict[str, int]:
+    """The most frequent first; a name without an ending by itself."""
+    names = (one[-1] for one in parts.unserved)
+    endings = ((Path(name).suffix or name) for name in names)
+    return dict(Counter(one.lower() if one.startswith(".") else one for one in endings).most_common())
 
 
 def _sights(found: Tried, *, write: bool) -> Iterator[str]:
@@ -281,6 +309,7 @@ def _facts(found: Tried) -> dict[str, Any]:
             for part in parts.catalogs
         ],
         "files": ["/".join(one) or "." for one in parts.files],
+        "unserved": _endings(parts),
         "prompts": ["/".join(one) for one in parts.prompts],
         "agents": [
             {

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from octavo.cli.proposal.folder import Look, Looked
+from octavo.config.load import NAMES
 from octavo.core.skill import MANIFEST
+from octavo.sources._shared.fs.credentials import CREDENTIALS
+from octavo.sources._shared.fs.names import Rules
 from octavo.sources.catalog import DECLARATIONS, Declaration, chosen
 from octavo.sources.catalog.declaration import DEFINITIONS, DOCUMENTS, Segments, ending_of
 
@@ -19,6 +22,7 @@ from octavo.sources.catalog.declaration import DEFINITIONS, DOCUMENTS, Segments,
 PROCEDURES: Final = frozenset(
     ("sop", "sops", "runbook", "runbooks", "playbook", "playbooks", "procedure", "procedures")
 )
+OWN: Final = frozenset((name,) for name in NAMES)  # the configuration itself is never served
 _IN_KOREAN: Final = ("절차", "업무", "매뉴얼")  # compounds: 업무절차, 업무 매뉴얼
 _NAMES: Final[Mapping[str, str]] = {
     "sop": "sops", "doc": "docs", "skill": "skills", "agent": "agents", "org": "org",
@@ -41,6 +45,7 @@ class Part(Struct, frozen=True):
     path: Segments
     names: Sequence[Segments]  # the addresses, as far as was looked
     without: Sequence[Segments] = ()
+    taken: frozenset[Segments] = frozenset()  # the files behind them
 
     @property
     def source(self) -> str:
@@ -56,6 +61,7 @@ class Parts(Struct, frozen=True):
     files: Sequence[Segments] = ()  # folders whose files are served as they are; () is the whole
     prompts: Sequence[Segments] = ()
     others: Sequence[Segments] = ()  # folders that could be procedures too, and are left to the documents
+    unserved: Sequence[Segments] = ()  # files that none of these takes
 
     @property
     def schemes(self) -> list[str]:
@@ -101,7 +107,26 @@ async def parts_of(look: Look, *, drop: Iterable[str] = (), faulty: Sequence[Seg
     kept = [part for part in apart if part.names]
     if not kept and look.files:
         folders = [()]
-    return Parts(sorted(kept, key=lambda one: [*_NAMES].index(one.kind)), folders, prompts, others)
+    catalogs = sorted(kept, key=lambda one: [*_NAMES].index(one.kind))
+    unserved = [*_unserved(look, catalogs, folders, [*prompts, *faulty])]
+    return Parts(catalogs, folders, prompts, others, unserved)
+
+
+def _unserved(
+    look: Look, catalogs: Sequence[Part], folders: Sequence[Segments], beside: Sequence[Segments]
+) -> Iterator[Segments]:
+    """Which files nobody would get, but for prompts, for faults that are told themselves, and for settings."""
+    rules = Rules((), CREDENTIALS)
+    for place in look.files:
+        bundles = [part.path for part in catalogs if part.kind == "skill"]  # with all files of their folders
+        verdict = rules.verdict(place)
+        if verdict == "hidden" or place in OWN or _within(place, (*beside, *bundles)):
+            continue
+        by_catalog = any(
+            place in part.taken and not _within(place[len(part.path) :], part.without) for part in catalogs
+        )
+        if not by_catalog and not (verdict == "served" and _within(place, folders)):
+            yield place
 
 
 def _is_text(place: Segments) -> bool:
@@ -120,13 +145,14 @@ def _overlap(one: Segments, other: Segments) -> bool:
 def _part(kind: str, declaration: Declaration, look: Look) -> Part | None:
     """None where the catalog would serve nothing."""
     path = tuple(filter(None, declaration.path.split("/")))
-    names = {
-        found[0]
+    located = {
+        place: found
         for place in look.files
         if place[: len(path)] == path and len(place) > len(path)
-        if (found := declaration.located(place[len(path) :])) is not None and not found[2]
+        if (found := declaration.located(place[len(path) :])) is not None
     }
-    return Part(kind, path, sorted(names)) if names else None
+    names = {name for name, _, version in located.values() if not version}
+    return Part(kind, path, sorted(names), taken=frozenset(located)) if names else None
 
 
 def _special(kind: str, declaration: Declaration, look: Look) -> Part | None:
