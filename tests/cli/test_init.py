@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import os
+import subprocess
+import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -293,3 +295,26 @@ def test_check_warns_of_tools_that_an_agent_can_never_use(
     )
     config.write_text(config.read_text(encoding="utf-8").replace("tool://write", "tool://nothing"), encoding="utf-8")
     assert "결코" not in run("check", "--config", config).stderr
+
+
+def test_whoever_is_served_and_may_see_nothing_is_told_so_everywhere(
+    run: Run, company: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """After init nobody is local: what is started without --as serves an empty server."""
+    begun(run, company, "--agents", "bot-a,bot-b")
+    monkeypatch.chdir(company)
+    monkeypatch.setenv("HOME", str(company.parent))
+    told = "nothing is visible to local here: "
+    choose = "choose an agent with --as: bot-a, bot-b\n"
+    commands = (("ls",), ("search", "leave"), ("install", "claude-code", "--dry-run"))
+    for command in commands:
+        result = run(*command)
+        assert told in result.stderr and choose in result.stderr, command
+        assert "Access denied" not in result.stderr
+        assert "nothing is visible" not in run(*command, "--as", "bot-a").stderr
+    served = [sys.executable, "-m", "octavo", "serve"]
+    stderr = subprocess.run(served, input=b"", capture_output=True, timeout=60, check=True).stderr.decode()
+    assert told in stderr and choose in stderr
+    assert subprocess.run([*served, "--as", "bot-a"], input=b"", capture_output=True, check=True).stderr == b""
+    with terminal("serve", columns=200) as person:
+        person.wait_for(r"claude mcp add octavo -- octavo serve --config \S+ --as AGENT\r?\n")

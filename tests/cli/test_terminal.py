@@ -126,6 +126,35 @@ def test_a_client_that_starts_it_hears_no_such_words(notes: Path) -> None:
     assert json.loads(done.stdout)["id"] == 1
 
 
+@pytest.mark.parametrize("number", [0, 1, 2])
+def test_a_closed_stream_is_the_null_device_and_no_abort(notes: Path, number: int) -> None:
+    line = f'exec "$@" {number}{"<" if number == 0 else ">"}&-'
+    done = subprocess.run(
+        ["sh", "-c", line, "sh", *OCTAVO, "serve", notes],
+        input=b"", capture_output=True, timeout=LIMIT, check=False,
+    )  # fmt: skip
+    assert (done.returncode, done.stdout, done.stderr) == (0, b"", b"")
+
+
+def test_closing_the_terminal_ends_a_server_of_a_configuration(notes: Path) -> None:
+    """Without a terminal the same signal loads the configuration again."""
+    config = notes.parent / "octavo.yaml"
+    config.write_text("version: 1\nsources: {n: {kind: file, roots: [notes]}}\n", encoding="utf-8")
+    command = ("serve", "--config", config, "--http", "127.0.0.1:0", "--no-auth")
+    with terminal(*command) as person:
+        person.wait_for("to end it: Ctrl-C")
+        os.kill(person.pid, signal.SIGHUP)
+        assert person.ends() in (128 + signal.SIGHUP, 0)
+    with subprocess.Popen([*OCTAVO, *command], stdin=subprocess.DEVNULL, stderr=subprocess.PIPE) as process:
+        assert process.stderr is not None
+        for waits in (b"serving MCP at", b"reloaded from"):
+            while waits not in (line := process.stderr.readline()):
+                assert line, "it has ended"
+            if process.poll() is None:
+                process.send_signal(signal.SIGHUP)
+        process.terminate()
+
+
 def talk(*args: str | Path, asked: list[str], environ: Mapping[str, str] | None = None) -> tuple[list[Any], str]:
     """All answers to requests that are asked one after the other, and what it said on stderr."""
     with subprocess.Popen(

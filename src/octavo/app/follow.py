@@ -22,7 +22,8 @@ async def follow(house: Octavo, loaded: Loaded) -> None:
     if loaded.file is None:
         return
     hangup = asyncio.Event()
-    if sys.platform != "win32":
+    # A terminal that is closed ends what was typed at it, as it does every program; nobody could reload by it there.
+    if sys.platform != "win32" and not (sys.stdin is not None and sys.stdin.isatty()):
         asyncio.get_running_loop().add_signal_handler(signal.SIGHUP, hangup.set)
     await follow_file(house, loaded.file, wake=hangup, keys=KeyFile(state_directory(loaded)).path, before=loaded)
 

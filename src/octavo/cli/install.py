@@ -18,7 +18,8 @@ import click
 
 from octavo.cli._logs import hidden
 from octavo.cli._screen import out
-from octavo.cli._shared import as_option, config_option, known_agent, loaded, say, tell
+from octavo.cli._shared import LOCAL, as_option, config_option, known_agent, loaded, say, tell
+from octavo.cli._visible import nothing_for, sees_nothing
 from octavo.cli._words import said
 from octavo.cli.client_files import Left, change
 from octavo.cli.client_files.place import Place
@@ -155,6 +156,8 @@ def _remote(url: str, key_env: str | None) -> Server:
 def _local(directory: Path | None, config_file: Path | None, as_who: str | None, *, write: bool) -> Server:
     found = loaded(config_file, directory, write=write)
     known_agent(found, as_who)
+    if sees_nothing(found, as_who or LOCAL):
+        say("warning", nothing_for(found, as_who or LOCAL))
     served = [str(found.base)] if found.file is None else ["--config", str(found.file.absolute())]
     if FILLED.search(served[-1]):
         raise click.UsageError(f"{served[-1]}: clients would fill in braces and $ themselves; rename the folder")

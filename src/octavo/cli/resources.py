@@ -21,12 +21,11 @@ from octavo.cli._shared import (
     say,
     tell,
 )
-from octavo.cli._words import said
+from octavo.cli._visible import nothing_for
 from octavo.core.errors import OctavoError
 from octavo.core.ref import Ref
 
 if TYPE_CHECKING:
-    from octavo.config.load import Loaded
     from octavo.core.glob import Glob
     from octavo.core.model import Change, Content, Entry
 
@@ -51,20 +50,7 @@ def ls(uri: str | None, config_file: Path | None, as_who: str | None, detailed: 
     for name in unavailable:
         say("warning", f"{name} could not be asked; the list is without it")
     if not entries:
-        say("note", _nothing_for(found, as_who or LOCAL))
-
-
-def _nothing_for(found: Loaded, who: str) -> str:
-    """Who asked, and what they may."""
-    config = found.config
-    if not config.policy:
-        return said("list.everything", who=who)
-    agent = config.agents.get(who)
-    names = {"*", who, *(f"role:{role}" for role in (agent.roles if agent is not None else ()))}
-    allows = [rule for rule in config.policy if rule.effect == "allow" and names.intersection(rule.who)]
-    rights = [said("list.may", verbs=", ".join(rule.may), patterns=", ".join(rule.what)) for rule in allows]
-    told = said("list.nothing", who=who, may="; ".join(rights) or said("list.may_nothing"))
-    return f"{told}; {said('list.agents', agents=', '.join(config.agents))}" if who == LOCAL and config.agents else told
+        say("note", nothing_for(found, as_who or LOCAL))
 
 
 @click.command()

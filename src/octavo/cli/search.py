@@ -9,7 +9,18 @@ import click
 
 from octavo.cli._progress import progress
 from octavo.cli._screen import out
-from octavo.cli._shared import as_option, config_option, json_option, known_agent, loaded, print_json, say
+from octavo.cli._shared import (
+    FAILED,
+    LOCAL,
+    as_option,
+    config_option,
+    json_option,
+    known_agent,
+    loaded,
+    print_json,
+    say,
+)
+from octavo.cli._visible import nothing_for, sees_nothing
 
 if TYPE_CHECKING:
     from octavo.core.findings import Finding
@@ -26,7 +37,9 @@ if TYPE_CHECKING:
 @config_option
 @as_option
 @json_option
+@click.pass_context
 def search(
+    ctx: click.Context,
     query: str,
     uri: str | None,
     where: tuple[str, ...],
@@ -42,13 +55,20 @@ def search(
     runs on the same configuration, its index answers at once.
     """
     from octavo.cli import _run
+    from octavo.core.errors import Forbidden
     from octavo.core.query import TextQuery
 
     configured = loaded(config_file)
     asked = TextQuery(query, where=tuple(map(_filter, where)))
     who = known_agent(configured, as_who)
-    with progress("index") as shows:
-        found = _run.found(configured, who, asked, uri, limit, shows, kept=kept)
+    try:
+        with progress("index") as shows:
+            found = _run.found(configured, who, asked, uri, limit, shows, kept=kept)
+    except Forbidden:
+        if as_json or not sees_nothing(configured, who or LOCAL):
+            raise
+        say("note", nothing_for(configured, who or LOCAL))
+        ctx.exit(FAILED)
     if as_json:
         print_json({"results": [_told(one) for one in found.items], "corrected": dict(found.corrected)})
         return

@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING
 import click
 
 from octavo.cli._logs import configure
-from octavo.cli._shared import as_option, config_option, known_agent, loaded, say, tell
+from octavo.cli._shared import LOCAL, as_option, config_option, known_agent, loaded, say, tell
+from octavo.cli._visible import nothing_for, sees_nothing
 from octavo.cli._words import said
 
 if TYPE_CHECKING:
@@ -87,6 +88,8 @@ def serve(
     found = loaded(config_file, *directories, write=write, here=http is None)
     found = _with_tools(_with_toolsets(found, toolsets), only)
     known_agent(found, as_who)
+    if (http is None or no_auth) and sees_nothing(found, as_who or LOCAL):
+        say("warning", nothing_for(found, as_who or LOCAL))
     if http is None:
         if no_auth:
             raise click.UsageError("--no-auth is about HTTP; on stdio whoever starts the process is in already")
@@ -118,7 +121,8 @@ def _wait_with_words(found: Loaded, command: Sequence[str]) -> None:
     if not sys.stdin.isatty():
         return
     tell(said("serve.waiting"))
-    tell(said("serve.connect", line=shlex.join(("claude", "mcp", "add", "octavo", "--", *command))))
+    choose = ("--as", "AGENT") if found.config.policy and found.config.agents and "--as" not in command else ()
+    tell(said("serve.connect", line=shlex.join(("claude", "mcp", "add", "octavo", "--", *command, *choose))))
     http = ("--http",) if _has_keys(found) else ("--http", "--no-auth")
     tell(said("serve.or_http", command=shlex.join((*command, *http))))
     _tell_of_writing(found)
