@@ -169,7 +169,15 @@ def test_every_generated_part_stands_somewhere(generate: ModuleType, book: Any) 
 def test_both_readmes_have_the_same_headings_in_the_same_order(book: Any) -> None:
     english, korean = book.headings("README.md"), book.headings("README.ko.md")
     assert [level for level, _ in english] == [level for level, _ in korean]
-    assert re.findall(r"\]\(([^)]+)\)", book["README.md"])[1:] == re.findall(r"\]\(([^)]+)\)", book["README.ko.md"])[1:]
+    links = re.findall(r"\]\(([^)]+)\)", book["README.md"])[1:]
+    theirs = [f"docs/ko/{one[5:]}" if f"docs/ko/{one.removeprefix('docs/')}" in book.pages else one for one in links]
+    assert theirs == re.findall(r"\]\(([^)]+)\)", book["README.ko.md"])[1:], "Korean pages where there are some"
+
+
+def test_the_korean_readme_marks_the_pages_that_are_in_english(book: Any) -> None:
+    table = book["README.ko.md"].partition("\n## 문서\n")[2].partition("\n[변경")[0]
+    for page, mark in re.findall(r"\]\(([^)]+)\)( \(영어\))?", table):
+        assert bool(mark) != page.startswith("docs/ko/"), page
 
 
 def test_both_readmes_have_the_same_examples(book: Any) -> None:
