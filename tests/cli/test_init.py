@@ -166,6 +166,36 @@ def test_what_would_not_be_served_is_counted_by_ending_with_the_lines_that_serve
     assert 'extensions: ["*"]' in run("init", plain, "--dry-run").stdout
 
 
+@pytest.mark.parametrize(
+    ("files", "agents"),
+    [
+        (("a.md", "b.md", "c.md"), ["agent-reader"]),
+        (("a.md", "policies/b.md", "policies/c.md"), ["agent-reader", "agent-policies"]),
+        (("a.md", "x.pdf", ".agents/agents/b.md", ".agents/skills/none.md"), ["agent-reader"]),
+        (("t/a.md", "u/b.md", "v/c.md"), ["agent-reader", "agent-t", "agent-u"]),
+    ],
+)
+def test_agents_are_as_many_as_differ_and_are_called_by_folders(
+    run: Run, empty: Path, files: tuple[str, ...], agents: list[str]
+) -> None:
+    found = begun(run, filled(empty / "base", dict.fromkeys(files, "# x\n")))
+    assert [one["id"] for one in found["agents"]] == agents
+    sees = [one["sees"] for one in found["agents"]]
+    assert all(sees) and sees[0].get("doc", 0) == sum(one["entries"] for one in found["sources"] if one["kind"] == "doc")
+
+
+@pytest.mark.parametrize("answer", ["y", "No", "예", "a,아니오"])
+def test_an_answer_to_another_question_is_no_id(run: Run, company: Path, answer: str) -> None:
+    assert "is an answer and no id of an agent" in refused(run, company, "--agents", answer, "--yes")
+
+
+def test_a_file_that_cannot_be_read_is_not_counted(run: Run, empty: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    base = filled(empty / "base", {"a.md": "# A\n", "no.md": "# No\n"})
+    monkeypatch.setattr(os, "access", lambda path, mode: not str(path).endswith("no.md"))
+    found = begun(run, base)
+    assert (found["looked"]["unread"], found["sources"][0]["entries"]) == (1, 1)
+
+
 @pytest.mark.parametrize("name", ["업무 매뉴얼", "a: b", "'quoted' \"twice\"", "#1", "50%", "- dash", "[x]", "yes"])
 def test_names_of_any_kind_stay_what_they_are(run: Run, empty: Path, name: str) -> None:
     base = filled(

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from octavo.cli.proposal.tries import Tried
 
 SHOWN = 8  # of what was left out
+ANSWERS = frozenset(("y", "n", "yes", "no", "예", "네", "아니오", "아니요"))  # of whoever expects another question
 
 
 @click.command(short_help="Write a first octavo.yaml for a folder as it lies there.")
@@ -97,6 +98,8 @@ def _ids(names: str | None) -> list[str]:
 
     found = [name for one in (names or "").split(",") if (name := one.strip())]
     for name in found:
+        if name.casefold() in ANSWERS:
+            raise click.BadParameter(said("init.answer", name=name), param_hint="--agents")
         try:
             check_agent(name)
         except ValueError as wrong:

@@ -1,4 +1,4 @@
-"""Three agents to begin with: one that may have everything that is proposed, and two for a part of it each."""
+"""Up to three agents to begin with: one that may have everything that is proposed, the others a part of it each."""
 
 from __future__ import annotations
 
@@ -31,12 +31,13 @@ class Piece(Struct, frozen=True):
 
 
 def agents_for(parts: Parts, names: Sequence[str] = ()) -> list[Agent]:
-    """The first has everything, the others a piece each, largest first; where there are more of them than pieces, they
-    begin again."""
+    """The first has everything, the others a piece each, largest first. Where `names` has more of them than there are
+    pieces, these begin again; without names there are as many agents as differ."""
     everything = [f"{scheme}://*" for scheme in parts.schemes]
     pieces = _pieces(parts)
     wanted = len(names) or AGENTS
-    narrow = [one for one, _ in zip(cycle(pieces), range(wanted - 1), strict=False)] if pieces else []
+    again = cycle(pieces) if names else pieces
+    narrow = [one for one, _ in zip(again, range(wanted - 1), strict=False)]
     known = names or ("agent-reader", *_named(narrow, _described(parts)))
     found = [Agent(known[0], everything, everything=True)]
     found += [Agent(name, [piece.pattern]) for name, piece in zip(known[1:], narrow, strict=False)]
@@ -60,7 +61,7 @@ def _named(pieces: Sequence[Piece], described: Collection[str]) -> list[str]:
 
 
 def _pieces(parts: Parts) -> list[Piece]:
-    """Whole catalogs beside the largest one, then folders of that, or single documents where it has none."""
+    """Whole catalogs beside the largest one, then folders of that."""
     by_size = sorted(parts.catalogs, key=lambda part: -len(part.names))
     if not by_size:
         return [Piece(folder[-1], f"file://{folder[-1]}/*") for folder in parts.files if folder]
@@ -69,7 +70,7 @@ def _pieces(parts: Parts) -> list[Piece]:
 
 
 def _folders(part: Part) -> list[Piece]:
-    """The largest folders that are a true part of it, and where there is hardly one, those below; or documents."""
+    """The largest folders that are a true part of it, and where there is hardly one, those below."""
     folders: list[Segments] = []
     above: Segments = ()
     while len(folders) < AGENTS - 1:
@@ -80,9 +81,7 @@ def _folders(part: Part) -> list[Piece]:
         found = sorted(counts, key=lambda one: (-counts[one], one))[:_MOST]
         folders += [one for one in found if counts[one] < len(part.names)]
         above = found[0]
-    if folders:
-        return [Piece(one[-1], f"{_exact(part, one)}/*") for one in folders]
-    return [Piece(one[-1], _exact(part, one)) for one in part.names[:AGENTS]]
+    return [Piece(one[-1], f"{_exact(part, one)}/*") for one in folders]
 
 
 def _exact(part: Part, names: Segments) -> str:

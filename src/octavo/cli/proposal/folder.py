@@ -86,7 +86,10 @@ def look(base: Path, shows: Shows, *, most: int = MOST) -> Look:
                 if _is_open(place):
                     folders.append(place)
             elif S_ISREG(mode) and not name.startswith(".") and (len(at) > 1 or not at or not at[0].startswith(".")):
-                files.append(place)
+                if os.access(one.path, os.R_OK):
+                    files.append(place)
+                else:
+                    counts["unread"] += 1
         waiting += reversed(folders)
         shows(done=len(files))
     return Look(

@@ -120,7 +120,7 @@ def _unserved(
     for place in look.files:
         bundles = [part.path for part in catalogs if part.kind == "skill"]  # with all files of their folders
         verdict = rules.verdict(place)
-        if verdict == "hidden" or place in OWN or _within(place, (*beside, *bundles)):
+        if verdict == "hidden" or place[0].startswith(".") or place in OWN or _within(place, (*beside, *bundles)):
             continue
         by_catalog = any(
             place in part.taken and not _within(place[len(part.path) :], part.without) for part in catalogs
@@ -149,6 +149,7 @@ def _part(kind: str, declaration: Declaration, look: Look) -> Part | None:
         place: found
         for place in look.files
         if place[: len(path)] == path and len(place) > len(path)
+        if path or not place[0].startswith(".")  # a hidden folder is a part by itself or not served
         if (found := declaration.located(place[len(path) :])) is not None
     }
     names = {name for name, _, version in located.values() if not version}

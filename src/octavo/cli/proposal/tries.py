@@ -15,7 +15,7 @@ from octavo.app.configuration import load_text
 from octavo.cli import _run
 from octavo.cli._progress import Shows
 from octavo.cli._shared import in_words
-from octavo.cli.proposal.agents import agents_for
+from octavo.cli.proposal.agents import Agent, agents_for
 from octavo.cli.proposal.folder import Look
 from octavo.cli.proposal.parts import Part, Parts, parts_of
 from octavo.cli.proposal.text import Proposal
@@ -48,13 +48,20 @@ def tried(look: Look, names: Sequence[str], shows: Shows) -> Tried:
         proposal = Proposal(look, parts, agents_for(parts, names))
         wrong, sees = _trial(proposal, shows)
         if not wrong:
-            return Tried(proposal, sees, [*left.values()])
+            kept = proposal if names else replace(proposal, agents=_differing(proposal.agents, sees))
+            return Tried(kept, {agent.name: sees[agent.name] for agent in kept.agents}, [*left.values()])
         left.update((in_words(one), one) for one in wrong)
         before = len(drop) + len(faulty)
         _leave_out(look, parts, wrong, drop, faulty)
         if len(drop) + len(faulty) == before:
             break
     return Tried(None, {}, [*left.values()])
+
+
+def _differing(agents: Sequence[Agent], sees: Mapping[str, Sight]) -> list[Agent]:
+    """The first, and of the others those that see something, and not everything."""
+    first, *others = agents
+    return [first, *(one for one in others if sees[one.name].seen not in ({}, sees[first.name].seen))]
 
 
 def _trial(proposal: Proposal, shows: Shows) -> tuple[Sequence[Problem], Mapping[str, Sight]]:
