@@ -137,7 +137,9 @@ def test_many_problems_are_told_by_message_with_three_examples(run: Run, empty: 
         one.unlink()
     remarks = run("check")
     assert remarks.exit_code == 0, "nothing is broken"
-    assert remarks.stderr.endswith("octavo: nothing is broken; 30 remarks are worth a look; each by itself: octavo check --all\n")
+    assert remarks.stderr.endswith(
+        "octavo: nothing is broken; 30 remarks are worth a look; each by itself: octavo check --all\n"
+    )
 
 
 def test_many_errors_of_the_configuration_keep_key_hint_and_line_each(run: Run, empty: Path) -> None:

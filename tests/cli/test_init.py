@@ -181,7 +181,9 @@ def test_agents_are_as_many_as_differ_and_are_called_by_folders(
     found = begun(run, filled(empty / "base", dict.fromkeys(files, "# x\n")))
     assert [one["id"] for one in found["agents"]] == agents
     sees = [one["sees"] for one in found["agents"]]
-    assert all(sees) and sees[0].get("doc", 0) == sum(one["entries"] for one in found["sources"] if one["kind"] == "doc")
+    assert all(sees) and sees[0].get("doc", 0) == sum(
+        one["entries"] for one in found["sources"] if one["kind"] == "doc"
+    )
 
 
 @pytest.mark.parametrize("answer", ["y", "No", "예", "a,아니오"])
