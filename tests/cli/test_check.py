@@ -200,8 +200,23 @@ def test_a_link_to_a_file_that_is_there_and_not_served_is_not_dead(run: Run, emp
         empty, "doc", {"a.md": "[config](data.yml), [gone](gone.yml), `[x](y.md)`\n", "data.yml": "a: 1\n"}
     )
     assert run("check").stderr.splitlines() == [
-        f"octavo: warning: {folder}/a.md:1: data.yml is not served",
+        f"octavo: warning: {folder}/a.md:1: data.yml is not served as a document",
         f"octavo: warning: {folder}/a.md:1: gone.yml leads nowhere",
+    ]
+
+
+def test_a_link_to_a_file_of_another_source_is_not_dead(run: Run, empty: Path) -> None:
+    files = {"a.md": "[code](src/README.md), [gone](src/gone.md)\n", "src/README.md": "# Code\n"}
+    folder = handbook(empty, "doc", files)
+    (empty / "octavo.yaml").write_text(
+        "sources:\n  book: {kind: file, roots: [book], expose: false}\n"
+        "  it: {kind: doc, store: book, path: '', without: [src]}\n  files: {kind: file, roots: [book/src]}\n",
+        encoding="utf-8",
+    )
+    told = [line for line in run("check").stderr.splitlines() if "a.md" in line]
+    assert told == [
+        f"octavo: warning: {folder}/a.md:1: src/README.md is not served as a document",
+        f"octavo: warning: {folder}/a.md:1: src/gone.md leads nowhere",
     ]
 
 

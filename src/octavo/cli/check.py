@@ -31,7 +31,8 @@ def check(ctx: click.Context, config_file: Path | None, everything: bool, as_jso
     """Find every problem of the configuration and of the handbook behind it, and say what it serves.
 
     Files of catalogs and prompts are checked one by one and beside each other, each problem with its file and line.
-    Many remarks with the same message are told together. Exits with 1 if there is a problem; a warning is only worth a look.
+    Many remarks with the same message are told together. Exits with 1 if there is a problem; a warning is only worth
+    a look.
     """
     from octavo.app.configuration import load
     from octavo.cli import _grouped, _run

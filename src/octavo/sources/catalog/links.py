@@ -24,7 +24,7 @@ _PARTICLE: Final = re.compile(r"[가-힣]{1,6}\Z")
 
 def dangling(card: Card, text: str, pages: Pages, there: Collection[str]) -> Iterator[Problem]:
     """A remark each: a text may speak of addresses that it does not mean to lead to. `there` are the files of the
-    store, served or not."""
+    whole store, whether a catalog serves them, another source does, or nobody."""
     told = frozenset(card.lines.values())  # references of the front matter are checked for themselves
     for number, link in nowhere(text, pages):
         if number not in told:
@@ -36,7 +36,7 @@ def dangling(card: Card, text: str, pages: Pages, there: Collection[str]) -> Ite
         target = posixpath.normpath(posixpath.join(posixpath.dirname(card.file), path))
         if not pages.keeps(target) or pages.is_part(card, target):
             continue
-        which = "is not served" if target in there else "leads nowhere"
+        which = "is not served as a document" if target in there else "leads nowhere"
         yield Problem(card.file, number, f"{path[:200]} {which}", card.ref, serious=False, group=f"a link {which}")
 
 

@@ -18,7 +18,7 @@ from octavo.core.ports import Called, Source
 from octavo.core.ref import Ref
 from octavo.sources.catalog import views
 from octavo.sources.catalog.bundle import Bundles
-from octavo.sources.catalog.card import MIME, Card, Cards, file_of
+from octavo.sources.catalog.card import MIME, Card, Cards
 from octavo.sources.catalog.claims import misleading
 from octavo.sources.catalog.declaration import Declaration, Segments
 from octavo.sources.catalog.filters import filters, unknown, wanted
@@ -282,10 +282,9 @@ class CatalogSource:
         return sorted(found, key=lambda one: (one.file, one.line))
 
     async def _files(self) -> AsyncIterator[str]:
-        """Of the folder, served or not, as the store names them."""
-        async for entry in self._store.entries():
-            if (place := self._store.within(entry.ref)) is not None:
-                yield file_of(self._store.folder, place)
+        """Of the whole store, also of folders that are left out here, as the store names them."""
+        async for entry in self._store.everything():
+            yield "/".join(entry.ref.segments)
 
     async def _links(self, card: Card, pages: Pages, there: Collection[str]) -> Sequence[Problem]:
         """What is no text has none, and something else is said of it. A link to another entry has that one's."""
