@@ -220,6 +220,28 @@ def test_a_link_to_a_file_of_another_source_is_not_dead(run: Run, empty: Path) -
     ]
 
 
+@pytest.mark.parametrize("closed", [True, False])
+def test_a_state_folder_that_cannot_be_used_is_told(run: Run, empty: Path, closed: bool) -> None:
+    """`ls` and `serve` refuse to begin with it."""
+    (empty / "taken").write_text("", encoding="utf-8")
+    handbook(empty, "doc", {"a.md": "# A\n"})
+    with (empty / "octavo.yaml").open("a", encoding="utf-8") as config:
+        config.write(f"state: {{path: ./taken}}\naudit: {{fail_closed: {str(closed).lower()}}}\n")
+    result = run("check")
+    level = "error" if closed else "warning"
+    assert (result.exit_code, run("ls").exit_code) == (int(closed), int(closed)), result.stderr
+    assert (
+        f"octavo: {level}: {empty}/octavo.yaml: state: The state folder {empty}/taken cannot be used" in result.stderr
+    )
+
+
+def test_a_text_that_cannot_be_read_is_told(run: Run, empty: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = handbook(empty, "doc", {"a.md": "# A\n", "no.md": "# No\n"})
+    true = os.access
+    monkeypatch.setattr(os, "access", lambda path, *mode, **kw: Path(path).name != "no.md" and true(path, *mode, **kw))
+    assert f"octavo: warning: {folder}/no.md:1: cannot be read by this user\n" in run("check").stderr
+
+
 @pytest.mark.parametrize("command", [("check",), ("serve",), ("ls",), ("cat", "file://x"), ("audit", "verify")])
 def test_without_a_configuration_it_says_what_to_do(command: tuple[str, ...], run: Run, empty: Path) -> None:
     result = run(*command)

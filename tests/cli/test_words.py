@@ -27,7 +27,8 @@ TRANSLATED = (
 # Parts of other sentences, and what is said to programs.
 PARTS = {
     "{}{}: the same files would have two addresses", "is the same folder as", "lies inside", " and more",
-    "there is {}{}", "is not served as a document", "leads nowhere", "a link {}", "{} {}", " and {} more", ", {} others",
+    "there is {}{}", "is not served as a document", "leads nowhere", "a link {}", "{} {}",
+    " and {} more", ", {} others",
     "is no YAML: ", "{} {} file{}",
     "JSON has no such number", "undefined alias", "another document", "{} {}: the same files would have two addresses",
 }  # fmt: skip

@@ -505,7 +505,7 @@ def catalog_problems(loaded: Loaded, shows: Shows) -> tuple[list[Problem], list[
             for one in await catalog.problems():
                 file = _path(loaded, name, one.file)
                 (wrong if one.serious else odd).append(Problem(file, "", one.message, line=one.line, group=one.group))
-        odd.extend(nameless(loaded))
+        odd.extend(out_of_reach(loaded))
         if catalogs is not None:
             odd.extend(_prompts_that_lead_nowhere(loaded, await catalogs.pages()))
         odd.extend([_unmatched(loaded, one) async for one in unmatched(house.works)])
@@ -514,10 +514,10 @@ def catalog_problems(loaded: Loaded, shows: Shows) -> tuple[list[Problem], list[
 
     from octavo.app.idle_tools import idle_tools
     from octavo.app.unmatched import unmatched
-    from octavo.cli._nameless import nameless
+    from octavo.cli._out_of_reach import out_of_reach
 
     if not loaded.config.policy and not any(one.over is not None for one in loaded.config.sources.values()):
-        return [], [*nameless(loaded)], {}
+        return [], [*out_of_reach(loaded)], {}
     return _inside(loaded, ask, leaves_traces=False)
 
 

@@ -47,8 +47,10 @@ def check(ctx: click.Context, config_file: Path | None, everything: bool, as_jso
         with unlogged(), progress("check") as shows:
             wrong, odd, folders = _run.catalog_problems(found, shows)
         broken, others = _run.prompt_problems(found)
-        problems = [*broken, *_run.tool_problems(found), *wrong]
-        warnings = [*found.warnings, *odd, *others]
+        closed = found.config.audit.fail_closed
+        state = [*_state(found, closed=closed)]
+        problems = [*broken, *_run.tool_problems(found), *wrong, *(state if closed else ())]
+        warnings = [*found.warnings, *odd, *others, *(() if closed else state)]
     except ConfigError as error:
         problems = list(error.problems)
     if as_json:
@@ -69,6 +71,15 @@ def check(ctx: click.Context, config_file: Path | None, everything: bool, as_jso
             out(*_lines(found, folders))
     if problems:
         ctx.exit(FAILED)
+
+
+def _state(found: Loaded, *, closed: bool) -> Iterator[Problem]:
+    """Without it nothing is served, or nothing is kept."""
+    from octavo.config.load import state_directory
+    from octavo.stores.state import StateDirectory
+
+    if fault := StateDirectory.fault(state_directory(found), fail_closed=closed):
+        yield Problem(str(found.file), "state", fault.found, fault.advice)
 
 
 @contextmanager

@@ -1,4 +1,5 @@
-"""Files that no address can name, and names in one folder of which only one has an address."""
+"""Files that nobody gets as they lie there: no address can name them, of their names only one has an address, or this
+user cannot read them."""
 
 from __future__ import annotations
 
@@ -11,12 +12,14 @@ from unicodedata import normalize
 from octavo.config.load import Loaded
 from octavo.config.problems import Problem
 from octavo.sources._shared.fs.names import Rules, canonical_name
+from octavo.sources.catalog.declaration import ending_of
 
 _TWIN = "is not served: another name beside it differs in its Unicode form alone"
+_UNREADABLE = "cannot be read by this user"
 _NO_ADDRESS = "is not served: its name has a backslash, an invisible character or bytes that are no UTF-8"
 
 
-def nameless(loaded: Loaded) -> Iterator[Problem]:
+def out_of_reach(loaded: Loaded) -> Iterator[Problem]:
     """In the folders of file sources, whether they have addresses or are the stores of catalogs."""
     sources = loaded.config.sources
     for _, one in sorted(sources.items()):
@@ -33,6 +36,9 @@ def _among(root: Path, rules: Rules) -> Iterator[Problem]:
         for name in (*folders, *names):
             if canonical_name(name) is None and (name in folders or rules.allows(name)):
                 yield Problem(_shown(Path(folder) / name), "", _NO_ADDRESS, line=1)
+        for name in names:
+            if ending_of(name) and rules.allows(name) and not os.access(Path(folder) / name, os.R_OK):
+                yield Problem(_shown(Path(folder) / name), "", _UNREADABLE, line=1)
         foreign = [name for name in names if not name.isascii()]
         seen = Counter(normalize("NFC", name) for name in foreign)
         for name in foreign:
