@@ -200,3 +200,13 @@ async def test_an_answer_is_not_kept_for_another_folder(base: Path) -> None:
         await octavo.feed.followed(["file"])
         assert await refused(octavo, "read", f"file://{base}/A/both.md") is NotFound
         assert (await ask(octavo, None, "read", "file://both.md")).body == "words of B/both.md\n"
+
+
+async def test_the_text_of_a_search_names_files_as_lists_do(base: Path) -> None:
+    async with serving(base, folders(base)) as octavo:
+        for kind in ("content", "names"):
+            query = "words of B" if kind == "content" else "b*.md"
+            result = await tool(octavo, "search", query=query, kind=kind)
+            lines = result.content[0].text.splitlines()
+            assert f"file://{base}/B/both.md" in lines
+            assert not [line for line in lines if "?root=" in line]
