@@ -210,3 +210,13 @@ async def test_the_text_of_a_search_names_files_as_lists_do(base: Path) -> None:
             lines = result.content[0].text.splitlines()
             assert f"file://{base}/B/both.md" in lines
             assert not [line for line in lines if "?root=" in line]
+
+
+async def test_the_text_of_a_list_tells_files_of_one_name_apart(base: Path) -> None:
+    async with serving(base, folders(base)) as octavo:
+        for given in ({}, {"sort": "size"}, {"form": "tree"}):
+            lines = (await tool(octavo, "list", **given)).content[0].text.splitlines()
+            both = [line for line in lines if line.startswith("both.md")]
+            assert len(both) == 2, given
+            assert both[1].endswith(f"  file://{base}/B/both.md"), given
+            assert "file://" not in both[0], given

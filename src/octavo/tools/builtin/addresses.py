@@ -53,6 +53,13 @@ def as_asked(ctx: ToolContext, folder: Ref, scope: Ref) -> Ref:
     return (folder if scope.absolute else ctx.canonical(folder)).bare
 
 
+def is_hidden(ctx: ToolContext, entry: Entry) -> bool:
+    """Whether a file of the same name stands in an earlier folder: else it is told where the plain name led."""
+    ref = ctx.canonical(entry.ref)
+    leads = entry.target is not None and entry.target.bare == ref.bare
+    return ref.scheme == "file" and ref.param("root") not in (None, "1") and not leads
+
+
 def path_of(ctx: ToolContext, entry: Entry) -> str:
     """As a model can write it again: relative to what is served, or as lists give it where that would not be enough."""
     ref = ctx.canonical(entry.ref)

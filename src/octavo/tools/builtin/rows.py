@@ -14,7 +14,7 @@ from octavo.core.ref import Ref
 from octavo.core.surface import ToolResult
 from octavo.text.patterns import Pattern
 from octavo.tools.builtin import defining as d
-from octavo.tools.builtin.addresses import as_asked, below
+from octavo.tools.builtin.addresses import as_asked, below, is_hidden
 from octavo.tools.builtin.kinds import Folder
 from octavo.tools.builtin.room import Budget, Room
 from octavo.tools.context import ToolContext
@@ -31,6 +31,7 @@ class Row(NamedTuple):
     names: Names
     uri: str
     entry: Entry | None
+    apart: bool = False  # its name is also that of a file in an earlier folder, which the name alone means
 
     def told(self) -> dict[str, Any]:
         if self.entry is None:
@@ -45,7 +46,7 @@ class Row(NamedTuple):
             return f"{name}/"
         title = " ".join((self.entry.title or self.entry.name).split())
         told = ("" if title == self.names[-1] else title, d.sized(self.entry.size), _remark(self.entry))
-        return "  ".join(filter(None, (name, *told)))
+        return "  ".join(filter(None, (name, *told, self.uri if self.apart else "")))
 
 
 def namespace(scheme: str) -> Names:
@@ -107,7 +108,7 @@ class Rows:
                 above = entry.ref._replace(segments=entry.ref.segments[: len(entry.ref.segments) - len(names) + level])
                 yield from self._shown(Row(names[:level], str(as_asked(self._ctx, above, self._scope)), None))
         if not self.depth or folders < self.depth:
-            yield from self._shown(Row(names, str(entry.ref), entry))
+            yield from self._shown(Row(names, str(entry.ref), entry, is_hidden(self._ctx, entry)))
 
     def before(self, entry: Entry | None) -> Iterator[Row]:
         """The folders that stand before a file, or before the end: `last` is that of the row, while it is looked at."""
