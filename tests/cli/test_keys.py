@@ -65,3 +65,22 @@ def test_a_stored_key_is_enough_to_serve_over_http(run: Run, site: Path) -> None
     assert run("serve", "--http", "127.0.0.1:0").exit_code == 2
     run("keys", "new", "agent-brand")
     guard(load(site / "octavo.yaml"), parse_bind("127.0.0.1:0"), as_who=None, no_auth=False)
+
+
+def test_the_first_key_is_made_where_an_address_that_others_reach_needs_it(run: Run, site: Path) -> None:
+    text = CONFIG.partition("  agent-old")[0] + "serve: {http: {bind: '0.0.0.0:8481'}}\n"
+    (site / "octavo.yaml").write_text(text, encoding="utf-8")
+    refused = run("check")
+    assert refused.exit_code == 1 and "octavo keys new AGENT" in refused.output
+    assert run("serve").exit_code == 2  # nothing but the commands for keys is lenient
+    assert run("keys", "list").exit_code == 0
+    made = run("keys", "new", "agent-brand")
+    assert made.exit_code == 0 and made.stdout.startswith("octavo_")
+    assert "no agent has a key" in made.stderr  # as it was when the command began
+    assert run("check").exit_code == 0
+
+
+def test_only_the_missing_key_is_forgiven(run: Run, site: Path) -> None:
+    text = CONFIG.partition("  agent-old")[0] + "serve: {http: {bind: '0.0.0.0:8481'}}\nlimits: {wrong: 1}\n"
+    (site / "octavo.yaml").write_text(text, encoding="utf-8")
+    assert run("keys", "new", "agent-brand").exit_code == 2

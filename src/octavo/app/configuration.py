@@ -66,9 +66,9 @@ def _faults(kind: SourceKind[Any], taken: Sequence[str]) -> Iterator[str]:
 KINDS = House()
 
 
-def load(path: Path, *, environ: Mapping[str, str] | None = None) -> Loaded:
-    """Raises ConfigError with every problem of the file."""
-    return reading.load(path, KINDS, environ=environ)
+def load(path: Path, *, environ: Mapping[str, str] | None = None, keyless: bool = False) -> Loaded:
+    """Raises ConfigError with every problem of the file; `keyless`: but for that no agent has a key."""
+    return reading.load(path, KINDS, environ=environ, keyless=keyless)
 
 
 def load_text(text: str, *, file: Path, environ: Mapping[str, str] | None = None) -> Loaded:

@@ -167,10 +167,13 @@ def as_option(command: Command) -> Command:
     )(command)
 
 
-def loaded(config_file: Path | None, *directories: Path | None, write: bool = False, here: bool = True) -> Loaded:
+def loaded(
+    config_file: Path | None, *directories: Path | None, write: bool = False, here: bool = True, keyless: bool = False
+) -> Loaded:
     """The configuration that was asked for, or found here. Its warnings are said. Raises ConfigError.
 
-    `here`: folders are served to a program of this machine, which knows them by their paths."""
+    `here`: folders are served to a program of this machine, which knows them by their paths.
+    `keyless`: that no agent has a key yet is said and stops nobody."""
     from octavo.app.configuration import load, zero
     from octavo.config.load import find
 
@@ -189,7 +192,7 @@ def loaded(config_file: Path | None, *directories: Path | None, write: bool = Fa
             "there is no octavo.yaml or octavo.toml here; name one with --config FILE, "
             "or serve a folder without one: octavo serve DIR"
         )
-    found = load(path)
+    found = load(path, keyless=keyless)
     for warning in found.warnings:
         say("warning", in_words(warning))
     return found

@@ -43,7 +43,7 @@ def new(agent: str, config_file: Path | None, days: int, overlap: int, as_json: 
     from octavo.cli import _run
     from octavo.core.clock import iso
 
-    found = loaded(config_file)
+    found = loaded(config_file, keyless=True)
     if known_agent(found, agent) not in found.config.agents:
         raise click.UsageError(f"{agent} is no agent of the configuration, so that it has no key")
     text, made = _run.issued(found, agent, seconds=days * 86_400.0, overlap=overlap * 3600.0)
@@ -62,7 +62,7 @@ def list_(config_file: Path | None, as_json: bool) -> None:
     """List the keys that there are, without the keys themselves."""
     from octavo.cli import _run
 
-    rows = _run.known_keys(loaded(config_file))
+    rows = _run.known_keys(loaded(config_file, keyless=True))
     if as_json:
         print_json({"keys": rows})
         return
@@ -77,5 +77,5 @@ def revoke(key_id: str, config_file: Path | None) -> None:
     """Take the key with this ID back. Requests with it are refused from then on, and its streams end."""
     from octavo.cli import _run
 
-    gone = _run.revoked(loaded(config_file), key_id)
+    gone = _run.revoked(loaded(config_file, keyless=True), key_id)
     tell(f"key {gone.id} of {gone.agent} is revoked")

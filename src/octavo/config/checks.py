@@ -229,7 +229,8 @@ def _http_is_guarded(site: Site) -> Iterator[Finding]:
         yield Finding(
             ("serve", "http", "bind"),
             f"other machines can reach {bind}, but no agent has a key",
-            "give an agent a key, or bind 127.0.0.1",
+            "give an agent a key with octavo keys new AGENT, or bind 127.0.0.1",
+            fatal=not site.keyless,
         )
 
 

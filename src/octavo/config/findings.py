@@ -41,6 +41,7 @@ class Site(Struct, frozen=True):
     kinds: Kinds
     kept: Kept = WHOLE
     state_homes: tuple[Path, ...] = ()
+    keyless: bool = False  # whether it may have no key yet: for the commands that make one
 
     def somebody_is(self, who: str) -> bool:
         """Whether anybody can have that name or role. Tokens bring names and roles of their own."""

@@ -58,18 +58,21 @@ def find(directory: Path) -> Path | None:
     return next((directory / name for name in NAMES if (directory / name).is_file()), None)
 
 
-def load(path: Path, kinds: Kinds, *, environ: Mapping[str, str] | None = None) -> Loaded:
-    """`kinds` are those that sources can be of. Raises ConfigError with every problem of the file."""
+def load(path: Path, kinds: Kinds, *, environ: Mapping[str, str] | None = None, keyless: bool = False) -> Loaded:
+    """`kinds` are those that sources can be of. `keyless`: an open address without any key is a warning, for the
+    commands that make one; nothing is served so. Raises ConfigError with every problem of the file."""
     path = path.absolute()
     text = read_text(path)
-    return load_text(text, kinds, file=path, environ=environ)
+    return load_text(text, kinds, file=path, environ=environ, keyless=keyless)
 
 
-def load_text(text: str, kinds: Kinds, *, file: Path, environ: Mapping[str, str] | None = None) -> Loaded:
+def load_text(
+    text: str, kinds: Kinds, *, file: Path, environ: Mapping[str, str] | None = None, keyless: bool = False
+) -> Loaded:
     """The same for text that stands in `file`, or would; its suffix says which format it is."""
     document = read_toml(text) if file.suffix == ".toml" else read_yaml(text)
     reader = _Reader(document, file, os.environ if environ is None else environ, kinds)
-    return reader.load()
+    return reader.load(keyless=keyless)
 
 
 def zero(
@@ -234,7 +237,7 @@ class _Reader:
         self._context = Context(file.parent, environ, kinds)
         self._problems = [self._problem(fault.path, fault.message, place=fault.place) for fault in document.faults]
 
-    def load(self) -> Loaded:
+    def load(self, *, keyless: bool) -> Loaded:
         if self._problems and not self._document.data:
             raise ConfigError(self._problems)
         said = {fault.path for fault in self._document.faults}
@@ -249,7 +252,8 @@ class _Reader:
         warnings: list[Problem] = []
         if config is not None:
             loaded = Loaded(config, self._kinds, self._file.parent, self._file)
-            for found in check(Site(config, state_directory(loaded), self._kinds, kept, self._state_homes)):
+            site = Site(config, state_directory(loaded), self._kinds, kept, self._state_homes, keyless)
+            for found in check(site):
                 problem = self._problem(found.path, found.message, found.hint)
                 (self._problems if found.fatal else warnings).append(problem)
         if self._problems or config is None:
