@@ -44,8 +44,7 @@ def listen(bind: Bind, *, shared: bool = False) -> socket.socket:
     except OSError as error:
         reason = os.strerror(error.errno) if error.errno else error  # without Python's own words about the attempt
         taken = error.errno == errno.EADDRINUSE and bind.socket is None
-        by_make = ", or make demo PORT=…" if "MAKELEVEL" in os.environ else ""  # which has no --port
-        hint = f" (another program has it: choose another port with --port{by_make})" if taken else ""
+        hint = " (another program has it: choose another port with --port, or make demo PORT=…)" if taken else ""
         raise SourceUnavailable(f"Cannot listen on {bind}: {reason}{hint}") from None
 
 

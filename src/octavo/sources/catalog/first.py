@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import time
 from collections.abc import Awaitable, Callable
 from contextvars import Context
 from typing import Final
 
+from octavo.core.clock import Clock
 from octavo.core.errors import SourceUnavailable
 
 logger = logging.getLogger(__name__)
@@ -25,8 +25,8 @@ _RESTS: Final = 0.1  # seconds at the most
 class FirstLook:
     """`work` is given this, to say how far it is and to let others have their turn."""
 
-    def __init__(self, scheme: str, work: Callable[[], Awaitable[object]]) -> None:
-        self._scheme, self._work = scheme, work
+    def __init__(self, scheme: str, work: Callable[[], Awaitable[object]], clock: Clock) -> None:
+        self._scheme, self._work, self._now = scheme, work, clock.monotonic
         self._task: asyncio.Task[BaseException | None] | None = None
         self._waiting = 0
         self._files = self._done = 0
@@ -40,7 +40,7 @@ class FirstLook:
         """In nobody's name: whoever asks first does not pay for it alone."""
         if self._task is None:
             self._files = self._done = 0
-            self._turn = time.monotonic()
+            self._turn = self._now()
             self._task = asyncio.get_running_loop().create_task(self._fault_of_it(), context=Context())
             self._task.add_done_callback(self._ended)
         return self._task
@@ -76,10 +76,10 @@ class FirstLook:
         """Before each file, with the number of those that were read."""
         self._done = done
         self._moves += 1
-        worked = time.monotonic() - self._turn
+        worked = self._now() - self._turn
         if worked >= _TURN:
             await asyncio.sleep(0 if self._waiting else min(worked, _RESTS))
-            self._turn = time.monotonic()
+            self._turn = self._now()
 
     async def close(self) -> None:
         if self._task is not None:
