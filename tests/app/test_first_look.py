@@ -59,13 +59,15 @@ async def slow(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator
     (tmp_path / "work/docs").mkdir(parents=True)
     for number in range(FILES):
         for name in ("early", "late"):
-            (tmp_path / f"work/docs/{name}-{number:02}.md").write_text(f"# {name} {number}\n\nzebra\n")
+            (tmp_path / f"work/docs/{name}-{number:02}.md").write_text(
+                f"# {name} {number}\n\nzebra\n", encoding="utf-8"
+            )
     read = FileSource.read
 
     async with AsyncExitStack() as stack:
 
         async def opened(rules: str = "") -> Slow:
-            (tmp_path / "octavo.yaml").write_text(CONFIGURATION + rules)
+            (tmp_path / "octavo.yaml").write_text(CONFIGURATION + rules, encoding="utf-8")
             made = Slow(Octavo(load(tmp_path / "octavo.yaml", environ={})))
 
             async def slowly(self: FileSource, ref: Ref, *, max_bytes: int) -> Content:

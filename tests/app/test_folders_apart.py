@@ -28,7 +28,7 @@ def base(tmp_path: Path) -> Path:
     for name in ("A/both.md", "A/a.md", "A/folder/in-a.md", "B/both.md", "B/b.md", "B/folder/in-b.md", "B/own/x.md"):
         file = tmp_path / name
         file.parent.mkdir(parents=True, exist_ok=True)
-        file.write_text(f"words of {name}\n")
+        file.write_text(f"words of {name}\n", encoding="utf-8")
     return tmp_path
 
 
@@ -58,7 +58,7 @@ def loads(base: Path) -> list[tuple[Loaded, str, str]]:
 
 def tree(base: Path) -> dict[str, str]:
     return {
-        str(file.relative_to(base)): file.read_text()
+        str(file.relative_to(base)): file.read_text(encoding="utf-8")
         for root in ("A", "B")
         for file in sorted((base / root).rglob("*"))
         if file.is_file()
@@ -105,11 +105,11 @@ async def test_a_file_is_made_in_the_folder_that_its_address_names(base: Path, n
             (first, "A", "b.md"), (second, "B", "a.md"), (first, "A", "own/new.md"), (second, "B", "new.md"),
         ):  # fmt: skip
             await ask(octavo, None, "write", f"file://{place}/{name}", {"body": f"made {name}"})
-            assert (base / there / name).read_text() == f"made {name}"
-        assert (base / "B/b.md").read_text() == "words of B/b.md\n"
+            assert (base / there / name).read_text(encoding="utf-8") == f"made {name}"
+        assert (base / "B/b.md").read_text(encoding="utf-8") == "words of B/b.md\n"
         await ask(octavo, None, "copy", f"file://{first}/a.md", {"to": Ref.parse(f"file://{first}/own/x.md")})
         assert (base / "A/own/x.md").exists()
-        assert (base / "B/own/x.md").read_text() == "words of B/own/x.md\n"
+        assert (base / "B/own/x.md").read_text(encoding="utf-8") == "words of B/own/x.md\n"
         await ask(octavo, None, "undo", f"file://{second}", {"count": 1})
         assert not (base / "B/new.md").exists()
         assert (base / "A/own/x.md").exists()
@@ -161,8 +161,8 @@ async def test_the_tools_of_the_file_system_server_stay_in_the_folder_of_a_path(
             assert "a.md" in text, name
             assert not [one for one in ("b.md", "in-b.md", "own") if one in text], (name, text)
         await tool(octavo, "write_file", path="/A/b.md", content="new")
-        assert (base / "A/b.md").read_text() == "new"
-        assert (base / "B/b.md").read_text() == "words of B/b.md\n"
+        assert (base / "A/b.md").read_text(encoding="utf-8") == "new"
+        assert (base / "B/b.md").read_text(encoding="utf-8") == "words of B/b.md\n"
 
 
 @pytest.mark.parametrize(

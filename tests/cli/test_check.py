@@ -187,7 +187,7 @@ def test_names_that_have_no_address_are_said_on_a_line_each(run: Run, empty: Pat
     folder = handbook(empty, "doc", {"a.md": "a", "b\\c.md": "b", "new\nline.md": "c", "picture\\.exe": "d"})
     if kind == "file":
         (empty / "octavo.yaml").write_text(f"version: 1\nsources: {{it: {{kind: file, roots: [{folder}]}}}}\n", "utf-8")
-    (folder / os.fsdecode(b"bad\xff.md")).write_text("e")
+    (folder / os.fsdecode(b"bad\xff.md")).write_text("e", encoding="utf-8")
     said = "is not served: its name has a backslash, an invisible character or bytes that are no UTF-8"
     assert sorted(run("check").stderr.splitlines()) == [
         f"octavo: warning: {folder}/{name}:1: {said}" for name in ("b\\c.md", "bad\\xff.md", "new\\nline.md")

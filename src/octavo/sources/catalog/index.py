@@ -14,6 +14,7 @@ from typing import Final, NamedTuple
 from msgspec import Struct, field
 from msgspec.structs import replace
 
+from octavo.core.clock import Clock
 from octavo.core.errors import Conflict, NotFound
 from octavo.core.model import Entry
 from octavo.core.ref import Ref
@@ -48,10 +49,10 @@ class _Found(Struct):
 
 
 class Index:
-    def __init__(self, declaration: Declaration, store: Store, cards: Cards) -> None:
+    def __init__(self, declaration: Declaration, store: Store, cards: Cards, clock: Clock) -> None:
         self._declaration, self._store, self._cards = declaration, store, cards
         self._looking = asyncio.Lock()
-        self.first = FirstLook(declaration.scheme, self._look)
+        self.first = FirstLook(declaration.scheme, self._look, clock)
         self._known: dict[Segments, Card] = {}  # by place, also of files that nobody listed yet
         self._strays: dict[Segments, Problem] = {}
         self._versions: dict[Ref, set[Segments]] = {}  # old ones, that files beside an entry are by their names

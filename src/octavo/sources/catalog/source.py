@@ -69,10 +69,11 @@ class CatalogSource:
         self.declaration = declaration
         self._store = Store(store, declaration.path if path is None else path, self.scheme, declaration.without)
         cards = Cards(declaration, compile_model(declaration.schema), self._store.folder)
-        self._index = Index(declaration, self._store, cards)
+        clock = clock or SystemClock()
+        self._index = Index(declaration, self._store, cards, clock)
         self._versions = Versions(self._index, self._store, cards)
         self._bundles = Bundles(declaration, self._index, self._store)
-        self._follower = Follower(self._index, self._store, clock or SystemClock())
+        self._follower = Follower(self._index, self._store, clock)
         self._handbook = handbook or Handbook()
         self._handbook.join(self)
         self._templates = templates(declaration)
