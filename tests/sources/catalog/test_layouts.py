@@ -363,3 +363,25 @@ async def test_what_is_written_into_a_folder_that_is_left_out_is_told_to_nobody(
     change = await asyncio.wait_for(first, 30)
     assert str(change.ref) == "doc://b"
     await watched.aclose()
+
+
+@pytest.mark.parametrize(
+    ("rule", "id", "text"), [("tb-{topic}", "tb-rails", "Text.\n"), ("code", "A-1", "---\ncode: A-1\n---\n")]
+)
+async def test_a_rule_that_gives_several_files_one_id_is_told_of_each(
+    served: Served, rule: str, id: str, text: str
+) -> None:
+    files = {"rails/a.md": text, "rails/deep/b.md": text, "ruby/c.md": "---\ncode: A-2\n---\n"}
+    catalog = await served("doc", files, files=("{topic}/{+path}.md",), ids=rule)
+    problems = await catalog.problems()
+    assert all(problem.serious for problem in problems)
+    made = f"the id: of the catalog makes {id} of both"
+    assert [str(problem) for problem in problems] == [
+        f"rails/a.md:1: its id is also that of rails/deep/b.md: {made}",
+        f"rails/deep/b.md:1: its id is also that of rails/a.md: {made}",
+    ]
+
+
+async def test_files_have_ids_of_their_own_where_the_rule_tells_them_apart(served: Served) -> None:
+    files = {"rails/a.md": "Text.\n", "ruby/a.md": "Text.\n"}
+    assert await told(await served("doc", files, files=("{topic}/{+path}.md",), ids="tb-{topic}-{path}")) == []

@@ -220,12 +220,14 @@ class Pages:
         that they are there, or that they are not."""
         of, page = self._of_scheme[card.ref.scheme]
         file = card.file
-        said = "" if "id" in card.inferred else card.id
+        made = "id" in card.inferred  # from the path, where each file has its own, or by the rule of the catalog
+        said = "" if made and not of.ids else card.id
         others = [ref for ref in page.find_id(said) if ref != card.ref] if said else []
         if others:
             which = self.card(others[0]).file
-            yield Problem(file, card.line(("id",)), f"its id is also that of {which}", card.ref)
-        elif said and (name := meant_instead(of, page, card)) is not None:
+            hint = f": the id: of the catalog makes {said} of both" if made else ""
+            yield Problem(file, card.line(("id",)), f"its id is also that of {which}{hint}", card.ref)
+        elif said and not made and (name := meant_instead(of, page, card)) is not None:
             message = f"its id is the name of {name}: in an address it means that one"
             yield Problem(file, card.line(("id",)), message, card.ref, serious=False)
         for key, kinds in of.links.items():
