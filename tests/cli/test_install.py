@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import re
 import subprocess
 import sys
 import tomllib
@@ -16,8 +17,9 @@ from tests.cli.conftest import Run
 from tests.cli.test_terminal import terminal
 
 from octavo.cli._words import catalogue
-from octavo.cli.client_files import jsonc
+from octavo.cli.client_files import jsonc, toml
 from octavo.cli.client_files.records import CLIENTS, place_of
+from octavo.cli.client_files.shown import HELD
 
 URL = "http://127.0.0.1:8321/mcp"
 COMMAND = ["serve", "DIR"]
@@ -421,6 +423,61 @@ def test_the_difference_is_shown_without_secrets_of_neighbours_and_nothing_is_wr
     asked = run("install", "cursor", home / "notes")
     assert (asked.exit_code, snapshot(home)) == (1, before)
     assert "there is no terminal to ask at" in asked.stderr
+
+
+NEIGHBOURS = {
+    "json": """{"mcpServers": {
+      "a": {"command": "plain", "env": {"SL": "word-one", // "OLD": "word-two"
+        "deep": {"list": ["word-three", {"x": 1234567}]}}},
+      "b": {"url": "http://h", "headers": {"X": "word-four"}, "more": [{"Env": {"Y": "word-five"}}]}
+    }}""",
+    "one line": '{"mcpServers": {"a": {"env": {"SL": "word-one", "T": "word-two"}, "command": "plain"}}}',
+    "own": '{"mcpServers": {"octavo": {"command": "plain", "headers": {"X": "word-one"}}}}',
+}
+TABLES = """[mcp_servers.a]
+command = "plain"
+env = { SL = "word-one" }
+http_headers.X = "word-two"
+[mcp_servers.b.env]
+S = "word-three" # word-four
+# OLD = "word-five"
+MANY = \"\"\"
+[mcp_servers.c]
+word-six = 1
+\"\"\"
+"quoted = name" = ["word-seven",
+  "word-eight"]
+[mcp_servers.c]
+command = "plain"
+"""
+
+
+@pytest.mark.parametrize("form", NEIGHBOURS)
+def test_what_neighbours_are_given_is_not_shown_whatever_it_looks_like(form: str, home: Path, run: Run) -> None:
+    file = home / ".cursor" / "mcp.json"
+    file.parent.mkdir()
+    file.write_text(NEIGHBOURS[form], encoding="utf-8")
+    done = run("install", "cursor", "--url", URL, "--key-env", "OCTAVO_KEY", "--yes")
+    assert done.exit_code == 0 and "plain" in done.stdout and "[hidden]" in done.stdout
+    assert "word-" not in done.stdout and "1234567" not in done.stdout
+    assert "Bearer ${env:OCTAVO_KEY}" in done.stdout or form == "one line"  # cut
+    assert "[hidden]" not in file.read_text(encoding="utf-8")
+    gone = run("uninstall", "cursor", "--yes")
+    assert gone.exit_code == 0 and "word-" not in gone.stdout
+    assert file.read_text(encoding="utf-8") == NEIGHBOURS[form]
+
+
+def test_what_neighbours_are_given_in_tables_is_not_shown(home: Path, run: Run) -> None:
+    file = home / ".codex" / "config.toml"
+    file.parent.mkdir()
+    file.write_text(TABLES, encoding="utf-8")
+    done = run("install", "codex", home / "notes", "--yes")
+    assert done.exit_code == 0 and "+[mcp_servers.octavo]" in done.stdout and "word-" not in done.stdout
+    assert run("uninstall", "codex", "--yes").exit_code == 0
+    assert file.read_text(encoding="utf-8") == TABLES
+    shown = toml.veiled(TABLES, HELD, ())
+    assert re.findall("word-[a-z]+", shown) == [] and shown.count("plain") == 2 and "[mcp_servers.c]" in shown
+    assert tomllib.loads(shown)["mcp_servers"]["b"]["env"]["quoted = name"] == "[hidden]"
 
 
 @pytest.mark.parametrize(("keys", "code", "wrote"), [(b"y\n", 0, True), (b"n\n", 0, False), (b"\x03n\n", 130, False)])

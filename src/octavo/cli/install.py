@@ -25,6 +25,7 @@ from octavo.cli.client_files import Left, change
 from octavo.cli.client_files.place import Place
 from octavo.cli.client_files.receipts import Receipts
 from octavo.cli.client_files.records import CLIENTS, Client, Server, place_of
+from octavo.cli.client_files.shown import shown
 
 if TYPE_CHECKING:
     from octavo.cli.client_files.change import Change
@@ -89,7 +90,7 @@ def install(
             if wanted.nothing:
                 tell(said("install.there", file=place.file))
                 return
-            _show(wanted)
+            _show(known, wanted, own=(*known.key, name))
             if dry_run or not _agreed(yes=yes):
                 return
             backup = change.install(wanted, name, receipts)
@@ -119,7 +120,7 @@ def uninstall(client: str, project: bool, name: str, yes: bool, dry_run: bool) -
             if wanted.nothing:
                 tell(said("install.not_there", file=place.file, name=name))
             else:
-                _show(wanted)
+                _show(known, wanted)
                 if dry_run or not _agreed(yes=yes):
                     return
             if not dry_run:
@@ -200,14 +201,15 @@ def _standing(folder: Path) -> Path:
     return next((one for one in (folder, *folder.parents) if one.is_dir()), folder)
 
 
-def _show(wanted: Change) -> None:
-    """The difference, without secrets of neighbours."""
-    for line in _difference(wanted):
-        out(hidden(line if len(line) <= WIDEST else f"{line[:WIDEST]}…"))
+def _show(client: Client, wanted: Change, own: tuple[str, ...] = ()) -> None:
+    """The difference, without secrets of neighbours. `own` is what is written now."""
+    for line in _difference(client, wanted, own):
+        whole = hidden(line)  # first: half a secret looks like none
+        out(whole if len(whole) <= WIDEST else f"{whole[:WIDEST]}…")
 
 
-def _difference(wanted: Change) -> Iterator[str]:
-    old, new = ([] if data is None else data.decode("utf-8-sig").splitlines() for data in (wanted.before, wanted.after))
+def _difference(client: Client, wanted: Change, own: tuple[str, ...]) -> Iterator[str]:
+    old, new = shown(client, wanted.before), shown(client, wanted.after, own)
     file, nowhere = str(wanted.place.file), "/dev/null"
     names = (nowhere if wanted.before is None else file, nowhere if wanted.after is None else file)
     yield from difflib.unified_diff(old, new, names[0], names[1], lineterm="")

@@ -11,11 +11,12 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any, Final, NamedTuple
 
-from octavo.cli.client_files import Broken, Left
+from octavo.cli.client_files import HIDDEN, Broken, Left
 
 DEEPEST: Final = 100
 _BLANK: Final = re.compile(r"(?:[ \t\r\n]++|//[^\r\n]*+|/\*.*?\*/)*+", re.DOTALL)
 _PUNCTUATION: Final = re.compile(r"//[^\r\n]*+|/\*.*?\*/|,", re.DOTALL)
+_REMARK: Final = re.compile(r"//[^\r\n]*+|/\*.*?\*/", re.DOTALL)
 _STRING: Final = re.compile(r'"(?:[^"\\\x00-\x1f]|\\.)*+"')
 _SCALAR: Final = re.compile(r"(?:-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?|true|false|null)(?![\w.])")
 _SPACES: Final = " \t\r\n"
@@ -26,6 +27,7 @@ class Node(NamedTuple):
     end: int
     value: Any
     members: tuple[Member, ...] | None = None  # of an object
+    items: tuple[Node, ...] = ()  # of a list
 
     def member(self, name: str) -> Member | None:
         return next((one for one in self.members or () if one.name == name), None)
@@ -76,6 +78,44 @@ def take(text: str, path: tuple[str, ...]) -> str:
         holder = member.node if member else None
     member = holder.member(path[-1]) if holder else None
     return _removed(text, holder, member) if holder and member else text
+
+
+def veiled(text: str, names: frozenset[str], own: tuple[str, ...]) -> str:
+    """The text without values and remarks below these names, but for what stands at the path `own`."""
+    root = _Reader(text).root()
+    spans = [] if root is None else _below(text, root, names, own, held=False)
+    for start, end, sign in reversed([*spans]):
+        text = text[:start] + sign + text[end:]
+    return text
+
+
+def _below(
+    text: str, node: Node, names: frozenset[str], own: tuple[str, ...], *, held: bool
+) -> Iterator[tuple[int, int, str]]:
+    """What is hidden in a node, in order, and by what."""
+    if held and node.members is None and not node.items:
+        yield node.start, node.end, json.dumps(HIDDEN)
+        return
+    at = node.start
+    for member in node.members or ():
+        yield from _remarks(text, at, member.start, held=held)
+        at = member.node.end
+        if own == (member.name,):
+            continue
+        rest = own[1:] if own[:1] == (member.name,) else ()
+        below = held or member.name.casefold() in names
+        yield from _below(text, member.node, names, rest, held=below)
+    for item in node.items:
+        yield from _remarks(text, at, item.start, held=held)
+        at = item.end
+        yield from _below(text, item, names, (), held=held)
+    yield from _remarks(text, at, node.end, held=held)
+
+
+def _remarks(text: str, start: int, end: int, *, held: bool) -> Iterator[tuple[int, int, str]]:
+    """A value that was put into a remark is hidden as well."""
+    for found in _REMARK.finditer(text, start, end) if held else ():
+        yield found.start(), found.end(), f"/* {HIDDEN} */"
 
 
 def _nested(path: tuple[str, ...], value: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -190,7 +230,8 @@ class _Reader:
             members = tuple(self._members(depth))
             return Node(start, self._at, {one.name: one.node.value for one in members}, members)
         if sign == "[":
-            return Node(start, self._at, [one.value for one in self._items(depth)])._replace(end=self._at)
+            items = tuple(self._items(depth))
+            return Node(start, self._at, [one.value for one in items], items=items)
         pattern = _STRING if sign == '"' else _SCALAR
         found = pattern.match(self._text, self._at)
         if found is None:

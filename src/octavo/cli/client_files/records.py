@@ -20,15 +20,16 @@ class Server(NamedTuple):
 
 
 class Format(NamedTuple):
-    """How a text is read and changed. All three raise `Broken`."""
+    """How a text is read, changed, and shown without values of others. All raise `Broken`."""
 
     read: Callable[[str], Mapping[str, Any]]
     put: Callable[[str, tuple[str, ...], Mapping[str, Any]], str]
     take: Callable[[str, tuple[str, ...]], str]
+    veiled: Callable[[str, frozenset[str], tuple[str, ...]], str]
 
 
-JSON: Final = Format(jsonc.read, jsonc.put, jsonc.take)
-TOML: Final = Format(toml.read, toml.put, toml.take)
+JSON: Final = Format(jsonc.read, jsonc.put, jsonc.take, jsonc.veiled)
+TOML: Final = Format(toml.read, toml.put, toml.take, toml.veiled)
 
 
 class Client(NamedTuple):

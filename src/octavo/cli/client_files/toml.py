@@ -6,15 +6,17 @@ from __future__ import annotations
 import json
 import re
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from itertools import pairwise
 from typing import Any, Final
 
-from octavo.cli.client_files import Broken
+from octavo.cli.client_files import HIDDEN, Broken
 
 _BARE: Final = re.compile(r"[A-Za-z0-9_-]+")
+_CLOSES: Final = re.compile(r"""["'\]}]""")
 _LINES: Final = re.compile(r"[^\n]*\n|[^\n]+")
 _HEADER: Final = re.compile(r"[ \t]*\[")
+_ASSIGNED: Final = re.compile(r"""(?:"(?:[^"\\]|\\.)*"|'[^']*'|[^"'=])*=""")
 _REMARK: Final = re.compile(r"[ \t]*(#.*)?$")
 
 
@@ -45,6 +47,52 @@ def take(text: str, path: tuple[str, ...]) -> str:
         blank = start > 0 and not lines[start - 1].strip()
         del lines[start - blank : end]
     return "".join(lines)
+
+
+def veiled(text: str, names: frozenset[str], own: tuple[str, ...]) -> str:
+    """The text without values and remarks below these names, but for the table `own`."""
+    made: list[str] = []
+    table: tuple[str, ...] = ()
+    for statement in _statements(text):
+        line = statement.rstrip("\r\n")
+        if _HEADER.match(statement):
+            table = _named(statement)
+        elif line.strip() and not (own and table[: len(own)] == own):
+            held = not names.isdisjoint(_all_names(tomllib.loads(statement))) or not names.isdisjoint(_folded(table))
+            assigned = _ASSIGNED.match(line) if not _REMARK.match(line) else None
+            if held:
+                sign = f"{assigned[0]} {json.dumps(HIDDEN)}" if assigned else f"# {HIDDEN}"
+                statement = sign + statement[len(line) :]
+        made.append(statement)
+    return "".join(made)
+
+
+def _statements(text: str) -> Iterator[str]:
+    """A header, a remark, or a key with its whole value, however many lines that has."""
+    statement = ""
+    for line in _LINES.findall(text):
+        statement += line
+        if statement == line or _CLOSES.search(line):
+            try:
+                tomllib.loads(statement)
+            except tomllib.TOMLDecodeError:
+                continue
+            yield statement
+            statement = ""
+
+
+def _all_names(said: object) -> Iterator[str]:
+    if isinstance(said, dict):
+        for name, value in said.items():
+            yield name.casefold()
+            yield from _all_names(value)
+    elif isinstance(said, list):
+        for value in said:
+            yield from _all_names(value)
+
+
+def _folded(names: tuple[str, ...]) -> Iterator[str]:
+    return (name.casefold() for name in names)
 
 
 def _tables(lines: list[str], path: tuple[str, ...]) -> list[tuple[int, int]]:
