@@ -42,6 +42,21 @@ def test_what_sounds_otherwise_is_not_the_same_word(word: str, other: str, put: 
     assert find(word) == ["doc://a/wanted"]
 
 
+@pytest.mark.parametrize("asked", ["훅의 규칙", "훅의 규칙은 무엇인가", "훅과 규칙", "훅에 규칙", "훅이 규칙"])
+def test_a_loan_word_of_one_syllable_is_found_behind_which_a_particle_stands(asked: str, put: Any, find: Any) -> None:
+    put("doc://a/rules", "Hook의 규칙", title="Hook의 규칙")
+    put("doc://a/state", "컴포넌트의 기억 저장소에는 규칙이 있고 규칙을 지킵니다")
+    put("doc://a/hangul", "훅 규칙 이야기와 훅 하나")
+    put("doc://a/other", "전혀 다른 글")
+    assert set(find(asked)[:2]) == {"doc://a/rules", "doc://a/hangul"}
+
+
+def test_a_native_noun_that_ends_like_a_particle_stays_whole(put: Any, find: Any) -> None:
+    put("doc://a/wanted", "용어의 정의")
+    put("doc://a/decoy", "one zone more")
+    assert find("정의") == ["doc://a/wanted"]
+
+
 def test_a_word_that_only_a_hidden_document_has_changes_nothing(put: Any, findings: Any) -> None:
     put("doc://a/seen", "훅 이야기")
     before = findings("훅")

@@ -30,6 +30,9 @@ _AFTER_ANY = (
 )
 _SHORT_STEMS: Final = frozenset(("은", "는", "을", "를", "에서", "에게", "까지", "부터", "으로", "보다", "처럼"))
 
+# Behind one syllable they are more often the end of a native noun (정의, 강도): `stem` leaves them there.
+_LEFT: Final = frozenset(["의", "에", "이", "과", "가", "와", "도", "만", "로", "들"])
+
 
 def _endings() -> dict[str, Before]:
     found: dict[str, Before] = dict.fromkeys(_AFTER_ANY.split(), "any")
@@ -59,6 +62,13 @@ def stem(word: str) -> str:
             break
         word = shorter
     return word
+
+
+def syllable(word: str) -> str:
+    """The one syllable in front of what may be a particle and may be the end of a noun; empty for other words."""
+    if len(word) != 2 or word[1] not in _LEFT or not _fits(word[0], _ENDINGS[word[1]], word[1]):
+        return ""
+    return word[0]
 
 
 def _shorter(word: str) -> str:

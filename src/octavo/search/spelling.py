@@ -29,7 +29,20 @@ def corrections(unit: Unit, matcher: Matcher) -> list[Unit]:
 
 def in_other_script(unit: Unit, matcher: Matcher) -> list[Unit]:
     """Words that are there and sound like it, in Hangul for one in Latin letters and the other way round."""
-    word = unit.token
+    bare = korean.syllable(unit.token)
+    others = _sounding(bare, matcher) if bare else []
+    if others and _has_particle(unit.token, bare, matcher):
+        return [word_unit(bare), *others]
+    return _sounding(unit.token, matcher)
+
+
+def _has_particle(word: str, bare: str, matcher: Matcher) -> bool:
+    """Whether the documents know it as one syllable with a particle (훅의), not as a noun that ends so (정의)."""
+    count = len(matcher.visible(f'"{word}"')[0])
+    return not count or len(matcher.visible(f'"{bare}"')[0]) > count
+
+
+def _sounding(word: str, matcher: Matcher) -> list[Unit]:
     keys = [key for key, _ in loanwords.keys(word)]
     if not keys:
         return []
