@@ -80,6 +80,7 @@ def test_before_a_function_that_says_nothing_of_itself_is_called_a_human_is_aske
     called = run("tools", "test", "quiet", "--as", "agent-brand")
     assert called.exit_code == 1 and "Approval" in called.stderr and "done" not in called.stdout
     text = (office / "octavo.yaml").read_text(encoding="utf-8")
+    text = text.replace("sources: {", "sources: {help-desk: {kind: help-desk}, ")
     allowed = '  - {who: agent-brand, may: [invoke], what: "tool://quiet", approve: never}\n'
     (office / "octavo.yaml").write_text(text.rstrip() + "\n" + allowed, encoding="utf-8")
     assert run("tools", "test", "quiet", "--as", "agent-brand").stdout == "done\n"

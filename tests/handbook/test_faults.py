@@ -33,6 +33,7 @@ def test_check_finds_every_fault_by_file_and_line_and_nothing_else(seeded: tuple
     found = [
         (Path(one["file"]).relative_to(directory / "handbook").as_posix(), one["line"], one["message"])
         for one in (*told["problems"], *told["warnings"])
+        if one["file"] != str(config)  # where agents with few rights are shown tools that they can never use
     ]
     missed = [
         fault

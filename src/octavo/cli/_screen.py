@@ -13,9 +13,9 @@ _LAYOUT = re.compile(r"([\n\t])")
 
 
 def out(*lines: str, err: bool = False) -> None:
-    """Each is one line, and stays one."""
-    for line in lines:
-        click.echo(visible(line), err=err)
+    """Each is one line, and stays one. All are written at once: whoever reads along sees none half."""
+    if lines:
+        click.echo("\n".join(map(visible, lines)), err=err)
 
 
 def notice(message: str, *, begin: str) -> None:

@@ -30,7 +30,7 @@ O = TypeVar("O", bound=OverStore)  # noqa: E741 - the options of one of them
 
 logger = logging.getLogger(__name__)
 
-_PATIENCE: Final = 0.3  # of the time of a request, for which it waits for the first look: it may have to do so twice
+_PATIENCE: Final = 0.45  # of the time of a request, for which it waits for the first look: it may have to do so twice
 PARAMETERS: Final[Mapping[str, str]] = {
     "view": "another form of the same entry, such as body or capabilities",
     "version": "as it was",
