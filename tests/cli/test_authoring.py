@@ -80,7 +80,6 @@ def test_before_a_function_that_says_nothing_of_itself_is_called_a_human_is_aske
     called = run("tools", "test", "quiet", "--as", "agent-brand")
     assert called.exit_code == 1 and "Approval" in called.stderr and "done" not in called.stdout
     text = (office / "octavo.yaml").read_text(encoding="utf-8")
-    text = text.replace("sources: {", "sources: {help-desk: {kind: help-desk}, ")
     allowed = '  - {who: agent-brand, may: [invoke], what: "tool://quiet", approve: never}\n'
     (office / "octavo.yaml").write_text(text.rstrip() + "\n" + allowed, encoding="utf-8")
     assert run("tools", "test", "quiet", "--as", "agent-brand").stdout == "done\n"
@@ -112,6 +111,7 @@ def test_a_new_source_passes_the_suite_that_stands_beside_it_and_is_served(run: 
     done = subprocess.run(command, cwd=office, capture_output=True, text=True, timeout=120, check=False)
     assert done.returncode == 0 and " passed" in done.stdout, done.stdout + done.stderr
     text = (office / "octavo.yaml").read_text(encoding="utf-8")
+    text = text.replace("sources: {", "sources: {help-desk: {kind: help-desk}, ")
     (office / "octavo.yaml").write_text(f"{text}plugins: [{{path: ./plugins/help_desk_source.py}}]\n", encoding="utf-8")
     assert "help-desk://hello.md" in run("ls", "--as", "agent-brand").stdout
 

@@ -58,6 +58,7 @@ def demo(tmp_path: Path) -> Iterator[Demo]:
     place, folder = Place(tmp_path), tmp_path / "demo"
     with place.start(*octavo("demo", "--dir", folder, "--port", str(free_port()))) as server:
         server.ready()
+        server.out.wait_for(r"^    curl ")  # the last of what is printed, which comes by another way than readiness
         yield Demo(place, server, folder)
     assert "Traceback" not in server.log.text
 

@@ -55,11 +55,13 @@ def demo(directory: Path, port: int | None, no_serve: bool) -> None:
         )
 
     def show() -> None:
-        out(f"{'Made' if fresh else 'Found'} {directory}: change whatever you like.", "")
-        out("  The key of each agent stands in a file that only you can read:")
-        for name in AGENTS:
-            out(f"  {name:<20} {directory / KEYS / name}")
-        out(*_what_to_try(directory, f"{'http' if http.tls is None else 'https'}://{bind}").split("\n"))
+        out(
+            f"{'Made' if fresh else 'Found'} {directory}: change whatever you like.",
+            "",
+            "  The key of each agent stands in a file that only you can read:",
+            *(f"  {name:<20} {directory / KEYS / name}" for name in AGENTS),
+            *_what_to_try(directory, f"{'http' if http.tls is None else 'https'}://{bind}").split("\n"),
+        )
 
     def ready(address: str) -> None:
         show()
