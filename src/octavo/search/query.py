@@ -21,7 +21,7 @@ from octavo.search.meaning import Meaning
 from octavo.search.question import LOAN, SYNONYM, Question, Unit, question, word_unit
 from octavo.search.ranking import UNSEEN, Asked, Hurry, Ranked, fused, ranked
 from octavo.search.sight import Sight, Sights
-from octavo.search.snippets import patterns, snippet
+from octavo.search.snippets import Wanted, snippet
 from octavo.search.spelling import CORRECTED, corrections, in_other_script
 
 MAX_FINDINGS: Final = 1000  # that one query can be followed to
@@ -151,7 +151,7 @@ class FullText:
 
 
 def _shown(page: Sequence[Ranked], asked: Asked, database: sqlite3.Connection, hurry: Hurry) -> tuple[Finding, ...]:
-    wanted = patterns([matches.unit.pattern for matches in asked.matches if matches.weight])
+    wanted = Wanted.of(matches.unit for matches in asked.matches if matches.weight)
     found: list[Finding] = []
     for one in page:
         title, tags, body, metadata, version, partial = database.execute(

@@ -4,13 +4,18 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
-from typing import Final
+from typing import Final, NamedTuple
+
+from octavo.search.question import Unit
+from octavo.search.tokens import is_syllabic
 
 LENGTH: Final = 160
 _LOOKED_AT: Final = 400  # places in one part of a text
 _PART: Final = 100_000  # characters that are looked at together; the first part with anything in it is shown
+_STEP: Final = 8_000  # characters that are looked at in one go: no other thread does anything meanwhile
+_SURE: Final = 2  # characters with which a word begins however it ends; a syllable is one
 _GLANCE: Final = 5_000  # characters where there is no time
 _BEFORE: Final = 40  # characters shown before the first place
 _NEAREST: Final = 24  # how far a border between words may be
@@ -18,16 +23,22 @@ _FRONT: Final = re.compile(r"\A---\n.*?\n---\n", re.DOTALL)
 _SPACE: Final = re.compile(r"\s+")
 
 
-def patterns(units: Sequence[str]) -> list[re.Pattern[str]]:
-    return [re.compile(unit, re.IGNORECASE) for unit in units]
+class Wanted(NamedTuple):
+    patterns: Sequence[re.Pattern[str]]
+    beginnings: Sequence[str]  # one of which stands wherever a pattern does
+
+    @classmethod
+    def of(cls, units: Iterable[Unit]) -> Wanted:
+        units = [*units]
+        strings = {one for unit in units for spelling in unit.spellings for one in spelling.strings}
+        beginnings = {one[: 1 if is_syllabic(one) else _SURE] for one in strings}
+        return cls([re.compile(unit.pattern, re.IGNORECASE) for unit in units], [*beginnings])
 
 
-def snippet(
-    text: str, wanted: Sequence[re.Pattern[str]], *, hurried: bool = False
-) -> tuple[str, tuple[tuple[int, int], ...]]:
+def snippet(text: str, wanted: Wanted, *, hurried: bool = False) -> tuple[str, tuple[tuple[int, int], ...]]:
     """About 160 characters with as many of the wanted things as possible, and where in it they stand. `hurried`: only
     the beginning of the text is looked at."""
-    begin = _begin(text, wanted, 0, min(len(text), _GLANCE)) if hurried else _begin_anywhere(text, wanted)
+    begin = _begin(text, wanted.patterns, 0, min(len(text), _GLANCE)) if hurried else _begin_anywhere(text, wanted)
     if begin is None:
         front = _FRONT.match(text)
         begin = front.end() if front else 0
@@ -35,20 +46,32 @@ def snippet(
     end = _border(text, min(len(text), start + LENGTH), 1)
     shown = _SPACE.sub(" ", text[start:end]).strip()
     shown = ("…" if text[:start].strip() else "") + shown + ("…" if text[end:].strip() else "")
-    return shown, _marks(shown, wanted)
+    return shown, _marks(shown, wanted.patterns)
 
 
-def _begin_anywhere(text: str, wanted: Sequence[re.Pattern[str]]) -> int | None:
-    parts = ((at, min(len(text), at + _PART + LENGTH)) for at in range(0, len(text), _PART))
-    return next((begin for part in parts if (begin := _begin(text, wanted, *part)) is not None), None)
+def _begin_anywhere(text: str, wanted: Wanted) -> int | None:
+    """A text may be long and have none of it, where it was found by its name."""
+    first = _first(text, wanted.beginnings)
+    if first is None:
+        return None
+    parts = ((at, min(len(text), at + _PART + LENGTH)) for at in range(first, len(text), _PART))
+    return next((begin for part in parts if (begin := _begin(text, wanted.patterns, *part)) is not None), None)
+
+
+def _first(text: str, beginnings: Sequence[str]) -> int | None:
+    """Before it there is nothing that is wanted."""
+    small = text.lower()
+    if len(small) != len(text):  # some letters become two
+        return 0
+    return min((at for one in beginnings if (at := small.find(one)) >= 0), default=None)
 
 
 def _begin(text: str, wanted: Sequence[re.Pattern[str]], low: int, high: int) -> int | None:
     """Where the window with the most different things begins; the first of equals."""
     places = sorted(
-        (match.start(), number)
+        (start, number)
         for number, pattern in enumerate(wanted)
-        for match in islice(pattern.finditer(text, low, high), _LOOKED_AT)
+        for start in islice(_starts(pattern, text, low, high), _LOOKED_AT)
     )
     best, begin, last = 0, None, 0
     counts = [0] * len(wanted)
@@ -61,6 +84,14 @@ def _begin(text: str, wanted: Sequence[re.Pattern[str]], low: int, high: int) ->
             best, begin = different, max(0, places[first][0] - _BEFORE)
         counts[number] -= 1
     return begin
+
+
+def _starts(pattern: re.Pattern[str], text: str, low: int, high: int) -> Iterator[int]:
+    behind = low
+    for at in range(low, high, _STEP):
+        for match in pattern.finditer(text, max(at, behind), min(high, at + _STEP + LENGTH)):
+            yield match.start()
+            behind = max(match.end(), match.start() + 1)
 
 
 def _border(text: str, place: int, step: int) -> int:
