@@ -27,6 +27,8 @@ logger = logging.getLogger(__name__)
 
 MOST: Final = 100_000  # documents
 READERS: Final = 2  # questions that are answered at once
+_TOGETHER: Final = 100  # documents of one transaction
+_TOGETHER_IN_MEMORY: Final = 8  # there a question waits for the end of it
 _SOUNDING: Final = 100_000  # words that are remembered, so as not to be written again
 
 
@@ -37,6 +39,7 @@ class Index:
     def __init__(self, path: Path | None, *, most: int = MOST, clock: Clock | None = None) -> None:
         self._path = path
         self.most = most
+        self.together = _TOGETHER if path is not None else _TOGETHER_IN_MEMORY  # documents that are best put at once
         # Questions wait for each other, and for nothing else. One caller has one thread: what it asks may take long,
         # and nobody else waits for the end of it. In memory there is one connection, and so one thread.
         readers = READERS if path is not None else 1

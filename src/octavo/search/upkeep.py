@@ -30,7 +30,7 @@ PAUSE: Final = 0.05  # seconds in which changes are gathered
 ENOUGH: Final = 500  # documents: whoever asks while there are more to come is answered from these
 RETRY: Final = 5.0  # seconds before what failed is tried again
 _AT_ONCE: Final = 8  # reads
-_BATCH: Final = 100  # documents of one transaction
+_BATCH: Final = 100  # documents that are compared before those that differ are read
 _BATCH_CHARACTERS: Final = 1_000_000
 
 Entries = Callable[[str], AsyncIterator[Entry]]
@@ -226,7 +226,7 @@ class Upkeep:
                     ready.append(document)
                 elif document is None:
                     gone.append(ref)
-            if len(ready) >= _BATCH or sum(len(one.text) for one in ready) >= _BATCH_CHARACTERS:
+            if len(ready) >= self._index.together or sum(len(one.text) for one in ready) >= _BATCH_CHARACTERS:
                 await self._put(ready)
                 ready = []
         await self._put(ready)
