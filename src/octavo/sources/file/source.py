@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final, Literal, NamedTuple, TypeVar
 
 from octavo.core.clock import Clock, SystemClock
 from octavo.core.errors import InvalidParams, OctavoError, SourceUnavailable
-from octavo.core.fair import FairThreads
+from octavo.core.fair import FairQueue, FairThreads
 from octavo.core.foundation import Foundation
 from octavo.core.model import Change, Content, Entry, Page, Suggestion, Template
 from octavo.core.query import ContentQuery, NameQuery
@@ -47,6 +47,7 @@ T = TypeVar("T")
 log = logging.getLogger(__name__)
 
 _THREADS: Final = 8
+_SURVEYS: Final = 2  # at once, one of a caller: each is a walk that keeps a processor busy
 _SPARE: Final = 2  # which whoever has some of them leaves to others: a search may last as long as a request may
 _CLOSE_SECONDS: Final = 5.0
 _LOOKS: Final = 20_000  # files whose last look is remembered
@@ -128,6 +129,7 @@ class FileSource:
         self._templates = (*templates, general)
         self._open: Forest | None = None
         self._pool: FairThreads | None = None
+        self._surveys = FairQueue(_SURVEYS, "looks at folders", spare=_SURVEYS - 1)
         self._watcher: Watcher | None = None
         self._index_bytes = index_bytes
         self._searcher: Searcher | None = None
@@ -234,7 +236,8 @@ class FileSource:
         stop = threading.Event()
         survey = Survey(self._forest.trees[root], root, self._addresses, rights, stop.is_set)
         try:
-            return await self._in_thread(partial(survey.of, names), self._addresses.of(tuple(names), root))
+            async with self._surveys.turn():
+                return await self._in_thread(partial(survey.of, names), self._addresses.of(tuple(names), root))
         finally:
             stop.set()
 
