@@ -35,6 +35,7 @@ AT_ONCE = 40
 TIMES = 3.0  # of the control: what the p99 may be
 LATE = 1.0  # seconds: no p99 of a polite agent is above, or three times quiet if that is more
 ROUNDS = 5  # each of quiet, starved and control: what others do on the machine meets all of them
+SETTLED = 20.0  # seconds: at most, until a new server is calm
 PAUSE = 0.002  # seconds between two questions of the polite one
 KEYS = {"POLITE_KEY": "key-of-polite-0000", "HOSTILE_KEY": "key-of-hostile-000"}
 CONFIG = """
@@ -244,9 +245,19 @@ def pressing(port: int, asked: Asked, into: dict[str, int], *further: str) -> It
         time.sleep(0.3)  # what was begun ends
 
 
+def settle(pid: int) -> None:
+    """Until the server does nothing of its own any more: an index that is still being made is no agent's doing."""
+    until, calm = time.monotonic() + SETTLED, 0
+    while calm < 3 and time.monotonic() < until:
+        before = of_process(pid)
+        time.sleep(0.3)
+        calm = calm + 1 if of_process(pid) - before < 0.02 else 0
+
+
 def measured(pool: Pool, port: int, pid: int, seconds: float, least: int) -> list[str]:
-    polite = Polite(port, pool.polite)
-    Phase().take(polite, pid, 0.5, 3)  # what is made when it is first needed is there afterwards
+    Phase().take(Polite(port, pool.polite), pid, 0.5, 3)  # what is made when it is first needed is there afterwards
+    settle(pid)
+    polite = Polite(port, pool.polite)  # the server closes a connection that says nothing for long
     quiet, starved, control = Phase(), Phase(), Phase()
     for _ in range(ROUNDS):
         quiet.take(polite, pid, seconds / ROUNDS, least)
