@@ -6,12 +6,16 @@ import asyncio
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from octavo.core.clock import FrozenClock
 from octavo.core.errors import InvalidParams
 from octavo.core.query import TextQuery
 from octavo.core.ref import Ref
-from octavo.search import FullText, Index, matching
+from octavo.search import FullText, Index, matching, snippets
+from octavo.search.question import question
+from octavo.search.snippets import Wanted, snippet
 
 
 @pytest.mark.seed("B6")
@@ -223,3 +227,33 @@ def test_a_snippet_shows_a_word_that_stands_deep_in_a_long_text(put: Any, findin
     put("doc://long", "nothing here " * 30_000 + "the zebracorn grazes" + " and nothing there" * 20_000)
     (found,) = findings("zebracorn").items
     assert "zebracorn grazes" in found.snippet
+
+
+@pytest.mark.parametrize("border", [8_000, 16_000, 100_000, 108_000])
+def test_a_snippet_shows_a_word_that_stands_on_a_border_of_what_is_looked_at_in_one_go(
+    border: int, put: Any, findings: Any
+) -> None:
+    for before in (border - 9, border - 8, border - 4, border - 1, border, border + 1):
+        put("doc://long", "x" * (before - 1) + " zebracorn 예산 grazes" + " and nothing there" * 1_000)
+        (found,) = findings("zebracorn 예산").items
+        assert [found.snippet[begin:end] for begin, end in found.marks] == ["zebracorn", "예산"]
+
+
+@given(
+    st.lists(
+        st.sampled_from(
+            ["예산", "Budget", "budgets", "캠페인예산", "on-call", "on call", "20 days", "2024", "İx", "nothing"]
+        ),
+        max_size=12,
+    ),
+    st.integers(0, 30),
+    st.sampled_from(["예산", "budget", "on-call", '"on call" budget', "캠페인 예산", "20"]),
+)
+def test_a_snippet_found_in_steps_is_the_one_found_at_a_glance(words: list[str], gap: int, asked: str) -> None:
+    text = (" " + "." * gap).join(words)
+    wanted = Wanted.of(question(asked).units)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(snippets, "_STEP", 1_000_000)
+        at_a_glance = snippet(text, wanted._replace(beginnings=[""]))
+        patch.setattr(snippets, "_STEP", 7)
+        assert snippet(text, wanted) == at_a_glance

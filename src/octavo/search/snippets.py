@@ -90,6 +90,8 @@ def _starts(pattern: re.Pattern[str], text: str, low: int, high: int) -> Iterato
     behind = low
     for at in range(low, high, _STEP):
         for match in pattern.finditer(text, max(at, behind), min(high, at + _STEP + LENGTH)):
+            if match.start() >= at + _STEP:
+                break  # whole in the next one only
             yield match.start()
             behind = max(match.end(), match.start() + 1)
 
