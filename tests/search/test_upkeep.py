@@ -6,6 +6,7 @@ import asyncio
 import logging
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from pathlib import Path
 
 import anyio
 import anyio.lowlevel
@@ -291,3 +292,24 @@ async def test_whoever_asks_while_the_index_is_made_is_answered_from_what_is_the
             await upkeep.compared()
         assert FullText(index).find_now(TextQuery("예산"), lambda _: True).seen == 250
         group.cancel_scope.cancel()
+
+
+@pytest.mark.parametrize(("on_disk", "least", "most"), [(False, 13, 26), (True, 1, 4)], ids=["in memory", "on disk"])
+async def test_an_index_in_memory_takes_few_documents_at_once_and_one_on_disk_many(
+    tmp_path: Path, on_disk: bool, least: int, most: int
+) -> None:
+    """In memory a question waits for the end of a transaction, so each is short."""
+    index = Index(tmp_path / "index" if on_disk else None)
+    before = changes_of(index)
+    async with kept(index, Library(**{str(number): "예산" for number in range(100)})) as made:
+        with anyio.fail_after(30):
+            await made.upkeep.compared()
+        assert least <= changes_of(index) - before <= most
+        assert len(index.versions("doc")) == 100
+    index.close()
+
+
+def changes_of(index: Index) -> int:
+    with index.reading() as database:
+        revision: int = database.execute("SELECT revision FROM state").fetchone()[0]
+        return revision
