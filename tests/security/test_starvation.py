@@ -7,12 +7,14 @@ The figures in seconds are those of `python bench/hostile.py --starve`.
 from __future__ import annotations
 
 import asyncio
+import json
 import os
 import signal
 import sys
 import threading
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection
 from contextlib import asynccontextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -27,7 +29,7 @@ from octavo.app.configuration import load_text
 from octavo.core.arguments import OwnArguments
 from octavo.core.clock import SystemClock
 from octavo.core.fair import Claim, on_behalf_of
-from octavo.core.model import Call, Principal, Trail
+from octavo.core.model import Call, Principal, Trail, Verb
 from octavo.core.query import TextQuery
 from octavo.core.ref import Ref
 from octavo.pipeline.cache import Cache
@@ -200,6 +202,35 @@ async def test_the_processes_that_read_documents(asked: Asked) -> None:
             await polite
         assert asked.served.index("polite") <= 2
         await asked.end()
+
+
+async def test_of_documents_that_wait_nothing_is_in_memory_yet(tmp_path: Path, asked: Asked) -> None:
+    """They are read when it is their turn: not all at once beside those who are served, nor kept until then."""
+    names = [f"{number}.ipynb" for number in range(10)]
+    for name in names:
+        (tmp_path / name).write_text(notebook("before"), encoding="utf-8")
+    texts = list[str | bytes]()
+    async with FileSource([FileRoot(tmp_path)], secret=b"s" * 32, extensions=["*"]) as source:
+
+        async def read(name: str) -> None:
+            texts.append((await source.read(Ref.parse(f"file://{name}?as=text"), max_bytes=1000)).body)
+
+        await read(names[0])
+        (pid,) = workers()
+        os.kill(pid, signal.SIGSTOP)
+        reading = [asked.begin("hostile", partial(read, name)) for name in names]
+        await until(lambda: len(workers()) == 2)  # the second of his two places
+        await turns_of_the_loop()
+        for name in names:
+            (tmp_path / name).write_text(notebook("after"), encoding="utf-8")
+        os.kill(pid, signal.SIGCONT)
+        async with asyncio.timeout(30):
+            await asyncio.gather(*reading)
+    assert texts.count("before\n") <= 3 and texts.count("after\n") >= len(names) - 2
+
+
+def notebook(text: str) -> str:
+    return json.dumps({"nbformat": 4, "cells": [{"cell_type": "markdown", "source": [text]}]})
 
 
 class Source:
@@ -389,5 +420,41 @@ async def test_the_threads_of_a_folder(tmp_path: Path, asked: Asked) -> None:
         ask("polite")
         await until(lambda: len(begun) == 7)
         assert begun[-1] == "polite"
+        gate.set()
+        await asked.end()
+
+
+class Held:
+    """What a caller may do in a folder, which is not said before the gate opens."""
+
+    def __init__(self, who: str, begun: list[str], gate: threading.Event) -> None:
+        self.rules: dict[str, str] = {}
+        self.unlimited = False
+        self._who, self._begun, self._gate = who, begun, gate
+
+    def all_below(self, verb: Verb, spellings: Collection[Ref]) -> bool:
+        self._begun.append(self._who)
+        self._gate.wait(30)
+        return True
+
+    def allows(self, verb: Verb, spellings: Collection[Ref]) -> bool:
+        return True
+
+
+async def test_the_looks_at_whole_folders(tmp_path: Path, asked: Asked) -> None:
+    """Each is a walk: one of a caller at once, and a second one of somebody else."""
+    begun, gate = list[str](), threading.Event()
+    async with FileSource([FileRoot(tmp_path)], secret=b"s" * 32) as source:
+
+        def ask(who: str) -> asyncio.Task[Any]:
+            return asked.begin(who, lambda: source.survey(0, (), Held(who, begun, gate)))
+
+        for _ in range(HOSTILE):
+            ask("hostile")
+        await until(lambda: bool(begun))
+        await turns_of_the_loop()
+        ask("polite")
+        await until(lambda: len(begun) == 2)
+        assert begun == ["hostile", "polite"]
         gate.set()
         await asked.end()

@@ -158,6 +158,29 @@ async def test_whoever_no_longer_waits_ends_the_work(converter: Converter) -> No
     assert await converter.convert(RAW, MIME)
 
 
+async def test_a_worker_that_was_used_up_is_replaced_before_anybody_asks() -> None:
+    async with Converter(workers=1) as converter:
+        pid = await frozen(converter)
+        task = await begun(converter)
+        task.cancel()
+        await ended(pid)
+        async with asyncio.timeout(30):
+            while len(idle := workers()) != 1 or pid in idle:
+                await asyncio.sleep(0)
+        await converter.convert(RAW, MIME)
+        assert workers() == idle
+
+
+async def test_a_place_is_given_to_the_next_one_with_its_new_worker() -> None:
+    async with Converter(workers=1) as converter:
+        pid = await frozen(converter)
+        task = await begun(converter)
+        task.cancel()
+        await converter.convert(RAW, MIME)  # has waited for the worker that is there now, and started none
+        await ended(pid)
+        assert len(workers()) == 1
+
+
 async def test_two_of_three_work_at_once_for_one_caller_and_never_more() -> None:
     async with Converter(workers=3) as converter:
         pid = await frozen(converter)

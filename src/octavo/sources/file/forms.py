@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Coroutine
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from collections.abc import Awaitable, Callable
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 from msgspec.structs import replace
 
@@ -14,9 +14,9 @@ from octavo.core.ref import Ref
 from octavo.sources._shared.parts import document_mime
 
 if TYPE_CHECKING:
-    from octavo.sources._shared.documents.converter import Converter
+    from octavo.sources._shared.documents.converter import Converter, Turn
 
-T = TypeVar("T")
+Raw: TypeAlias = tuple[Entry, bytes, str]  # with its etag
 
 FORMS: Final = ("text", "image")
 _PIXELS: Final = 1_200_000  # as many as models look at
@@ -30,34 +30,25 @@ class Forms:
         self._seconds = seconds
         self._converter: Converter | None = None
 
-    async def content(self, ref: Ref, entry: Entry, raw: bytes, max_bytes: int, etag: str) -> Content:
-        """Raises InvalidParams for what has no such form, TooLarge and Timeout."""
-        if ref.param("as") == "image":
-            work = self._image(entry, raw, min(max_bytes, _most_bytes(ref)))
-        else:
-            work = self._text(ref, entry, raw)
-        body, mime = await self._in_time(work)
+    async def content(self, ref: Ref, read: Callable[[], Awaitable[Raw]], max_bytes: int) -> Content:
+        """Raises InvalidParams for what has no such form, TooLarge and Timeout.
+
+        `read` is called when it is this caller's turn: of files that only wait nothing is in memory."""
+        try:
+            async with asyncio.timeout(self._seconds), self._converting().turn() as turn:
+                entry, raw, etag = await read()
+                if ref.param("as") == "image":
+                    body, mime = await _image(turn, ref, entry, raw, max_bytes)
+                else:
+                    body, mime = await _text(turn, ref, entry, raw)
+        except TimeoutError:
+            message = f"The file could not be converted within {self._seconds:g} s; ask for a part of it"
+            raise Timeout(message, telling=False) from None
         return Content(entry=replace(entry, mime_type=mime), body=body, etag=etag)
 
     async def close(self) -> None:
         if self._converter is not None:
             await self._converter.close()
-
-    async def _text(self, ref: Ref, entry: Entry, raw: bytes) -> tuple[str | bytes, str]:
-        pages, sheet = ref.param("pages"), ref.param("sheet")
-        document = await self._converting().convert(raw, document_mime(entry), pages=pages, sheet=sheet)
-        return document.markdown, "text/markdown"
-
-    async def _image(self, entry: Entry, raw: bytes, max_bytes: int) -> tuple[str | bytes, str]:
-        return await self._converting().shrink(raw, entry.mime_type, max_pixels=_PIXELS, max_bytes=max_bytes)
-
-    async def _in_time(self, work: Coroutine[Any, Any, T]) -> T:
-        try:
-            async with asyncio.timeout(self._seconds):
-                return await work
-        except TimeoutError:
-            message = f"The file could not be converted within {self._seconds:g} s; ask for a part of it"
-            raise Timeout(message, telling=False) from None
 
     def _converting(self) -> Converter:
         if self._converter is None:
@@ -66,6 +57,16 @@ class Forms:
 
             self._converter = Converter(Limits(seconds=self._seconds))
         return self._converter
+
+
+async def _text(turn: Turn, ref: Ref, entry: Entry, raw: bytes) -> tuple[str | bytes, str]:
+    document = await turn.convert(raw, document_mime(entry), pages=ref.param("pages"), sheet=ref.param("sheet"))
+    return document.markdown, "text/markdown"
+
+
+async def _image(turn: Turn, ref: Ref, entry: Entry, raw: bytes, max_bytes: int) -> tuple[str | bytes, str]:
+    most = min(max_bytes, _most_bytes(ref))
+    return await turn.shrink(raw, entry.mime_type, max_pixels=_PIXELS, max_bytes=most)
 
 
 def _most_bytes(ref: Ref) -> int:

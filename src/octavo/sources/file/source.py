@@ -32,7 +32,7 @@ from octavo.sources.file.complete import Completer
 from octavo.sources.file.entries import Digests
 from octavo.sources.file.folders import folders
 from octavo.sources.file.forest import Forest
-from octavo.sources.file.forms import Forms, refuse_unknown_form
+from octavo.sources.file.forms import Forms, Raw, refuse_unknown_form
 from octavo.sources.file.pages import beginning, page
 from octavo.sources.file.snapshot import Snapshot
 from octavo.sources.file.titles import Titles
@@ -437,12 +437,17 @@ class FileSource:
             return None
         refuse_unknown_form(ref, form)
 
-        def read() -> tuple[Entry, bytes, str]:
-            entry, raw = forest.raw(ref, where, DOCUMENT_BYTES, wait=True)
-            return entry, bytes(raw), forest.etag(raw)  # a digest of all of it: nothing for the loop
+        def raw(*, wait: bool) -> Raw:
+            entry, body = forest.raw(ref, where, DOCUMENT_BYTES, wait=wait)
+            return entry, bytes(body), forest.etag(body)  # a digest of all of it: of a large one nothing for the loop
 
-        entry, raw, etag = await self._in_thread(read, ref)
-        return await self._forms.content(ref, entry, raw, max_bytes, etag)
+        async def read() -> Raw:
+            try:
+                return raw(wait=False)
+            except BlockingIOError:
+                return await self._in_thread(partial(raw, wait=True), ref)
+
+        return await self._forms.content(ref, read, max_bytes)
 
     @property
     def _forest(self) -> Forest:
