@@ -53,6 +53,7 @@ class Tally:
     cases: int = 0
     found: int = 0
     near: int = 0
+    whole: int = 0  # near misses in which what is hidden is what the corpus holds to be a secret elsewhere
     taken: int = 0  # near misses that a rule for a form took
     named: int = 0  # near misses that were hidden for the name beside them
     hidden: int = 0  # near misses that were hidden for either
@@ -63,6 +64,7 @@ class Tally:
 
 def tallies(cases: list[Case], veil: Veil) -> dict[tuple[str, bool], Tally]:
     table: dict[tuple[str, bool], Tally] = defaultdict(Tally)
+    secrets = _Secrets(cases)
     for case in cases:
         tally, shown = table[case.kind, case.held_out], veil.text(case.text)
         if case.hidden:
@@ -71,6 +73,10 @@ def tallies(cases: list[Case], veil: Veil) -> dict[tuple[str, bool], Tally]:
             tally.found += hidden
             if not hidden:
                 tally.missed.append(f"{case.family}: {shown}")
+            continue
+        spans = veil.hidden(case.text)
+        if spans and all(case.text[span.start : span.end] in secrets for span in spans):
+            tally.whole += 1  # what is wrong stands beside it
             continue
         tally.near += 1
         rules = {rule for _, rule in veil.sightings(case.text, "text/plain")}
@@ -82,6 +88,18 @@ def tallies(cases: list[Case], veil: Veil) -> dict[tuple[str, bool], Tally]:
         if rules:
             tally.wrong.append(f"{case.family}: {shown}")
     return table
+
+
+class _Secrets:
+    """What a corpus holds to be secrets: values, and where it does not say which part of a line is one, the last."""
+
+    def __init__(self, cases: list[Case]) -> None:
+        self._values = {value for case in cases if not case.whole for value in case.hidden}
+        self._lines = [case.text for case in cases if case.hidden and case.whole]
+
+    def __contains__(self, value: str) -> bool:
+        end = re.compile(rf"(?<![\w-]){re.escape(value)}\W*\Z")
+        return value in self._values or any(end.search(line) for line in self._lines)
 
 
 def _looks_like(text: str, shown: str) -> str:
@@ -134,7 +152,9 @@ def _near_misses(table: dict[tuple[str, bool], Tally]) -> Iterator[str]:
             beside = sum((side.beside for side in sides), Counter[str]())
             split = f"; for a name: {', '.join(f'{n} {what}' for what, n in beside.most_common())}" if beside else ""
             counts = f"{form} of {near} by form ({form / near:.1%}), {either} in all ({either / near:.1%})"
-            yield f"  near misses hidden, {kind}: {counts}{split}"
+            whole = sum(side.whole for side in sides)
+            apart = f"; not counted: {whole} with a whole secret of the corpus" if whole else ""
+            yield f"  near misses hidden, {kind}: {counts}{split}{apart}"
 
 
 def _columns(tally: Tally) -> str:

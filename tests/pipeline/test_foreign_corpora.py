@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 import yaml
 from bench import foreign
+from bench.foreign.case import Case
 from bench.foreign.score import print_corpus, print_ordinary, tallies
 
 from octavo.pipeline.veil import Veil
@@ -156,6 +157,8 @@ def _secretlint(folder: Path) -> set[Told]:
             f"{rule}acme/test/snapshots/ok.short/output.json": snapshot(SHORT),
             f"{rule}acme/test/snapshots/ok.allowed/output.json": snapshot(f"other {SECRET}"),
             f"{rule}acme/test/snapshots/ok.allowed/options.ts": "export default {}",
+            f"{rule}acme/test/snapshots/ok.turned-off/output.json": snapshot(f"one more {SECRET}"),
+            f"{rule}acme/test/snapshots/ok.turned-off/.secretlintrc.json": "{}",
             f"{rule}basicauth/test/snapshots/ng.url/output.json": snapshot(f"//kim:{HEX}@x", HEX),
             f"{rule}preset-all/test/snapshots/ng.key/output.json": snapshot(text, SECRET),
         },
@@ -247,6 +250,21 @@ def test_what_is_found_and_what_is_taken_wrongly_are_counted(tmp_path: Path) -> 
     }
     # A secret whose second half can be read is not found.
     assert counted == {"acme": [1, 1, 1, 0, 0], "wide": [1, 1, 1, 1, 0], "half": [1, 0, 1, 0, 0]}
+
+
+@pytest.mark.parametrize("line", [SECRET, f'key = "{SECRET}"'], ids=["a value", "a line"])
+def test_a_near_miss_around_what_the_corpus_holds_to_be_a_secret_is_counted_apart(line: str) -> None:
+    """What is wrong stands beside the secret, which nobody should read."""
+    cases = [
+        Case("published", "acme", line, (line,), whole=line != SECRET),
+        Case("published", "acme", f"not-so={SECRET}"),
+        Case("published", "acme", f"token={SHORT}"),
+    ]
+    named = Veil(
+        bytes(32), secrets=False, extra=[{"name": "any", "pattern": "=(.+)"}, {"name": "acme", "pattern": PATTERN}]
+    )
+    (tally,) = tallies(cases, named).values()
+    assert (tally.cases, tally.found, tally.near, tally.whole, tally.hidden) == (1, 1, 1, 1, 1)
 
 
 def test_the_figures_of_a_corpus_and_of_ordinary_texts_are_printed(
