@@ -239,6 +239,14 @@ def test_a_snippet_shows_a_word_that_stands_on_a_border_of_what_is_looked_at_in_
         assert [found.snippet[begin:end] for begin, end in found.marks] == ["zebracorn", "예산"]
 
 
+def test_the_beginning_of_a_longer_number_is_not_shown_for_it_where_a_look_ends(put: Any, findings: Any) -> None:
+    look = 8_000 + snippets.LENGTH
+    years = "2024 ".ljust(look - 2, ".")
+    put("doc://long", f"{years}2024 {'.' * 500} within 20 days")
+    (found,) = findings("20").items
+    assert [found.snippet[begin:end] for begin, end in found.marks] == ["20"]
+
+
 @given(
     st.lists(
         st.sampled_from(
