@@ -212,6 +212,16 @@ async def test_closing_kills_what_works_and_leaves_nothing() -> None:
     await converter.close()
 
 
+async def test_closing_waits_for_nobody_who_is_still_reading_the_file() -> None:
+    """A disk may hang for as long as it likes."""
+    converter = Converter()
+    async with converter.turn() as turn:
+        async with asyncio.timeout(30):
+            await converter.close()
+        with pytest.raises(SourceUnavailable, match="closed"):
+            await turn.convert(RAW, MIME)
+
+
 async def test_a_worker_imports_only_what_it_needs(converter: Converter) -> None:
     """What it has mapped shows which libraries were loaded."""
     await converter.convert(RAW, MIME)

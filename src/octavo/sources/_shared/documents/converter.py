@@ -78,23 +78,26 @@ class Converter:
             return await turn.shrink(raw, mime, max_pixels=max_pixels, max_bytes=max_bytes)
 
     async def begin(self) -> str:
-        who = await self._slots.enter()
-        self._inside += 1
-        return who
+        return await self._slots.enter()
 
     def end(self, who: str, *, used_up: bool) -> None:
         """`used_up`: the process of this turn can serve nobody after it."""
         if used_up and not self._closed:
+            self._inside += 1
             replacing = asyncio.create_task(self._replace(who))
             self._replacing.add(replacing)
             replacing.add_done_callback(self._replacing.discard)
         else:
-            self._leave(who)
+            self._slots.leave(who)
 
     async def ask(self, turn: Turn, asked: dict[str, object], raw: bytes, max_bytes: int) -> tuple[Reply, bytes]:
         if len(raw) > self.limits.input_bytes:
             raise TooLarge(f"The document has {len(raw)} bytes; at most {self.limits.input_bytes} are read")
-        reply, body = await self._answered(turn, asked, raw, max_bytes)
+        self._inside += 1
+        try:
+            reply, body = await self._answered(turn, asked, raw, max_bytes)
+        finally:
+            self._leave()
         if reply.error is not None:
             raise _TOLD.get(reply.error, InternalError)(reply.message[:_MAX_MESSAGE])
         return reply, body
@@ -108,10 +111,10 @@ class Converter:
         except OctavoError:  # whoever comes next will be told
             pass
         finally:
-            self._leave(who)
+            self._slots.leave(who)
+            self._leave()
 
-    def _leave(self, who: str) -> None:
-        self._slots.leave(who)
+    def _leave(self) -> None:
         self._inside -= 1
         self._left.set()
 
