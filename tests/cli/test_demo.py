@@ -83,7 +83,7 @@ def test_the_demo_is_served_where_its_configuration_says(
         served.append(str(bind))
         ready(f"http://{bind}/mcp")
 
-    monkeypatch.setattr("octavo.cli._run.serve_http", serve_http)
+    monkeypatch.setattr("octavo.app.serve.serve_http", serve_http)
     run("demo", "--no-serve")
     file = empty / "octavo-demo/octavo.yaml"
     file.write_text(file.read_text(encoding="utf-8").replace("127.0.0.1:8321", "127.0.0.1:8455"), encoding="utf-8")

@@ -11,8 +11,8 @@ import pytest
 from tests.cli.conftest import Run
 
 from octavo.app.configuration import load_text
-from octavo.cli import _run
 from octavo.cli._logs import Structured
+from octavo.cli.resources import follow
 from octavo.stores.calls import Recent
 
 pytestmark = pytest.mark.seed("T8")
@@ -56,7 +56,7 @@ def test_calls_are_told_as_they_are_recorded(run: Run, served: Path) -> None:
         told.append(record)
         return False
 
-    watching = threading.Thread(target=_run.calls, args=(loaded, show), kwargs={"ready": ready.set}, daemon=True)
+    watching = threading.Thread(target=follow, args=(loaded, show), kwargs={"ready": ready.set}, daemon=True)
     watching.start()
     assert ready.wait(10)
     assert run("cat", "file://missing.md", "--as", "brand").exit_code == 1

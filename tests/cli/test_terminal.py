@@ -390,7 +390,7 @@ def test_a_taken_port_is_said_before_anything_else(run: Run, folder: Path) -> No
 
 
 def test_keys_that_would_travel_in_clear_are_warned_of(run: Run, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("octavo.cli._run.serve_http", lambda *_, **__: None)
+    monkeypatch.setattr("octavo.app.serve.serve_http", lambda *_, **__: None)
     assert "octavo: warning: 0.0.0.0:9 is plain HTTP" in run("serve", "--http", "0.0.0.0:9").stderr
     assert run("serve", "--http", "0.0.0.0:9", "--no-auth").exit_code == 2
     assert run("serve", "--port", "9").stderr == ""

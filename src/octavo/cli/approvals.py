@@ -11,10 +11,13 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from octavo.cli._screen import out
-from octavo.cli._shared import config_option, json_option, loaded, print_json, tell
+from octavo.cli._shared import LOCAL, config_option, json_option, loaded, print_json, tell
 
 if TYPE_CHECKING:
+    from octavo.app import Octavo
+    from octavo.config.load import Loaded
     from octavo.core.approval import Approval
+    from octavo.stores.approvals import ApprovalFile
 
 _PERSON = re.compile(r"[\w.@+-]{1,64}\Z")
 
@@ -60,11 +63,10 @@ def approvals() -> None:
 @json_option
 def list_(config_file: Path | None, as_json: bool) -> None:
     """List what waits for an answer, or was answered and is not used yet."""
-    from octavo.cli import _run
     from octavo.core.approval import plain
     from octavo.core.clock import iso
 
-    standing = _run.standing_approvals(loaded(config_file))
+    standing = _kept(loaded(config_file)).standing()
     if as_json:
         print_json({"approvals": [_facts(one) for one in standing]})
         return
@@ -79,9 +81,7 @@ def list_(config_file: Path | None, as_json: bool) -> None:
 @json_option
 def show(approval_id: str, config_file: Path | None, as_json: bool) -> None:
     """Show all that is known of one: who asks, for what, with which arguments, and by which rule."""
-    from octavo.cli import _run
-
-    one = _run.named_approval(loaded(config_file), approval_id)
+    one = _kept(loaded(config_file)).named(approval_id)
     if as_json:
         print_json(_facts(one))
     else:
@@ -96,13 +96,11 @@ def show(approval_id: str, config_file: Path | None, as_json: bool) -> None:
 @config_option
 def allow(approval_id: str, by: str, yes: bool, config_file: Path | None) -> None:
     """Allow it, once. It is shown first."""
-    from octavo.cli import _run
-
     found = loaded(config_file)
     if not yes:
-        out(*_run.named_approval(found, approval_id).shown().split("\n"), err=True)
+        out(*_kept(found).named(approval_id).shown().split("\n"), err=True)
         click.confirm("Allow it?", abort=True, err=True)
-    one = _run.answered_approval(found, approval_id, by=by, user=_user(), allow=True)
+    one = _answered(found, approval_id, by=by, allow=True)
     missing = one.wanted.people - len(one.allowed)
     tell(f"{one.id} is allowed by {by}" + (f"; {missing} more must allow it" if missing > 0 else ""))
 
@@ -113,10 +111,27 @@ def allow(approval_id: str, by: str, yes: bool, config_file: Path | None) -> Non
 @config_option
 def deny(approval_id: str, by: str, config_file: Path | None) -> None:
     """Deny it. Until that expires, the same call is refused without a question."""
-    from octavo.cli import _run
-
-    one = _run.answered_approval(loaded(config_file), approval_id, by=by, user=_user(), allow=False)
+    one = _answered(loaded(config_file), approval_id, by=by, allow=False)
     tell(f"{one.id} is denied by {by}")
+
+
+def _kept(found: Loaded) -> ApprovalFile:
+    from octavo.config.load import state_directory
+    from octavo.stores.approvals import ApprovalFile
+
+    return ApprovalFile(state_directory(found), lambda step, approval, person: None)
+
+
+def _answered(found: Loaded, name: str, *, by: str, allow: bool) -> Approval:
+    """Raises NotFound or Conflict for one that cannot be answered any more; that is recorded as well."""
+    from octavo.app.once import changing, inside
+
+    async def ask(house: Octavo) -> Approval:
+        kept = house.approvals
+        with changing(house, LOCAL, f"approvals {'allow' if allow else 'deny'}", approval=name, by=by, user=_user()):
+            return kept.answer(name, by, allow=allow)
+
+    return inside(found, ask)
 
 
 def _facts(one: Approval) -> dict[str, Any]:

@@ -14,8 +14,9 @@ from octavo.cli._screen import give, out
 from octavo.cli._shared import FAILED, config_option, json_option, loaded, print_json, say
 
 if TYPE_CHECKING:
+    from octavo.config.load import Loaded
     from octavo.stores.records import Question, Record
-    from octavo.stores.verify import Break, ChainReport
+    from octavo.stores.verify import Break, ChainReport, Report
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -49,9 +50,7 @@ def verify(
 
     Exits with 1 if a chain is broken, or does not reach a checkpoint.
     """
-    from octavo.cli import _run
-
-    place, report = _run.verified(loaded(config_file, *directories), checkpoints)
+    place, report = _verified(loaded(config_file, *directories), checkpoints)
     if as_json:
         print_json({"ok": report.ok, "records": report.records, **to_builtins(report)})
     else:
@@ -75,6 +74,43 @@ def verify(
         out(f"{place}: chains {len(report.chains)}, records {report.records}")
     if not report.ok:
         ctx.exit(FAILED)
+
+
+def _verified(found: Loaded, checkpoints: Path | None) -> tuple[Path, Report]:
+    """With the checkpoints that are named, or those of the configuration. Raises NotFound for either."""
+    from octavo.config.load import state_directory
+    from octavo.core.errors import NotFound
+    from octavo.stores.checkpoints import read_checkpoints
+    from octavo.stores.state import StateDirectory
+    from octavo.stores.verify import verify
+
+    directory, state = _directory(found), StateDirectory.known(state_directory(found))
+    configured, min_age = found.config.audit.checkpoints, found.config.audit.least_age
+    file = checkpoints or (None if configured is None else configured.path)
+    if file is None:
+        return directory, verify(directory, state.key("audit"), min_age=min_age)
+
+    def look() -> Report:
+        points = read_checkpoints(file, state.key("checkpoint"))
+        return verify(directory, state.key("audit"), points, min_age=min_age)
+
+    try:
+        report = look()
+        # Beside a running server: what retention deleted meanwhile is announced by now.
+        return directory, report if report.ok else look()
+    except OSError as error:
+        raise NotFound(f"The audit log and its checkpoints cannot be read: {error.strerror}") from None
+
+
+def _directory(found: Loaded) -> Path:
+    """Raises NotFound where nothing was ever recorded."""
+    from octavo.config.load import state_directory
+    from octavo.core.errors import NotFound
+
+    path = state_directory(found)
+    if not (path / "audit").is_dir():
+        raise NotFound(f"There is no audit log in {path} yet")
+    return path / "audit"
 
 
 def _gaps(chain: ChainReport) -> Iterator[str]:
@@ -159,10 +195,9 @@ def query(
 
     For example: octavo audit query --who agent-brand --outcome forbidden --since 1d
     """
-    from octavo.cli import _run
     from octavo.stores import records
 
-    place = _run.audit_directory(loaded(config_file, *directories))
+    place = _directory(loaded(config_file, *directories))
     matches = records.latest(place, _question(**asked), limit)
     shown = records.trees(place, matches) if tree else [(0, record) for record in matches]
     if as_json:
@@ -193,10 +228,9 @@ def _line(depth: int, record: Record) -> str:
 )
 def export(directories: tuple[Path, ...], config_file: Path | None, form: str, **asked: Any) -> None:
     """Print all records that fit the options, for another program."""
-    from octavo.cli import _run
     from octavo.stores.exports import FORMATS
     from octavo.stores.records import found
 
-    place = _run.audit_directory(loaded(config_file, *directories))
+    place = _directory(loaded(config_file, *directories))
     for line in FORMATS[form](found(place, _question(**asked))):
         give(line, nl=True)

@@ -35,7 +35,7 @@ def check(ctx: click.Context, config_file: Path | None, everything: bool, as_jso
     a look.
     """
     from octavo.app.configuration import load
-    from octavo.cli import _grouped, _run
+    from octavo.cli import _checks, _grouped
     from octavo.config.load import find
 
     path = config_file or find(Path.cwd())
@@ -45,11 +45,11 @@ def check(ctx: click.Context, config_file: Path | None, everything: bool, as_jso
     try:
         found = load(path)
         with unlogged(), progress("check") as shows:
-            wrong, odd, folders = _run.catalog_problems(found, shows)
-        broken, others = _run.prompt_problems(found)
+            wrong, odd, folders = _checks.catalog_problems(found, shows)
+        broken, others = _checks.prompt_problems(found)
         closed = found.config.audit.fail_closed
         state = [*_state(found, closed=closed)]
-        problems = [*broken, *_run.tool_problems(found), *wrong, *(state if closed else ())]
+        problems = [*broken, *_checks.tool_problems(found), *wrong, *(state if closed else ())]
         warnings = [*found.warnings, *odd, *others, *(() if closed else state)]
     except ConfigError as error:
         problems = list(error.problems)

@@ -41,7 +41,7 @@ def demo(directory: Path, port: int | None, no_serve: bool) -> None:
 
     The folder is yours: edit it, and run the command again to serve it again.
     """
-    from octavo.cli import _run
+    from octavo.app import serve as server
     from octavo.config.units import Bind
 
     directory = directory.absolute()
@@ -70,7 +70,7 @@ def demo(directory: Path, port: int | None, no_serve: bool) -> None:
     if no_serve:
         show()
     else:
-        _run.serve_http(found, bind=bind, as_who=None, no_auth=False, ready=ready)  # shown once it listens
+        server.serve_http(found, bind=bind, as_who=None, no_auth=False, ready=ready)  # shown once it listens
 
 
 def make(directory: Path) -> bool:

@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 from msgspec import to_builtins
 
 from octavo.cli._screen import out
 from octavo.cli._shared import FAILED, config_option, json_option, loaded, print_json
+
+if TYPE_CHECKING:
+    from octavo.app.finding import Finding
+    from octavo.config.load import Loaded
 
 MARKS = {"ok": "ok     ", "less": "less   ", "problem": "PROBLEM"}
 
@@ -24,9 +29,7 @@ def doctor(ctx: click.Context, directory: Path | None, config_file: Path | None,
 
     "less" is slower or weaker than it could be. Exits with 1 if something that is needed does not work.
     """
-    from octavo.cli import _run
-
-    findings = _run.examined(loaded(config_file, directory, write=write))
+    findings = _examined(loaded(config_file, directory, write=write))
     sound = all(finding.state != "problem" for finding in findings)
     if as_json:
         print_json({"ok": sound, "findings": [to_builtins(finding) for finding in findings]})
@@ -37,3 +40,15 @@ def doctor(ctx: click.Context, directory: Path | None, config_file: Path | None,
                 out(f"{' ' * 9}{finding.advice}")
     if not sound:
         ctx.exit(FAILED)
+
+
+def _examined(found: Loaded) -> list[Finding]:
+    from octavo.app.examination import examine
+
+    findings = [*examine(found)]
+    if any(one.state == "problem" for one in findings):
+        return findings  # sources would only fail for the same reasons
+    from octavo.app.once import inside
+    from octavo.app.smells import unreachable
+
+    return [*findings, *inside(found, lambda house: unreachable(house.works, found.config), leaves_traces=False)]

@@ -47,13 +47,13 @@ def explain(
 
     Exits with 1 if it is refused.
     """
-    from octavo.app.deciding import Question
-    from octavo.cli import _run
+    from octavo.app import deciding
+    from octavo.app.once import inside
 
     found = loaded(config_file)
     known_agent(found, who)
-    question = Question(who, may, what, arguments=_arguments(given), at=_moment(at))
-    explained = _run.explained(found, question)
+    question = deciding.Question(who, may, what, arguments=_arguments(given), at=_moment(at))
+    explained = inside(found, lambda house: deciding.explain(house.works, question), leaves_traces=False)
     decision = explained.decision
     index = _index(decision.rule)
     line = found.line("policy", index) if index is not None else None

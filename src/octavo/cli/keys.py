@@ -3,11 +3,17 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from octavo.cli._screen import out
-from octavo.cli._shared import config_option, json_option, known_agent, loaded, print_json, tell
+from octavo.cli._shared import LOCAL, config_option, json_option, known_agent, loaded, print_json, tell
+
+if TYPE_CHECKING:
+    from octavo.app import Octavo
+    from octavo.config.load import Loaded
+    from octavo.stores.keys import StoredKey
 
 DAYS = 90
 HOURS = 24
@@ -40,13 +46,21 @@ def new(agent: str, config_file: Path | None, days: int, overlap: int, as_json: 
 
     An agent has two keys at most: the one that goes and the one that comes.
     """
-    from octavo.cli import _run
-    from octavo.core.clock import iso
+    from octavo.app.once import changing, inside
+    from octavo.core.clock import SystemClock, iso
 
     found = loaded(config_file, keyless=True)
     if known_agent(found, agent) not in found.config.agents:
         raise click.UsageError(f"{agent} is no agent of the configuration, so that it has no key")
-    text, made = _run.issued(found, agent, seconds=days * 86_400.0, overlap=overlap * 3600.0)
+
+    async def ask(house: Octavo) -> tuple[str, StoredKey]:
+        now, held = SystemClock.wall(), house.key_file
+        with changing(house, LOCAL, "keys new", agent=agent) as learnt:
+            text, made = held.issue(agent, now=now, expires=now + days * 86_400.0, overlap=overlap * 3600.0)
+            learnt["key"] = made.id
+        return text, made
+
+    text, made = inside(found, ask)
     expires = iso(made.expires) if made.expires is not None else None
     if as_json:
         print_json({"key": text, "id": made.id, "agent": agent, "expires": expires})
@@ -60,9 +74,7 @@ def new(agent: str, config_file: Path | None, days: int, overlap: int, as_json: 
 @json_option
 def list_(config_file: Path | None, as_json: bool) -> None:
     """List the keys that there are, without the keys themselves."""
-    from octavo.cli import _run
-
-    rows = _run.known_keys(loaded(config_file, keyless=True))
+    rows = _known(loaded(config_file, keyless=True))
     if as_json:
         print_json({"keys": rows})
         return
@@ -75,7 +87,38 @@ def list_(config_file: Path | None, as_json: bool) -> None:
 @config_option
 def revoke(key_id: str, config_file: Path | None) -> None:
     """Take the key with this ID back. Requests with it are refused from then on, and its streams end."""
-    from octavo.cli import _run
+    from octavo.app.once import changing, inside
 
-    gone = _run.revoked(loaded(config_file, keyless=True), key_id)
+    async def ask(house: Octavo) -> StoredKey:
+        with changing(house, LOCAL, "keys revoke", key=key_id) as learnt:
+            gone = house.key_file.revoke(key_id)
+            learnt["agent"] = gone.agent
+        return gone
+
+    gone = inside(loaded(config_file, keyless=True), ask)
     tell(f"key {gone.id} of {gone.agent} is revoked")
+
+
+def _known(found: Loaded) -> list[dict[str, str | None]]:
+    """Those of the configuration, then those of the key file."""
+    from octavo.config.load import state_directory
+    from octavo.core.clock import SystemClock, iso
+    from octavo.stores.keys import KeyFile
+
+    rows: list[dict[str, str | None]] = [
+        {"id": "configuration", "agent": name, "state": "live", "created": None, "expires": None}
+        for name, agent in found.config.agents.items()
+        if agent.digest is not None
+    ]
+    for key in KeyFile(state_directory(found)).read():
+        state = "unused" if key.agent not in found.config.agents else "live"
+        rows.append(
+            {
+                "id": key.id,
+                "agent": key.agent,
+                "state": state if key.live(SystemClock.wall()) else "expired",
+                "created": iso(key.created),
+                "expires": None if key.expires is None else iso(key.expires),
+            }
+        )
+    return rows

@@ -36,16 +36,35 @@ def new(kind: str, name: str, title: str | None, config_file: Path | None) -> No
     elif kind == "source":
         _source(name, title, config_file)
     elif kind == "prompt":
-        from octavo.cli import _run
-
-        out(f"prompt://{name}  {_run.created_prompt(loaded(config_file), name, title or name)}")
+        out(f"prompt://{name}  {_prompt(loaded(config_file), name, title or name)}")
     else:
-        from octavo.cli import _run
+        from octavo.app.authoring import create
+        from octavo.app.once import inside
 
         if title is None:
             raise click.UsageError(f"a new {kind} needs a --title: what people call it, in any language")
-        created = _run.created(loaded(config_file), kind, name, title)
+        found = loaded(config_file)
+        created = inside(found, lambda house: create(house, found, kind, name, title), leaves_traces=False)
         out(f"{created.ref}  {created.path}")
+
+
+def _prompt(found: Loaded, name: str, title: str) -> Path:
+    """A new prompt file, in the first folder of prompts. Raises InvalidParams and Conflict."""
+    from octavo.core.errors import Conflict, InvalidParams
+    from octavo.prompts.beginning import begun
+
+    text = begun(name, title)
+    folders = found.config.prompts.dirs
+    if folders == ():
+        raise InvalidParams("prompts.dirs names no folder: name one, or leave it out for prompts beside octavo.yaml")
+    folder = folders[0] if folders else found.base / "prompts"
+    if any(folder.glob(f"{name}.*")):
+        raise Conflict(f"A prompt file of the name {name} is there already")
+    folder.mkdir(parents=True, exist_ok=True)
+    path = folder / f"{name}.yaml"
+    with path.open("x", encoding="utf-8") as file:
+        file.write(text)
+    return path
 
 
 def _tool(name: str, title: str | None, config_file: Path | None) -> None:

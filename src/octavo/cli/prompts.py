@@ -25,10 +25,10 @@ def prompts() -> None:
 @json_option
 def list_(config_file: Path | None, as_who: str | None, as_json: bool) -> None:
     """List the prompts that an agent may use, with their arguments; those in brackets may be left out."""
-    from octavo.cli import _run
+    from octavo.app import queries
 
     found = loaded(config_file)
-    infos = _run.prompts(found, known_agent(found, as_who))
+    infos = queries.prompts(found, known_agent(found, as_who))
     if as_json:
         print_json({"prompts": [_told(info) for info in infos]})
         return
@@ -56,8 +56,9 @@ def render(
 
     Lists are JSON, as on the wire: octavo prompts render summarise 'uris=["doc://policies/leave"]' --locale ko
     """
-    from octavo.cli import _run
+    from octavo.app import queries
     from octavo.core.languages import is_tag
+    from octavo.tools.builtin.prompting import shape
 
     given: dict[str, str] = {}
     for one in arguments:
@@ -68,9 +69,9 @@ def render(
     if locale is not None and not is_tag(locale):
         raise click.UsageError(f"{locale[:40]} is no language tag, such as ko or en-GB")
     found = loaded(config_file)
-    result = _run.rendered(found, known_agent(found, as_who), name, given, locale)
+    result = queries.rendered(found, known_agent(found, as_who), name, given, locale)
     if as_json:
-        print_json(_run.prompt_shape(result))
+        print_json(shape(result))
         return
     for message in result.messages:
         give(f"[{message.role}]\n{_shown(message)}\n\n")

@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from octavo.cli._screen import out
-from octavo.cli._shared import config_option, json_option, loaded, print_json, tell
+from octavo.cli._shared import LOCAL, config_option, json_option, loaded, print_json, tell
 
 if TYPE_CHECKING:
-    from octavo.core.asking import Asked
+    from octavo.app import Octavo
+    from octavo.config.load import Loaded
+    from octavo.core.asking import Action, Asked
+    from octavo.stores.questions import QuestionFile
 
 
 @click.group()
@@ -28,10 +32,9 @@ def questions() -> None:
 @json_option
 def list_(config_file: Path | None, as_json: bool) -> None:
     """List what waits for an answer, and messages that nobody has seen."""
-    from octavo.cli import _run
     from octavo.core.clock import iso
 
-    standing = _run.standing_questions(loaded(config_file))
+    standing = _kept(loaded(config_file)).standing()
     if as_json:
         print_json({"questions": [_facts(one) for one in standing]})
         return
@@ -46,9 +49,7 @@ def list_(config_file: Path | None, as_json: bool) -> None:
 @json_option
 def show(question_id: str, config_file: Path | None, as_json: bool) -> None:
     """Show one: who asks, what, and which fields the answer has."""
-    from octavo.cli import _run
-
-    one = _run.named_question(loaded(config_file), question_id)
+    one = _kept(loaded(config_file)).named(question_id)
     if as_json:
         print_json(_facts(one))
         return
@@ -63,12 +64,10 @@ def show(question_id: str, config_file: Path | None, as_json: bool) -> None:
 @config_option
 def answer(question_id: str, fields: tuple[str, ...], config_file: Path | None) -> None:
     """Answer it. A VALUE is a text, or JSON where the field is no text: octavo questions answer ID agreed=true."""
-    from octavo.cli import _run
-
     found = loaded(config_file)
-    schema = _run.named_question(found, question_id).form.schema.get("properties", {})
+    schema = _kept(found).named(question_id).form.schema.get("properties", {})
     content = dict(_field(one, schema) for one in fields)
-    one = _run.answered_question(found, question_id, "accept", content)
+    one = _answered(found, question_id, "accept", content)
     tell(f"{one.id} is answered")
 
 
@@ -77,9 +76,26 @@ def answer(question_id: str, fields: tuple[str, ...], config_file: Path | None) 
 @config_option
 def decline(question_id: str, config_file: Path | None) -> None:
     """Refuse to answer it; the agent is told so."""
-    from octavo.cli import _run
+    tell(f"{_answered(loaded(config_file), question_id, 'decline', {}).id} is declined")
 
-    tell(f"{_run.answered_question(loaded(config_file), question_id, 'decline', {}).id} is declined")
+
+def _kept(found: Loaded) -> QuestionFile:
+    from octavo.config.load import state_directory
+    from octavo.stores.questions import QuestionFile
+
+    return QuestionFile(state_directory(found), lambda step, asked: None)
+
+
+def _answered(found: Loaded, name: str, action: Action, content: Mapping[str, Any]) -> Asked:
+    """Raises NotFound or Conflict for one that cannot be answered any more, InvalidParams for what does not fit."""
+    from octavo.app.once import changing, inside
+    from octavo.core.asking import Answer
+
+    async def ask(house: Octavo) -> Asked:
+        with changing(house, LOCAL, f"questions {action}", question=name):
+            return _kept(found).answer(name, LOCAL, Answer(action, content))
+
+    return inside(found, ask)
 
 
 def _field(text: str, schema: dict[str, Any]) -> tuple[str, Any]:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import base64
 import json
+import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -26,8 +28,11 @@ from octavo.core.errors import OctavoError
 from octavo.core.ref import Ref
 
 if TYPE_CHECKING:
+    from octavo.config.load import Loaded
     from octavo.core.glob import Glob
     from octavo.core.model import Change, Content, Entry
+
+LOOK = 0.2  # seconds between two looks at the audit log
 
 
 @click.command()
@@ -38,10 +43,10 @@ if TYPE_CHECKING:
 @json_option
 def ls(uri: str | None, config_file: Path | None, as_who: str | None, detailed: bool, as_json: bool) -> None:
     """List resources: everything, or what stands below URI."""
-    from octavo.cli import _run
+    from octavo.app import queries
 
     found = loaded(config_file)
-    entries, unavailable = _run.listed(found, known_agent(found, as_who), uri)
+    entries, unavailable = queries.listed(found, known_agent(found, as_who), uri)
     if as_json:
         print_json({"resources": [_entry(entry) for entry in entries], "unavailable": unavailable})
         return
@@ -60,10 +65,10 @@ def ls(uri: str | None, config_file: Path | None, as_who: str | None, detailed: 
 @json_option
 def cat(uri: str, config_file: Path | None, as_who: str | None, as_json: bool) -> None:
     """Print the content of the resource at URI."""
-    from octavo.cli import _run
+    from octavo.app import queries
 
     found = loaded(config_file)
-    content = _run.read(found, known_agent(found, as_who), uri)
+    content = queries.read(found, known_agent(found, as_who), uri)
     if as_json:
         print_json(_content(content))
     else:
@@ -88,7 +93,7 @@ def watch(
     if calls:
         _watch_calls(pattern, config_file, as_who, count, as_json)
         return
-    from octavo.cli import _run
+    from octavo.app import queries
     from octavo.core.event import numbered
 
     def show(change: Change, uri: str) -> None:
@@ -99,13 +104,12 @@ def watch(
             out(f"{change.kind}  {moved}{uri or change.shown}")
 
     found = loaded(config_file)
-    _run.watched(
+    queries.watched(
         found, known_agent(found, as_who), pattern, show, ready=lambda: tell(f"watching {pattern}"), count=count
     )
 
 
 def _watch_calls(pattern: str, config_file: Path | None, who: str | None, count: int | None, as_json: bool) -> None:
-    from octavo.cli import _run
     from octavo.core.glob import Glob
 
     glob = None if pattern == "**" else Glob(pattern)  # what has no address is only shown where everything is
@@ -117,7 +121,21 @@ def _watch_calls(pattern: str, config_file: Path | None, who: str | None, count:
             left[0] = None if left[0] is None else left[0] - 1
         return left[0] != 0
 
-    _run.calls(found, show, ready=lambda: tell("watching calls"))
+    follow(found, show, ready=lambda: tell("watching calls"))
+
+
+def follow(loaded: Loaded, show: Callable[[dict[str, Any]], bool], *, ready: Callable[[], None]) -> None:
+    """Shows records of all servers on this state as they are written, until `show` says that it is enough."""
+    from octavo.config.load import state_directory
+    from octavo.stores.calls import Recent
+
+    recent = Recent(state_directory(loaded) / "audit")
+    ready()
+    while True:
+        for record in recent.fresh():
+            if not show(record):
+                return
+        time.sleep(LOOK)
 
 
 def _matches(glob: Glob, uri: object) -> bool:

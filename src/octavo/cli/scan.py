@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from octavo.cli._progress import progress
 from octavo.cli._screen import out
 from octavo.cli._shared import FAILED, config_option, json_option, loaded, print_json, say, tell
+
+if TYPE_CHECKING:
+    from octavo.app import Octavo
+    from octavo.app.scanning import Sighting
 
 
 @click.command(short_help="Say what redaction would hide, and where.")
@@ -22,12 +27,19 @@ def scan(ctx: click.Context, target: str | None, config_file: Path | None, as_js
     TARGET is a folder, or an address of the configuration. Without it, everything that the configuration exposes is
     looked at. Exits with 1 if something would be hidden.
     """
-    from octavo.cli import _run
+    from octavo.app.once import inside
+    from octavo.app.scanning import scan as scanned
+    from octavo.core.ref import Ref
 
     is_address = target is not None and "://" in target
     found = loaded(config_file, None if target is None or is_address else Path(target))
+    scope = Ref.parse(target) if target is not None and is_address else None
     with progress("scan") as shows:
-        sightings = _run.scanned(found, target if is_address else None, shows)
+
+        async def ask(house: Octavo) -> list[Sighting]:
+            return [one async for one in scanned(house.works, scope, lambda number: shows(done=number))]
+
+        sightings = inside(found, ask, leaves_traces=False)
     hidden = [one for one in sightings if one.line is not None]
     if as_json:
         print_json(

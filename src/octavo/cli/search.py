@@ -54,7 +54,7 @@ def search(
     The first search makes the index, which may take a while; later ones look at what has changed. Where a server
     runs on the same configuration, its index answers at once.
     """
-    from octavo.cli import _run
+    from octavo.app import queries
     from octavo.core.errors import Forbidden
     from octavo.core.query import TextQuery
 
@@ -63,7 +63,7 @@ def search(
     who = known_agent(configured, as_who)
     try:
         with progress("index") as shows:
-            found = _run.found(configured, who, asked, uri, limit, shows, kept=kept)
+            found = queries.found(configured, who, asked, uri, limit, shows, kept=kept)
     except Forbidden:
         if as_json or not sees_nothing(configured, who or LOCAL):
             raise
@@ -92,11 +92,11 @@ def index() -> None:
 @config_option
 def rebuild(config_file: Path | None) -> None:
     """Make the index anew, from the first document to the last."""
-    from octavo.cli import _run
+    from octavo.app import queries
 
     found = loaded(config_file)
     with progress("index") as shows:
-        count = _run.rebuilt(found, shows)
+        count = queries.rebuilt(found, shows)
     out(f"documents: {count}")
 
 

@@ -75,7 +75,7 @@ def serve(
 
     Without --http it talks MCP on stdin and stdout, as clients expect of a command that they start.
     """
-    from octavo.cli import _run
+    from octavo.app import serve as server
 
     configure(log_level, log_format)
     if http not in (None, CONFIGURED) and config_file is None and Path(http).is_dir():
@@ -94,7 +94,7 @@ def serve(
         if no_auth:
             raise click.UsageError("--no-auth is about HTTP; on stdio whoever starts the process is in already")
         command = _again(found, as_who, write=write, toolsets=toolsets, only=only)
-        _run.serve_stdio(found, as_who=as_who, ready=lambda: _wait_with_words(found, command))
+        server.serve_stdio(found, as_who=as_who, ready=lambda: _wait_with_words(found, command))
         return
     bind = _bind(http, port, found)
     guard(found, bind, as_who=as_who, no_auth=no_auth)
@@ -104,7 +104,7 @@ def serve(
         if sys.stderr.isatty():
             _tell_of_writing(found)
 
-    _run.serve_http(found, bind=bind, as_who=as_who, no_auth=no_auth, ready=ready)
+    server.serve_http(found, bind=bind, as_who=as_who, no_auth=no_auth, ready=ready)
 
 
 def announce(address: str) -> None:

@@ -39,10 +39,10 @@ def offered(directory: Path | None, config_file: Path | None, as_who: str | None
 
     Tokens are estimated: a quarter of the bytes that a client is sent. They are spent in every conversation.
     """
-    from octavo.cli import _run
+    from octavo.app import queries
 
     found = loaded(config_file, directory, write=write)
-    listed = _run.offered(found, known_agent(found, as_who))
+    listed = queries.offered(found, known_agent(found, as_who))
     total = sum(one["tokens"] for one in listed)
     if as_json:
         print_json({"tools": listed, "tokens": total})
@@ -69,11 +69,11 @@ def test(
     tags='["a", "b"]'. The cause of a failure, which an agent is not told, is said on stderr. Exits with 1 if the tool
     gave an error.
     """
-    from octavo.cli import _run
+    from octavo.app import queries
 
     found = loaded(config_file)
     who = known_agent(found, as_who)
-    result = _run.invoked(found, who, name, lambda info: arguments(info, given), progress)
+    result = queries.invoked(found, who, name, lambda info: arguments(info, given), progress)
     if as_json:
         print_json(shape(result))
     else:

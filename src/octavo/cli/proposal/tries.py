@@ -12,7 +12,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from octavo.app.configuration import load_text
-from octavo.cli import _run
+from octavo.cli._checks import trial
 from octavo.cli._progress import Shows
 from octavo.cli._shared import in_words
 from octavo.cli.proposal.agents import Agent, agents_for
@@ -70,7 +70,7 @@ def _trial(proposal: Proposal, shows: Shows) -> tuple[Sequence[Problem], Mapping
         loaded = load_text(proposal.text, file=proposal.look.base / NAMES[0])
     except ConfigError as error:
         return error.problems, {}
-    return _run.trial(loaded, [agent.name for agent in proposal.agents], shows)
+    return trial(loaded, [agent.name for agent in proposal.agents], shows)
 
 
 def with_author(proposal: Proposal) -> Proposal:

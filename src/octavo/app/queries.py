@@ -1,0 +1,187 @@
+"""What the commands ask of a server for the time of one question: as an agent that is named, or as `local`."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import sys
+from collections.abc import Callable
+from contextlib import redirect_stdout
+from typing import TYPE_CHECKING, Any
+
+from octavo.app.octavo import Octavo
+from octavo.app.once import Terminal, completed, everything, inside, request, settled
+from octavo.config.load import Loaded, state_directory
+from octavo.core.arguments import SearchArguments, WatchArguments
+from octavo.core.delivery import Delivery, spellings
+from octavo.core.errors import Conflict, InvalidParams
+from octavo.core.findings import Findings
+from octavo.core.model import Change, Content, Entry, shown
+from octavo.core.ports import expected
+from octavo.core.query import TextQuery
+from octavo.core.surface import PromptResult, ToolResult
+
+if TYPE_CHECKING:
+    from octavo.core.surface import PromptInfo, ToolInfo
+
+Shows = Callable[..., None]  # hears how far something is
+
+
+def listed(loaded: Loaded, who: str | None, uri: str | None) -> tuple[list[Entry], list[str]]:
+    """Everything visible below an address, and the sources that could not be asked."""
+
+    async def ask(house: Octavo) -> tuple[list[Entry], list[str]]:
+        await settled(house)
+        return await everything(house, who, uri)
+
+    return inside(loaded, ask)
+
+
+def read(loaded: Loaded, who: str | None, uri: str) -> Content:
+    async def ask(house: Octavo) -> Content:
+        await settled(house)
+        return expected(await request(house, who, "read", uri), Content)
+
+    return inside(loaded, ask)
+
+
+def found(
+    loaded: Loaded, who: str | None, query: TextQuery, uri: str | None, limit: int, shows: Shows, *, kept: bool
+) -> Findings:
+    """The best documents: by the index of a server that runs here, or after everything was looked at. `kept`: by what
+    the index held when it was last compared."""
+
+    async def ask(house: Octavo) -> Findings:
+        if loaded.config.search.enabled and not await house.searching.borrow(kept=kept):
+            await settled(house)
+            await completed(house, shows)
+        return expected(
+            await request(house, who, "search", uri, limit=limit, arguments=SearchArguments(query)), Findings
+        )
+
+    return inside(loaded, ask)
+
+
+def rebuilt(loaded: Loaded, shows: Shows) -> int:
+    """Makes the index anew: the number of documents. Raises Conflict while a server uses it."""
+    from octavo.stores.places import Place
+
+    place = Place.take(state_directory(loaded) / "search", most=1)
+    if place is None:
+        raise Conflict("A server that runs here uses the index: stop it first, or let it be, it follows all changes")
+    for file in place.path.parent.glob("*.db*"):
+        file.unlink()
+    place.leave()
+    return inside(loaded, lambda house: completed(house, shows))
+
+
+def watched(
+    loaded: Loaded,
+    who: str | None,
+    pattern: str,
+    show: Callable[[Change, str], None],
+    *,
+    ready: Callable[[], None],
+    count: int | None,
+) -> None:
+    """Shows changes that the pattern matches and the policy lets `who` see; `count` of them, or for ever. With the
+    address in the words that were asked for, if it was one address."""
+
+    async def ask(house: Octavo) -> None:
+        works = house.works
+        principal = works.identity.launched(who)
+        call = works.calls.watch(principal, pattern)
+        glob = works.policy.usual(call.given(WatchArguments).glob)
+        heard: asyncio.Queue[Change] = asyncio.Queue()
+        leave = house.feed.subscribe(heard.put_nowait)
+        try:
+            await works.ask(call._replace(ref=glob.literal, arguments=WatchArguments(glob)))
+            house.ledger.flush()
+            ready()
+            left = count
+            while left != 0:
+                told = Delivery(works, await heard.get()).told(
+                    principal,
+                    wanted=lambda ref, entry: any(map(glob.matches, spellings(works, ref, shown(ref, entry)))),
+                )
+                if told is not None:
+                    show(told, pattern if glob.exact else "")
+                    left = None if left is None else left - 1
+            house.note(principal.id, f"watch {pattern}", "end")
+        finally:
+            leave()
+
+    inside(loaded, ask)
+
+
+def prompts(loaded: Loaded, who: str | None) -> list[PromptInfo]:
+    """Those that `who` may use, by name."""
+    entries, _ = listed(loaded, who, "prompt://")
+
+    async def ask(house: Octavo) -> list[PromptInfo]:
+        principal = house.works.identity.launched(who)
+        known = (house.works.prompt_info(entry.ref.name, principal) for entry in entries)
+        return [info for info in known if info is not None]
+
+    return inside(loaded, ask, leaves_traces=False)
+
+
+def rendered(loaded: Loaded, who: str | None, name: str, given: dict[str, str], locale: str | None) -> PromptResult:
+    """Raises InvalidParams also for a prompt of a plugin that speaks the raw protocol: there is nobody who hears it."""
+
+    async def ask(house: Octavo) -> PromptResult:
+        works = house.works
+        call = works.calls.render(works.identity.launched(who), name, given, Terminal(locale))
+        try:
+            result = await works.ask(call._replace(timeout=works.limits.timeout))
+        finally:
+            house.ledger.flush()
+        if not isinstance(result, PromptResult):
+            raise InvalidParams(f"The prompt {name} speaks the raw protocol: only a client can get it")
+        return result
+
+    return inside(loaded, ask)
+
+
+def invoked(
+    loaded: Loaded,
+    who: str | None,
+    name: str,
+    arguments: Callable[[ToolInfo | None], dict[str, Any]],
+    progress: Callable[[float, float | None, str | None], None],
+) -> ToolResult:
+    """What a tool answers an agent. Raises what is no answer: an unknown tool, a refusal, wrong arguments."""
+
+    async def ask(house: Octavo) -> ToolResult:
+        works = house.works
+        given = arguments(works.tools.tool(name))
+        call = works.calls.invoke(works.identity.launched(who), name, given, Terminal(progress=progress))
+        try:
+            result = expected(await works.ask(call), ToolResult)
+        finally:
+            house.ledger.flush()
+        return result
+
+    with redirect_stdout(sys.stderr):  # where what a tool prints goes when it is served
+        return inside(loaded, ask)
+
+
+def offered(loaded: Loaded, who: str | None) -> list[dict[str, Any]]:
+    """The tools that a caller sees, in order, with what each adds to a conversation. Leaves no record behind."""
+    from octavo.transport.mcp import shapes
+
+    async def ask(house: Octavo) -> list[dict[str, Any]]:
+        entries, _ = await everything(house, who, "tool://")
+        known = (house.works.tools.tool(entry.ref.name) for entry in entries)
+        return [
+            {
+                "name": info.name,
+                "description": info.description,
+                "readOnly": info.hints.read_only,
+                "tokens": -(-len(json.dumps(shapes.tool(info), ensure_ascii=False).encode()) // 4),
+            }
+            for info in known
+            if info is not None
+        ]
+
+    return inside(loaded, ask, leaves_traces=False)
