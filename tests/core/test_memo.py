@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from octavo.core.memo import Memo
+from octavo.core.memo import Bounded, Memo, Weighted
 
 pytestmark = pytest.mark.seed("A5", "T9")
 
@@ -35,3 +35,35 @@ def test_it_holds_no_more_than_it_may_and_what_nobody_uses_is_forgotten() -> Non
     assert not look_up(memo, "once")
     assert sum(memo.get(f"hostile {number}") is not None for number in range(200)) <= 50
     assert sum(look_up(memo, f"hostile {number}") for number in range(200)) <= 100
+
+
+def test_of_what_can_be_found_out_again_the_first_goes_first() -> None:
+    kept = Bounded[str, int](3)
+    for number, name in enumerate("abca"):  # what is kept again counts as new
+        assert kept.keep(name, number) == number
+    assert [*kept] == ["b", "c", "a"]
+    kept.keep("d", 4)
+    assert [*kept.items()] == [("c", 2), ("a", 3), ("d", 4)]
+
+
+def test_of_what_is_heavy_what_was_used_last_stays() -> None:
+    kept = Weighted[str, str](100)
+    for name in "abcde":
+        kept.keep(name, name.upper(), 20)
+    assert kept.get("a") == "A"
+    kept.keep("f", "F", 20)
+    assert [name for name in "abcdef" if name in kept] == ["a", "c", "d", "e", "f"]
+    kept.keep("giant", "G", 26)  # more than a quarter of the room
+    assert "giant" not in kept and len(kept) == 5
+    kept.keep("a", "again", 5)  # weighs less now, and so there is room
+    kept.keep("g", "G", 15)
+    assert (len(kept), kept.get("a")) == (6, "again")
+    kept.clear()
+    assert (len(kept), kept.get("a")) == (0, None)
+
+
+def test_the_number_of_heavy_things_may_have_an_end_too() -> None:
+    kept = Weighted[int, int](1000, most=2)
+    for number in range(4):
+        kept.keep(number, number)
+    assert [number for number in range(4) if number in kept] == [2, 3]

@@ -12,12 +12,13 @@ from urllib.parse import urlsplit
 from octavo.config.search import Embedder as Options
 from octavo.core.errors import SourceUnavailable
 from octavo.core.outside import Fetcher, HttpRequest
+from octavo.core.sizes import MIB
 from octavo.sources._shared.http.addresses import network
 from octavo.sources._shared.http.client import GuardedClient, HostRule, HttpLimits
 from octavo.sources._shared.http.dial import VettedNetwork
 
 MAX_DIMENSIONS: Final = 8192
-_ANSWER: Final = 32 << 20  # bytes
+_ANSWER: Final = 32 * MIB  # bytes
 _OK: Final = 200
 
 

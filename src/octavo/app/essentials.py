@@ -12,10 +12,10 @@ from pathlib import Path
 
 from msgspec.structs import replace
 
-import octavo
 from octavo.config.load import NAMES, Loaded, prompt_places, served_folders, state_directory
 from octavo.core.clients import IN_PROJECTS, starts_programs
 from octavo.core.foundation import Changeable, Essential, Foundation, nothing_changes, passes_through
+from octavo.core.version import PACKAGE
 
 
 def foundation_of(loaded: Loaded) -> Foundation:
@@ -87,7 +87,7 @@ def _of_clients(loaded: Loaded) -> Iterator[Essential]:
 
 def _of_python(loaded: Loaded) -> Iterator[Essential]:
     """The code of this very server, where it lies below a root: a virtual environment in the folder that is served."""
-    places = {sys.prefix, sys.base_prefix, os.path.dirname(octavo.__file__), *(path for path in sys.path if path)}
+    places = {sys.prefix, sys.base_prefix, PACKAGE, *(path for path in sys.path if path)}
     roots = [Path(os.path.realpath(root)) for root in writable_roots(loaded)]
     for place in sorted(places):
         spellings = {Path(os.path.abspath(place)), Path(os.path.realpath(place))}

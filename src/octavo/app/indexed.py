@@ -23,6 +23,7 @@ from octavo.core.model import Content, Entry, Op, Page, Principal
 from octavo.core.ports import Reply, Searches, expected, page_of
 from octavo.core.query import NameQuery
 from octavo.core.ref import Ref
+from octavo.core.sizes import MIB
 from octavo.search import Borrowed, Document, FullText, Index
 from octavo.sources._shared.documents.convert import FORMATS
 from octavo.sources.catalog.names import plain, words
@@ -40,7 +41,7 @@ _ALL: Final = SearchArguments(NameQuery("*"))
 _NO_TEXT: Final = ("image/", "audio/", "video/", "font/")
 _FRONT: Final = re.compile(r"\A\ufeff?---[ \t]*\r?\n.*?\n---[ \t]*\r?(?:\n|\Z)", re.DOTALL)
 _TEXT: Final = ("text/", "application/json", "application/yaml", "application/xml", "application/javascript")
-_DOCUMENT: Final = 16 << 20  # bytes of a PDF or Office file whose text is indexed
+_DOCUMENT: Final = 16 * MIB  # bytes of a PDF or Office file whose text is indexed
 _SWITCH: Final = 0.001  # seconds after which the thread that writes the index lets others run
 
 

@@ -11,12 +11,12 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-import octavo
 from octavo.config.load import Loaded, prompt_directories
 from octavo.config.reference import interpreters
 from octavo.core import landlock
 from octavo.core.errors import InvalidParams, SourceUnavailable
 from octavo.core.landlock import EXECUTE, MAKE_REG, READ, READ_FILE, WRITE, WRITE_FILE, Grant
+from octavo.core.version import PACKAGE
 from octavo.stores.state import StateDirectory
 
 logger = logging.getLogger(__name__)
@@ -148,7 +148,7 @@ def _of_python() -> Iterator[Grant]:
     """Where modules are, and the one program that is always needed: this interpreter, to read documents."""
     here = os.path.realpath(".")
     modules = [path for path in sys.path if path and os.path.realpath(path) != here]
-    for path in {sys.prefix, sys.base_prefix, sys.exec_prefix, os.path.dirname(octavo.__file__), *modules}:
+    for path in {sys.prefix, sys.base_prefix, sys.exec_prefix, PACKAGE, *modules}:
         yield Grant(path, READ)
     yield Grant(os.path.realpath(sys.executable), READ_FILE | EXECUTE)
     for path in landlock.mapped_files():

@@ -18,6 +18,7 @@ from types import FrameType
 from typing import Final
 
 from octavo.core.clock import SystemClock
+from octavo.core.memo import Bounded
 from octavo.pipeline.guard import door
 from octavo.pipeline.guard.faults import Faults
 from octavo.tools.registry import tool_in
@@ -38,7 +39,7 @@ class Watchdog:
         # Called on the loop, with the scheme of the source or with the tool whose code held it up, and where.
         self.told: Callable[[str, str], None] | None = None
         self._over = threading.Event()
-        self._said: dict[str, float] = {}
+        self._said: Bounded[str, float] = Bounded(PLACES)
         self._until = float("inf")
         self._now = SystemClock.monotonic
 
@@ -88,9 +89,7 @@ class Watchdog:
             return ""
         if now - self._said.get(place, -AGAIN) < AGAIN:
             return ""
-        if len(self._said) >= PLACES:
-            self._said.clear()
-        self._said[place] = now
+        self._said.keep(place, now)
         whose = f" by {Faults.named(owner)}" if owner else ""
         logger.warning("The event loop is held up for more than %g s%s, at %s", LATE, whose, where)
         if owner and self.told is not None:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import click
 
-from octavo import __version__
 from octavo.cli._logs import configure
 from octavo.cli._shared import Group, Lazily
+from octavo.core.version import VERSION
 
 COMMANDS = Lazily(
     {
@@ -39,7 +39,7 @@ COMMANDS = Lazily(
 
 
 @click.group(cls=Group, commands=COMMANDS, context_settings={"help_option_names": ["-h", "--help"]})
-@click.version_option(__version__, "-V", "--version", prog_name="octavo", message="%(prog)s %(version)s")
+@click.version_option(VERSION, "-V", "--version", prog_name="octavo", message="%(prog)s %(version)s")
 def octavo() -> None:
     """One MCP server for everything an organisation's agents need to know.
 

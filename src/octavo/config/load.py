@@ -25,8 +25,9 @@ from octavo.config.source import Kinds
 from octavo.config.toml import read_toml
 from octavo.config.yaml import read_yaml
 from octavo.core.clients import CLIENT_FILES, HOOKS, own_files
+from octavo.core.sizes import MIB
 
-MAX_FILE_BYTES = 1 << 20
+MAX_FILE_BYTES = MIB
 NAMES = ("octavo.yaml", "octavo.yml", "octavo.toml")
 FREE_FORM = frozenset({"metadata", "annotations", "parameters", "schema"})  # whose values are the operator's own
 

@@ -14,10 +14,12 @@ from typing import TYPE_CHECKING, Annotated
 from msgspec import Struct, field
 from pydantic import BeforeValidator, Field, PlainValidator, SecretStr, ValidationInfo
 
+from octavo.core.sizes import KIB
+
 if TYPE_CHECKING:
     from octavo.config.source import Kinds
 
-MAX_SECRET_BYTES = 64 * 1024
+MAX_SECRET_BYTES = 64 * KIB
 _VARIABLE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}\Z")
 _HOW = "a secret is only referred to: write ${NAME} for an environment variable or file:PATH for a file"
 

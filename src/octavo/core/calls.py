@@ -22,6 +22,7 @@ from octavo.core.arguments import (
     TaskArguments,
     WatchArguments,
 )
+from octavo.core.cursor import INVALID
 from octavo.core.errors import InvalidParams, OctavoError
 from octavo.core.glob import Glob
 from octavo.core.memo import Memo
@@ -118,7 +119,7 @@ class Builder:
 
     @staticmethod
     def templates(who: Principal, cursor: str | None = None) -> Call:
-        fault = None if cursor is None else InvalidParams("This list has one page only", reason="invalid_cursor")
+        fault = None if cursor is None else InvalidParams("This list has one page only", reason=INVALID)
         return Call("templates", EVERYTHING, who, Trail(), "templates", fault=fault)
 
     def watch(self, who: Principal, pattern: str) -> Call:

@@ -10,6 +10,7 @@ from octavo.core.glob import Glob
 from octavo.core.model import Change, Principal, Template, Verb
 from octavo.core.ports import Ask, Called, Feed, Ledger, Next
 from octavo.core.ref import Ref
+from octavo.core.sizes import MIB
 from octavo.core.surface import PromptInfo, Prompts, Tools
 
 if TYPE_CHECKING:
@@ -21,12 +22,12 @@ WELL_KNOWN = "/.well-known/oauth-protected-resource"
 
 
 class Limits(NamedTuple):
-    max_bytes: int = 1 << 20  # of one read
+    max_bytes: int = MIB  # of one read
     timeout: float = 10.0  # seconds of one request
     page: int = 100
     in_flight: int = 64  # requests of one principal
     subscriptions: int = 100  # of one principal, where it has no limits of its own
-    line: int = 4 << 20  # bytes of one message
+    line: int = 4 * MIB  # bytes of one message
 
 
 class Admitted(NamedTuple):

@@ -19,6 +19,7 @@ from octavo.core.arguments import NOTHING as NOTHING
 from octavo.core.arguments import PLAIN, Arguments, OwnArguments
 from octavo.core.errors import OctavoError
 from octavo.core.ref import Ref
+from octavo.core.sizes import MIB
 
 T = TypeVar("T")
 A = TypeVar("A", bound=Arguments)
@@ -268,7 +269,7 @@ class Call(Struct, frozen=True):
     arguments: Arguments = PLAIN  # of the class that its operation takes; PLAIN where all of them are the usual ones
     cursor: str | None = None
     limit: int = 100
-    max_bytes: int = 1 << 20
+    max_bytes: int = MIB
     timeout: float = 10.0
     parent: Call | None = None
     channel: Any = None  # a core.ports.Channel, while a client waits that can be told of progress

@@ -8,6 +8,7 @@ from msgspec import Struct
 
 from octavo.core.errors import InvalidParams
 from octavo.core.ref import Ref
+from octavo.core.sizes import MIB
 
 MAX_QUERY_CHARACTERS = 1024
 MAX_FILTERS = 50
@@ -42,7 +43,7 @@ class ContentQuery(Struct, frozen=True, kw_only=True):
     include: tuple[str, ...] = ()
     exclude: tuple[str, ...] = ()
     gitignore: bool = True
-    max_file_bytes: int = 64 << 20
+    max_file_bytes: int = 64 * MIB
 
     def __post_init__(self) -> None:
         _refuse_odd(self.text)

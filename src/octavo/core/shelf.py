@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import base64
-import binascii
 import bisect
 import hashlib
 import json
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
+from octavo.core.cursor import text_of, token
 from octavo.core.errors import InvalidParams, NotFound, TooLarge
 from octavo.core.model import Content, Entry, Page
 from octavo.core.ref import Ref
@@ -42,13 +41,13 @@ class Shelf:
         self._refuse_parameters(scope)
         if limit < 1:
             raise InvalidParams("A page holds at least one entry")
-        start = 0 if cursor is None else bisect.bisect_right(self._names, _position(cursor))
+        start = 0 if cursor is None else bisect.bisect_right(self._names, text_of(cursor))
         if scope.scheme != self.scheme:
             return Page(())
         names = [name for name in self._names[start:] if scope.segments in ((), (name,))]
         given = names[:limit]
         entries = tuple(self._contents[name].entry for name in given)
-        return Page(entries, _cursor(given[-1]) if len(names) > limit else None)
+        return Page(entries, token(given[-1]) if len(names) > limit else None)
 
     async def stat(self, ref: Ref) -> Entry:
         return self._find(ref).entry
@@ -111,14 +110,3 @@ class Shelf:
     def _refuse_parameters(self, ref: Ref) -> None:
         if ref.params:
             raise InvalidParams(f"Unknown query parameter: {ref.params[0][0]!r}", uri=str(ref))
-
-
-def _cursor(name: str) -> str:
-    return base64.urlsafe_b64encode(name.encode("utf-8")).decode("ascii")
-
-
-def _position(cursor: str) -> str:
-    try:
-        return base64.b64decode(cursor, altchars=b"-_", validate=True).decode("utf-8")
-    except (binascii.Error, ValueError):  # ValueError: not ASCII, or not UTF-8
-        raise InvalidParams("The cursor is not one of this source") from None

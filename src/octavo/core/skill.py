@@ -9,10 +9,11 @@ from typing import Any, Final
 from msgspec import Struct
 
 from octavo.core.ref import Ref
+from octavo.core.sizes import MIB
 
 MANIFEST: Final = "SKILL.md"
 MAX_FILES: Final = 512  # of one skill: what every client must be able to take
-MAX_BYTES: Final = 16 << 20
+MAX_BYTES: Final = 16 * MIB
 DIRECTORY: Final = "inode/directory"  # the media type of what has entries in it
 
 _NAME: Final = re.compile(r"(?!.*--)[a-z0-9](?:[a-z0-9-]{0,62}[a-z0-9])?\Z")

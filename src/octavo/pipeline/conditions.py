@@ -13,13 +13,14 @@ from typing import Any, Final, TypeAlias, cast
 
 from msgspec import Struct
 
+from octavo.core import marks
 from octavo.core.glob import fits
 from octavo.pipeline.rulebook import Facts, Truth
 
 Scalar: TypeAlias = str | int | float | bool
 DAYS: Final = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
 PROBLEMS: Final = "problems"  # under which metadata say that they could not be read in full
-_MARKS: Final = ("[redacted:", "⟨U+")  # of values that are not what was written
+_MARKS: Final = (marks.START, "⟨U+")  # of values that are not what was written
 
 
 class Metadata(Struct, frozen=True):

@@ -16,7 +16,7 @@ from msgspec.structs import replace
 from octavo.core.clock import Clock
 from octavo.core.errors import OctavoError
 from octavo.core.glob import Glob
-from octavo.core.memo import Memo
+from octavo.core.memo import Bounded, Memo
 from octavo.core.model import FEED, Call, Entry, Principal, Template, Verb
 from octavo.core.ports import Called, Next
 from octavo.core.ref import Ref
@@ -78,8 +78,8 @@ class Decisions:
         self.rules = tuple(replace(rule, what=tuple(map(self.usual, rule.what))) for rule in rules)
         self.conditional = any(rule.condition is not None for rule in rules)
         self._times = tuple({time: None for rule in rules if rule.condition for time in rule.condition.times})
-        self._compiled: dict[tuple[Principal, Verb], Rulebook] = {}
-        self._books: dict[tuple[int, ...], Rulebook] = {}  # by the rules in it
+        self._compiled: Bounded[tuple[Principal, Verb], Rulebook] = Bounded(MEMO_SIZE)
+        self._books: Bounded[tuple[int, ...], Rulebook] = Bounded(BOOKS)  # by the rules in it
         self._memo: Memo[tuple[Principal, Verb, Ref], Verdict] = Memo(MEMO_SIZE)
         self._canonical: Memo[Ref, Ref] = Memo(MEMO_SIZE)  # of absolute addresses
         self.epoch = _epoch(self.rules)
@@ -177,16 +177,12 @@ class Decisions:
     def rulebook(self, principal: Principal, verb: Verb) -> Rulebook:
         book = self._compiled.get((principal, verb))
         if book is None:
-            if len(self._compiled) >= MEMO_SIZE:
-                self._compiled.clear()
             # Principals whom the same rules concern share what is compiled of them.
             mine = tuple(number for number, rule in enumerate(self.rules) if rule.concerns(principal, verb))
             book = self._books.get(mine)
             if book is None:
-                if len(self._books) >= BOOKS:
-                    self._books.clear()
-                book = self._books[mine] = Rulebook(self.rules[number] for number in mine)
-            self._compiled[principal, verb] = book
+                book = self._books.keep(mine, Rulebook(self.rules[number] for number in mine))
+            self._compiled.keep((principal, verb), book)
         return book
 
     def spellings(self, ref: Ref) -> tuple[tuple[Ref, ...], Sequence[Ref]]:

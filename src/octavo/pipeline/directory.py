@@ -6,13 +6,14 @@ may list it, or may see something in it.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Sequence
+from types import NoneType
 from typing import Any, Final
 
 from msgspec.structs import replace
 
 from octavo.core.arguments import PLAIN, Arguments, FoldersArguments, ListArguments
+from octavo.core.cursor import joined, parts_of
 from octavo.core.errors import Forbidden, InvalidParams, NotFound
 from octavo.core.model import Call, Entry, Op, Page
 from octavo.core.ports import Ask
@@ -58,7 +59,7 @@ class Directories:
         if not rows and scope.segments and call.cursor is None and "" not in beside:
             raise _no_directory(call) if page.items else NotFound(f"Resource not found: {call.uri}", uri=call.uri)
         ordered = sorted(rows.items())
-        following = None if cursor is None else json.dumps([cursor, ordered[-1][0]], ensure_ascii=False)
+        following = None if cursor is None else joined(cursor, ordered[-1][0])
         return Page(tuple(entry for _, entry in ordered), following)
 
     def _row(self, call: Call, known: Entry | None, entry: Entry, names: tuple[str, ...]) -> Entry:
@@ -107,8 +108,8 @@ def _no_directory(call: Call) -> InvalidParams:
 
 
 def _opened(cursor: str | None) -> tuple[str | None, str]:
-    """The place in the list below, and the name that was told last. Nobody but us makes one: it was sealed."""
+    """The place in the list below, and the name that was told last."""
     if cursor is None:
         return None, ""
-    inner, seen = json.loads(cursor)
+    inner, seen = parts_of(cursor, (str, NoneType), str, refusal="The cursor is not one of this directory")
     return inner, seen

@@ -9,17 +9,18 @@ up the page ends where it is, since the time has told as much.
 from __future__ import annotations
 
 import asyncio
-import json
 from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
 from functools import partial
-from types import CoroutineType
-from typing import Any, Literal, NamedTuple, Protocol, TypeAlias
+from types import CoroutineType, NoneType
+from typing import Any, Final, Literal, NamedTuple, Protocol, TypeAlias
 
 from msgspec import Struct
 
 from octavo.core.arguments import PLAIN, ListArguments
 from octavo.core.clock import Clock
+from octavo.core.cursor import INVALID, joined, parts_of
 from octavo.core.errors import InvalidParams, OctavoError, SourceUnavailable, Timeout
+from octavo.core.memo import Bounded
 from octavo.core.model import EVERYTHING, Call, Entry, Memo, Page, Principal
 from octavo.core.ports import Next, Reply, page_of, settled
 from octavo.core.ref import Ref
@@ -32,6 +33,7 @@ VERDICTS = 64  # kept with one page; a page in the cache is seen by many princip
 SHARE = 0.8  # of the time of a listing over several sources, for one of them
 TURN = 16  # pages of sources that are looked at before others have their turn
 STARTS = 4096  # places in listings that are remembered
+_FOREIGN: Final = "The cursor does not belong to this listing; list again from the start"
 
 Sight: TypeAlias = Literal["all", "some", "none"]
 _Visible: TypeAlias = Callable[[Page[Entry]], tuple[Entry, ...]]
@@ -73,7 +75,7 @@ class Listing:
         self._everywhere = tuple(map(Ref, exposed))
         self._page = page
         self._now = clock.monotonic
-        self._starts: dict[Hashable, _Start] = {}
+        self._starts: Bounded[Hashable, _Start] = Bounded(STARTS)
 
     def page(self, call: Call, call_next: Next, policy: Shows) -> Reply:
         """One page, at once where it is known. Raises InvalidParams for a cursor that is not of this listing,
@@ -118,7 +120,7 @@ class Listing:
             sight, (scope, wanted) = parts[at][1], narrow[at]
             room = limit - len(kept)
             if self._now() > until:
-                following, first = _cursor(scope.scheme, inner), None
+                following, first = joined(scope.scheme, inner), None
                 break
             if at != only:
                 only = -1
@@ -138,13 +140,13 @@ class Listing:
                     raise
                 only = -1
                 if not room:  # the next page will tell that it is down
-                    following = _cursor(scope.scheme, inner)
+                    following = joined(scope.scheme, inner)
                     break
                 down.append(scope.scheme)
                 at, inner = at + 1, None
                 continue
             if not room and batch.shown:
-                following = _cursor(scope.scheme, inner)
+                following = joined(scope.scheme, inner)
                 break
             if batch.shown:
                 # The memo of the only page carries its encoded bytes from one answer to the next.
@@ -155,7 +157,7 @@ class Listing:
             if inner is None:
                 at += 1
             elif len(kept) == limit and room and (batch.cut or (sight == "all" and wanted is None)):
-                following = _cursor(scope.scheme, inner)
+                following = joined(scope.scheme, inner)
                 break
         if asked_for and not kept and following is None and call.cursor is None and not down:
             keys.refuse_unknown(asked_for, {name for scope, _ in parts for name in policy.filters(scope.scheme)})
@@ -204,11 +206,7 @@ class Listing:
         scopes = self._everywhere if call.ref == EVERYTHING else (call.ref,)
         sights = ((scope, policy.sight(call.principal, scope)) for scope in scopes)
         parts = tuple(part for part in sights if part[1] != "none")
-        start = _Start(parts, *_position(call.cursor, parts))
-        if len(self._starts) >= STARTS:
-            self._starts.clear()
-        self._starts[place] = start
-        return start
+        return self._starts.keep(place, _Start(parts, *_position(call.cursor, parts)))
 
 
 def _narrowed(asked: Mapping[str, Any] | None, scope: Ref, principal: Principal, policy: Shows, keys: Keys) -> Narrowed:
@@ -271,19 +269,11 @@ def _endless(scope: Ref) -> SourceUnavailable:
     return SourceUnavailable(f"Source unavailable: {scope.scheme}", telling=False, source=scope.scheme)
 
 
-def _cursor(scheme: str, inner: str | None) -> str:
-    return json.dumps([scheme, inner], ensure_ascii=False, separators=(",", ":"))
-
-
 def _position(cursor: str | None, parts: Sequence[tuple[Ref, Sight]]) -> tuple[int, str | None]:
     if cursor is None:
         return 0, None
-    try:
-        scheme, inner = json.loads(cursor)
-        at = [scope.scheme for scope, _ in parts].index(scheme)
-    except (ValueError, TypeError, RecursionError):
-        at, inner = -1, None
-    if at < 0 or not isinstance(inner, str | None):
-        message = "The cursor does not belong to this listing; list again from the start"
-        raise InvalidParams(message, reason="invalid_cursor")
-    return at, inner
+    scheme, inner = parts_of(cursor, str, (str, NoneType), refusal=_FOREIGN)
+    for at, (scope, _) in enumerate(parts):
+        if scope.scheme == scheme:
+            return at, inner
+    raise InvalidParams(_FOREIGN, reason=INVALID)

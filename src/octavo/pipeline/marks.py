@@ -7,11 +7,10 @@ from collections.abc import Iterable, Mapping
 from itertools import count
 from typing import Any, Final
 
+from octavo.core.marks import DIGITS, MARK
 from octavo.core.model import Entry
 
-HIDDEN: Final = r"\[redacted:[a-z0-9_-]+:[0-9a-f]{8}\]"
-_HIDDEN: Final = re.compile(HIDDEN)
-_DIGITS: Final = 8
+_HIDDEN: Final = re.compile(MARK)
 
 
 def numbered(text: str) -> str:
@@ -22,7 +21,7 @@ def numbered(text: str) -> str:
 
 
 def numbered_mark(mark: str, number: int) -> str:
-    return f"{mark[: -_DIGITS - 1]}{number % 10**_DIGITS:0{_DIGITS}}]"
+    return f"{mark[: -DIGITS - 1]}{number % 10**DIGITS:0{DIGITS}}]"
 
 
 def hides(entry: Entry, keys: Iterable[str]) -> bool:

@@ -33,6 +33,7 @@ from octavo.core.ports import Next, Reply, expected, settled
 from octavo.core.query import TextQuery
 from octavo.core.ref import Ref
 from octavo.core.rehearsal import Rehearsed
+from octavo.core.sizes import MIB
 from octavo.pipeline.acting import act, act_with_consent, arrange, done
 from octavo.pipeline.completing import Completing
 from octavo.pipeline.composing import BY_ENTRY, Composing
@@ -71,7 +72,7 @@ class Policy(Seeing):
         addresses: Addresses,
         *,
         page: int = 100,
-        max_bytes: int = 1 << 20,
+        max_bytes: int = MIB,
         general: Iterable[Ref] = (),
         aliases: Mapping[Ref, Ref] = MappingProxyType({}),
         clock: Clock | None = None,

@@ -17,26 +17,27 @@ from typing import Any, Literal, TypeGuard
 
 from msgspec.structs import replace
 
-from octavo import __version__
 from octavo.core.arguments import WriteArguments
 from octavo.core.errors import InvalidParams, NotFound, OctavoError
 from octavo.core.fair import in_thread
 from octavo.core.guard import guarded
+from octavo.core.marks import MARK
 from octavo.core.model import Call, Change, Content, Edited, Entry, News, Page, Principal
 from octavo.core.operations import CHANGING, FOREIGN
 from octavo.core.ports import Next, Reply, settled
 from octavo.core.ref import Ref
+from octavo.core.sizes import KIB
 from octavo.core.surface import PromptResult, ToolResult
-from octavo.pipeline.marks import HIDDEN
+from octavo.core.version import VERSION
 from octavo.pipeline.telling import Telling
 from octavo.pipeline.unseen import Unseen
 from octavo.pipeline.veil import Veil
 
 # RE2 frees the interpreter lock while it searches (two threads on two cores: 1.9 times one), so a long text
 # does not hold up the loop; for a short one the hop to a thread costs more than the search.
-OFF_LOOP = 32 << 10
+OFF_LOOP = 32 * KIB
 
-_MARK = re.compile(HIDDEN + r"|⟨U\+[0-9A-F]{4,6}(?: and \d+ more)?⟩")
+_MARK = re.compile(MARK + r"|⟨U\+[0-9A-F]{4,6}(?: and \d+ more)?⟩")
 
 
 class Redact:
@@ -104,7 +105,7 @@ class Redact:
             invisible,
             sorted(chosen),
         )
-        digest = hashlib.blake2b(repr((__version__, facts)).encode(), digest_size=8).hexdigest()
+        digest = hashlib.blake2b(repr((VERSION, facts)).encode(), digest_size=8).hexdigest()
         self.version = "off" if self._veil.idle and not by_source else digest
 
     async def __call__(self, call: Call, call_next: Next) -> Reply:

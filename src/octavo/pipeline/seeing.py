@@ -14,6 +14,7 @@ from msgspec.structs import replace
 from octavo.core.arguments import WriteArguments
 from octavo.core.errors import Conflict, OctavoError, TooLarge
 from octavo.core.glob import Glob
+from octavo.core.memo import Bounded
 from octavo.core.model import VERBS, Call, Change, Entry, Principal, Verb
 from octavo.core.operations import ACTS, act_of
 from octavo.core.ref import Ref
@@ -34,22 +35,20 @@ KNOWN_BY: tuple[Verb, ...] = ("list", "read")  # verbs by which somebody may kno
 
 class Seeing(Decisions):
     @cached_property
-    def _sights(self) -> dict[tuple[Principal, Ref], Sight]:
-        return {}
+    def _sights(self) -> Bounded[tuple[Principal, Ref], Sight]:
+        return Bounded(SIGHTS)
 
     @cached_property
-    def _reached(self) -> dict[tuple[Principal, str], bool]:
-        return {}
+    def _reached(self) -> Bounded[tuple[Principal, str], bool]:
+        return Bounded(SIGHTS)
 
     def reaches(self, principal: Principal, scheme: str) -> bool:
         """Whether somebody may do anything with anything there."""
         key = (principal, scheme)
         reached = self._reached.get(key)
         if reached is None:
-            if len(self._reached) >= SIGHTS:
-                self._reached.clear()
             everything = under(Ref(scheme))
-            reached = self._reached[key] = any(self.may_reach(principal, verb, everything) for verb in VERBS)
+            reached = self._reached.keep(key, any(self.may_reach(principal, verb, everything) for verb in VERBS))
         return reached
 
     def told(self, principal: Principal, verb: Verb, change: Change) -> Change | None:
@@ -103,9 +102,7 @@ class Seeing(Decisions):
         key = (principal, scope)
         sight = self._sights.get(key)
         if sight is None:
-            if len(self._sights) >= SIGHTS:
-                self._sights.clear()
-            sight = self._sights[key] = self._look(principal, scope.bare)
+            sight = self._sights.keep(key, self._look(principal, scope.bare))
         return sight
 
     def _look(self, principal: Principal, scope: Ref) -> Sight:

@@ -15,6 +15,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from octavo.core.clock import SystemClock, passing
 from octavo.core.errors import Forbidden, InvalidParams, NotFound, OctavoError
 from octavo.core.findings import Findings
+from octavo.core.memo import Bounded
 from octavo.core.model import VERBS, Call, Page, Principal
 from octavo.core.ports import Reply, settled
 from octavo.pipeline.rulebook import Rule
@@ -48,16 +49,14 @@ class Ticks:
     ) -> None:
         self._rules = tuple(rule for rule in rules if rule.hide)
         self._now, self._sleep = now or SystemClock().monotonic, sleep
-        self._known: dict[Principal, bool] = {}
+        self._known: Bounded[Principal, bool] = Bounded(KNOWN)
 
     def hides(self, principal: Principal) -> bool:
         """Whether a rule hides anything from this caller."""
         known = self._known.get(principal)
         if known is None:
-            if len(self._known) >= KNOWN:
-                self._known.clear()
-            known = any(rule.concerns(principal, verb) for rule in self._rules for verb in VERBS)
-            self._known[principal] = known
+            hidden = any(rule.concerns(principal, verb) for rule in self._rules for verb in VERBS)
+            known = self._known.keep(principal, hidden)
         return known
 
     def due(self, call: Call) -> bool:

@@ -9,12 +9,13 @@ from typing import Final
 
 from octavo.core.clock import Clock
 from octavo.core.errors import InvalidParams, RateLimited, TooLarge
+from octavo.core.sizes import KIB
 from octavo.core.surface import Said
 
 MAX_OPEN: Final = 32  # of one caller
 MAX_OF_ALL: Final = 4096
 MAX_SAID: Final = 200  # messages of one conversation,
-MAX_CHARACTERS: Final = 256 * 1024  # and their texts together
+MAX_CHARACTERS: Final = 256 * KIB  # and their texts together
 _UNKNOWN = "No such conversation of yours, or it has expired: begin one with the tool conversation"
 
 

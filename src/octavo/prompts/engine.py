@@ -15,11 +15,12 @@ from typing import Any, Final, NamedTuple
 from minijinja import Environment, TemplateError
 
 from octavo.core.errors import InvalidParams, TooLarge
+from octavo.core.sizes import KIB
 from octavo.prompts.filling import MAX_OUTPUT, Wrong, bounded, line_of, undeclared, written
 
 STEPS: Final = 20_000  # of one text: a few milliseconds,
 WALKS: Final = 20_000_000  # and where a step may look through all values: steps times characters
-MAX_VALUES: Final = 512 * 1024  # characters of all values together
+MAX_VALUES: Final = 512 * KIB  # characters of all values together
 # What is nested too deeply would end the process: the engine walks over it by recursion.
 MAX_TAGS: Final = 500
 MAX_BRANCHES: Final = 50  # elif, each of which stands within the one before

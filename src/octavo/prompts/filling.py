@@ -14,8 +14,9 @@ from typing import Any, Protocol, cast
 from msgspec import Struct
 
 from octavo.core.errors import TooLarge
+from octavo.core.sizes import MIB
 
-MAX_OUTPUT = 1 << 20  # characters of one text
+MAX_OUTPUT = MIB  # characters of one text
 
 _VARIABLE = re.compile(r"\{\{(.+?)\}\}", re.DOTALL)
 _TAG = re.compile(r"\{[%#]|[%#]\}")

@@ -13,6 +13,7 @@ from typing import NamedTuple, TypeAlias
 
 from octavo.core.foundation import LINKED, Changeable, nothing_changes
 from octavo.core.languages import is_tag
+from octavo.core.sizes import MIB
 from octavo.prompts.definition import Definition, OfTranslation, Translation
 from octavo.prompts.jsonc import Broken, Document, parse
 from octavo.prompts.template import Compile, Template
@@ -22,7 +23,7 @@ YAML = (".yaml", ".yml")
 MARKDOWN = (".md",)
 SUFFIXES = (*JSON, *YAML, *MARKDOWN)
 STARTER = Path(__file__).parent / "starter"  # prompts that come with Octavo
-MAX_FILE_BYTES = 1 << 20
+MAX_FILE_BYTES = MIB
 MAX_FILES = 1000  # of one directory
 MAX_LEFT_OUT = 100  # that are named
 # Markdown in such folders that is for people, or for another purpose: a command may well be called `security`.

@@ -19,6 +19,7 @@ from octavo.core.meant import meant
 from octavo.core.model import Call
 from octavo.core.ports import Ask, Reply
 from octavo.core.shelf import Shelf
+from octavo.core.sizes import KIB
 from octavo.core.surface import Conversations, PromptInfo, PromptResult, unknown_prompt
 
 if TYPE_CHECKING:
@@ -33,7 +34,7 @@ if TYPE_CHECKING:
 # Anything but a PromptResult goes to the wire as it is.
 Rendering: TypeAlias = Callable[[Call, Ask], Awaitable[PromptResult | Any]]
 
-EMBED = 256 * 1024  # bytes of a resource that is shown and not only linked
+EMBED = 256 * KIB  # bytes of a resource that is shown and not only linked
 
 
 class _Registered(Struct, frozen=True):

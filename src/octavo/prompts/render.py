@@ -13,13 +13,14 @@ from msgspec import Struct
 from octavo.core.errors import Forbidden, InvalidParams, NotFound, Timeout, TooLarge
 from octavo.core.model import Call, Content, Entry
 from octavo.core.ports import Ask, expected
+from octavo.core.sizes import KIB
 from octavo.core.surface import Block, Embedded, Link, PromptMessage, PromptResult, Said, Text
 from octavo.prompts.filling import MAX_OUTPUT, bounded
 from octavo.prompts.renderings import Renderings
 from octavo.prompts.template import HISTORY, Message, ResourcePart, Template, TextPart, Variant
 
 MAX_RESOURCES: Final = 50  # of one prompt
-_MAX_KEY: Final = 32 * 1024  # characters of arguments for which a rendering is worth keeping
+_MAX_KEY: Final = 32 * KIB  # characters of arguments for which a rendering is worth keeping
 
 
 class Rendering(Struct, frozen=True):

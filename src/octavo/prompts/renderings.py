@@ -8,27 +8,26 @@ and nothing that has changed since.
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
-from typing import Final
+from typing import Final, NamedTuple
 
+from octavo.core.memo import Weighted
+from octavo.core.sizes import MIB
 from octavo.core.surface import Audio, Block, Embedded, Image, Link, PromptResult, Text
 from octavo.prompts.template import Template
 
 MAX_KEPT: Final = 256
-MAX_WEIGHT: Final = 8 << 20  # bytes of all
+MAX_WEIGHT: Final = 8 * MIB  # bytes of all
 
 
-class _Kept:
-    __slots__ = ("blocks", "result", "template", "weight")
-
-    def __init__(self, template: Template, blocks: Sequence[Block], result: PromptResult) -> None:
-        self.template, self.blocks, self.result = template, blocks, result
-        self.weight = sum(_weight(message.content) for message in result.messages)
+class _Kept(NamedTuple):
+    template: Template
+    blocks: Sequence[Block]
+    result: PromptResult
 
 
 class Renderings:
     def __init__(self) -> None:
-        self._kept: dict[Hashable, _Kept] = {}  # the one that was used last is the last
-        self._weight = 0
+        self._kept: Weighted[Hashable, _Kept] = Weighted(MAX_WEIGHT, MAX_KEPT)
         self.hits = 0
 
     def find(self, key: Hashable, template: Template, blocks: Sequence[Block]) -> PromptResult | None:
@@ -38,27 +37,15 @@ class Renderings:
             return None
         if not all(map(_same, kept.blocks, blocks)):
             return None
-        self._kept[key] = self._kept.pop(key)
         self.hits += 1
         return kept.result
 
     def keep(self, key: Hashable, template: Template, blocks: Sequence[Block], result: PromptResult) -> None:
-        kept = _Kept(template, blocks, result)
-        if kept.weight > MAX_WEIGHT // 4:
-            return
-        self._drop(key)
-        self._kept[key] = kept
-        self._weight += kept.weight
-        while len(self._kept) > MAX_KEPT or self._weight > MAX_WEIGHT:
-            self._drop(next(iter(self._kept)))
+        weight = sum(_weight(message.content) for message in result.messages)
+        self._kept.keep(key, _Kept(template, blocks, result), weight)
 
     def clear(self) -> None:
         self._kept.clear()
-        self._weight = 0
-
-    def _drop(self, key: Hashable) -> None:
-        if (kept := self._kept.pop(key, None)) is not None:
-            self._weight -= kept.weight
 
 
 def _same(kept: Block, now: Block) -> bool:

@@ -11,9 +11,10 @@ from msgspec import Struct
 
 from octavo.core.model import NOTHING, Entry
 from octavo.core.ref import Ref
+from octavo.core.sizes import MIB
 from octavo.search import tokens as t
 
-MAX_CHARACTERS: Final = 1 << 20  # of a text; the rest of it is not searched
+MAX_CHARACTERS: Final = MIB  # of a text; the rest of it is not searched
 MAX_TITLE: Final = 1000
 MAX_TAGS: Final = 10_000
 MAX_METADATA: Final = 64_000  # characters of JSON

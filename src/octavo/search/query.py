@@ -11,6 +11,7 @@ from itertools import islice
 from typing import Final
 
 from octavo.core.clock import Clock, SystemClock
+from octavo.core.cursor import INVALID, joined, parts_of
 from octavo.core.errors import InvalidParams
 from octavo.core.findings import Finding, Findings
 from octavo.core.ports import Allowed
@@ -28,6 +29,7 @@ MAX_FINDINGS: Final = 1000  # that one query can be followed to
 MAX_LIMIT: Final = 100
 _GUESSED: Final = 4  # words of a question whose meaning is guessed
 _LIKE: Final = 0.4  # what it is worth to have most of the pairs of syllables of a word
+_FOREIGN: Final = "The cursor is not one of this query; search again from the start"
 
 
 class FullText:
@@ -113,7 +115,7 @@ class FullText:
             partial = sum(1 for (number,) in numbers if sight.lengths[number])
             shown = _shown(page, found, database, hurry)
         more = len(best) > begin + limit
-        following = _cursor(digest, begin + limit, str(page[-1].ref)) if more and page else None
+        following = joined(digest, begin + limit, str(page[-1].ref)) if more and page else None
         return Findings(
             shown, following, found.corrected, asked.ignored, seen=sight.count, partial=partial, cut=hurry.left_out
         )
@@ -184,18 +186,11 @@ def _digest(query: TextQuery) -> str:
     return hashlib.blake2b(told, digest_size=6).hexdigest()
 
 
-def _cursor(digest: str, given: int, last: str) -> str:
-    return json.dumps([digest, given, last], ensure_ascii=False, separators=(",", ":"))
-
-
 def _place(cursor: str | None, digest: str) -> tuple[int, str]:
     """How many were given, and the last of them."""
     if cursor is None:
         return 0, ""
-    try:
-        asked, given, last = json.loads(cursor)
-    except (ValueError, TypeError, RecursionError):
-        asked, given, last = None, 0, ""
-    if asked != digest or not isinstance(given, int) or not isinstance(last, str) or not 0 < given <= MAX_FINDINGS:
-        raise InvalidParams("The cursor is not one of this query; search again from the start", reason="invalid_cursor")
+    asked, given, last = parts_of(cursor, str, int, str, refusal=_FOREIGN)
+    if asked != digest or not 0 < given <= MAX_FINDINGS:
+        raise InvalidParams(_FOREIGN, reason=INVALID)
     return given, last

@@ -9,11 +9,11 @@ import json
 import sqlite3
 import threading
 from array import array
-from collections import OrderedDict
 from collections.abc import Generator, Hashable
 from contextlib import contextmanager
 from typing import Final
 
+from octavo.core.memo import Bounded
 from octavo.core.ports import Allowed
 from octavo.core.query import TextQuery
 from octavo.core.ref import Ref
@@ -79,7 +79,7 @@ class Sights:
     """Those of the latest viewers."""
 
     def __init__(self) -> None:
-        self._kept: OrderedDict[Hashable, Sight] = OrderedDict()
+        self._kept: Bounded[Hashable, Sight] = Bounded(SIGHTS)  # the latest last: one that is used is taken out
         self._changing = threading.Lock()
         self._forgotten = 0  # how often something was
 
@@ -96,9 +96,7 @@ class Sights:
         yield sight
         with self._changing:
             if forgotten == self._forgotten:  # else it may be what holds no longer
-                self._kept[key] = sight
-                if len(self._kept) > SIGHTS:
-                    self._kept.popitem(last=False)
+                self._kept.keep(key, sight)
 
     def forget(self, viewer: Hashable | None) -> None:
         """What was said to this viewer holds no longer."""

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-LONGEST = 1 << 20  # bytes read in one go of one file
+from octavo.core.sizes import BLOCK
 
 
 class Recent:
@@ -23,7 +23,7 @@ class Recent:
             try:
                 with file.open("rb") as opened:
                     opened.seek(self._read.get(file, 0))
-                    text = opened.read(LONGEST)
+                    text = opened.read(BLOCK)
             except FileNotFoundError:  # retention took it away meanwhile
                 continue
             whole = text[: text.rfind(b"\n") + 1]

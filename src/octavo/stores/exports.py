@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import datetime
 from typing import Any, Final
 
-from octavo import __version__
+from octavo.core.version import VERSION
 from octavo.stores.records import Record
 
 COLUMNS: Final = ("time", "id", "parent", "who", "op", "uri", "outcome", "rule", "cache", "size", "us", "incident")
@@ -37,7 +37,7 @@ def csv_lines(records: Iterable[Record]) -> Iterator[str]:
 def otel_lines(records: Iterable[Record]) -> Iterator[str]:
     rest = iter(records)
     while batch := [*itertools.islice(rest, _BATCH)]:
-        scope = {"scope": {"name": "octavo.audit", "version": __version__}, "logRecords": [*map(_log_record, batch)]}
+        scope = {"scope": {"name": "octavo.audit", "version": VERSION}, "logRecords": [*map(_log_record, batch)]}
         resource = {"attributes": [_attribute("service.name", "octavo")]}
         yield _compact({"resourceLogs": [{"resource": resource, "scopeLogs": [scope]}]})
 

@@ -14,12 +14,13 @@ from pathlib import Path
 import msgspec
 
 from octavo.core.errors import Conflict, NotFound, SourceUnavailable
+from octavo.core.sizes import MIB
 from octavo.stores.state import read_whole, turn, write_whole
 
 NAME = "keys.json"
 PREFIX = "octavo"  # so that a key that leaked is found by programs that look for such
 MOST_LIVE = 2  # keys of one agent at a time: the one that goes and the one that comes
-MAX_BYTES = 4 << 20
+MAX_BYTES = 4 * MIB
 
 
 class StoredKey(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

@@ -44,6 +44,7 @@ from typing import Literal, NamedTuple, TypeAlias
 from octavo.core.clock import Clock, SystemClock, iso
 from octavo.core.errors import Unrecorded
 from octavo.core.private import check_private, make_private
+from octavo.core.sizes import MIB
 from octavo.stores.growth import growth
 from octavo.stores.reserve import Reserve
 from octavo.stores.retention import forget_chains, settled_before
@@ -139,7 +140,7 @@ class FileLedger:
         key: bytes,
         *,
         sync: Literal["batch", "always"] = "batch",
-        max_bytes: int = 64 << 20,
+        max_bytes: int = 64 * MIB,
         keep: int = 16,
         clock: Clock | None = None,
         fail_closed: bool = True,

@@ -9,9 +9,10 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
+from octavo.core.sizes import KIB
 from octavo.stores.state import write_all
 
-SIZE = 256 << 10  # several hundred outcomes
+SIZE = 256 * KIB  # several hundred outcomes
 
 
 class Reserve:

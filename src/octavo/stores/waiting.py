@@ -14,11 +14,12 @@ from typing import Final, Generic, TypeVar
 import msgspec
 
 from octavo.core.errors import SourceUnavailable
+from octavo.core.sizes import MIB
 from octavo.stores.state import read_whole, turn, write_whole
 
 MOST_OF_ONE: Final = 32  # that one principal may have at a time
 MOST: Final = 1000
-MAX_BYTES: Final = 64 << 20
+MAX_BYTES: Final = 64 * MIB
 PATIENCE: Final = 10.0  # seconds for which the turn of another process is waited for
 
 One = TypeVar("One", bound=msgspec.Struct)

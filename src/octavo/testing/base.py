@@ -16,9 +16,10 @@ from octavo.core.errors import OctavoError
 from octavo.core.model import Change, Content, Entry
 from octavo.core.ports import Source, Watches, Writes
 from octavo.core.ref import Ref
+from octavo.core.sizes import MIB
 
 T = TypeVar("T")
-ENOUGH = 1 << 20
+ENOUGH = MIB
 
 # Decoded paths and their texts. The names are nasty on purpose; all end in `.md`, so that a source with
 # a list of extensions can hold them too.

@@ -16,7 +16,9 @@ from typing import Any, Final, NamedTuple, NoReturn, TypeAlias
 import yaml  # type: ignore[import-untyped]
 from msgspec import Struct
 
-MAX_CHARACTERS: Final = 256 * 1024
+from octavo.core.sizes import KIB
+
+MAX_CHARACTERS: Final = 256 * KIB
 MAX_DEPTH: Final = 32
 MAX_NODES: Final = 10_000
 MAX_FAULTS: Final = 20

@@ -13,10 +13,11 @@ from collections.abc import Mapping
 from datetime import date, datetime, time
 from typing import Any, Final, NamedTuple
 
+from octavo.core.sizes import KIB
 from octavo.text.frontmatter import MAX_CHARACTERS, MAX_DEPTH, MAX_NODES, Fault, FrontMatter, of_markdown, of_yaml
 
 MAX_REPAIRS: Final = 6  # of one file: each of them reads it once more
-MAX_REPAIRED: Final = 32 * 1024  # characters of front matter that is worth it
+MAX_REPAIRED: Final = 32 * KIB  # characters of front matter that is worth it
 
 _RULE: Final = re.compile(r"\ufeff?---[ \t]*\r?\n")
 _TOML: Final = re.compile(r"\ufeff?\+\+\+[ \t]*\r?\n(?P<data>.*?)^\+\+\+[ \t]*\r?$\n?", re.DOTALL | re.MULTILINE)

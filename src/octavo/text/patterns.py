@@ -15,10 +15,11 @@ import re2 as _untyped_re2  # type: ignore[import-untyped]  # it has no annotati
 
 from octavo.core.errors import InvalidParams
 from octavo.core.query import ContentQuery
+from octavo.core.sizes import MIB
 
 re2 = cast("Any", _untyped_re2)
 
-_MAX_MEMORY: Final = 16 << 20
+_MAX_MEMORY: Final = 16 * MIB
 _NAME: Final = r"[^\x00\n]"
 _NO_LETTER: Final = r"[^\pL\pM\pN_]"
 _ESCAPES: Final = re.compile(r"\\(?:[pPx]\{[^}]*\}|[pP].|.)")  # their letters say nothing about case

@@ -13,11 +13,12 @@ from typing import Final
 from octavo.core.edit import Revised, Revision
 from octavo.core.errors import InvalidParams
 from octavo.core.guard import below
+from octavo.core.marks import MARK
 from octavo.core.signs import as_marks
 from octavo.text import edits, patch
 from octavo.text.diff import unified
 
-_MARK: Final = re.compile(r"\[redacted:[a-z0-9_-]{1,64}:[0-9a-f]{8}\]")
+_MARK: Final = re.compile(MARK)
 
 
 def revise(text: str, revision: Revision) -> Revised:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import secrets
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, contextmanager
@@ -25,9 +24,10 @@ from octavo.core.arguments import (
     UndoArguments,
     WriteArguments,
 )
+from octavo.core.cursor import Kind, joined, parts_of
 from octavo.core.edit import Revision
 from octavo.core.effort import Effort
-from octavo.core.errors import Forbidden, InvalidParams, OctavoError
+from octavo.core.errors import Forbidden, OctavoError
 from octavo.core.findings import Findings
 from octavo.core.model import EVERYTHING, Call, Content, Edited, Entry, News, Op, Page, Principal, Undone, Verb
 from octavo.core.ports import Ask, Channel, Mode, expected, page_of, several
@@ -322,15 +322,13 @@ class ToolContext:
 
     def sealed(self, *parts: Any) -> str:
         """A cursor for the caller: it can be brought back to this tool, and neither read nor made."""
-        return self._seal.seal(json.dumps(parts, ensure_ascii=False).encode("utf-8", "surrogatepass"), self._bound)
+        return self._seal.seal(joined(*parts).encode("utf-8", "surrogatepass"), self._bound)
 
-    def opened(self, cursor: str, *kinds: type | tuple[type, ...]) -> Sequence[Any]:
+    def opened(self, cursor: str, *kinds: Kind) -> Sequence[Any]:
         """Raises InvalidParams for what `sealed` did not make for this caller and tool of parts of these kinds."""
         text = self._seal.open(cursor, self._bound)
-        parts: list[Any] = [] if text is None else json.loads(text.decode("utf-8", "surrogatepass"))
-        if len(parts) == len(kinds) and all(map(isinstance, parts, kinds)):
-            return parts
-        raise InvalidParams("The cursor does not belong to this tool; begin again without one", reason="invalid_cursor")
+        refusal = "The cursor does not belong to this tool; begin again without one"
+        return parts_of(None if text is None else text.decode("utf-8", "surrogatepass"), *kinds, refusal=refusal)
 
     @property
     def _bound(self) -> str:

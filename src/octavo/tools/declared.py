@@ -14,13 +14,14 @@ import msgspec
 from msgspec import Struct, field
 
 from octavo.core.errors import InternalError, InvalidParams, SourceUnavailable, Timeout, TooLarge
+from octavo.core.sizes import KIB
 from octavo.core.surface import Hints, Text, ToolInfo, ToolResult
 from octavo.tools.context import ToolContext
 from octavo.tools.data.yaml_text import parse
 from octavo.tools.registry import Handler, Tool
 from octavo.tools.template import check_url, check_words, completed, filled, leaves, places, url, words
 
-MAX_CHARACTERS: Final = 64 * 1024
+MAX_CHARACTERS: Final = 64 * KIB
 _SAFE: Final = ("GET", "HEAD")
 _ERRORS: Final = 2_000  # characters of what a program said went wrong
 

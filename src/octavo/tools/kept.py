@@ -16,13 +16,15 @@ from msgspec import Struct
 
 from octavo.core.clock import Clock, SystemClock
 from octavo.core.errors import OctavoError
+from octavo.core.memo import Bounded
 from octavo.core.model import Call, Content, Entry, Page, Principal, Trail
 from octavo.core.ports import Ask, Reply
+from octavo.core.sizes import KIB
 from octavo.core.surface import Text, ToolResult
 
 MOST: Final = 500  # answers
 MOST_OF_ONE: Final = 100  # of one caller: more push out his own
-MAX_BYTES: Final = 256 * 1024  # of one answer
+MAX_BYTES: Final = 256 * KIB  # of one answer
 MAX_CHILDREN: Final = 100
 
 _Key: TypeAlias = tuple[str, Principal, str]
@@ -38,26 +40,24 @@ class _Kept(Struct, frozen=True):
 class Results:
     def __init__(self, clock: Clock | None = None) -> None:
         self._clock = clock or SystemClock()
-        self._kept: dict[_Key, _Kept] = {}  # the oldest first
+        self._kept: Bounded[_Key, _Kept] = Bounded(MOST)
 
     async def answer(self, call: Call, seconds: float, ask: Ask, run: Run) -> Any:
         """What `run` gives, or what it gave not more than `seconds` ago from the same things."""
         key = (call.ref.path, call.principal, json.dumps(dict(call.values), sort_keys=True, ensure_ascii=False))
         kept = self._kept.pop(key, None)
         if kept is not None and kept.until > self._clock.monotonic() and await _same(kept, call, ask):
-            self._kept[key] = kept
+            self._kept.keep(key, kept)
             call.trail.cache = "hit"
             return kept.result
         call.trail.cache = "miss"
         witness = _Witness(ask)
         result = await run(witness.ask)
         if witness.good and isinstance(result, ToolResult) and not result.is_error and _size(result) <= MAX_BYTES:
-            self._kept[key] = _Kept(result, tuple(witness.seen), self._clock.monotonic() + seconds)
             mine = [one for one in self._kept if one[1] == call.principal]
-            if len(mine) > MOST_OF_ONE:
+            if len(mine) >= MOST_OF_ONE:
                 del self._kept[mine[0]]
-            elif len(self._kept) > MOST:
-                del self._kept[next(iter(self._kept))]
+            self._kept.keep(key, _Kept(result, tuple(witness.seen), self._clock.monotonic() + seconds))
         return result
 
 

@@ -23,13 +23,14 @@ from octavo.core.errors import Conflict, InternalError, OctavoError, RateLimited
 from octavo.core.fair import FairThreads
 from octavo.core.model import Call, Principal
 from octavo.core.ports import Ask, Reply
+from octavo.core.sizes import MIB
 from octavo.core.surface import ToolInfo, unknown_task, unknown_tool
 from octavo.core.tasks import ENDED, Ended, Heard, Kept, Lost, Speaks, Task, TaskStore
 from octavo.tools.parking import Parked, Running
 
 logger = logging.getLogger(__name__)
 
-LARGEST = 16 << 20  # bytes of the end of a task
+LARGEST = 16 * MIB  # bytes of the end of a task
 STOPPED = "The server was stopped while the tool was working; call it again"
 
 

@@ -11,8 +11,9 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 from octavo.cli.client_files import Left
+from octavo.core.sizes import MIB
 
-LARGEST: Final = 64 << 20
+LARGEST: Final = 64 * MIB
 FRESH: Final = ".octavo-new"
 _NO_LINK: Final = getattr(os, "O_NOFOLLOW", 0)
 

@@ -18,6 +18,7 @@ from octavo.core.clock import SystemClock
 from octavo.core.errors import NotFound
 from octavo.core.model import Content, Entry, Page
 from octavo.core.ref import Ref
+from octavo.core.sizes import KIB
 from octavo.sources._shared.fs.names import canonical_name
 from octavo.sources.catalog.declaration import Segments
 
@@ -30,7 +31,7 @@ FOR_AGENTS: Final[frozenset[Segments]] = frozenset(
     (above, name) for above in (".agents", ".claude", ".github") for name in ("agents", "commands", "prompts", "skills")
 )
 _HEAD: Final = 4096
-_LARGEST: Final = 256 * 1024  # bytes of a definition
+_LARGEST: Final = 256 * KIB  # bytes of a definition
 
 
 class Look(Struct, frozen=True):

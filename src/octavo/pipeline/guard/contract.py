@@ -41,11 +41,12 @@ from octavo.core.model import (
     Undone,
 )
 from octavo.core.ref import Ref
+from octavo.core.sizes import KIB
 
 T = TypeVar("T")
 
-MAX_WORDS: Final = 64 << 10  # bytes of all that an entry says of itself
-MAX_CURSOR: Final = 64 << 10  # characters
+MAX_WORDS: Final = 64 * KIB  # bytes of all that an entry says of itself
+MAX_CURSOR: Final = 64 * KIB  # characters
 MAX_VALUES: Final = 10_000  # of a completion, or of whatever else has no limit that was asked for
 COMPOSED: Final = 16  # times as large as a read may be is what tells of many resources, before it is cut to the caller
 

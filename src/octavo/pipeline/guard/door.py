@@ -16,6 +16,7 @@ from typing import Any, Final, NoReturn, TypeVar
 from octavo.core.clock import Clock, SystemClock
 from octavo.core.errors import OctavoError, SourceUnavailable, Timeout
 from octavo.core.foreign import owner, passed_on, sound
+from octavo.core.memo import Bounded
 from octavo.core.model import Content, Entry, Page
 from octavo.core.parameters import refuse_unknown
 from octavo.core.ports import Source
@@ -55,9 +56,9 @@ class Guarded:
         self._now = (clock or SystemClock()).monotonic
         self._running: set[asyncio.Task[Any]] = set()
         self._stuck: set[asyncio.Task[Any]] = set()
-        self._resting: dict[Hashable, tuple[float, str]] = {}
+        self._resting: Bounded[Hashable, tuple[float, str]] = Bounded(PLACES)
         # Where a listing was: the last entry before a cursor, and how many pages ago that was new.
-        self._places: dict[Hashable, tuple[Ref | None, int]] = {}
+        self._places: Bounded[Hashable, tuple[Ref | None, int]] = Bounded(PLACES)
         self.life = Life(source, faults)
         self.parameters: Collection[str] | None = None  # that its addresses take; None: it says itself
 
@@ -218,16 +219,15 @@ class Guarded:
                 behind = 0 if page.items else idle + 1
                 if behind > IDLE_PAGES:
                     raise Breach(f"more than {IDLE_PAGES} pages in a row without an entry")
-                _bounded(self._places, PLACES)[listing, page.cursor] = (last, behind)
+                self._places.keep((listing, page.cursor), (last, behind))
             return page
 
         try:
             return await self._asked(op, lambda: ask(cursor=cursor, limit=limit), check)
         except SourceUnavailable as error:
             if not error.telling and "incident" in error.data:
-                self._resting.pop(listing, None)
                 rest = (self._now() + RESTING, str(error.data["incident"]))
-                _bounded(self._resting, PLACES)[listing] = rest
+                self._resting.keep(listing, rest)
             raise
 
 
@@ -247,9 +247,3 @@ async def _contained(scheme: str, ask: Callable[[], Awaitable[Any]]) -> Any:
         if issubclass(type(error), (asyncio.CancelledError, KeyboardInterrupt)) and passed_on(error):
             raise
         return _Raised(error)
-
-
-def _bounded(kept: dict[Hashable, T], most: int) -> dict[Hashable, T]:
-    if len(kept) >= most:
-        del kept[next(iter(kept))]
-    return kept

@@ -13,6 +13,7 @@ from typing import Final
 
 from octavo.core.clock import Clock, SystemClock
 from octavo.core.foreign import described, place
+from octavo.core.memo import Bounded
 
 logger = logging.getLogger(__name__)
 
@@ -32,7 +33,7 @@ class Faults:
 
     def __init__(self, clock: Clock | None = None) -> None:
         self._now = (clock or SystemClock()).monotonic
-        self._known: dict[tuple[str, str, str], _Known] = {}
+        self._known: Bounded[tuple[str, str, str], _Known] = Bounded(MAX_KNOWN)
 
     def note(
         self, scheme: str, where: str, words: str, *, cause: BaseException | None = None, lasts: bool = False
@@ -43,9 +44,7 @@ class Faults:
         key = (scheme, where, type(cause).__name__ if cause is not None else "".join(filter(str.isalpha, words)))
         known = self._known.get(key)
         if known is None:
-            if len(self._known) >= MAX_KNOWN:
-                del self._known[next(iter(self._known))]
-            known = self._known[key] = _Known(os.urandom(4).hex(), words)
+            known = self._known.keep(key, _Known(os.urandom(4).hex(), words))
         known.words = words
         known.count += 1
         known.until = float("inf") if lasts else self._now() + SHOWN

@@ -8,13 +8,14 @@ import math
 import re
 from collections import Counter
 
+from octavo.core.marks import START
 from octavo.pipeline.rules.checksums import has_base58_checksum, has_bech32_checksum, has_crc16
 from octavo.pipeline.rules.examples import decoded, is_made_up, says_so
 
 MIN_LENGTH = 8
 
 # Python's `re` here and only here: on one found value, of bounded length, never on a document.
-_TEMPLATE = re.compile(r"\$\{|\$[A-Za-z_(]|\{\{|<[^>]*>|%\(|%[A-Z_]{2,}%|#\{|\[redacted:")
+_TEMPLATE = re.compile(r"\$\{|\$[A-Za-z_(]|\{\{|<[^>]*>|%\(|%[A-Z_]{2,}%|#\{|" + re.escape(START))
 _REFERENCE = re.compile(r"(?:process\.env|os\.environ|os\.getenv|env|file|vault|ref|secret|arn)[.:\[(]", re.IGNORECASE)
 _BLANK = re.compile(r"\{\w+\}\Z")  # of a format string
 _IDENTIFIER = re.compile(r"[a-z]+\d{0,3}(?:_[a-z]+\d{0,3}){2,}\Z")

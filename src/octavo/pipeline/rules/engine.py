@@ -14,7 +14,9 @@ from typing import Any, NamedTuple, cast
 
 import re2 as _untyped_re2  # type: ignore[import-untyped]  # it has no annotations
 
+from octavo.core import marks
 from octavo.core.errors import InvalidParams
+from octavo.core.sizes import MIB
 from octavo.pipeline.rules.rule import Rule
 from octavo.pipeline.spans import Span
 
@@ -23,10 +25,9 @@ re2 = cast("Any", _untyped_re2)
 # A mark is a new neighbour, beside which something may begin to match: the text is looked at again until
 # nothing does. Two passes are usual; the bound is for texts that were made to need many.
 MAX_PASSES = 16
-MEMORY = 32 << 20  # for the automaton of one pattern; RE2 becomes slower, not wrong, where it is not enough
+MEMORY = 32 * MIB  # for the automaton of one pattern; RE2 becomes slower, not wrong, where it is not enough
 
-_MARK_START = b"[redacted:"
-_NAME = r"[a-z0-9][a-z0-9-]{0,40}"
+_MARK_START = marks.START.encode("ascii")
 
 
 class Found(NamedTuple):
@@ -69,9 +70,9 @@ class Engine:
         self._rules = tuple(rules)
         self._patterns: list[Any] = [None] * len(self._rules)
         self._allow = [compiled("allow", pattern) for pattern in allow]
-        self._marks = compiled("mark", rf"\[redacted:{_NAME}:[0-9a-f]{{8}}\]")
+        self._marks = compiled("mark", marks.MARK)
         self._due = _Clues(self._rules)
-        name = compiled("name", _NAME)
+        name = compiled("name", marks.NAME)
         for rule in self._rules:
             if not name.fullmatch(rule.name):
                 raise InvalidParams(f"Redaction rule {rule.name!r}: a name has lower-case letters, digits and hyphens")
@@ -119,8 +120,8 @@ class Engine:
         return self._mark(rule, _bytes(secret)).decode("ascii")
 
     def _mark(self, rule: str, secret: bytes) -> bytes:
-        digest = hashlib.blake2b(secret, key=self._key, digest_size=4).hexdigest()
-        return f"[redacted:{rule}:{digest}]".encode("ascii")
+        digest = hashlib.blake2b(secret, key=self._key, digest_size=marks.DIGITS // 2).hexdigest()
+        return marks.mark(rule, digest).encode("ascii")
 
     def _patches(self, raw: bytes) -> list[Patch]:
         return [Patch(start, end, self._mark(rule, raw[start:end])) for start, end, rule in self._find(raw)]

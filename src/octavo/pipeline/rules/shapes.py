@@ -12,9 +12,10 @@ from bisect import bisect_right
 from collections.abc import Sequence
 from typing import Any
 
+from octavo.core.sizes import KIB
 from octavo.pipeline.rules.engine import Patch, Shape
 
-MAX_YAML = 512 << 10  # bytes; its scanner takes a second for a megabyte
+MAX_YAML = 512 * KIB  # bytes; its scanner takes a second for a megabyte
 
 # Python's `re` on a document, because the expression is ours and linear: nothing in it can match in two ways.
 _STRING = re.compile(rb'"(?:[^"\\]|\\.)*+"', re.DOTALL)

@@ -13,9 +13,10 @@ import httpx2
 
 from octavo.core.errors import SourceUnavailable
 from octavo.core.issuers import may_be_fetched, metadata_of, on_this_machine
+from octavo.core.sizes import KIB
 
 SECONDS = 5.0
-MAX_BYTES = 256 * 1024
+MAX_BYTES = 256 * KIB
 HEADERS = {"accept": "application/json", "accept-encoding": "identity", "user-agent": "octavo"}
 
 Fetch = Callable[[str], Awaitable[bytes]]

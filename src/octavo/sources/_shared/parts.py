@@ -7,8 +7,9 @@ from typing import Final
 from octavo.core.errors import InvalidParams
 from octavo.core.model import Entry
 from octavo.core.ref import Ref
+from octavo.core.sizes import MIB
 
-DOCUMENT_BYTES: Final = 64 << 20  # of a document that is converted
+DOCUMENT_BYTES: Final = 64 * MIB  # of a document that is converted
 _NOTEBOOK: Final = "application/x-ipynb+json"
 
 

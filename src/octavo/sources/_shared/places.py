@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import base64
-import binascii
-import json
 from collections.abc import Sequence
-from typing import Any, NamedTuple, TypeAlias
+from typing import Final, NamedTuple, TypeAlias
 
+from octavo.core.cursor import of_place, place_of
 from octavo.core.errors import InvalidParams
 
 Names: TypeAlias = tuple[str, ...]
+_FOREIGN: Final = "The cursor does not belong to this listing"
 
 
 class Where(NamedTuple):
@@ -26,17 +25,12 @@ class Place(NamedTuple):
 
 
 def sealed(place: Place) -> str:
-    return base64.urlsafe_b64encode(json.dumps([place.root, *place.names]).encode()).decode("ascii")
+    return of_place(place.root, place.names)
 
 
 def opened(cursor: str, where: Where) -> Place:
     """Raises InvalidParams for a cursor of another listing."""
-    try:
-        value: Any = json.loads(base64.urlsafe_b64decode(cursor.encode("ascii")))
-        root, *names = value
-        in_scope = tuple(names[: len(where.names)]) == where.names
-        if in_scope and isinstance(root, int) and all(isinstance(name, str) for name in names):
-            return Place(tuple(names), root)
-    except (binascii.Error, ValueError, TypeError, RecursionError):
-        pass
-    raise InvalidParams("The cursor does not belong to this listing")
+    root, names = place_of(cursor, _FOREIGN)
+    if names[: len(where.names)] == where.names:
+        return Place(names, root)
+    raise InvalidParams(_FOREIGN)

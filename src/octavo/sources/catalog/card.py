@@ -13,6 +13,7 @@ from octavo.core.clock import iso
 from octavo.core.labels import LEVELS
 from octavo.core.model import NOTHING, Entry
 from octavo.core.ref import Ref
+from octavo.core.sizes import KIB
 from octavo.sources.catalog.declaration import FRONT_PAGES, Declaration, Segments, Shape, ending_of, form_of
 from octavo.sources.catalog.model import Check
 from octavo.sources.catalog.names import plain, words
@@ -22,7 +23,7 @@ from octavo.text.handwritten import Handwritten, handwritten
 from octavo.text.heading import first_heading
 from octavo.text.references import references
 
-MAX_METADATA: Final = 8 * 1024  # characters of an entry's metadata as JSON: a page holds a hundred of them
+MAX_METADATA: Final = 8 * KIB  # characters of an entry's metadata as JSON: a page holds a hundred of them
 PROBLEMS: Final = "problems"  # the key of the metadata that is ours and no author's
 SHOWN_PROBLEMS: Final = 5
 _PLACE: Final = re.compile(r"\{([A-Za-z_][A-Za-z0-9_]*)\}")

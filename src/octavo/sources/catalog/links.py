@@ -9,13 +9,14 @@ from typing import Final
 
 from octavo.core.errors import OctavoError
 from octavo.core.ref import Ref
+from octavo.core.sizes import MIB
 from octavo.sources.catalog.card import Card
 from octavo.sources.catalog.declaration import ending_of
 from octavo.sources.catalog.handbook import Pages
 from octavo.sources.catalog.problems import Problem
 from octavo.text.references import referring
 
-MAX_LINKED: Final = 1 << 20  # bytes of a text that is looked at
+MAX_LINKED: Final = MIB  # bytes of a text that is looked at
 
 _ADDRESS: Final = re.compile(r"(?<![\w+.:/-])(?P<scheme>[a-z][a-z0-9+.-]{0,63})://(?P<path>[^\s<>()\[\]\"'`|,;\\]+)")
 _BEHIND: Final = ".:!?*_~。、"  # what ends a sentence, or emphasis

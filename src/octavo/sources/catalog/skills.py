@@ -7,10 +7,10 @@ read gives to this caller, after redaction. A file that the caller may not read 
 from __future__ import annotations
 
 import hashlib
-import json
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Final
 
+from octavo.core.cursor import joined, parts_of
 from octavo.core.errors import Forbidden, InvalidParams, NotFound, TooLarge
 from octavo.core.model import Call, Content, Entry, Op, Page
 from octavo.core.ports import Ask
@@ -19,6 +19,7 @@ from octavo.core.skill import MANIFEST, MAX_BYTES, MAX_FILES, Skill, SkillFile, 
 from octavo.text.handwritten import handwritten
 
 _WITHHELD = (NotFound, Forbidden, TooLarge, InvalidParams)
+_FOREIGN: Final = "The cursor is not one of this list; list again from the start"
 
 
 class Skills:
@@ -47,7 +48,7 @@ class Skills:
     async def _page(self, call: Call) -> Page[Skill]:
         """As many as stand in a page of the list below, which also holds their files: so the work of a page is
         bounded. Only the last page can be empty."""
-        at, cursor = (0, None) if call.cursor is None else json.loads(call.cursor)
+        at, cursor = (0, None) if call.cursor is None else parts_of(call.cursor, int, str, refusal=_FOREIGN)
         skills: list[Skill] = []
         for number, scheme in enumerate(self.schemes[at:], at):
             while True:
@@ -58,7 +59,7 @@ class Skills:
                 if cursor is None:
                     break
                 if skills:
-                    return Page(tuple(skills), json.dumps([number, cursor]))
+                    return Page(tuple(skills), joined(number, cursor))
         return Page(tuple(skills))
 
     async def _skill(self, call: Call, ref: Ref) -> Skill | None:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import base64
-import binascii
 import unicodedata
 from collections.abc import AsyncIterator, Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import islice
@@ -12,6 +10,7 @@ from typing import Final
 from msgspec.structs import replace
 
 from octavo.core.clock import Clock, SystemClock
+from octavo.core.cursor import of_path, path_of
 from octavo.core.errors import InvalidParams, NotFound, OctavoError, TooLarge
 from octavo.core.model import Change, Content, Entry, Page, Suggestion, Template
 from octavo.core.ports import Called, Source
@@ -97,7 +96,7 @@ class CatalogSource:
             return _ranked(self._matched(scope, request, pages), cursor, limit)
         found = self._listed(scope, pages, _opened(cursor))
         given = [_entry(one) for one in islice(found, limit)]
-        return Page(tuple(given), _sealed(given[-1].ref.segments) if next(found, None) is not None else None)
+        return Page(tuple(given), of_path(given[-1].ref.segments) if next(found, None) is not None else None)
 
     async def list_levels(self, scope: Ref, *, depth: int, cursor: str | None, limit: int) -> Page[Entry]:
         if limit < 1 or scope.scheme != self.scheme or scope.absolute or scope.param("match") is not None:
@@ -107,7 +106,7 @@ class CatalogSource:
         after, given = _opened(cursor), list[Entry]()
         while (one := next(self._listed(scope, pages, after), None)) is not None:
             if len(given) == limit:
-                return Page(tuple(given), None if after is None else _sealed(after))
+                return Page(tuple(given), None if after is None else of_path(after))
             given.append(_entry(one))
             names = one.ref.segments
             after = (*names[:most], _BEHIND) if len(names) > most else names
@@ -404,7 +403,7 @@ def _ranked(found: Sequence[Match], cursor: str | None, limit: int) -> Page[Entr
     given = rest[:limit]
     entries = tuple(views.with_score(one) for one in given)
     more = len(rest) > limit
-    return Page(entries, _sealed((repr(given[-1].score), *given[-1].card.ref.segments)) if more else None)
+    return Page(entries, of_path((repr(given[-1].score), *given[-1].card.ref.segments)) if more else None)
 
 
 def _within(content: Content, ref: Ref, max_bytes: int) -> Content:
@@ -414,14 +413,5 @@ def _within(content: Content, ref: Ref, max_bytes: int) -> Content:
     return content
 
 
-def _sealed(segments: Segments) -> str:
-    return base64.urlsafe_b64encode("/".join(segments).encode()).decode()
-
-
 def _opened(cursor: str | None) -> Segments | None:
-    if cursor is None:
-        return None
-    try:
-        return tuple(base64.b64decode(cursor, altchars=b"-_", validate=True).decode("utf-8").split("/"))
-    except (binascii.Error, ValueError):  # ValueError: not ASCII, or not UTF-8
-        raise InvalidParams("The cursor is not one of this source") from None
+    return None if cursor is None else path_of(cursor)

@@ -11,12 +11,13 @@ from octavo.core.errors import Conflict, Forbidden, InvalidParams, NotFound, Oct
 from octavo.core.model import Change, Content, Entry, Page
 from octavo.core.ports import Arms, CatchesUp, Pins, Recalls, Remembers, Source, Stamps, Watches
 from octavo.core.ref import Ref
+from octavo.core.sizes import KIB
 from octavo.sources.catalog.declaration import Segments, form_of
 
 T = TypeVar("T")
 
-HEAD: Final = 64 * 1024  # bytes of a longer file in which its front matter must end
-WHOLE: Final = 256 * 1024  # bytes of a file that is looked at from the first to the last line
+HEAD: Final = 64 * KIB  # bytes of a longer file in which its front matter must end
+WHOLE: Final = 256 * KIB  # bytes of a file that is looked at from the first to the last line
 _PAGE: Final = 1000
 _moments: Final = count(1)
 

@@ -15,6 +15,7 @@ from typing import Final, NamedTuple
 from msgspec.structs import replace
 
 from octavo.core.errors import InvalidParams, NotFound
+from octavo.core.memo import Bounded
 from octavo.core.model import Content, Entry
 from octavo.core.ref import Ref
 from octavo.sources.catalog.card import Card, Cards
@@ -43,7 +44,9 @@ class Then(NamedTuple):
 class Versions:
     def __init__(self, index: Index, store: Store, cards: Cards) -> None:
         self._index, self._store, self._cards = index, store, cards
-        self._said: dict[str, str] = {}  # by the store's version of a content: what its front matter says
+        self._said: Bounded[str, str] = Bounded(
+            _REMEMBERED
+        )  # by the store's version of a content: what its front matter says
 
     async def find(self, ref: Ref, version: str) -> Card | Then:
         """The card of a file as it is now, or what is remembered of one. Raises NotFound where there is no entry,
@@ -115,9 +118,7 @@ class Versions:
             head = await self._head(then, ref)
             matter = self._cards.matter(then.place, head.text or "", whole=head.whole).matter
             said = next(iter(words(matter.data.get("version"))), "")
-            if len(self._said) >= _REMEMBERED:
-                self._said.clear()
-            self._said[then.known.version] = said
+            self._said.keep(then.known.version, said)
         return said
 
     async def _head(self, then: Then, ref: Ref) -> Head:

@@ -15,11 +15,12 @@ from octavo.core.clock import Clock
 from octavo.core.errors import NotFound, OctavoError, SourceUnavailable
 from octavo.core.model import Change, ChangeKind, Entry
 from octavo.core.ref import Ref
+from octavo.core.sizes import MIB
 from octavo.sources._shared.audience import Audience
 from octavo.sources.catalog.index import Index
 from octavo.sources.catalog.store import Store
 
-MAX_BYTES: Final = 1 << 20  # of a file that is looked into for its etag
+MAX_BYTES: Final = MIB  # of a file that is looked into for its etag
 TOGETHER: Final = 1000  # changes of the store that are looked at before any of them is told
 
 

@@ -19,6 +19,7 @@ from octavo.core.errors import InvalidParams, OctavoError, SourceUnavailable
 from octavo.core.model import Content, Entry, Page
 from octavo.core.parameters import refuse_unknown
 from octavo.core.ref import Ref
+from octavo.core.sizes import MIB
 from octavo.sources._shared.fs.credentials import CREDENTIALS
 from octavo.sources._shared.fs.faults import not_found
 from octavo.sources._shared.fs.names import Rules
@@ -35,7 +36,7 @@ from octavo.sources.file.source import FileSource
 
 T = TypeVar("T")
 
-MAX_COMPARED: Final = 1 << 20  # bytes of a file whose content is compared with that of its last commit
+MAX_COMPARED: Final = MIB  # bytes of a file whose content is compared with that of its last commit
 _KEPT_IDS: Final = 100_000
 _PARAMETERS: Final = ("commit", "range")
 

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from typing import Final
 
+from octavo.core.memo import Bounded
+from octavo.core.sizes import MIB
 from octavo.sources._shared.places import Place
 from octavo.sources.file.entries import Facts
 from octavo.sources.file.forest import Forest
 
-MAX_BYTES: Final = 1 << 20  # of a file that is looked into
-_BATCH_BYTES: Final = 16 << 20  # that are read for one telling: the news of many files must not wait for all of them
+MAX_BYTES: Final = MIB  # of a file that is looked into
+_BATCH_BYTES: Final = 16 * MIB  # that are read for one telling: the news of many files must not wait for all of them
 _LEAST_BYTES: Final = 4096  # that the smallest file counts for
 _REMEMBERED: Final = 10_000  # etags, the latest
 
@@ -19,7 +21,7 @@ class Etags:
 
     def __init__(self, forest: Forest) -> None:
         self._forest = forest
-        self._by_version: dict[str, str] = {}
+        self._by_version: Bounded[str, str] = Bounded(_REMEMBERED)
         self._left = _BATCH_BYTES
 
     def begin(self) -> None:
@@ -38,7 +40,5 @@ class Etags:
         self._left -= max(facts.size, _LEAST_BYTES)
         found = self._forest.etag_of(place, facts)
         if found:
-            if len(self._by_version) >= _REMEMBERED:
-                del self._by_version[next(iter(self._by_version))]
-            self._by_version[facts.version] = found
+            self._by_version.keep(facts.version, found)
         return found

@@ -16,9 +16,11 @@ from octavo.core.clock import Clock, SystemClock
 from octavo.core.errors import InvalidParams, OctavoError, SourceUnavailable
 from octavo.core.fair import FairQueue, FairThreads
 from octavo.core.foundation import Foundation
+from octavo.core.memo import Bounded
 from octavo.core.model import Change, Content, Entry, Page, Suggestion, Template
 from octavo.core.query import ContentQuery, NameQuery
 from octavo.core.ref import Ref
+from octavo.core.sizes import MIB
 from octavo.sources._shared.fs.confine import Confinement
 from octavo.sources._shared.fs.credentials import CREDENTIALS
 from octavo.sources._shared.fs.faults import fault, not_found, outside, unserved
@@ -52,7 +54,7 @@ _SPARE: Final = 2  # which whoever has some of them leaves to others: a search m
 _CLOSE_SECONDS: Final = 5.0
 _LOOKS: Final = 20_000  # files whose last look is remembered
 _LOOK_SECONDS: Final = 1.0
-_INDEX_BYTES: Final = 64 << 20
+_INDEX_BYTES: Final = 64 * MIB
 _LEISURE: Final = 3  # times as long as it works, learning what files contain leaves the machine to others
 
 
@@ -134,7 +136,7 @@ class FileSource:
         self._index_bytes = index_bytes
         self._searcher: Searcher | None = None
         self._learning: asyncio.Task[None] | None = None
-        self._looks: dict[Ref, _Look] = {}
+        self._looks: Bounded[Ref, _Look] = Bounded(_LOOKS)
         self._forms = Forms(form_seconds)
         self._encodings = preferring(encodings)
         self._titled = titles
@@ -410,9 +412,7 @@ class FileSource:
                 return look.stamp
             stamp = self._forest.stamp(self._served(ref))
             if stamp is not None:
-                if len(self._looks) >= _LOOKS:
-                    self._looks.clear()
-                self._looks[ref] = _Look(epoch, now + _LOOK_SECONDS, stamp)
+                self._looks.keep(ref, _Look(epoch, now + _LOOK_SECONDS, stamp))
             return stamp
         except Exception:  # a stamp that cannot be had is no stamp
             return None

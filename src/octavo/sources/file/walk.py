@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import os
 from bisect import bisect_left
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Hashable, Iterator
 from typing import Final
 
+from octavo.core.memo import Bounded
 from octavo.sources._shared.fs.faults import ABSENT, DENIED
 from octavo.sources._shared.fs.stats import identity, is_settled
 from octavo.sources.file.tree import Child, Names, Tree, by_name
@@ -19,7 +20,7 @@ class Walk:
     def __init__(self, tree: Tree, wall: Callable[[], float]) -> None:
         self._tree = tree
         self._wall = wall
-        self._large: dict[object, list[Child]] = {}  # by what stat says of the directory
+        self._large: Bounded[Hashable, list[Child]] = Bounded(_LARGE_KEPT)  # by what stat says of the directory
 
     def files(
         self,
@@ -83,7 +84,5 @@ class Walk:
             return known
         children = self._tree.children(fd, names)
         if len(children) >= _LARGE and is_settled(found, self._wall()):
-            if len(self._large) >= _LARGE_KEPT:
-                self._large.clear()
-            self._large[key] = children
+            self._large.keep(key, children)
         return children

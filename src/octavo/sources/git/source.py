@@ -12,6 +12,7 @@ from typing import Final, TypeVar
 from octavo.core.clock import Clock, SystemClock
 from octavo.core.errors import InvalidParams, OctavoError, SourceUnavailable
 from octavo.core.fair import FairThreads
+from octavo.core.memo import Bounded
 from octavo.core.model import Change, Content, Entry, Page
 from octavo.core.parameters import refuse_unknown, unknown
 from octavo.core.ref import Ref
@@ -71,7 +72,7 @@ class GitSource:
         self._pool: FairThreads | None = None
         self._watcher: Watcher | None = None
         self._stamp: tuple[int, Id | None] = (0, None)
-        self._moves: dict[Id, tuple[Id, Sequence[Ref]]] = {}
+        self._moves: Bounded[Id, tuple[Id, Sequence[Ref]]] = Bounded(_MOVES)
 
     def __repr__(self) -> str:
         return f"GitSource({self.scheme}://, {self._name})"
@@ -171,9 +172,7 @@ class GitSource:
 
     async def told(self, old: Id, new: Id) -> Sequence[Change]:
         changes = await self._in_thread(lambda files: files.told(old, new, self._clock.wall()))
-        if len(self._moves) >= _MOVES:
-            del self._moves[next(iter(self._moves))]
-        self._moves[old] = (new, [ref for one in changes for ref in (one.ref, one.source) if ref is not None])
+        self._moves.keep(old, (new, [ref for one in changes for ref in (one.ref, one.source) if ref is not None]))
         return changes
 
     def stamp(self, ref: Ref, op: str, moment: int = 0) -> object | None:

@@ -7,8 +7,6 @@ texts with variables (`template/{id}/data`). Nothing here suspends, so every cal
 from __future__ import annotations
 
 import asyncio
-import base64
-import binascii
 import hashlib
 import json
 import re
@@ -24,6 +22,7 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from octavo.core.clock import Clock, SystemClock
+from octavo.core.cursor import of_path, path_of
 from octavo.core.errors import Conflict, Forbidden, InvalidParams, NotFound, TooLarge
 from octavo.core.guard import Shown, check
 from octavo.core.model import NOTHING, Change, ChangeKind, Content, Entry, Page, Template
@@ -112,7 +111,7 @@ class MemorySource:
         if cursor is None:
             at = bisect_left(self._order, prefix)
         else:
-            at = max(bisect_right(self._order, _position(cursor)), bisect_left(self._order, prefix))
+            at = max(bisect_right(self._order, path_of(cursor)), bisect_left(self._order, prefix))
         if scope.scheme != self.scheme or scope.absolute:
             return Page(())
         page: list[tuple[str, ...]] = []
@@ -122,7 +121,7 @@ class MemorySource:
             page.append(key)
         more = len(page) > limit
         del page[limit:]
-        return Page(tuple(self._held[key].entry for key in page), _cursor(page[-1]) if more else None)
+        return Page(tuple(self._held[key].entry for key in page), of_path(page[-1]) if more else None)
 
     async def stat(self, ref: Ref) -> Entry:
         return self._find(ref)[0]
@@ -335,17 +334,6 @@ def _raw(body: str | bytes) -> bytes:
 
 def _mime_type(body: str | bytes) -> str:
     return "text/plain" if isinstance(body, str) else "application/octet-stream"
-
-
-def _cursor(key: tuple[str, ...]) -> str:
-    return base64.urlsafe_b64encode("/".join(key).encode()).decode()
-
-
-def _position(cursor: str) -> tuple[str, ...]:
-    try:
-        return tuple(base64.b64decode(cursor, altchars=b"-_", validate=True).decode("utf-8").split("/"))
-    except (binascii.Error, ValueError):  # ValueError: not ASCII, or not UTF-8
-        raise InvalidParams("The cursor is not one of this source") from None
 
 
 def _joined(ref: Ref, before: str | bytes, more: str | bytes) -> str | bytes:

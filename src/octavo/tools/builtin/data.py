@@ -8,6 +8,7 @@ from typing import Any, Final, NamedTuple
 
 from octavo.core.errors import InvalidParams, TooLarge
 from octavo.core.model import Entry
+from octavo.core.sizes import MIB
 from octavo.core.surface import Block, Image, Text, ToolResult
 from octavo.tools.builtin import defining as d
 from octavo.tools.builtin.addresses import address, repeated
@@ -212,7 +213,7 @@ def _described(column: Mapping[str, Any]) -> str:
 
 def data_tools(*, write: bool, budget: Budget, max_input: int, seconds: float) -> list[Tool]:
     """The toolset `data`. Inputs are as large as a read may be; the work may take as long as one."""
-    data = _Data(Work(seconds=seconds), budget, max_output=max(8 * max_input, 1 << 20))
+    data = _Data(Work(seconds=seconds), budget, max_output=max(8 * max_input, MIB))
     target = d.said(d.FILLED, "path or URI of a file")
     source = d.said(d.one_of(*FORMATS), "its format; default: by its name")
     schema = {"type": "object", "description": "JSON Schema (2020-12)"}

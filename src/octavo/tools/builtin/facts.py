@@ -9,6 +9,7 @@ from typing import Any, Final
 
 from octavo.core.errors import Forbidden, NotFound, OctavoError
 from octavo.core.ref import Ref
+from octavo.core.sizes import KIB
 from octavo.core.surface import ToolResult
 from octavo.text.budget import tokens
 from octavo.text.lines import endings, split
@@ -20,7 +21,7 @@ from octavo.tools.builtin.room import Budget, Room
 from octavo.tools.context import ToolContext
 from octavo.tools.registry import Tool
 
-SMALL: Final = 256 << 10  # bytes that are read to count what is in them
+SMALL: Final = 256 * KIB  # bytes that are read to count what is in them
 
 _ENDS: Final = {"\n": "LF", "\r\n": "CRLF", "\r": "CR"}
 

@@ -13,6 +13,7 @@ from typing import Any, Final, NamedTuple
 
 from octavo.core.errors import InternalError, InvalidParams, OctavoError, SourceUnavailable, Timeout, TooLarge
 from octavo.core.fair import FairQueue
+from octavo.core.sizes import PIECE
 
 LENGTH: Final = struct.Struct(">I")
 _WORKER: Final = "octavo.tools.data.worker"
@@ -43,7 +44,7 @@ class Work:
         limits = json.dumps([self._memory, self._seconds])
         try:
             async with asyncio.timeout(self._seconds + _START), self._room.turn():  # the wait is a part of it
-                raw = await self._answered(limits, [json.dumps(header).encode(), *bodies], max_bytes + (1 << 16))
+                raw = await self._answered(limits, [json.dumps(header).encode(), *bodies], max_bytes + PIECE)
         except TimeoutError:
             raise self._late() from None
         return _read(raw)
@@ -95,7 +96,7 @@ async def _feed(process: asyncio.subprocess.Process, pieces: list[bytes]) -> Non
 async def _collect(process: asyncio.subprocess.Process, most: int) -> bytes:
     assert process.stdout is not None  # it is a pipe
     raw = bytearray()
-    while piece := await process.stdout.read(1 << 16):
+    while piece := await process.stdout.read(PIECE):
         raw += piece
         if len(raw) > most:
             raise _crashed()

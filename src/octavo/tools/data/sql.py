@@ -12,10 +12,11 @@ from contextlib import closing
 from typing import Any, Final
 
 from octavo.core.errors import InvalidParams
+from octavo.core.sizes import MIB
 from octavo.tools.data.sight import copied, hidden_in, opened, parsed
 from octavo.tools.data.tables import Table, cell, distinct, table_of
 
-MAX_CELL: Final = 4 << 20  # bytes
+MAX_CELL: Final = 4 * MIB  # bytes
 _LIMITS: Final = (
     (sqlite3.SQLITE_LIMIT_LENGTH, MAX_CELL),
     (sqlite3.SQLITE_LIMIT_SQL_LENGTH, 100_000),

@@ -15,6 +15,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeAlias
 
 from octavo.core.errors import InvalidParams, OctavoError, SourceUnavailable, TooLarge
+from octavo.core.sizes import exactly
 from octavo.tools.data.child import LENGTH
 
 Answer: TypeAlias = tuple[Mapping[str, Any], bytes]
@@ -104,14 +105,10 @@ def _seal(last: int) -> None:
 
 
 def _exactly(count: int) -> bytes:
-    pieces: list[bytes] = []
-    while count:
-        piece = os.read(0, min(count, 1 << 20))
-        if not piece:
-            sys.exit(1)  # the parent is gone
-        pieces.append(piece)
-        count -= len(piece)
-    return b"".join(pieces)
+    found = exactly(0, count)
+    if found is None:
+        sys.exit(1)  # the parent is gone
+    return found
 
 
 if __name__ == "__main__":

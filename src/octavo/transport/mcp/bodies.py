@@ -6,9 +6,10 @@ One caller's have a bound, and all have one together, of which nobody may have m
 from __future__ import annotations
 
 from octavo.core.errors import RateLimited
+from octavo.core.sizes import MIB
 
-OF_ONE = 64 << 20  # bytes of one caller's
-OF_ALL = 256 << 20
+OF_ONE = 64 * MIB  # bytes of one caller's
+OF_ALL = 256 * MIB
 
 
 class Bodies:

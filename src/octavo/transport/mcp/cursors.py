@@ -6,9 +6,9 @@ tampered with, belongs to somebody else or outlived a change of the policy is re
 
 from __future__ import annotations
 
-import msgspec
-
+from octavo.core.cursor import joined, parts_of
 from octavo.core.errors import InvalidParams
+from octavo.core.memo import Bounded
 from octavo.core.model import Principal
 from octavo.core.seal import Seal
 
@@ -19,15 +19,15 @@ _BAD = "The cursor is not valid here; list again from the start"
 class Cursors:
     def __init__(self, key: bytes) -> None:
         self._seal = Seal(key)
-        self._sealed: dict[tuple[str, str, str, Principal], str] = {}
-        self._opened: dict[tuple[str, str, str, Principal], str] = {}
+        self._sealed: Bounded[tuple[str, str, str, Principal], str] = Bounded(_KEPT)
+        self._opened: Bounded[tuple[str, str, str, Principal], str] = Bounded(_KEPT)
 
     def seal(self, inner: str, *, scope: str, epoch: str, principal: Principal) -> str:
         key = (inner, scope, epoch, principal)
         sealed = self._sealed.get(key)
         if sealed is None:
-            sealed = self._seal.seal(msgspec.json.encode((inner, scope, epoch)), _whose(principal))
-            _keep(self._sealed, key, sealed)
+            sealed = self._seal.seal(joined(inner, scope, epoch).encode(), _whose(principal))
+            self._sealed.keep(key, sealed)
         return sealed
 
     def open(self, cursor: str, *, scope: str, epoch: str, principal: Principal) -> str:
@@ -36,24 +36,16 @@ class Cursors:
         inner = self._opened.get(key)
         if inner is None:
             inner = self._open(cursor, scope, epoch, principal)
-            _keep(self._opened, key, inner)
+            self._opened.keep(key, inner)
         return inner
 
     def _open(self, cursor: str, scope: str, epoch: str, principal: Principal) -> str:
         body = self._seal.open(cursor, _whose(principal))
-        if body is None:
-            raise InvalidParams(_BAD, reason="invalid_cursor")
-        inner, made_for, made_under = msgspec.json.decode(body, type=tuple[str, str, str])
+        inner, made_for, made_under = parts_of(None if body is None else body.decode(), str, str, str, refusal=_BAD)
         if made_for != scope or made_under != epoch:
             raise InvalidParams(_BAD, reason="stale_cursor")
-        return inner
+        return str(inner)
 
 
 def _whose(principal: Principal) -> str:
     return f"list\0{principal.id}\0{','.join(sorted(principal.roles))}"
-
-
-def _keep(memo: dict[tuple[str, str, str, Principal], str], key: tuple[str, str, str, Principal], value: str) -> None:
-    if len(memo) >= _KEPT:
-        memo.clear()
-    memo[key] = value

@@ -21,6 +21,7 @@ from starlette.responses import Response
 from octavo.core.clock import SystemClock
 from octavo.core.errors import Forbidden, OctavoError, SourceUnavailable, Unauthenticated
 from octavo.core.house import WELL_KNOWN, Admitted, House, Protected
+from octavo.core.memo import Bounded
 from octavo.transport.mcp.exchange import Receive, Scope, Send, headers, respond
 from octavo.transport.mcp.refused import Refused
 
@@ -60,7 +61,7 @@ class Entry:
         self._security = TransportSecurityMiddleware(security)
         self._hosts, self._origins = Allowed(security.allowed_hosts), Allowed(security.allowed_origins)
         self._secret = os.urandom(32)
-        self._good: dict[tuple[object, ...], tuple[Admitted, float | None]] = {}
+        self._good: Bounded[tuple[object, ...], tuple[Admitted, float | None]] = Bounded(MEMO_SIZE)
         house.on_swap(self._good.clear)
 
     def mark(self, scope: Scope) -> tuple[object, ...] | None:
@@ -87,10 +88,8 @@ class Entry:
         own = [known for known, (good, _) in self._good.items() if good.principal.id == who]
         if len(own) >= MEMO_OF_ONE:
             del self._good[own[0]]
-        elif len(self._good) >= MEMO_SIZE:
-            del self._good[next(iter(self._good))]
         until = None if admitted.until is None else min(admitted.until, SystemClock.wall() + MEMO_SECONDS)
-        self._good[mark] = admitted, until
+        self._good.keep(mark, (admitted, until))
         return True
 
     async def admit(self, scope: Scope, receive: Receive, send: Send) -> Admitted | None:

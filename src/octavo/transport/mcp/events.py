@@ -16,9 +16,11 @@ from weakref import WeakSet, WeakValueDictionary
 from mcp.server.streamable_http import EventCallback, EventId, EventMessage, EventStore, StreamId
 from mcp_types import JSONRPCMessage
 
+from octavo.core.sizes import MIB
+
 KEPT = 256  # events of one session
-BYTES = 4 << 20  # and what they may weigh, roughly
-OF_ONE = 16 << 20  # the same for all sessions of one principal: its oldest go first
+BYTES = 4 * MIB  # and what they may weigh, roughly
+OF_ONE = 16 * MIB  # the same for all sessions of one principal: its oldest go first
 
 
 class Replays:

@@ -22,6 +22,7 @@ from octavo.core.errors import OctavoError, RateLimited
 from octavo.core.fair import FairQueue, acting_for
 from octavo.core.house import Admitted, House
 from octavo.core.model import Principal
+from octavo.core.sizes import KIB
 from octavo.transport.mcp import frames, keys
 from octavo.transport.mcp.backlog import Backlog
 from octavo.transport.mcp.bodies import Bodies
@@ -40,7 +41,7 @@ from octavo.transport.mcp.turns import Turns
 
 PATH = "/mcp"
 BODY_SECONDS = 30.0  # for a whole request body to arrive
-LANE_BODY = 64 * 1024
+LANE_BODY = 64 * KIB
 HANDSHAKES = 2  # at once, of which one caller has one: each takes many turns of the loop
 
 _HOT = frozenset(

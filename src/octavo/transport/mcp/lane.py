@@ -24,6 +24,7 @@ import msgspec
 
 from octavo.core.errors import OctavoError, ProtocolError
 from octavo.core.house import Works
+from octavo.core.memo import Bounded
 from octavo.core.model import Call, Content, Op, Page, Principal, Template
 from octavo.core.operations import FOREIGN, METHODS, VERB_OF
 from octavo.core.ports import Reply, several
@@ -130,8 +131,8 @@ class Lane:
         self._calls, self._end = calls, end
         self._on = on
         self._decode = msgspec.json.Decoder(_Frame).decode
-        self._envelopes: dict[bytes, str] = {}  # and who brought each
-        self._seen: tuple[dict[bytes, _Asked], ...] = ({}, {})  # by era
+        self._envelopes: Bounded[bytes, str] = Bounded(KNOWN_META)  # and who brought each
+        self._seen: tuple[Bounded[bytes, _Asked], ...] = (Bounded(SEEN), Bounded(SEEN))  # by era
         self._works: Works | None = None  # of which the known frames asked
         calls.house.on_swap(self._forget)
         self.hits = 0
@@ -172,10 +173,7 @@ class Lane:
             call = self._call(request.method, params, who, moment)
             asked = _Asked(request.method, params, modern, self._tails[request.method] if modern else self._plain_tail)
             if rest:
-                seen = self._seen[modern]
-                if len(seen) >= SEEN:
-                    seen.clear()
-                seen[rest] = asked
+                self._seen[modern].keep(rest, asked)
             return Taken(spelled(request.id), asked, call)
         except _Declined as why:
             self.declined[why.args[0]] += 1
@@ -221,9 +219,7 @@ class Lane:
         own = [known for known, whose in self._envelopes.items() if whose == who.id]
         if len(own) >= KNOWN_OF_ONE:
             del self._envelopes[own[0]]
-        elif len(self._envelopes) >= KNOWN_META:
-            del self._envelopes[next(iter(self._envelopes))]
-        self._envelopes[meta] = who.id
+        self._envelopes.keep(meta, who.id)
 
     def run(self, taken: Taken, answered: Answered) -> asyncio.Task[Reply] | None:
         """Answers at once and gives None, or gives the task that will answer.

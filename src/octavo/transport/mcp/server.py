@@ -21,7 +21,6 @@ from mcp.shared.exceptions import MCPDeprecationWarning, MCPError
 from mcp_types.methods import is_input_required
 from pydantic import ValidationError
 
-import octavo
 from octavo.core.errors import (
     ALL,
     ApprovalRequired,
@@ -34,6 +33,7 @@ from octavo.core.errors import (
 from octavo.core.model import LONGEST_QUESTION, Content, Principal, Template
 from octavo.core.ports import expected, page_of, several
 from octavo.core.surface import PromptResult, ToolResult, is_unknown_tool, unknown_tool
+from octavo.core.version import VERSION
 from octavo.transport.mcp import eras, keys
 from octavo.transport.mcp.calls import CALLING, Account, Calls, accounting, incident
 from octavo.transport.mcp.channel import McpChannel
@@ -142,7 +142,7 @@ class McpServer:
             warnings.simplefilter("ignore", MCPDeprecationWarning)  # logging is deprecated, and still asked for
             sdk = _Sdk(
                 "octavo",
-                version=octavo.__version__,
+                version=VERSION,
                 title="Octavo",
                 instructions=INSTRUCTIONS,
                 cache_hints={

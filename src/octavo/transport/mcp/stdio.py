@@ -28,7 +28,9 @@ from pydantic import ValidationError
 
 from octavo.core.errors import OctavoError, RateLimited, Unrecorded
 from octavo.core.house import House
+from octavo.core.memo import Bounded
 from octavo.core.model import Principal, moments
+from octavo.core.sizes import BLOCK, MIB
 from octavo.transport.mcp import frames, keys
 from octavo.transport.mcp.calls import CALLING, incident
 from octavo.transport.mcp.codes import Codes, WireError
@@ -37,12 +39,12 @@ from octavo.transport.mcp.held import Held
 from octavo.transport.mcp.inbox import Inbox
 from octavo.transport.mcp.lane import Answer, Lane, Taken, spelled
 
-BATCH = 1 << 20  # bytes of answers that are written at once
-PIPE = 1 << 20  # what a pipe shall hold, so that a batch fits: Linux gives 64 KiB unless it is asked
+BATCH = BLOCK  # bytes of answers that are written at once
+PIPE = BLOCK  # what a pipe shall hold, so that a batch fits: Linux gives 64 KiB unless it is asked
 LEARNING = 256  # envelopes that the SDK is being asked about
 RECORDED = 4096  # requests that have their record and wait for their answer
 WAITING = 1024  # messages that wait before the input is paused
-BYTES = 8 << 20  # and what they may weigh, waiting or worked on
+BYTES = 8 * MIB  # and what they may weigh, waiting or worked on
 STALL = 1.0  # seconds without an end of anything after which a paused input is read on
 CLOSE_SECONDS = 2.0  # for the last answers to leave
 
@@ -55,14 +57,13 @@ class Recorded:
     """Requests that have their audit record and whose answer has not left yet."""
 
     def __init__(self) -> None:
-        self._ids: dict[types.RequestId, bool | None] = {}
+        # Those of cancelled requests are never answered.
+        self._ids: Bounded[types.RequestId, bool | None] = Bounded(RECORDED)
         self.done: Callable[[types.RequestId], None] = lambda _: None
 
     def add(self, request_id: types.RequestId, kept: bool | None) -> None:
         """`kept`: see `Answer`."""
-        if len(self._ids) >= RECORDED:  # those of cancelled requests, which are never answered
-            del self._ids[next(iter(self._ids))]
-        self._ids[request_id] = kept
+        self._ids.keep(request_id, kept)
         self.done(request_id)
 
     def kept(self, request_id: types.RequestId) -> bool | None:
@@ -101,7 +102,9 @@ class Pipes:
         self._written = asyncio.Event()  # the output is closed, and all that could leave has left
         self._era = _Era()
         self._asked: dict[types.RequestId, int] = {}  # requests that the SDK has not answered, by their ids
-        self._learning: dict[types.RequestId, bytes] = {}  # envelopes that the SDK is being asked about
+        self._learning: Bounded[types.RequestId, bytes] = Bounded(
+            LEARNING
+        )  # envelopes that the SDK is being asked about
         self._running: dict[asyncio.Task[Any], tuple[Taken, int]] = {}  # suspended lane calls, and their sizes
         self._running_bytes = 0
         self._held = Held()
@@ -327,9 +330,7 @@ class Pipes:
         if not alone:  # which of them an answer is for cannot be told
             self._learning.pop(request.id, None)
         elif enveloped and (envelope := self._lane.envelope(line)) is not None:
-            if len(self._learning) >= LEARNING:
-                del self._learning[next(iter(self._learning))]
-            self._learning[request.id] = envelope
+            self._learning.keep(request.id, envelope)
 
     def _ask(self, request_id: types.RequestId) -> bool:
         """Whether no other request with this id waits for its answer."""

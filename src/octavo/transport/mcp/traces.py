@@ -13,8 +13,8 @@ from mcp.server._otel import OpenTelemetryMiddleware
 from opentelemetry import context, trace
 from opentelemetry.propagate import extract
 
-import octavo
 from octavo.core.errors import SourceUnavailable
+from octavo.core.version import VERSION
 from octavo.transport.mcp.exchange import Scope
 
 __all__ = ["OpenTelemetryMiddleware", "below", "export"]
@@ -34,7 +34,7 @@ def export(endpoint: str) -> Callable[[], None]:
         otlp: Any = import_module("opentelemetry.exporter.otlp.proto.http.trace_exporter")
     except ModuleNotFoundError:
         raise SourceUnavailable("serve.traces needs an extra: install Octavo with its extra otel") from None
-    about = {"service.name": "octavo", "service.version": octavo.__version__}
+    about = {"service.name": "octavo", "service.version": VERSION}
     provider = sdk.TracerProvider(resource=resources.Resource.create(about))
     provider.add_span_processor(exporting.BatchSpanProcessor(otlp.OTLPSpanExporter(endpoint=endpoint)))
     trace.set_tracer_provider(provider)

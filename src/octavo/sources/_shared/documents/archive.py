@@ -10,12 +10,12 @@ from collections.abc import Iterator
 from typing import Final
 
 from octavo.core.errors import TooLarge
+from octavo.core.sizes import MIB, PIECE
 from octavo.sources._shared.documents.model import Protected, Unreadable
 
 _MAX_MEMBERS: Final = 10_000
 _MAX_RATIO: Final = 200  # of the whole archive; office documents stay below 50
-_RATIO_MATTERS: Final = 16 << 20  # a small document may well be mostly blanks
-_CHUNK: Final = 1 << 16
+_RATIO_MATTERS: Final = 16 * MIB  # a small document may well be mostly blanks
 _PLAIN: Final = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
 _ENCRYPTED: Final = 0x1
 _COMPOUND: Final = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
@@ -60,7 +60,7 @@ class Archive:
             raise Unreadable("it is compressed in a way that such documents do not use")
         try:
             with self._zip.open(member) as opened:
-                while chunk := opened.read(_CHUNK):
+                while chunk := opened.read(PIECE):
                     self._left -= len(chunk)
                     if self._left < 0:
                         raise TooLarge(f"The archive unpacks to more than the {self._max_bytes} bytes that are allowed")

@@ -7,8 +7,10 @@ import struct
 from collections.abc import Mapping
 from typing import Final
 
+from octavo.core.sizes import MIB
+
 LENGTHS: Final = struct.Struct(">II")
-MAX_HEADER: Final = 4 << 20
+MAX_HEADER: Final = 4 * MIB
 
 
 def pack(header: Mapping[str, object], body: bytes = b"") -> tuple[bytes, bytes]:

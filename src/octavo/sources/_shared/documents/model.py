@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Final, NamedTuple
+from typing import NamedTuple
 
-_MIB: Final = 1 << 20
+from octavo.core.sizes import MIB
 
 
 class Limits(NamedTuple):
     """What one conversion may cost. Reaching `output_bytes` cuts the text and says so; the others refuse."""
 
-    input_bytes: int = 64 * _MIB
-    output_bytes: int = 4 * _MIB
-    unpacked_bytes: int = 256 * _MIB  # all that is taken out of one archive
-    memory_bytes: int = 768 * _MIB  # address space of the worker
+    input_bytes: int = 64 * MIB
+    output_bytes: int = 4 * MIB
+    unpacked_bytes: int = 256 * MIB  # all that is taken out of one archive
+    memory_bytes: int = 768 * MIB  # address space of the worker
     seconds: float = 20.0  # of the clock, and of the processor
     pixels: int = 64_000_000  # of an image, before it is shrunk
 

@@ -16,6 +16,7 @@ from collections.abc import Iterator
 from typing import Any, Final
 
 from octavo.core.errors import OctavoError, TooLarge
+from octavo.core.sizes import exactly
 from octavo.sources._shared.documents.convert import prepared
 from octavo.sources._shared.documents.frames import LENGTHS, pack
 from octavo.sources._shared.documents.model import Choice, Limits
@@ -100,25 +101,14 @@ def _sealed(limits: Limits, last: int) -> Iterator[None]:
 
 def _receive() -> tuple[dict[str, Any], bytes] | None:
     """None when the parent is gone or wants no more."""
-    lengths = _exactly(LENGTHS.size)
+    lengths = exactly(_IN, LENGTHS.size)
     if lengths is None:
         return None
     header_length, body_length = LENGTHS.unpack(lengths)
-    header, body = _exactly(header_length), _exactly(body_length)
+    header, body = exactly(_IN, header_length), exactly(_IN, body_length)
     if header is None or body is None:
         return None
     return json.loads(header), body
-
-
-def _exactly(count: int) -> bytes | None:
-    pieces: list[bytes] = []
-    while count:
-        piece = os.read(_IN, min(count, 1 << 20))
-        if not piece:
-            return None
-        pieces.append(piece)
-        count -= len(piece)
-    return b"".join(pieces)
 
 
 def _send(out: int, header: dict[str, object], body: bytes = b"") -> None:

@@ -6,7 +6,9 @@ import errno
 import os
 from typing import Final
 
-ON_LOOP: Final = 64 * 1024  # bytes that are read without leaving the event loop, if they are in memory
+from octavo.core.sizes import KIB
+
+ON_LOOP: Final = 64 * KIB  # bytes that are read without leaving the event loop, if they are in memory
 
 _NOWAIT: Final[int | None] = getattr(os, "RWF_NOWAIT", None)
 

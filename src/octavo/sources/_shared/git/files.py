@@ -10,6 +10,7 @@ from typing import Final, Literal, TypeAlias
 from octavo.core.errors import InvalidParams, SourceUnavailable, TooLarge
 from octavo.core.model import Change, ChangeKind, Content, Entry, Memo, Page
 from octavo.core.ref import Ref
+from octavo.core.sizes import MIB
 from octavo.sources._shared.fs.faults import not_found
 from octavo.sources._shared.fs.mime import mime_type
 from octavo.sources._shared.fs.names import Rules
@@ -30,7 +31,7 @@ History: TypeAlias = Literal["none", "refs", "all"]
 MAX_STATES: Final = 200  # of a file, among which one that had another name is looked for
 _AROUND: Final = 8192  # bytes beside a range, more than any secret is long
 _LONGEST_PAGE: Final = 10_000
-_KEPT_BYTES: Final = 16 << 20  # of contents
+_KEPT_BYTES: Final = 16 * MIB  # of contents
 _KEPT_STATES: Final = 20_000
 _KNOWN_FILES: Final = 100_000  # that are remembered for the case that their repository is replaced
 _SMALLEST: Final = 256  # bytes that a content counts for

@@ -13,6 +13,7 @@ from types import ModuleType
 from typing import Any, Final, Literal, NamedTuple, TypeAlias
 
 from octavo.core.errors import SourceUnavailable
+from octavo.core.sizes import MIB
 from octavo.sources._shared.fs.confine import Root
 
 Id: TypeAlias = bytes
@@ -21,7 +22,7 @@ Kind: TypeAlias = Literal["commit", "tree", "blob", "tag"]
 ID_BYTES: Final = 20
 _END_OF_TIME: Final = 253_402_300_799  # the last second of the year 9999: more can be no date
 _NUMBERS: Final[dict[Kind, int]] = {"commit": 1, "tree": 2, "blob": 3, "tag": 4}
-_LARGEST: Final[dict[Kind, int]] = {"commit": 1 << 20, "tree": 32 << 20, "blob": 64 << 20, "tag": 1 << 20}
+_LARGEST: Final[dict[Kind, int]] = {"commit": MIB, "tree": 32 * MIB, "blob": 64 * MIB, "tag": MIB}
 _TAGS: Final = 5  # that stand for each other before one stands for a commit
 
 

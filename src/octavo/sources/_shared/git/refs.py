@@ -10,6 +10,7 @@ from typing import Final, NamedTuple, TypeAlias
 
 from octavo.core.clock import Clock
 from octavo.core.errors import SourceUnavailable
+from octavo.core.sizes import MIB
 from octavo.sources._shared.fs.confine import Root
 from octavo.sources._shared.fs.reading import contents
 from octavo.sources._shared.fs.stats import identity, is_settled
@@ -22,7 +23,7 @@ _HEAD: Final = ("HEAD",)
 _PACKED: Final = ("packed-refs",)
 _STEPS: Final = 5  # from one symbolic reference to the next
 _SMALL: Final = 4096  # bytes of a file with one reference
-_LARGE: Final = 64 << 20  # of one with all of them
+_LARGE: Final = 64 * MIB  # of one with all of them
 _ABSENT: Final = (errno.ENOENT, errno.ENOTDIR)
 
 

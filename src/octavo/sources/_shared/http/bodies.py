@@ -6,9 +6,10 @@ import zlib
 from typing import Final
 
 from octavo.core.errors import SourceUnavailable, TooLarge
+from octavo.core.sizes import KIB
 
 _RATIO: Final = 100
-_FIRST: Final = 64 << 10  # bytes of which any may come out before the ratio counts
+_FIRST: Final = 64 * KIB  # bytes of which any may come out before the ratio counts
 
 
 class Body:

@@ -16,6 +16,7 @@ from msgspec import Struct
 from octavo.core.errors import Forbidden, InvalidParams, OctavoError, SourceUnavailable, Timeout, TooLarge
 from octavo.core.fair import FairQueue
 from octavo.core.outside import HttpReply, HttpRequest
+from octavo.core.sizes import MIB
 from octavo.sources._shared.http.bodies import Body
 from octavo.sources._shared.http.dial import VettedNetwork
 from octavo.sources._shared.http.urls import Url, parse_url, spelled_url
@@ -50,8 +51,8 @@ class HostRule(Struct, frozen=True, kw_only=True):
 
 class HttpLimits(Struct, frozen=True, kw_only=True):
     seconds: float = 10.0
-    answer: int = 8 << 20
-    body: int = 1 << 20
+    answer: int = 8 * MIB
+    body: int = MIB
     redirects: int = 3
     connections: int = 16
 

@@ -13,6 +13,7 @@ import httpcore2
 
 from octavo.core.errors import Forbidden, InvalidParams, SourceUnavailable, Timeout, TooLarge
 from octavo.core.outside import Message
+from octavo.core.sizes import KIB, PIECE
 from octavo.sources._shared.http.client import GuardedClient, HostRule, trust
 from octavo.sources._shared.http.dial import VettedNetwork
 from octavo.sources._shared.http.frames import (
@@ -29,10 +30,9 @@ from octavo.sources._shared.http.frames import (
 )
 from octavo.sources._shared.http.urls import Url, spelled_url
 
-_MOST_HEAD: Final = 16 << 10
+_MOST_HEAD: Final = 16 * KIB
 _WAITING: Final = 100  # messages that may wait for their reader,
 _FULL: Final = 4  # and of the largest only so many
-_PIECE: Final = 64 << 10
 _GUID: Final = "258EAFA5-E914-47DA-95CA-C5AB0DC85B11"  # of the RFC
 _BROKEN: Final = (httpcore2.NetworkError, httpcore2.TimeoutException, OSError)
 
@@ -91,7 +91,7 @@ async def _agreed(stream: httpcore2.AsyncNetworkStream, key: str, host: str) -> 
     """What came behind the answer. Raises SourceUnavailable unless the server agrees in the words of the RFC."""
     buffer = bytearray()
     while (end := buffer.find(b"\r\n\r\n")) < 0:
-        piece = await stream.read(_PIECE)
+        piece = await stream.read(PIECE)
         buffer += piece
         if not piece or len(buffer) > _MOST_HEAD:
             raise SourceUnavailable(f"{host} did not answer as a server should")
@@ -180,7 +180,7 @@ class WebSocket:
 
     async def _frame(self) -> Frame | None:
         while (frame := taken(self._buffer, self._most)) is None:
-            piece = await self._stream.read(_PIECE)
+            piece = await self._stream.read(PIECE)
             if not piece:
                 return None
             self._buffer += piece

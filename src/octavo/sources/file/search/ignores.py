@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 from typing import Final
 
+from octavo.core.memo import Bounded
+from octavo.core.sizes import KIB
 from octavo.sources._shared.fs.faults import ABSENT, DENIED
 from octavo.sources._shared.fs.reading import contents
 from octavo.sources._shared.fs.stats import identity
@@ -14,7 +16,7 @@ from octavo.sources.file.search.gitignore import Gitignore
 from octavo.sources.file.tree import Names
 
 _FILE: Final = ".gitignore"
-_MAX_BYTES: Final = 64 * 1024  # a larger one is no list that somebody wrote
+_MAX_BYTES: Final = 64 * KIB  # a larger one is no list that somebody wrote
 _KEPT: Final = 8192  # folders with a .gitignore whose patterns are kept
 
 
@@ -23,7 +25,7 @@ class Ignores:
 
     def __init__(self, forest: Forest) -> None:
         self._forest = forest
-        self._kept: dict[Place, tuple[object, Gitignore]] = {}
+        self._kept: Bounded[Place, tuple[object, Gitignore]] = Bounded(_KEPT)
 
     def rules(self, folder: Place) -> Gitignore | None:
         tree = self._forest.trees[folder.root]
@@ -44,9 +46,7 @@ class Ignores:
                 return None
             raise
         rules = Gitignore(raw.decode("utf-8", "replace"))
-        if len(self._kept) >= _KEPT:
-            self._kept.clear()
-        self._kept[folder] = (identity(seen.stat), rules)
+        self._kept.keep(folder, (identity(seen.stat), rules))
         return rules
 
 

@@ -16,6 +16,7 @@ from functools import lru_cache
 from itertools import groupby
 from typing import Final, NamedTuple
 
+from octavo.core.sizes import BLOCK, KIB
 from octavo.sources._shared.fs.faults import ABSENT, DENIED
 from octavo.sources._shared.fs.mime import known_binary, mime_type
 from octavo.sources._shared.places import Place
@@ -25,8 +26,7 @@ from octavo.sources.file.search.ignores import Ignored
 from octavo.sources.file.search.needle import Needle
 from octavo.sources.file.search.paths import names_of
 
-_PIECE: Final = 1 << 20
-_OVERLAP: Final = 1 << 16  # longer lines are not found where two pieces meet
+_OVERLAP: Final = 64 * KIB  # longer lines are not found where two pieces meet
 _READ: Final = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
 _NO_FILE: Final = (errno.ESPIPE, errno.EISDIR, errno.EINVAL, errno.ENXIO)  # of going to its end, or of reading
 
@@ -102,7 +102,7 @@ class Scan:
             size = os.lseek(fd, 0, os.SEEK_END)
             if size > self._max_bytes:
                 return False
-            if size > _PIECE:
+            if size > BLOCK:
                 return self._is_in_large(fd, name, size)
             raw = os.pread(fd, size, 0)
         except OSError as error:
@@ -118,10 +118,10 @@ class Scan:
 
     def _pieces(self, fd: int, size: int) -> Iterator[bytes]:
         """Whole lines of a large file, piece by piece. They overlap."""
-        for start in range(0, size, _PIECE):
+        for start in range(0, size, BLOCK):
             if self._stop():
                 return
-            piece = os.pread(fd, _PIECE + _OVERLAP, start)
+            piece = os.pread(fd, BLOCK + _OVERLAP, start)
             begin = piece.find(b"\n") + 1 if start else 0
             end = piece.rfind(b"\n") + 1 if start + len(piece) < size else len(piece)
             yield piece[begin:end] if begin < end else piece

@@ -16,6 +16,7 @@ from octavo.core.clock import Clock
 from octavo.core.errors import SourceUnavailable
 from octavo.core.model import Entry, Page
 from octavo.core.query import ContentQuery, NameQuery, Query
+from octavo.core.sizes import KIB
 from octavo.sources._shared.places import Place, Where, opened, sealed
 from octavo.sources.file.entries import Facts
 from octavo.sources.file.forest import Forest
@@ -33,7 +34,7 @@ from octavo.text.patterns import Pattern, name_pattern, path_pattern
 _READERS: Final = 4
 _PARTS_AHEAD: Final = 2 * _READERS
 _FILES_A_PART: Final = 256
-_LEARNT_BYTES: Final = 256 * 1024  # larger files are always opened
+_LEARNT_BYTES: Final = 256 * KIB  # larger files are always opened
 _LEARNING_SECONDS: Final = 0.004  # at a time: Python runs one thread at once
 
 

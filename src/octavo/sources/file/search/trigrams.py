@@ -10,7 +10,9 @@ import sys
 from array import array
 from typing import Final
 
-MAX_BYTES: Final = 32 * 1024  # of words; a filter for more would be full
+from octavo.core.sizes import KIB
+
+MAX_BYTES: Final = 32 * KIB  # of words; a filter for more would be full
 
 
 def _lanes(value: int) -> int:

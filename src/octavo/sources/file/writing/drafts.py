@@ -11,6 +11,7 @@ import logging
 import os
 from typing import Final, NamedTuple
 
+from octavo.core.sizes import BLOCK
 from octavo.sources._shared.fs import syscalls
 from octavo.sources.file.writing.attributes import Attributes
 
@@ -22,7 +23,6 @@ _NO_SUCH_CALL: Final = frozenset((errno.ENOSYS, errno.EINVAL, errno.EOPNOTSUPP))
 _NO_TMPFILE: Final = frozenset((errno.EOPNOTSUPP, errno.EISDIR, errno.EINVAL, errno.ENOENT))
 _TMPFILE: Final[int | None] = getattr(os, "O_TMPFILE", None) if os.path.isdir("/proc/self/fd") else None
 _NO_LINKS: Final = frozenset((errno.EPERM, errno.EOPNOTSUPP, errno.ENOSYS, errno.EXDEV, errno.EMLINK))
-_CHUNK: Final = 1 << 20
 _links: Final[dict[int, bool]] = {}  # by device, where it is known
 
 
@@ -200,7 +200,7 @@ def write_all(fd: int, body: bytes) -> None:
     with memoryview(body) as view:
         at = 0
         while at < len(view):
-            at += os.write(fd, view[at : at + _CHUNK])
+            at += os.write(fd, view[at : at + BLOCK])
 
 
 def copy_all(source: int, target: int, size: int) -> None:
@@ -214,7 +214,7 @@ def copy_all(source: int, target: int, size: int) -> None:
                 raise
             more = 0
         if more == 0:  # between two file systems, or one that cannot
-            piece = os.pread(source, min(_CHUNK, size - done), done)
+            piece = os.pread(source, min(BLOCK, size - done), done)
             if not piece:
                 raise changed()
             write_all(target, piece)

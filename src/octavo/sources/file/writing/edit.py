@@ -12,6 +12,7 @@ from octavo.core.errors import Conflict, InvalidParams
 from octavo.core.guard import Shown, check
 from octavo.core.model import Edited, Entry
 from octavo.core.ref import Ref
+from octavo.core.sizes import MIB
 from octavo.sources._shared.places import Where
 from octavo.sources._shared.text import decode, encode
 from octavo.sources._shared.text.decoding import Decoded
@@ -19,7 +20,7 @@ from octavo.sources.file.forest import Forest
 from octavo.sources.file.writing.engine import Engine
 from octavo.text.revise import revise
 
-MAX_BYTES: Final = 16 << 20  # of a file that is edited in memory
+MAX_BYTES: Final = 16 * MIB  # of a file that is edited in memory
 _TRIES: Final = 20
 
 

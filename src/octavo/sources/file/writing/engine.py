@@ -20,6 +20,7 @@ from octavo.core.errors import Conflict, Forbidden, TooLarge
 from octavo.core.guard import check
 from octavo.core.model import Entry
 from octavo.core.ref import Ref
+from octavo.core.sizes import MIB
 from octavo.sources._shared.fs.faults import ABSENT, forbidden, not_found, outside, unserved
 from octavo.sources._shared.fs.mime import known_binary, mime_type
 from octavo.sources._shared.fs.names import Rules, extension_of
@@ -54,7 +55,7 @@ from octavo.sources.file.writing.trees import Scan
 
 Mode = Literal["create", "overwrite", "append", "upsert"]
 
-_IN_MEMORY: Final = 64 << 20  # bytes of a file that is read to compare it or to add to it
+_IN_MEMORY: Final = 64 * MIB  # bytes of a file that is read to compare it or to add to it
 _NEW_FILE: Final = 0o666  # less the mask of the process
 _PRIVATE: Final = 0o600
 DIRECTORY: Final = "inode/directory"

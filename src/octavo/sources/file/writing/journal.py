@@ -24,11 +24,12 @@ from typing import Any, Final, NamedTuple
 
 from octavo.core.errors import TooLarge
 from octavo.core.private import make_private
+from octavo.core.sizes import MIB
 from octavo.sources.file.writing.records import Kept, Record, Status
 
 log = logging.getLogger(__name__)
 
-MOST_BYTES: Final = 256 << 20
+MOST_BYTES: Final = 256 * MIB
 MOST_COUNT: Final = 1000
 _TIDY_EVERY: Final = 64  # operations; the bounds are kept that loosely
 

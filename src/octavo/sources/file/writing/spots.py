@@ -12,6 +12,7 @@ from typing import Final, Literal
 
 from octavo.core.errors import Conflict, Forbidden
 from octavo.core.ref import Ref
+from octavo.core.sizes import BLOCK, MIB
 from octavo.sources._shared.fs.confine import MAX_DEPTH
 from octavo.sources._shared.fs.faults import ABSENT, DENIED, StoodOn
 from octavo.sources._shared.places import Place, Where
@@ -19,8 +20,7 @@ from octavo.sources.file.resolve import find, resolve
 from octavo.sources.file.tree import Names, Tree
 from octavo.sources.file.writing.drafts import changed
 
-_MARKED_BY_CONTENT: Final = 16 << 20  # bytes; larger files are told apart by size and time
-_CHUNK: Final = 1 << 20
+_MARKED_BY_CONTENT: Final = 16 * MIB  # bytes; larger files are told apart by size and time
 TRIAL: Final = b".octavo-trial"  # where a link leads that is made only to see whether links can be made
 Use = Literal["change", "make", "read"]  # "make": a folder, where there is none; it is not replaced
 _NAMED_DESCRIPTORS: Final = os.path.isdir("/proc/self/fd")
@@ -219,7 +219,7 @@ def content_mark(fd: int) -> str:
     """Of every byte, however many there are."""
     digest = hashlib.sha256()
     at = 0
-    while piece := os.pread(fd, _CHUNK, at):
+    while piece := os.pread(fd, BLOCK, at):
         digest.update(piece)
         at += len(piece)
     return digest.hexdigest()

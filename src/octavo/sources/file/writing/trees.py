@@ -11,6 +11,7 @@ from typing import Final, NamedTuple
 from octavo.core.effort import step
 from octavo.core.errors import Forbidden, TooLarge
 from octavo.core.ref import Ref
+from octavo.core.sizes import MIB
 from octavo.sources._shared.fs.faults import ABSENT
 from octavo.sources._shared.fs.names import canonical_name
 from octavo.sources.file.tree import Names, Tree
@@ -21,7 +22,7 @@ from octavo.sources.file.writing.records import Leaf
 from octavo.sources.file.writing.spots import Spot, is_writable, read_link
 
 MOST_ENTRIES: Final = 10_000
-MOST_BYTES: Final = 256 << 20  # of a copy
+MOST_BYTES: Final = 256 * MIB  # of a copy
 _DIRECTORY: Final = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _FILE: Final = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 

@@ -16,12 +16,13 @@ from octavo.core.foundation import Foundation
 from octavo.core.landlock import READ_DIR, REMOVE_DIR, REMOVE_FILE, WRITE
 from octavo.core.outside import Extent, Folder, Opening, Place, Program, Rights, Surveys
 from octavo.core.ref import Ref
+from octavo.core.sizes import KIB
 from octavo.tools.builtin.addresses import address, read_with
 from octavo.tools.builtin.process.running import opening_word, readable
 from octavo.tools.context import ToolContext
 
 _OPENINGS: Final = 1000  # rules of Landlock for one program
-_WORDS: Final = 256 << 10  # bytes in which they are told to the launcher
+_WORDS: Final = 256 * KIB  # bytes in which they are told to the launcher
 ONE_BYTE: Final = "range=0-0"
 _FOLDERS: Final = 5  # that are named to whoever is refused
 

@@ -11,13 +11,13 @@ from collections.abc import Callable, Sequence
 from functools import cache
 from typing import Final, Protocol, cast
 
-import octavo
 from octavo.core.errors import InvalidParams, SourceUnavailable
 from octavo.core.landlock import EXECUTE, READ, READ_FILE, WRITE_FILE
 from octavo.core.outside import Ended, Opening, Place, Program, RunLimits
+from octavo.core.version import PACKAGE
 
 _LAUNCH: Final = os.path.join(os.path.dirname(__file__), "launch.py")
-_MODULES: Final = os.path.dirname(os.path.dirname(octavo.__file__))
+_MODULES: Final = os.path.dirname(PACKAGE)
 _LINES: Final = 4096  # bytes that are read of how it went
 _PATIENCE: Final = 5.0  # seconds that the launcher has to kill everything
 

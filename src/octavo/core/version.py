@@ -1,0 +1,6 @@
+"""What this release is called, and where it stands. `import octavo` loads this and no more."""
+
+import os
+
+VERSION = "0.1.0"
+PACKAGE = os.path.dirname(os.path.dirname(__file__))  # the folder of all modules
