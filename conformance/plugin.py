@@ -1,6 +1,6 @@
 """The tools and the one prompt that the official conformance suite expects of a server.
 
-It shows what a plugin can do. The plain fixtures need nothing but `octavo.core`; the others speak the
+It shows what a plugin can do. The plain fixtures need nothing but `octavo`; the others speak the
 raw protocol by `ctx.wire`, for which the configuration must say `protocol: true`. `ctx.wire.context` is
 the SDK's request context, `ctx.wire.params` the validated parameters, `ctx.wire.modern` the era.
 """
@@ -18,22 +18,23 @@ from typing import Any
 import mcp_types as types
 from mcp.shared.exceptions import MCPDeprecationWarning
 
-from octavo.core.errors import ProtocolError
-from octavo.core.model import Content, Entry
-from octavo.core.ref import Ref
-from octavo.core.surface import (
+from octavo import (
     Audio,
+    Content,
     Embedded,
+    Entry,
     Hints,
     Image,
+    Plugin,
     PromptInfo,
     PromptMessage,
     PromptResult,
+    ProtocolError,
+    Ref,
     Text,
+    ToolContext,
     ToolResult,
 )
-from octavo.tools.context import ToolContext
-from octavo.tools.plugins import Plugin
 
 # Logging, sampling and roots are deprecated since 2026-07-28; the suite still asks for them.
 warnings.filterwarnings("ignore", category=MCPDeprecationWarning)

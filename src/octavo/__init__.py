@@ -1,3 +1,151 @@
-"""Octavo: one MCP server for everything an organisation's agents need to know."""
+"""Octavo: one MCP server for everything an organisation's agents need to know.
 
-__version__ = "0.1.0"
+What stands here is what authors of sources, tools and plugins import: `from octavo import Ref, Entry, tool`. Every name
+is imported when it is asked for. Whatever stands deeper is private, and may move with any release.
+"""
+
+from octavo.core.version import VERSION as _VERSION
+
+__version__ = _VERSION
+
+TYPE_CHECKING = False  # type checkers take it for true; `typing` itself need not be imported for that
+if TYPE_CHECKING:
+    from octavo import testing as testing
+    from octavo.config.reference import FilePath as FilePath
+    from octavo.config.reference import Secret as Secret
+    from octavo.config.source import Cache as Cache
+    from octavo.config.source import SourceOptions as SourceOptions
+    from octavo.config.units import Size as Size
+    from octavo.config.units import Time as Time
+    from octavo.config.words import Count as Count
+    from octavo.config.words import Flag as Flag
+    from octavo.config.words import Scheme as Scheme
+    from octavo.core.asking import Answer as Answer
+    from octavo.core.edit import Revision as Revision
+    from octavo.core.errors import ApprovalRequired as ApprovalRequired
+    from octavo.core.errors import Conflict as Conflict
+    from octavo.core.errors import Forbidden as Forbidden
+    from octavo.core.errors import InputRequired as InputRequired
+    from octavo.core.errors import InternalError as InternalError
+    from octavo.core.errors import InvalidParams as InvalidParams
+    from octavo.core.errors import NotFound as NotFound
+    from octavo.core.errors import OctavoError as OctavoError
+    from octavo.core.errors import ProtocolError as ProtocolError
+    from octavo.core.errors import RateLimited as RateLimited
+    from octavo.core.errors import SourceUnavailable as SourceUnavailable
+    from octavo.core.errors import Timeout as Timeout
+    from octavo.core.errors import TooLarge as TooLarge
+    from octavo.core.errors import Unauthenticated as Unauthenticated
+    from octavo.core.errors import Unrecorded as Unrecorded
+    from octavo.core.guard import Shown as Shown
+    from octavo.core.guard import check as _check
+    from octavo.core.kinds import Folder as Folder
+    from octavo.core.kinds import Form as Form
+    from octavo.core.kinds import Host as Host
+    from octavo.core.kinds import Needs as Needs
+    from octavo.core.kinds import Objection as Objection
+    from octavo.core.kinds import Over as Over
+    from octavo.core.kinds import SourceKind as SourceKind
+    from octavo.core.model import Change as Change
+    from octavo.core.model import Content as Content
+    from octavo.core.model import Edited as Edited
+    from octavo.core.model import Entry as Entry
+    from octavo.core.model import Page as Page
+    from octavo.core.model import Past as Past
+    from octavo.core.model import Suggestion as Suggestion
+    from octavo.core.model import Template as Template
+    from octavo.core.model import Undone as Undone
+    from octavo.core.parameters import refuse_unknown as refuse_unknown
+    from octavo.core.ports import Arranges as Arranges
+    from octavo.core.ports import Completes as Completes
+    from octavo.core.ports import Edits as Edits
+    from octavo.core.ports import Filters as Filters
+    from octavo.core.ports import Folders as Folders
+    from octavo.core.ports import Levels as Levels
+    from octavo.core.ports import Offers as Offers
+    from octavo.core.ports import Refuses as Refuses
+    from octavo.core.ports import Searches as Searches
+    from octavo.core.ports import Source as Source
+    from octavo.core.ports import Spells as Spells
+    from octavo.core.ports import Stamps as Stamps
+    from octavo.core.ports import Suggests as Suggests
+    from octavo.core.ports import SuggestsMore as SuggestsMore
+    from octavo.core.ports import Undoes as Undoes
+    from octavo.core.ports import Watches as Watches
+    from octavo.core.ports import Writes as Writes
+    from octavo.core.query import ContentQuery as ContentQuery
+    from octavo.core.query import NameQuery as NameQuery
+    from octavo.core.ref import Ref as Ref
+    from octavo.core.surface import Audio as Audio
+    from octavo.core.surface import Embedded as Embedded
+    from octavo.core.surface import Hints as Hints
+    from octavo.core.surface import Image as Image
+    from octavo.core.surface import Link as Link
+    from octavo.core.surface import PromptArgument as PromptArgument
+    from octavo.core.surface import PromptInfo as PromptInfo
+    from octavo.core.surface import PromptMessage as PromptMessage
+    from octavo.core.surface import PromptResult as PromptResult
+    from octavo.core.surface import Text as Text
+    from octavo.core.surface import ToolResult as ToolResult
+    from octavo.text.revise import revise as revise
+    from octavo.tools.authoring import tool as tool
+    from octavo.tools.context import ToolContext as ToolContext
+    from octavo.tools.plugins import Plugin as Plugin
+
+    check_hidden = _check
+
+_NAMES = {  # the same, by the modules where they stand
+    "octavo": "testing",
+    "octavo.config.reference": "FilePath Secret",
+    "octavo.config.source": "Cache SourceOptions",
+    "octavo.config.units": "Size Time",
+    "octavo.config.words": "Count Flag Scheme",
+    "octavo.core.asking": "Answer",
+    "octavo.core.edit": "Revision",
+    "octavo.core.errors": (
+        "ApprovalRequired Conflict Forbidden InputRequired InternalError InvalidParams NotFound "
+        "OctavoError ProtocolError RateLimited SourceUnavailable Timeout TooLarge Unauthenticated "
+        "Unrecorded"
+    ),
+    "octavo.core.guard": "check_hidden Shown",
+    "octavo.core.kinds": "Folder Form Host Needs Objection Over SourceKind",
+    "octavo.core.model": ("Change Content Edited Entry Page Past Suggestion Template Undone"),
+    "octavo.core.parameters": "refuse_unknown",
+    "octavo.core.ports": (
+        "Arranges Completes Edits Filters Folders Levels Offers Refuses Searches Source Spells Stamps "
+        "Suggests SuggestsMore Undoes Watches Writes"
+    ),
+    "octavo.core.query": "ContentQuery NameQuery",
+    "octavo.core.ref": "Ref",
+    "octavo.core.surface": (
+        "Audio Embedded Hints Image Link PromptArgument PromptInfo PromptMessage PromptResult Text ToolResult"
+    ),
+    "octavo.text.revise": "revise",
+    "octavo.tools.authoring": "tool",
+    "octavo.tools.context": "ToolContext",
+    "octavo.tools.plugins": "Plugin",
+}
+_PLACES = {name: module for module, names in _NAMES.items() for name in names.split()}
+_OTHERWISE = {"check_hidden": "check"}  # what is called otherwise where it stands
+
+
+if not TYPE_CHECKING:  # which would take it for leave to import any name
+
+    def __getattr__(name: str) -> object:
+        if name not in _PLACES:
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        from importlib import import_module
+
+        if name == "testing":
+            found: object = import_module("octavo.testing")
+        else:
+            found = getattr(import_module(_PLACES[name]), _OTHERWISE.get(name, name))
+        globals()[name] = found
+        return found
+
+
+def __dir__() -> list[str]:
+    return sorted(_PLACES)
+
+
+del TYPE_CHECKING

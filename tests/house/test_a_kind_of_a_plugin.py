@@ -195,7 +195,7 @@ async def test_one_that_does_not_open_hurts_nobody_else(tmp_path: Path) -> None:
     [
         ("SHELF, SHELF", "its kind 'shelf' is there already"),
         ("replace(SHELF, name='file')", "its kind 'file' is there already"),
-        ("replace(SHELF, options=dict)", "options that are no model over octavo.config.source.Options"),
+        ("replace(SHELF, options=dict)", "options that are no model over octavo.SourceOptions"),
         ("replace(SHELF, options=Strange)", "options of which no schema can be made"),
         ("replace(SHELF, abilities=frozenset(['fly']))", "claims fly, which is no ability"),
         ("nowhere", "failed at start-up"),

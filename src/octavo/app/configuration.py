@@ -49,7 +49,7 @@ def _faults(kind: SourceKind[Any], taken: Sequence[str]) -> Iterator[str]:
     if kind.name in taken:
         yield "is there already: choose another name"
     if not isinstance(kind.options, type) or not issubclass(kind.options, Options):
-        yield "has options that are no model over octavo.config.source.Options"
+        yield "has options that are no model over octavo.SourceOptions"
         return
     missing = next((key for key in ("kind", "scheme", "expose") if not hasattr(kind.options, key)), "")
     missing = missing if missing not in kind.options.model_fields else ""

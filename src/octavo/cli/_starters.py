@@ -10,7 +10,7 @@ import click
 
 TOOL = '''"""{title}"""
 
-from octavo.tools import ToolContext, tool
+from octavo import ToolContext, tool
 
 
 @tool(read_only=True)
@@ -33,14 +33,21 @@ from typing import Literal
 
 from pydantic import Field
 
-from octavo.config.source import SourceOptions
-from octavo.config.words import Scheme
-from octavo.core.errors import InvalidParams, NotFound, TooLarge
-from octavo.core.kinds import Host, SourceKind
-from octavo.core.model import Content, Entry, Page
-from octavo.core.parameters import refuse_unknown
-from octavo.core.ref import Ref
-from octavo.tools.plugins import Plugin
+from octavo import (
+    Content,
+    Entry,
+    Host,
+    InvalidParams,
+    NotFound,
+    Page,
+    Plugin,
+    Ref,
+    Scheme,
+    SourceKind,
+    SourceOptions,
+    TooLarge,
+    refuse_unknown,
+)
 
 
 class {type}Options(SourceOptions):
@@ -54,8 +61,8 @@ class {type}Options(SourceOptions):
 class {type}Source:
     """Texts by path. Replace the dictionary by the system that you want to serve.
 
-    Raises NotFound, TooLarge and InvalidParams; whatever the system behind fails with must become one of
-    octavo.core.errors too.
+    Raises NotFound, TooLarge and InvalidParams; whatever the system behind fails with must become an OctavoError
+    too.
     """
 
     def __init__(self, scheme: str, texts: Mapping[str, str]) -> None:

@@ -159,7 +159,7 @@ def _none(options: Any) -> None:
 
 
 class SourceKind(Struct, Generic[O], frozen=True, kw_only=True):
-    """`options` is the model of an entry of `sources`: a pydantic model over `octavo.config.source.Options`, whose key
+    """`options` is the model of an entry of `sources`: a pydantic model over `octavo.SourceOptions`, whose key
     `kind` is a Literal of the name with a description. Whatever depends on options is a function of them."""
 
     name: str
@@ -167,7 +167,7 @@ class SourceKind(Struct, Generic[O], frozen=True, kw_only=True):
     open: Callable[[O, Host], Awaitable[Source]]  # gives a source that was not entered yet
     page: str = UNWRITTEN  # of its documentation, below docs/
 
-    # What its sources can do beyond list, stat and read: names of `octavo.core.ports.ABILITIES`. The most that holds
+    # What its sources can do beyond list, stat and read: the words of docs/writing-a-source.md. The most that holds
     # of any of them, and with these options; the methods that are there are the most that may be claimed.
     abilities: frozenset[str] = frozenset()
     able: Callable[[O], frozenset[str]] | None = None

@@ -18,7 +18,7 @@ pytest.register_assert_rewrite(
 )
 
 from octavo.core.clock import FrozenClock
-from octavo.testing.base import Watched
+from octavo.testing.base import Suite, Watched
 from octavo.testing.fault_suite import FaultSuite
 from octavo.testing.faults import FAULTS, Fault, broken_calls, garbled, misbehave
 from octavo.testing.source_suite import SourceSuite
@@ -30,6 +30,7 @@ __all__ = [
     "FaultSuite",
     "FrozenClock",
     "SourceSuite",
+    "Suite",
     "ToolSuite",
     "Watched",
     "broken_calls",

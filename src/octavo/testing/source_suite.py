@@ -7,7 +7,7 @@
                 yield source
 
 A source that cannot write overrides the hooks `put` and `remove` to touch what stands behind it, or
-the tests that need a change are skipped. All hooks are in `octavo.testing.base.Suite`.
+the tests that need a change are skipped. All hooks are in `octavo.testing.Suite`.
 """
 
 from __future__ import annotations

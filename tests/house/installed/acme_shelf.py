@@ -10,15 +10,29 @@ from typing import Literal
 
 from pydantic import Field
 
-from octavo.config.reference import FilePath, Secret
-from octavo.config.source import Cache, SourceOptions
-from octavo.config.words import Flag, Scheme
-from octavo.core.errors import InvalidParams, NotFound, SourceUnavailable, TooLarge
-from octavo.core.kinds import Folder, Host, Needs, Objection, SourceKind
-from octavo.core.model import Content, Entry, Page
-from octavo.core.parameters import refuse_unknown
-from octavo.core.ref import Ref
-from octavo.tools import tool
+from octavo import (
+    Cache,
+    Content,
+    Entry,
+    FilePath,
+    Flag,
+    Folder,
+    Host,
+    InvalidParams,
+    Needs,
+    NotFound,
+    Objection,
+    Page,
+    Ref,
+    Scheme,
+    Secret,
+    SourceKind,
+    SourceOptions,
+    SourceUnavailable,
+    TooLarge,
+    refuse_unknown,
+    tool,
+)  # fmt: skip
 
 PARAMETERS: Mapping[str, str] = {"loud": "yes: in capital letters"}
 
