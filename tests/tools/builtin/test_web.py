@@ -27,10 +27,11 @@ from octavo.core.errors import (
     TooLarge,
 )
 from octavo.core.surface import Embedded, Image, Text
-from octavo.sources._shared.http.frames import BINARY, CLOSE, PING, PONG, TEXT, masked
 from octavo.sources._shared.http.sockets import WebSocket
 
 pytestmark = pytest.mark.anyio
+
+TEXT, BINARY, CLOSE, PING, PONG = 0x1, 0x2, 0x8, 0x9, 0xA
 
 Speaks = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
 
@@ -453,7 +454,7 @@ async def test_a_socket_that_nobody_asks_for_is_closed(web: Web, site: Site) -> 
         frame(0, b"x"),
         frame(PING, b"x", final=False),
         frame(TEXT, b"\xff\xfe"),
-        masked(TEXT, b"x"),
+        bytes([0x81, 0x81]) + b"mask" + b"x",
         bytes([0xF1, 1]) + b"x",
         bytes([0x81, 127]) + (1 << 40).to_bytes(8),
     ],
@@ -501,23 +502,45 @@ async def test_sockets_lead_where_requests_may_go_and_nowhere_else(web: Web, sit
 
 
 class Endless(httpcore2.AsyncNetworkStream):
-    """Sends one message after the other, and counts them."""
+    """Sends the same again and again, and counts both ways."""
 
-    def __init__(self) -> None:
-        self.sent = 0
+    def __init__(self, piece: bytes = frame(TEXT, b"x" * 1000)) -> None:
+        self.sent = self.heard = 0
+        self._piece = piece
 
     async def read(self, max_bytes: int, timeout: float | None = None) -> bytes:
         await asyncio.sleep(0)
         self.sent += 1
-        return frame(TEXT, b"x" * 1000)
+        return self._piece
 
-    async def write(self, buffer: bytes, timeout: float | None = None) -> None: ...
+    async def write(self, buffer: bytes, timeout: float | None = None) -> None:
+        await asyncio.sleep(0)
+        self.heard += 1
+
     async def aclose(self) -> None: ...
+
+
+async def test_each_ping_is_answered_before_more_is_read() -> None:
+    stream = Endless(frame(PING, b"?") * 3000)
+    socket = WebSocket(stream, b"", "x", 1000)
+    while stream.sent < 3:
+        await asyncio.sleep(0)
+    assert stream.heard == 6000
+    await socket.aclose()
+
+
+async def test_what_is_said_on_a_socket_stands_in_no_log(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level("DEBUG")
+    socket = WebSocket(Endless(), b"", "x", 1000)
+    assert (await socket.receive(20)).content == "x" * 1000  # type: ignore[union-attr]
+    await socket.send("secret")
+    await socket.aclose()
+    assert caplog.text == ""
 
 
 async def test_no_more_is_read_of_a_socket_than_may_wait_for_its_reader() -> None:
     stream = Endless()
-    socket = WebSocket(stream, bytearray(), "x", 1000)
+    socket = WebSocket(stream, b"", "x", 1000)
     for _ in range(20):
         await asyncio.sleep(0)
     assert stream.sent == 4

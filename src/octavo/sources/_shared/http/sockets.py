@@ -5,36 +5,36 @@ from __future__ import annotations
 import asyncio
 import base64
 import hashlib
+import logging
 import secrets
 from collections import deque
+from collections.abc import AsyncIterator
 from typing import Final
 
 import httpcore2
+from websockets.frames import Frame, Opcode
+from websockets.protocol import CLIENT, Protocol
 
 from octavo.core.errors import Forbidden, InvalidParams, SourceUnavailable, Timeout, TooLarge
 from octavo.core.outside import Message
 from octavo.core.sizes import KIB, PIECE
 from octavo.sources._shared.http.client import GuardedClient, HostRule, trust
 from octavo.sources._shared.http.dial import VettedNetwork
-from octavo.sources._shared.http.frames import (
-    BINARY,
-    CLOSE,
-    CONTINUATION,
-    PING,
-    PONG,
-    TEXT,
-    BadFrame,
-    Frame,
-    masked,
-    taken,
-)
 from octavo.sources._shared.http.urls import Url, spelled_url
 
 _MOST_HEAD: Final = 16 * KIB
 _WAITING: Final = 100  # messages that may wait for their reader,
 _FULL: Final = 4  # and of the largest only so many
+_TAKEN: Final = 4 * KIB  # bytes that are taken apart at once
 _GUID: Final = "258EAFA5-E914-47DA-95CA-C5AB0DC85B11"  # of the RFC
 _BROKEN: Final = (httpcore2.NetworkError, httpcore2.TimeoutException, OSError)
+
+_SILENT: Final = logging.getLogger("websockets.octavo")  # on request it would write what is said into our log
+_SILENT.setLevel(logging.WARNING)
+
+
+class _Nonsense(Exception):
+    """What no server may send."""
 
 
 class WebSockets:
@@ -87,7 +87,7 @@ class WebSockets:
             raise
 
 
-async def _agreed(stream: httpcore2.AsyncNetworkStream, key: str, host: str) -> bytearray:
+async def _agreed(stream: httpcore2.AsyncNetworkStream, key: str, host: str) -> bytes:
     """What came behind the answer. Raises SourceUnavailable unless the server agrees in the words of the RFC."""
     buffer = bytearray()
     while (end := buffer.find(b"\r\n\r\n")) < 0:
@@ -104,15 +104,16 @@ async def _agreed(stream: httpcore2.AsyncNetworkStream, key: str, host: str) -> 
         or "sec-websocket-extensions" in told
     ):
         raise SourceUnavailable(f"{host} does not agree to a WebSocket: {first[:60]}")
-    del buffer[: end + 4]
-    return buffer
+    return bytes(buffer[end + 4 :])
 
 
 class WebSocket:
     """An open one. It answers pings by itself; no more is read than may wait."""
 
-    def __init__(self, stream: httpcore2.AsyncNetworkStream, begun: bytearray, host: str, most: int) -> None:
-        self._stream, self._buffer, self._host, self._most = stream, begun, host, most
+    def __init__(self, stream: httpcore2.AsyncNetworkStream, begun: bytes, host: str, most: int) -> None:
+        self._stream, self._host, self._most = stream, host, most
+        self._begun = begun  # what came behind the answer of the server
+        self._frames = Protocol(CLIENT, max_size=most, logger=_SILENT)
         self._waiting: deque[Message] = deque()
         self._news, self._room = asyncio.Event(), asyncio.Event()
         self._sending = asyncio.Lock()
@@ -128,7 +129,7 @@ class WebSocket:
             raise TooLarge(f"The message has more than {self._most:,} bytes", limit=self._most)
         if self._end:
             raise SourceUnavailable(f"{self._host} {self._end}")
-        await self._write(TEXT if isinstance(content, str) else BINARY, data)
+        await self._write(Frame(Opcode.TEXT if isinstance(content, str) else Opcode.BINARY, data))
 
     async def receive(self, seconds: float) -> Message | None:
         try:
@@ -151,7 +152,7 @@ class WebSocket:
     async def _read(self) -> None:
         try:
             await self._messages()
-        except BadFrame:
+        except _Nonsense:
             self._end = f"sent what is no message, or one of more than {self._most:,} bytes"
         except (SourceUnavailable, *_BROKEN):
             self._end = "hung up"
@@ -161,30 +162,33 @@ class WebSocket:
             await asyncio.shield(self._farewell())
 
     async def _messages(self) -> None:
-        parts, kind = bytearray(), 0
-        while (frame := await self._frame()) is not None and frame.code != CLOSE:
-            if frame.code == PING:
-                await self._write(PONG, frame.payload)
-                continue
-            if frame.code == PONG:
-                continue
-            if (frame.code == CONTINUATION) is not bool(kind):
-                raise BadFrame
-            kind = kind or frame.code
-            parts += frame.payload
-            if len(parts) > self._most:
-                raise BadFrame
-            if frame.final:
-                await self._give(_message(kind, bytes(parts)))
-                parts, kind = bytearray(), 0
+        parts, kind = bytearray(), Opcode.CONT
+        async for frame in self._each():
+            if frame.opcode is Opcode.PING:
+                await self._write(Frame(Opcode.PONG, frame.data))
+            elif frame.opcode in (Opcode.TEXT, Opcode.BINARY, Opcode.CONT):
+                kind = kind or frame.opcode
+                parts += frame.data
+                if frame.fin:
+                    await self._give(_message(kind, bytes(parts)))
+                    parts, kind = bytearray(), Opcode.CONT
 
-    async def _frame(self) -> Frame | None:
-        while (frame := taken(self._buffer, self._most)) is None:
-            piece = await self._stream.read(PIECE)
-            if not piece:
-                return None
-            self._buffer += piece
-        return frame
+    async def _each(self) -> AsyncIterator[Frame]:
+        """Frames until the server says goodbye or hangs up. Only a part of what was read is taken apart at once: in the
+        rest there can be thousands of them. Raises _Nonsense for what no server may send."""
+        piece = self._begun
+        while True:
+            for at in range(0, len(piece), _TAKEN):
+                self._frames.receive_data(piece[at : at + _TAKEN])
+                self._frames.data_to_send()  # what it would answer by itself, before its turn
+                for event in self._frames.events_received():
+                    if not isinstance(event, Frame) or event.opcode is Opcode.CLOSE:
+                        return
+                    yield event
+                if self._frames.parser_exc is not None:
+                    raise _Nonsense
+            if not (piece := await self._stream.read(PIECE)):
+                return
 
     async def _give(self, message: Message) -> None:
         self._waiting.append(message)
@@ -193,16 +197,16 @@ class WebSocket:
             self._room.clear()
             await self._room.wait()
 
-    async def _write(self, code: int, data: bytes) -> None:
+    async def _write(self, frame: Frame) -> None:
         async with self._sending:
             try:
-                await self._stream.write(masked(code, data), timeout=10.0)
+                await self._stream.write(frame.serialize(mask=True), timeout=10.0)
             except _BROKEN:
                 raise SourceUnavailable(f"{self._host} hung up") from None
 
     async def _farewell(self) -> None:
         try:
-            await self._stream.write(masked(CLOSE, (1000).to_bytes(2)), timeout=1.0)
+            await self._stream.write(Frame(Opcode.CLOSE, (1000).to_bytes(2)).serialize(mask=True), timeout=1.0)
         except _BROKEN:
             pass
         await self._stream.aclose()
@@ -212,10 +216,10 @@ def _size(message: Message) -> int:
     return len(message.content)
 
 
-def _message(kind: int, data: bytes) -> Message:
-    if kind == BINARY:
+def _message(kind: Opcode, data: bytes) -> Message:
+    if kind is Opcode.BINARY:
         return Message(data)
     try:
         return Message(data.decode())
     except UnicodeDecodeError:
-        raise BadFrame from None
+        raise _Nonsense from None
