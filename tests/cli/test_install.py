@@ -742,3 +742,12 @@ def test_in_korean_where_the_terminal_is(home: Path, run: Run, monkeypatch: pyte
     assert "되돌리려면: octavo uninstall cursor" in run("install", "cursor", home / "notes", "--yes").stderr
     english, korean = ({key for key in catalogue(code) if key.startswith("install.")} for code in ("en", "ko"))
     assert english == korean
+
+
+@pytest.mark.parametrize("word", ["a\x7fb", "a\x00b", "é\u2028", "a\\b", '"', "two\nlines", "😀"])
+def test_whatever_a_value_holds_is_written_into_toml_so_that_it_is_read_again(word: str) -> None:
+    text = toml.put("# mine\n", ("mcp_servers", word), {"command": word, "args": [word, "x"]})
+    assert text.startswith("# mine\n") and tomllib.loads(text)["mcp_servers"] == {
+        word: {"command": word, "args": [word, "x"]}
+    }
+    assert toml.take(text, ("mcp_servers", word)) == "# mine\n"

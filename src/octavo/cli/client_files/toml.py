@@ -10,9 +10,10 @@ from collections.abc import Iterator, Mapping
 from itertools import pairwise
 from typing import Any, Final
 
+import tomlkit
+
 from octavo.cli.client_files import HIDDEN, Broken
 
-_BARE: Final = re.compile(r"[A-Za-z0-9_-]+")
 _CLOSES: Final = re.compile(r"""["'\]}]""")
 _LINES: Final = re.compile(r"[^\n]*\n|[^\n]+")
 _HEADER: Final = re.compile(r"[ \t]*\[")
@@ -29,7 +30,8 @@ def read(text: str) -> Mapping[str, Any]:
 
 def put(text: str, path: tuple[str, ...], value: Mapping[str, Any]) -> str:
     newline = "\r\n" if "\r\n" in text else "\n"
-    lines = [f"[{'.'.join(map(_key, path))}]", *(f"{_key(name)} = {_value(one)}" for name, one in value.items())]
+    written = [f"{tomlkit.key(name).as_string()} = {tomlkit.item(one).as_string()}" for name, one in value.items()]
+    lines = [f"[{tomlkit.key(path).as_string()}]", *written]
     block = "".join(line + newline for line in lines)
     rest = _LINES.findall(text)
     if (spans := _tables(rest, path)) and _holds(read(text), path):
@@ -127,11 +129,3 @@ def _named(header: str) -> tuple[str, ...]:
         name, table = next(iter(table.items()))
         names.append(name)
     return tuple(names)
-
-
-def _key(name: str) -> str:
-    return name if _BARE.fullmatch(name) else json.dumps(name, ensure_ascii=False)
-
-
-def _value(value: Any) -> str:
-    return json.dumps(value, ensure_ascii=False)
