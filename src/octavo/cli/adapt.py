@@ -20,9 +20,10 @@ def adapt(file: Path) -> None:
     stderr. For example: octavo adapt mcp.json > octavo.yaml
     """
     from octavo.config.adapt import adapt as adapted
+    from octavo.sources.kinds import FOLDERS
 
     try:
-        made = adapted(file.read_text(encoding="utf-8-sig"), file)
+        made = adapted(file.read_text(encoding="utf-8-sig"), file, FOLDERS)
     except OSError as error:
         raise click.UsageError(f"{file} cannot be read: {error.strerror}") from None
     except UnicodeDecodeError:

@@ -40,6 +40,7 @@ class Adapted(Struct):
     writes: list[bool] = field(default_factory=list[bool])  # of each file server
     relative: bool = False  # its clients write addresses relative to the folders
     ttl: float | None = None
+    kind: str = ""  # of sources, that serves folders as they lie there
     left: list[str] = field(default_factory=list[str])
 
     def leave(self, key: str, why: str) -> None:
@@ -50,7 +51,7 @@ class Adapted(Struct):
     def config(self) -> dict[str, Any]:
         made: dict[str, Any] = {"version": 1}
         if self.roots:
-            source: dict[str, Any] = {"kind": "file", "roots": self.roots}
+            source: dict[str, Any] = {"kind": self.kind, "roots": self.roots}
             if any(pattern.startswith(_ABSOLUTE) for pattern in self.patterns):
                 # The client sifts lists by these patterns itself, so it must be given the spelling that they have.
                 source["roots"] = [_by_its_path(root) for root in self.roots]
@@ -86,12 +87,13 @@ class Adapted(Struct):
         return "\n".join([*(["# Not carried over:", *notes] if notes else []), text.getvalue()])
 
 
-def adapt(text: str, file: Path) -> Adapted:
-    """Raises ConfigError for text that cannot be read, or that has none of the known shapes."""
+def adapt(text: str, file: Path, kind: str) -> Adapted:
+    """`kind` is that of the source which folders become. Raises ConfigError for text that cannot be read, or that has
+    none of the known shapes."""
     data = _read(text, file)
     if data.get("method") == "server/config" and isinstance(data.get("params"), dict):
         data = data["params"]
-    made = Adapted()
+    made = Adapted(kind=kind)
     known = [key for key in data if key in _SHAPES]
     if not known:
         raise ConfigError([Problem(str(file), "", "has none of the known shapes", f"known: {', '.join(_SHAPES)}")])

@@ -1,1 +1,1 @@
-"""The values and seams that every room shares. Standard library only."""
+"""The values and seams that every room shares: the standard library and msgspec, and nothing else."""

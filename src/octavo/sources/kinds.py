@@ -24,8 +24,14 @@ _MODULES: Final[Mapping[str, str]] = {
     "org": "octavo.sources.catalog.kind",
     "catalog": "octavo.sources.catalog.kind",
 }
-BEGUN: Final = ("sop", "doc", "skill", "agent")  # of which `octavo new` begins a file
-FOLDERS: Final = "file"  # that serves folders where there is no configuration
+# Whoever means one of them says it by these.
+FOLDERS: Final = "file"  # that serves folders as they lie there, also where there is no configuration
+SOP: Final = "sop"
+DOC: Final = "doc"
+SKILL: Final = "skill"
+AGENT: Final = "agent"
+ORG: Final = "org"
+BEGUN: Final = (SOP, DOC, SKILL, AGENT)  # of which `octavo new` begins a file
 
 
 class Registry:

@@ -13,6 +13,7 @@ from msgspec import Struct
 from octavo.cli.proposal.parts import Part, Parts
 from octavo.core.ref import Ref
 from octavo.sources.catalog.declaration import Segments
+from octavo.sources.kinds import AGENT, DOC, SKILL, SOP
 
 AGENTS: Final = 3
 _MOST: Final = 20
@@ -47,7 +48,7 @@ def agents_for(parts: Parts, names: Sequence[str] = ()) -> list[Agent]:
 
 def _described(parts: Parts) -> frozenset[str]:
     """Agents of which the folder tells: what they may is not proposed here."""
-    return frozenset(name[-1].lower() for part in parts.catalogs if part.kind == "agent" for name in part.names)
+    return frozenset(name[-1].lower() for part in parts.catalogs if part.kind == AGENT for name in part.names)
 
 
 def _named(pieces: Sequence[Piece], described: Collection[str]) -> list[str]:
@@ -65,7 +66,7 @@ def _pieces(parts: Parts) -> list[Piece]:
     by_size = sorted(parts.catalogs, key=lambda part: -len(part.names))
     if not by_size:
         return [Piece(folder[-1], f"file://{folder[-1]}/*") for folder in parts.files if folder]
-    whole = [Piece(part.source, f"{part.scheme}://*") for part in by_size[1:] if part.kind in ("sop", "skill", "doc")]
+    whole = [Piece(part.source, f"{part.scheme}://*") for part in by_size[1:] if part.kind in (SOP, SKILL, DOC)]
     return [*_folders(by_size[0]), *whole] if len(whole) < 1 else [whole[0], *_folders(by_size[0]), *whole[1:]]
 
 

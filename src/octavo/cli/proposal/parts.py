@@ -17,6 +17,7 @@ from octavo.sources._shared.fs.credentials import CREDENTIALS
 from octavo.sources._shared.fs.names import Rules
 from octavo.sources.catalog import DECLARATIONS, Declaration, chosen
 from octavo.sources.catalog.declaration import DEFINITIONS, DOCUMENTS, Segments, ending_of
+from octavo.sources.kinds import AGENT, DOC, FOLDERS, ORG, SKILL, SOP
 
 # Names of folders in which procedures stand, word by word.
 PROCEDURES: Final = frozenset(
@@ -25,7 +26,7 @@ PROCEDURES: Final = frozenset(
 OWN: Final = frozenset((name,) for name in NAMES)  # the configuration itself is never served
 _IN_KOREAN: Final = ("절차", "업무", "매뉴얼")  # compounds: 업무절차, 업무 매뉴얼
 _NAMES: Final[Mapping[str, str]] = {
-    "sop": "sops", "doc": "docs", "skill": "skills", "agent": "agents", "org": "org",
+    SOP: "sops", DOC: "docs", SKILL: "skills", AGENT: "agents", ORG: "org",
 }  # fmt: skip
 _PROMPTS: Final = (".prompt.md", ".prompt.yml", ".prompt.yaml")
 _USUAL_PROMPTS: Final[Sequence[Segments]] = (("prompts",), (".github", "prompts"), (".claude", "commands"))
@@ -65,18 +66,18 @@ class Parts(Struct, frozen=True):
 
     @property
     def schemes(self) -> list[str]:
-        return [*(part.scheme for part in self.catalogs), *(["file"] if self.files else [])]
+        return [*(part.scheme for part in self.catalogs), *([FOLDERS] if self.files else [])]
 
 
 async def parts_of(look: Look, *, drop: Iterable[str] = (), faulty: Sequence[Segments] = ()) -> Parts:
     """`drop` are kinds, and folders of prompts, that were tried and do not hold; `faulty` are files that do not."""
     dropped, source = frozenset(drop), Looked(look)
     found: list[Part] = []
-    for kind in ("skill", "agent", "org"):
+    for kind in (SKILL, AGENT, ORG):
         if kind not in dropped:
             declaration = await chosen(DECLARATIONS[kind], source, path=None, alone=True, files=False)
             part = _special(kind, declaration, look)
-            if kind == "skill" and part is None and (path := _manifests(look)) is not None:
+            if kind == SKILL and part is None and (path := _manifests(look)) is not None:
                 declaration = await chosen(DECLARATIONS[kind], source, path="/".join(path), alone=True, files=False)
                 part = _part(kind, declaration, look)
             if part is not None and not any(_overlap(part.path, other.path) for other in found):
@@ -86,20 +87,20 @@ async def parts_of(look: Look, *, drop: Iterable[str] = (), faulty: Sequence[Seg
     texts = [one for one in look.files if _is_text(one) and not one[0].startswith(".")]
     texts = [one for one in texts if not _within(one, (*taken, *prompts))]
     others: list[Segments] = []
-    if "sop" not in dropped and (places := _procedures(look, texts)):
+    if SOP not in dropped and (places := _procedures(look, texts)):
         first, *others = places
-        declaration = await chosen(DECLARATIONS["sop"], source, path="/".join(first), alone=True, files=False)
-        if part := _part("sop", declaration, look):
+        declaration = await chosen(DECLARATIONS[SOP], source, path="/".join(first), alone=True, files=False)
+        if part := _part(SOP, declaration, look):
             found.append(part)
             texts = [one for one in texts if not _within(one, [first])]
     folders = _of_files(look, [part.path for part in found], prompts)
     if texts and () not in [part.path for part in found]:
         # Kept as if rules named it: what stands beside it is counted below, without what is another catalog's.
-        declaration = await chosen(DECLARATIONS["doc"], source, path=None, alone=True, files=False, ruled=True)
+        declaration = await chosen(DECLARATIONS[DOC], source, path=None, alone=True, files=False, ruled=True)
         usual = tuple(filter(None, declaration.path.split("/")))
         beside = sum(not _within(one, (usual, *folders)) for one in texts)
         folder = "/".join(usual) if _BESIDE * beside < len(texts) - beside else ""
-        if part := _part("doc", replace(declaration, path=folder), look):
+        if part := _part(DOC, replace(declaration, path=folder), look):
             found.append(part)
             texts = [one for one in texts if not _within(one, [part.path])]
     dotted = [part.path[:1] for part in found if part.path and part.path[0].startswith(".")]
@@ -118,7 +119,7 @@ def _unserved(
     """Which files nobody would get, but for prompts, for faults that are told themselves, and for settings."""
     rules = Rules((), CREDENTIALS)
     for place in look.files:
-        bundles = [part.path for part in catalogs if part.kind == "skill"]  # with all files of their folders
+        bundles = [part.path for part in catalogs if part.kind == SKILL]  # with all files of their folders
         verdict = rules.verdict(place)
         if verdict == "hidden" or place[0].startswith(".") or place in OWN or _within(place, (*beside, *bundles)):
             continue
@@ -159,13 +160,13 @@ def _part(kind: str, declaration: Declaration, look: Look) -> Part | None:
 def _special(kind: str, declaration: Declaration, look: Look) -> Part | None:
     """A folder of the usual name is one of this kind where its files look like it."""
     part = _part(kind, declaration, look)
-    if part is None or (kind != "skill" and not part.path):
+    if part is None or (kind != SKILL and not part.path):
         return None
     inside = [one for one in look.files if _within(one, [part.path])]
-    if kind == "skill":
+    if kind == SKILL:
         manifests = any(one[-1] == MANIFEST for one in inside)
         return part if part.path and (manifests or any(one[-1].endswith(DEFINITIONS) for one in inside)) else None
-    if kind == "org":
+    if kind == ORG:
         kinds = {one[len(part.path)] for one in inside if len(one) > len(part.path) + 1}
         return part if not kinds.isdisjoint(("functions", "value-streams", "roles")) else None
     return part if all(_is_agent(look, one) for one in inside if ending_of(one[-1])) else None
@@ -245,7 +246,7 @@ def _apart(part: Part, parts: Sequence[Part], beside: Sequence[Segments], faulty
     inner = [one for one in (*others, *faulty) if len(one) > len(part.path) and _within(one, [part.path])]
     outermost = [one for one in sorted(set(inner)) if not any(_within(one, [other]) for other in inner if other != one)]
     below = [one[len(part.path) :] for one in outermost]
-    if part.kind in ("doc", "sop"):  # whose addresses are paths
+    if part.kind in (DOC, SOP):  # whose addresses are paths
         stems = [(*one[:-1], one[-1].removesuffix(ending_of(one[-1]))) for one in below]
         names = [one for one in part.names if not _within(one, stems)]
         return replace(part, without=below, names=names)

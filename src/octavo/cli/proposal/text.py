@@ -14,6 +14,7 @@ from octavo.cli.proposal.agents import AUTHOR, Agent
 from octavo.cli.proposal.folder import Look
 from octavo.cli.proposal.parts import Parts
 from octavo.sources.catalog.declaration import Segments
+from octavo.sources.kinds import AGENT, DOC, FOLDERS, ORG, SKILL, SOP
 
 DRAFTS: Final = "drafts"  # the folder in which an author may write
 _CHANGING: Final = ("write", "edit", "move", "copy", "delete", "create_directory", "undo")
@@ -21,8 +22,8 @@ _PLAIN: Final = re.compile(r"[A-Za-z_./][\w./-]*", re.ASCII)
 _MEANT: Final = frozenset(("true", "false", "null", "yes", "no", "on", "off", "y", "n", ".inf", ".nan"))
 _WIDTH: Final = 100
 _ABOUT: Final = {
-    "sop": "init.of_sop", "doc": "init.of_doc", "skill": "init.of_skill", "agent": "init.of_agent",
-    "org": "init.of_org",
+    SOP: "init.of_sop", DOC: "init.of_doc", SKILL: "init.of_skill", AGENT: "init.of_agent",
+    ORG: "init.of_org",
 }  # fmt: skip
 
 
@@ -68,7 +69,7 @@ def _sources(of: Proposal) -> Iterator[str]:
     if parts.catalogs:
         yield f"  # {said('init.store')}"
         hide = _hidden(of)
-        yield f"  handbook: {{kind: file, roots: [.], {f'hide: {_list(hide)}, ' if hide else ''}expose: false}}"
+        yield f"  handbook: {{kind: {FOLDERS}, roots: [.], {f'hide: {_list(hide)}, ' if hide else ''}expose: false}}"
     for part in parts.catalogs:
         yield f"  # {said(_ABOUT[part.kind])}"
         apart = [*part.without, *([(DRAFTS,)] if of.write and not part.path else [])]
@@ -80,10 +81,10 @@ def _sources(of: Proposal) -> Iterator[str]:
         whole = () in parts.files
         hidden = [*_hidden(of), *(["octavo.yaml"] if whole else [])]
         roots = _list(_path(one) for one in parts.files)
-        yield f"  files: {{kind: file, roots: {roots}{f', hide: {_list(hidden)}' if hidden else ''}}}"
+        yield f"  files: {{kind: {FOLDERS}, roots: {roots}{f', hide: {_list(hidden)}' if hidden else ''}}}"
     if of.write:
         yield f"  # {said('init.drafts', folder=DRAFTS)}"
-        yield f"  {DRAFTS}: {{kind: file, roots: [./{DRAFTS}], scheme: draft, write: true}}"
+        yield f"  {DRAFTS}: {{kind: {FOLDERS}, roots: [./{DRAFTS}], scheme: draft, write: true}}"
 
 
 def _hidden(of: Proposal) -> list[str]:

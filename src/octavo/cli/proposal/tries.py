@@ -23,6 +23,7 @@ from octavo.config.load import NAMES
 from octavo.config.problems import ConfigError, Problem
 from octavo.core.skill import MANIFEST
 from octavo.sources.catalog.declaration import Segments
+from octavo.sources.kinds import AGENT, ORG, SOP
 
 if TYPE_CHECKING:
     from octavo.app.sights import Sight
@@ -94,7 +95,7 @@ def _leave_out(look: Look, parts: Parts, wrong: Sequence[Problem], drop: set[str
         if part is None:
             continue
         counts[part.kind] += 1
-        if part.kind in ("agent", "org") or (part.kind == "sop" and _SOME * counts["sop"] > len(part.names)):
+        if part.kind in (AGENT, ORG) or (part.kind == SOP and _SOME * counts[SOP] > len(part.names)):
             drop.add(part.kind)
         else:
             faulty.append(place[:-1] if place[-1] == MANIFEST else place)
