@@ -276,12 +276,13 @@ async def test_whoever_is_removed_from_the_configuration_hears_nothing_more(fold
 
 
 @pytest.mark.parametrize("era", ERAS)
-async def test_a_reload_tells_that_the_lists_may_have_changed(folder: Path, era: str) -> None:
+async def test_a_reload_tells_that_the_resources_may_have_changed(folder: Path, era: str) -> None:
+    """What it tells of tools and prompts is in `test_definitions`."""
     async with listener(folder, era) as (octavo, client):
         await client.subscribe(lists=True)
         await octavo.reload(configuration(folder))
         told = {json.loads(line)["method"] for line in await client.pipe.settle()}
-        assert told == {f"notifications/{kind}/list_changed" for kind in ("tools", "prompts", "resources")}
+        assert told == {"notifications/resources/list_changed"}
 
 
 async def test_a_principal_has_so_many_subscriptions_and_no_more(folder: Path) -> None:

@@ -310,6 +310,7 @@ class Octavo:
         if self._tally is not None:
             self._tally.known = works.labels
         stack.callback(self.feed.subscribe(works.cache.forget))
+        stack.callback(works.tools.on_change(lambda: self._list_changed("tools")))
         stack.callback(works.prompts.on_change(lambda: self._list_changed("prompts")))
         if old is not None and before is not None:
             await self.feed.follow(works.sources)

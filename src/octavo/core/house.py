@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 from urllib.parse import urlsplit
 
 from octavo.core.glob import Glob
-from octavo.core.model import Change, Principal, Template, Verb
+from octavo.core.model import Change, Entry, Principal, Template, Verb
 from octavo.core.ports import Ask, Called, Feed, Ledger, Next
 from octavo.core.ref import Ref
 from octavo.core.sizes import MIB
@@ -76,6 +76,10 @@ class Decides(Protocol):
 
     def hides(self, principal: Principal, verb: Verb, ref: Ref) -> bool:
         """Whether a rule makes it look absent, or may do so by facts."""
+        ...
+
+    def shows(self, principal: Principal, entry: Entry) -> bool:
+        """Whether a listing may contain the entry."""
         ...
 
     def told(self, principal: Principal, verb: Verb, change: Change) -> Change | None: ...
@@ -194,7 +198,7 @@ class House(Protocol):
         ...
 
     def on_list_changed(self, listener: Callable[[str], None]) -> None:
-        """Calls `listener` with `prompts` when their files have changed between two reloads."""
+        """Calls `listener` with `tools`, `prompts` or `resources` when they have changed between two reloads."""
         ...
 
     async def narrow(

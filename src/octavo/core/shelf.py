@@ -67,6 +67,10 @@ class Shelf:
     def names(self) -> Sequence[str]:
         return tuple(self._names)
 
+    @property
+    def entries(self) -> Sequence[Entry]:
+        return tuple(self._contents[name].entry for name in self._names)
+
     def on_change(self, callback: Callable[[], None]) -> Callable[[], None]:
         """Calls `callback` whenever the list may have changed. Returns the way out."""
         self._watchers.append(callback)

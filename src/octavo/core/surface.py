@@ -128,6 +128,11 @@ class Tools(Protocol):
     def tool(self, name: str) -> ToolInfo | None: ...
 
     @property
+    def entries(self) -> Sequence[Entry]:
+        """Those that are listed, by name."""
+        ...
+
+    @property
     def long(self) -> bool:
         """Whether a call of one of them may become a task."""
         ...
@@ -161,6 +166,11 @@ class Prompts(Protocol):
     """The registry of prompts: the source of `prompt://`."""
 
     def prompt(self, name: str) -> PromptInfo | None: ...
+
+    @property
+    def entries(self) -> Sequence[Entry]:
+        """All of them, by name."""
+        ...
 
     async def render(self, call: Call) -> PromptResult | Any: ...
 

@@ -21,8 +21,10 @@ from octavo.core.house import House
 from octavo.core.model import Change, Entry, Principal, shown
 from octavo.core.ref import Ref
 from octavo.transport.mcp import keys
+from octavo.transport.mcp.definitions import DEFINED, Definitions
 
 BACKLOG = 1024  # events that wait for one subscriber
+BURST = 0.1  # seconds in which changes of tools, or of prompts, are told as one
 _CHANGED = "/list_changed"
 
 
@@ -40,6 +42,7 @@ class Subscriber:
         self.principal = principal
         self.patterns: dict[str, Glob] = {}
         self.lists: set[str] = set()  # kinds whose list_changed it wants: tools, prompts, resources
+        self.shown: dict[str, bytes] = {}  # digests of the lists of tools and prompts, as it was last told of them
         self.log_level: str | None = None
         self.closed = False
         self._ends_on_overflow = ends_on_overflow
@@ -83,9 +86,11 @@ class Hub:
         self._streams: Counter[str] = Counter()  # subscribers by principal
         self._count: Counter[str] = Counter()  # patterns by principal, with those that are being asked about
         self._closed = False
+        self._definitions = Definitions(house)
+        self._burst: asyncio.TimerHandle | None = None  # something was defined anew, which is told when it is over
         self._leave_feed = house.feed.subscribe(self._deliver)
         house.on_swap(self._reloaded)
-        house.on_list_changed(self.list_changed)
+        house.on_list_changed(self._changed)
 
     @property
     def subscribers(self) -> int:
@@ -97,6 +102,8 @@ class Hub:
             self._check(subscriber.principal, self._streams[subscriber.principal.id])
         self._streams[subscriber.principal.id] += 1
         self._subscribers.add(subscriber)
+        for kind in subscriber.lists.intersection(DEFINED):
+            subscriber.shown[kind] = self._definitions.digest(kind, subscriber.principal)
         if self._closed:
             subscriber.close()
 
@@ -138,13 +145,14 @@ class Hub:
     def list_changed(self, kind: str) -> None:
         """Tools, prompts or resources are not what they were, for everybody."""
         for subscriber in self._subscribers:
-            if kind in subscriber.lists:
-                subscriber.push(Note(f"notifications/{kind}/list_changed", {}))
+            self._tell(subscriber, kind)
 
     def close(self) -> None:
         """Lets every stream end gracefully; an open one would hold up the shutdown."""
         self._closed = True
         self._leave_feed()
+        if self._burst is not None:
+            self._burst.cancel()
         for subscriber in list(self._subscribers):
             subscriber.close()
 
@@ -155,8 +163,33 @@ class Hub:
                 subscriber.principal = self._house.works.identity.current(subscriber.principal)
             except OctavoError:
                 subscriber.close()
-        for kind in ("tools", "prompts", "resources"):
+        self.list_changed("resources")
+        self._defined_anew()
+
+    def _changed(self, kind: str) -> None:
+        if kind in DEFINED:
+            self._defined_anew()
+        else:
             self.list_changed(kind)
+
+    def _defined_anew(self) -> None:
+        """Told when the burst is over, and only to those who see something else than before."""
+        self._definitions.forget()
+        if self._burst is None and not self._closed:
+            self._burst = asyncio.get_running_loop().call_later(BURST, self._tell_definitions)
+
+    def _tell_definitions(self) -> None:
+        self._burst = None
+        for subscriber in list(self._subscribers):
+            for kind, before in subscriber.shown.items():
+                now = subscriber.shown[kind] = self._definitions.digest(kind, subscriber.principal)
+                if now != before:
+                    self._tell(subscriber, kind)
+
+    @staticmethod
+    def _tell(subscriber: Subscriber, kind: str) -> None:
+        if kind in subscriber.lists:
+            subscriber.push(Note(f"notifications/{kind}/list_changed", {}))
 
     def _deliver(self, change: Change) -> None:
         if self._subscribers:
