@@ -3,21 +3,16 @@
 from __future__ import annotations
 
 import asyncio
-import sys
 from contextlib import suppress
-from types import TracebackType
 from typing import Any
 
-import mcp_types as types
 from mcp.server.context import ServerRequestContext
-from mcp.shared.message import SessionMessage
 
 from octavo.core.errors import OctavoError
 from octavo.core.house import House
 from octavo.core.model import Principal
 from octavo.transport.mcp import stdio
 from octavo.transport.mcp.calls import Calls
-from octavo.transport.mcp.codes import Codes
 from octavo.transport.mcp.ending import Ending
 from octavo.transport.mcp.hub import Hub
 from octavo.transport.mcp.lane import Lane
@@ -30,13 +25,9 @@ async def serve(house: House, who: Principal, *, lane: bool, strict_codes: bool,
     """Until the client closes its end, or a signal comes: whether that was Ctrl-C.
 
     `traced`: every request is a span, so none takes the lane."""
-    if sys.platform == "win32":
-        await _serve_stock_stdio(house, who, strict_codes=strict_codes, traced=traced)
-        return False
     connection = StdioConnection(house, who, lane=lane and not traced, strict_codes=strict_codes, traced=traced)
     ending = Ending(connection.stop)
-    with stdio.claim() as (stdin, stdout):
-        await connection.serve(stdin, stdout)
+    await connection.serve(*stdio.claim())
     return ending.interrupted
 
 
@@ -98,51 +89,3 @@ class _Caller:
     def _refresh(self) -> None:
         with suppress(OctavoError):  # no longer known: the identity step refuses the old one
             self._who = self._house.works.identity.launched(self._who.id)
-
-
-async def _serve_stock_stdio(house: House, who: Principal, *, strict_codes: bool, traced: bool) -> None:
-    """Where the event loop can watch no pipe: the SDK's own streams, and no lane."""
-    from mcp.server.stdio import stdio_server  # here: the usual way does without it
-
-    calls = Calls(house, strict_codes=strict_codes)
-    hub = Hub(house)
-    caller = _Caller(house, who)
-    recorded = stdio.Recorded()
-    server = McpServer(calls, hub, lambda _ctx: caller(), _adding_to(recorded), owns_process=True, traced=traced)
-    async with stdio_server() as (read, write):
-        try:
-            await server.sdk.run(read, _Recorded(house, recorded, write), server.sdk.create_initialization_options())
-        finally:
-            hub.close()
-
-
-class _Recorded:
-    """A write stream through which nothing passes before its audit record is stored."""
-
-    def __init__(self, house: House, recorded: stdio.Recorded, inner: Any) -> None:
-        self._house, self._recorded, self._inner = house, recorded, inner
-        self.aclose = inner.aclose
-
-    async def send(self, item: SessionMessage, /) -> None:
-        request_id = getattr(item.message, "id", None) if not hasattr(item.message, "method") else None
-        kept = None if request_id is None else self._recorded.kept(request_id)
-        try:
-            self._house.ledger.flush()
-        except OctavoError as fault:
-            if request_id is None:
-                return
-            if not kept:
-                wire = Codes().encode(fault if kept is None else stdio.BEGUN, modern=True)
-                error = types.ErrorData(code=wire.code, message=wire.message, data=wire.data)
-                item = SessionMessage(types.JSONRPCError(jsonrpc="2.0", id=request_id, error=error))
-        if request_id is not None:
-            self._recorded.forget(request_id)
-        await self._inner.send(item)
-
-    async def __aenter__(self) -> _Recorded:
-        return self
-
-    async def __aexit__(
-        self, kind: type[BaseException] | None, raised: BaseException | None, where: TracebackType | None
-    ) -> None:
-        await self.aclose()

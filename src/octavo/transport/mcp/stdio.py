@@ -1,10 +1,11 @@
 """stdio: our own streams under the SDK's server, with the hot lane before it.
 
-The wire is moved to private descriptors first, so that a stray print or a child process cannot damage a
-frame. Every write is preceded by a flush of the audit ledger: nothing leaves before its record is stored.
-Input is read only while what was read can be worked off and its answers can leave. Where nothing is worked off for a
-while, because all that runs may wait for something that the client has still to say, it is read on and what finds no
-room is refused: so the two sides never wait for each other.
+The wire is moved to private descriptors first, so that a stray print or a child process cannot damage a frame. Whatever
+stands behind it (a pipe, a socket, a plain file, the null device, a terminal, on every platform), it passes the same
+frames, bounds and records. Every write is preceded by a flush of the audit ledger: nothing leaves before its record is
+stored. Input is read only while what was read can be worked off and its answers can leave. Where nothing is worked off
+for a while, because all that runs may wait for something that the client has still to say, it is read on and what finds
+no room is refused: so the two sides never wait for each other.
 """
 
 from __future__ import annotations
@@ -13,10 +14,9 @@ import asyncio
 import os
 import stat
 import sys
-import threading
 from collections import deque
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable
+from contextlib import suppress
 from types import TracebackType
 from typing import Any, Self
 
@@ -38,6 +38,7 @@ from octavo.transport.mcp.explained import unserved
 from octavo.transport.mcp.held import Held
 from octavo.transport.mcp.inbox import Inbox
 from octavo.transport.mcp.lane import Answer, Lane, Taken, spelled
+from octavo.transport.stdio.threads import ThreadReader, ThreadWriter
 
 BATCH = BLOCK  # bytes of answers that are written at once
 PIPE = BLOCK  # what a pipe shall hold, so that a batch fits: Linux gives 64 KiB unless it is asked
@@ -118,11 +119,19 @@ class Pipes:
 
     async def open(self, stdin: int, stdout: int) -> None:
         _widen(stdin, stdout)
+        """Whatever the two are: both are this connection's from here on."""
         # uvloop closes a descriptor and then the file object of it: by then it may be the descriptor of another.
         closes = not type(self._loop).__module__.startswith("uvloop")
-        out, into = _binary(stdout, "wb", closes), _binary(stdin, "rb", closes)
-        self._writer, _ = await self._loop.connect_write_pipe(lambda: _WriteSide(self), out)
-        self._reader, _ = await self._loop.connect_read_pipe(lambda: _ReadSide(self), into)
+        if _watchable(stdout, os.O_RDONLY) and not _one_socket(stdin, stdout):
+            out = _binary(stdout, "wb", closes)
+            self._writer, _ = await self._loop.connect_write_pipe(lambda: _WriteSide(self), out)
+        else:
+            self._writer = ThreadWriter(stdout, _WriteSide(self))
+        if _watchable(stdin, os.O_WRONLY):
+            into = _binary(stdin, "rb", closes)
+            self._reader, _ = await self._loop.connect_read_pipe(lambda: _ReadSide(self), into)
+        else:
+            self._reader = ThreadReader(stdin, _ReadSide(self))
 
     async def close(self) -> None:
         """Waits, within bounds, until the last answers have left."""
@@ -558,47 +567,32 @@ def _widen(*pipes: int) -> None:
                 fcntl.fcntl(pipe, fcntl.F_SETPIPE_SZ, PIPE)
 
 
-@contextmanager
-def claim() -> Iterator[tuple[int, int]]:
-    """Moves the wire to private descriptors; 0 becomes the null device, 1 goes to stderr. The event loop can watch
-    both: between it and a terminal or a plain file stand pipes, and threads that carry. At the end all was carried."""
+def claim() -> tuple[int, int]:
+    """Moves the wire to private descriptors; 0 becomes the null device, 1 goes to stderr."""
     stdin, stdout = os.dup(0), os.dup(1)
     null = os.open(os.devnull, os.O_RDONLY)
     os.dup2(null, 0)
     os.close(null)
     os.dup2(2, 1)
-    if not _watchable(stdin):
-        out, into = os.pipe()
-        _carry(stdin, into)  # and never waited for: nobody can interrupt who reads from a terminal
-        stdin = out
-    carrying = None
-    if not _watchable(stdout):
-        out, into = os.pipe()
-        carrying = _carry(out, stdout)
-        stdout = into
-    yield stdin, stdout
-    if carrying is not None:
-        carrying.join(CLOSE_SECONDS)
+    return stdin, stdout
 
 
-def _watchable(descriptor: int) -> bool:
-    """uvloop aborts on a plain file, and would make a terminal non-blocking for whoever else has it open."""
+def _watchable(descriptor: int, wrong: int) -> bool:
+    """Whether the event loop can wait for it; else a thread does. `wrong` is how it is open where nothing can come or
+    go: a loop would wait for ever, and a thread is told so at once."""
+    if sys.platform == "win32":
+        return False
+    import fcntl
+
     kind = os.fstat(descriptor).st_mode
-    return stat.S_ISFIFO(kind) or stat.S_ISSOCK(kind)
+    usable = fcntl.fcntl(descriptor, fcntl.F_GETFL) & os.O_ACCMODE != wrong
+    return usable and (stat.S_ISFIFO(kind) or stat.S_ISSOCK(kind))
 
 
-def _carry(out: int, into: int) -> threading.Thread:
-    """Carries all that comes until the end, or until nobody takes it, and closes both."""
-
-    def carry() -> None:
-        with open(out, "rb", buffering=0) as reads, open(into, "wb", buffering=0) as writes, suppress(OSError):
-            while data := reads.read(BATCH):
-                while data:
-                    data = data[writes.write(data) :]
-
-    thread = threading.Thread(target=carry, name="octavo-stdio", daemon=True)
-    thread.start()
-    return thread
+def _one_socket(stdin: int, stdout: int) -> bool:
+    """A loop that writes takes what can be read there for the sign that the other side has gone."""
+    one, other = os.fstat(stdin), os.fstat(stdout)
+    return stat.S_ISSOCK(one.st_mode) and os.path.samestat(one, other)
 
 
 def _binary(descriptor: int, mode: str, closes: bool) -> Any:

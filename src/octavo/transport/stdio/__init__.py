@@ -1,0 +1,1 @@
+"""Ends of a stdio connection, whatever stands behind the descriptors."""
