@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 
 from octavo.app import Octavo
 from octavo.core.model import Principal
+from octavo.core.routes import Routes, no_routes
 from octavo.transport.mcp import serve_http, serve_stdio
 from octavo.transport.mcp.http import Access, Front
 from octavo.transport.mcp.lane import Lane
@@ -185,12 +186,13 @@ class Web:
         access: Access | None = None,
         body_seconds: float = 30.0,
         traced: bool = False,
+        routes: Routes = no_routes,
     ) -> None:
         self.house = house
         app, self.hub = serve_http.application(
             house, access=access or Access(), hosts=["127.0.0.1:*", "octavo.example"],
             origins=["http://127.0.0.1:*", "https://console.example"], lane=lane, strict_codes=False,
-            body_seconds=body_seconds, traced=traced,
+            body_seconds=body_seconds, traced=traced, routes=routes,
         )  # fmt: skip
         self.app: Front = app
         self._to_app: asyncio.Queue[dict[str, Any]] = asyncio.Queue()
@@ -227,6 +229,7 @@ class Web:
         *,
         method: str = "POST",
         path: str = "/mcp",
+        query: str = "",
         chunks: int = 1,
         leave: asyncio.Event | None = None,
     ) -> Reply:
@@ -244,10 +247,17 @@ class Web:
             await (leave or done).wait()
             return {"type": "http.disconnect"}
 
-        return await self.exchange(receive, headers, method=method, path=path)
+        return await self.exchange(receive, headers, method=method, path=path, query=query)
 
     async def exchange(
-        self, receive: Any, headers: Headers, *, method: str = "POST", path: str = "/mcp", sent: list[Any] | None = None
+        self,
+        receive: Any,
+        headers: Headers,
+        *,
+        method: str = "POST",
+        path: str = "/mcp",
+        query: str = "",
+        sent: list[Any] | None = None,
     ) -> Reply:
         heard: list[dict[str, Any]] = [] if sent is None else sent
 
@@ -256,7 +266,7 @@ class Web:
 
         scope: dict[str, Any] = {
             "type": "http", "asgi": {"version": "3.0"}, "http_version": "1.1", "method": method, "path": path,
-            "raw_path": path.encode(), "query_string": b"", "root_path": "", "scheme": "http",
+            "raw_path": path.encode(), "query_string": query.encode("latin-1"), "root_path": "", "scheme": "http",
             "headers": [(k.lower().encode("latin-1"), v.encode("latin-1")) for k, v in headers],
             "client": ("127.0.0.1", 1), "server": ("127.0.0.1", 8321), "state": {},
         }  # fmt: skip

@@ -26,7 +26,7 @@ OTHER = "other"
 # What is recorded beside calls of the pipeline.
 FURTHER = (
     "ping", "initialize", "server/discover", "server/config", "roots/list", "logging/setLevel", "subscriptions/listen",
-    "resources/subscribe", "resources/unsubscribe", "malformed", "request", "http", "GET", "DELETE",
+    "resources/subscribe", "resources/unsubscribe", "malformed", "request", "http", "GET", "DELETE", "admin",
 )  # fmt: skip
 _OPS = frozenset((*get_args(Op), *FURTHER))
 _OUTCOMES = frozenset(("ok", "crash", "cancelled", "disconnected", "end", "ended", *(e.reason for e in errors.ALL)))

@@ -22,6 +22,8 @@ from octavo.core.clock import SystemClock
 from octavo.core.errors import Forbidden, OctavoError, SourceUnavailable, Unauthenticated
 from octavo.core.house import WELL_KNOWN, Admitted, House, Protected
 from octavo.core.memo import Bounded
+from octavo.core.ref import Ref
+from octavo.core.routes import Anybody, Route, RouteAnswer, RouteRequest
 from octavo.transport.mcp.exchange import Receive, Scope, Send, headers, respond
 from octavo.transport.mcp.refused import Refused
 
@@ -30,6 +32,7 @@ MEMO_OF_ONE = 32  # of one principal: more push out its own
 MEMO_SECONDS = 300.0  # after which a token is verified again: its issuer may have taken the key away
 PEER = "octavo.peer"  # in the scope: the user id of whoever connected to a unix socket
 
+_METADATA = Ref("server", ("metadata",))
 _PORT, _LAST_PORT = re.compile("[1-9][0-9]{0,4}"), 65_535
 _IDENTIFYING = (b"host", b"origin", b"content-type", b"accept", b"authorization")
 
@@ -96,27 +99,31 @@ class Entry:
         """Who asks, or None after the refusal has been sent."""
         if await self.turned_away(scope, receive, send, is_post=scope["method"] == "POST"):
             return None
-        shown = [value for name, value in scope["headers"] if name == b"authorization"]
         try:
-            admitted = await self._authenticate(shown, scope.get(PEER))
-            self._house.works.identity.current(admitted.principal)  # a reload may have come in between
-            return admitted
+            return await self.identify(scope)
         except OctavoError as why:
-            self._house.note("unknown", "http", why.reason, **_origin(scope))
-            status, further = self._refusal(why, shown=bool(shown))
-            await respond(send, status, _body({"error": why.reason, "message": why.message}), further)
+            await self.refuse(scope, send, why)
             return None
 
-    async def describe(self, scope: Scope, receive: Receive, send: Send) -> bool:
-        """Answers a question for the metadata of this server (RFC 9728); False if it is none."""
+    async def identify(self, scope: Scope) -> Admitted:
+        """Who asks. Raises what refuses it; Host and Origin were looked at before."""
+        shown = [value for name, value in scope["headers"] if name == b"authorization"]
+        admitted = await self._authenticate(shown, scope.get(PEER))
+        self._house.works.identity.current(admitted.principal)  # a reload may have come in between
+        return admitted
+
+    async def refuse(self, scope: Scope, send: Send, why: OctavoError) -> None:
+        """Records and answers what `identify` has raised."""
+        shown = any(name == b"authorization" for name, _ in scope["headers"])
+        self._house.note("unknown", "http", why.reason, **_origin(scope))
+        status, further = self._refusal(why, shown=shown)
+        await respond(send, status, _body({"error": why.reason, "message": why.message}), further)
+
+    def routes(self) -> Iterable[Route]:
+        """The metadata of this server (RFC 9728), where tokens are taken."""
         protected = self._house.works.identity.protected
-        if protected is None or scope["path"] not in (WELL_KNOWN, protected.metadata_path):
-            return False
-        if await self.turned_away(scope, receive, send, is_post=False):
-            return True
-        if scope["method"] not in ("GET", "HEAD"):
-            await respond(send, 405, _body({"error": "method not allowed"}), [(b"allow", b"GET, HEAD")])
-            return True
+        if protected is None:
+            return
         document: dict[str, Any] = {
             "resource": protected.resource,
             "authorization_servers": list(protected.issuers),
@@ -125,8 +132,15 @@ class Entry:
         }
         if protected.scopes:
             document["scopes_supported"] = list(protected.scopes)
-        await respond(send, 200, _body(document), [(b"cache-control", b"public, max-age=300")])
-        return True
+        told = RouteAnswer(body=_body(document), cache="public, max-age=300")
+
+        async def describe(_: RouteRequest) -> RouteAnswer:
+            return told
+
+        for path in sorted({WELL_KNOWN, protected.metadata_path}):
+            yield Route(
+                path=path, methods=("GET",), stands_for=None, what=_METADATA, needs=Anybody(rate=None), handle=describe
+            )
 
     async def turned_away(self, scope: Scope, receive: Receive, send: Send, *, is_post: bool) -> bool:
         """Whether the Host, Origin or Content-Type header was refused. Only of the last it is said what is right."""

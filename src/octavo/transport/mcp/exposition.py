@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 
 from octavo.core.measure import Measure, Sample
 
-MEDIA_TYPE = b"text/plain; version=0.0.4; charset=utf-8"
+MEDIA_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 
 
 def exposition(measures: Iterable[Measure]) -> bytes:

@@ -22,7 +22,9 @@ from octavo.core.errors import OctavoError, RateLimited
 from octavo.core.fair import FairQueue, acting_for
 from octavo.core.house import Admitted, House
 from octavo.core.model import Principal
+from octavo.core.routes import Routes, no_routes
 from octavo.core.sizes import KIB
+from octavo.transport.http.door import Door, Shared
 from octavo.transport.mcp import frames, keys
 from octavo.transport.mcp.backlog import Backlog
 from octavo.transport.mcp.bodies import Bodies
@@ -75,9 +77,11 @@ class Front:
         hub: Hub,
         sessions: SessionCounts,
         *,
+        routes: Routes = no_routes,
         body_seconds: float = BODY_SECONDS,
         traced: bool = False,
     ) -> None:
+        """`routes` are those of rooms, beside the signs of life. Raises ValueError where they cannot be served."""
         self._app, self._house = app, house
         self.lane = lane
         self.backlog = Backlog()
@@ -85,7 +89,9 @@ class Front:
         self._weights = Bodies()  # of them
         self._handshakes = FairQueue(HANDSHAKES, "handshakes", spare=1)
         self._entry = Entry(house, security, access)
-        self.signs = Signs(house, self._entry, hub, self.backlog, self._recorded)
+        self.signs = Signs(house, hub, self.backlog)
+        shared = Shared(self._entry, self._turns, self.backlog, self._body, self._weights.leave, self._recorded)
+        self._door = Door(house, shared, (self.signs.routes, self._entry.routes, routes), PATH)
         self._leases = Leases(house)
         self._sessions = sessions
         self._body_seconds = body_seconds
@@ -98,6 +104,7 @@ class Front:
     def stop(self) -> None:
         """Waits for no body any longer: one that never comes would hold up the shutdown."""
         self.signs.stopping = True
+        self._door.stop()
         for deadline in self._bodies:
             deadline.reschedule(0.0)
 
@@ -108,7 +115,7 @@ class Front:
             # The HTTP parser keeps white space around values, which is not part of them.
             scope["headers"] = [(name, value.strip(b" \t")) for name, value in scope["headers"]]
             await self._mcp(scope, receive, self._recorded(scope, send))
-        elif not (await self.signs.serve(scope, receive, send) or await self._entry.describe(scope, receive, send)):
+        elif not await self._door.serve(scope, receive, send):
             await respond(send, 404, b'{"error": "not found"}')
 
     async def _mcp(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -168,7 +175,7 @@ class Front:
     async def _received(self, scope: Scope, receive: Receive, send: Send, who: Principal) -> bytes | None:
         """The whole body, which is among the weights then; None after it was refused, or the client has left."""
         try:
-            body = await self._body(scope, receive, who)
+            body = await self._body(scope, receive, who.id, self._house.works.limits.line)
         except frames.Malformed as bad:
             await self._malformed(bad, scope, send, who)
             return None
@@ -295,10 +302,9 @@ class Front:
         finally:
             note("ended")
 
-    async def _body(self, scope: Scope, receive: Receive, who: Principal) -> bytes | None:
+    async def _body(self, scope: Scope, receive: Receive, whose: str, limit: int) -> bytes | None:
         """The whole body; None if the client left. Raises Malformed above the limit, or when it takes too long, and
         RateLimited where the caller's bodies weigh too much together."""
-        limit = self._house.works.limits.line
         announced = header(scope, b"content-length") or b""
         if announced.isdigit() and int(announced[:20]) > limit:
             raise frames.too_large(limit)
@@ -316,7 +322,7 @@ class Front:
                     chunk = message.get("body", b"")
                     if size + len(chunk) > limit:
                         raise frames.too_large(limit)
-                    self._weights.take(who.id, len(chunk))
+                    self._weights.take(whose, len(chunk))
                     chunks.append(chunk)
                     size += len(chunk)
                     if not message.get("more_body"):
@@ -327,7 +333,7 @@ class Front:
         finally:
             self._bodies.discard(deadline)
             if not whole:
-                self._weights.leave(who.id, size)
+                self._weights.leave(whose, size)
 
     async def _in_lane(self, scope: Scope, body: bytes, receive: Receive, send: Send, who: Principal) -> bool:
         """Whether the lane took the request."""

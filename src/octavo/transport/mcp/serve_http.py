@@ -14,6 +14,7 @@ from mcp.server.streamable_http_manager import DEFAULT_MAX_SESSIONS, DEFAULT_SES
 from mcp.server.transport_security import TransportSecuritySettings
 
 from octavo.core.house import House
+from octavo.core.routes import Routes, no_routes
 from octavo.transport.mcp.accepting import AcceptingServer
 from octavo.transport.mcp.calls import Calls
 from octavo.transport.mcp.ending import Ending
@@ -41,11 +42,13 @@ def application(
     origins: list[str],
     lane: bool,
     strict_codes: bool,
+    routes: Routes = no_routes,
     body_seconds: float = BODY_SECONDS,
     traced: bool = False,
 ) -> tuple[Front, Hub]:
     """The whole HTTP side as one ASGI application, and the hub to close before it stops.
 
+    `routes` are what rooms serve beside the protocol; raises ValueError where they cannot be served.
     `traced`: every request is a span, so none takes the lane.
     """
     calls = Calls(house, strict_codes=strict_codes)
@@ -75,7 +78,9 @@ def application(
     manager = server.sdk.session_manager
     events_per_session(manager, Replays().of)
     sessions = SessionCounts(house, partial(live_sessions, manager), partial(end_session, manager))
-    front = Front(inner, house, hot, security, access, hub, sessions, body_seconds=body_seconds, traced=traced)
+    front = Front(
+        inner, house, hot, security, access, hub, sessions, routes=routes, body_seconds=body_seconds, traced=traced
+    )
     return front, hub
 
 
