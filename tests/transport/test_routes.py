@@ -241,7 +241,7 @@ async def test_what_a_handler_asks_of_the_pipeline_is_its_record_and_the_policy_
         ]
 
 
-@pytest.mark.parametrize("query", ["a=1&a=2", "a", "a=%FF", "&".join(f"n{number}=" for number in range(101))])
+@pytest.mark.parametrize("query", ["a=1&a=2", "a&a", "a=%FF", "&".join(f"n{number}=" for number in range(101))])
 async def test_a_query_that_can_be_read_in_two_ways_is_refused(folder: Path, query: str) -> None:
     async with served(folder) as (web, room):
         reply = await ask(web, "/note", "HR_KEY", query=query)
@@ -266,6 +266,13 @@ async def test_a_prefix_gives_the_names_below(folder: Path, path: str, below: tu
 async def test_no_path_leads_elsewhere(folder: Path, path: str) -> None:
     async with served(folder) as (web, room):
         assert (await ask(web, path, "HR_KEY", b"x")).status == 404 and not room.seen
+
+
+async def test_a_sign_of_life_is_given_whatever_the_query(folder: Path) -> None:
+    """Balancers add what they like."""
+    async with served(folder) as (web, _):
+        for query in ("verbose", "1700000000", "a=1&a=2", "a=%FF"):
+            assert (await ask(web, "/readyz", query=query)).json == {"status": "ready"}
 
 
 async def test_callers_whom_nobody_knows_have_a_budget_and_a_sign_of_life_has_none(folder: Path) -> None:
@@ -476,7 +483,8 @@ def test_a_connection_goes_on_after_every_answer_and_a_head_has_no_body(
                 ("GET /metrics HTTP/1.1", "", 401, True),
                 ("GET /metrics HTTP/1.1", key, 200, True),
                 ("HEAD /metrics HTTP/1.1", key, 200, False),
-                ("GET /readyz?x=1&x=2 HTTP/1.1", "", 400, True),
+                ("GET /readyz?verbose&x=1&x=2 HTTP/1.1", "", 200, True),
+                ("GET /%6detrics HTTP/1.1", key, 404, True),
                 ("GET /readyz HTTP/1.1", key, 200, True),
             ):
                 connection.sendall(raw(port, request, *([shown] if shown else [])))

@@ -38,7 +38,7 @@ class RouteRequest(Struct, frozen=True, kw_only=True):
 
     method: str
     below: tuple[str, ...] = ()  # the names that stand below a prefix
-    query: Mapping[str, str]
+    query: Mapping[str, str]  # nothing where it asks for a sign of life
     headers: Mapping[str, str]  # by their names in lower case
     body: bytes
     who: Principal | None  # None where nobody had to say so

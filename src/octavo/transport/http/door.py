@@ -83,8 +83,8 @@ class Door:
     async def serve(self, scope: Scope, receive: Receive, send: Send) -> bool:
         """Whether there is a route at that path."""
         found = self._table.find(scope["path"])
-        if found is None:
-            return False
+        if found is None or not scope["raw_path"].startswith(found.route.path.encode()):
+            return False  # also for what is spelled in another way: a proxy in front may know one spelling alone
         # The HTTP parser keeps white space around values, which is not part of them.
         scope["headers"] = [(name, value.strip(b" \t")) for name, value in scope["headers"]]
         await _Exchange(self, found, scope, receive, send).serve()
@@ -317,7 +317,7 @@ class _Exchange:
         return RouteRequest(
             method=self._scope["method"],
             below=self._below,
-            query=_query(self._scope.get("query_string", b"")),
+            query={} if self._lives else _query(self._scope["query_string"]),
             headers=_headers(self._scope["headers"]),
             body=body,
             who=self.who,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterator
+from collections.abc import Hashable, Iterator
 from typing import Any, Final
 
 from octavo.core.house import House
@@ -18,38 +18,46 @@ DIGESTS: Final = 1024  # principals whose digests are remembered
 class Definitions:
     def __init__(self, house: House) -> None:
         self._house = house
-        self._known: dict[tuple[str, Principal], bytes] = {}
+        self._digests: dict[tuple[str, Principal], bytes] = {}
+        self._encoded: dict[Hashable, bytes] = {}  # one definition, as somebody is told of it
 
     def forget(self) -> None:
         """They are not what they were, or other rules hold."""
-        self._known.clear()
+        self._digests.clear()
+        self._encoded.clear()
 
     def digest(self, kind: str, who: Principal) -> bytes:
-        known = self._known.get((kind, who))
+        known = self._digests.get((kind, who))
         if known is None:
-            if len(self._known) >= DIGESTS:
-                self._known.clear()
+            if len(self._digests) >= DIGESTS:
+                self._digests.clear()
             digest = hashlib.blake2b(digest_size=16)
             for told in self._tools(who) if kind == "tools" else self._prompts(who):
                 digest.update(told)
-            known = self._known[kind, who] = digest.digest()
+            known = self._digests[kind, who] = digest.digest()
         return known
 
     def _tools(self, who: Principal) -> Iterator[bytes]:
-        works = self._house.works
+        works, encoded = self._house.works, self._encoded
         for entry in works.tools.entries:
-            info = works.tools.tool(entry.ref.name) if works.policy.shows(who, entry) else None
-            if info is not None:
-                yield _encoded(shapes.tool(info))
+            if works.policy.shows(who, entry):
+                if (told := encoded.get(entry.ref)) is None:
+                    info = works.tools.tool(entry.ref.name)
+                    told = encoded[entry.ref] = b"" if info is None else _json(shapes.tool(info))
+                yield told
 
     def _prompts(self, who: Principal) -> Iterator[bytes]:
         """With their versions: a prompt is another one, too, where it says something else."""
-        works = self._house.works
+        works, encoded = self._house.works, self._encoded
+        sees = works.sees_as(who)
         for entry in works.prompts.entries:
-            info = works.prompt_info(entry.ref.name, who) if works.policy.shows(who, entry) else None
-            if info is not None:
-                yield _encoded((shapes.prompt(info), entry.version))
+            if works.policy.shows(who, entry):
+                if (told := encoded.get((entry.ref, sees))) is None:
+                    info = works.prompt_info(entry.ref.name, who)
+                    told = b"" if info is None else _json((shapes.prompt(info), entry.version))
+                    encoded[entry.ref, sees] = told
+                yield told
 
 
-def _encoded(value: Any) -> bytes:
+def _json(value: Any) -> bytes:
     return json.dumps(value, default=repr).encode("ascii")  # whatever a plugin may have put into a schema
