@@ -81,6 +81,20 @@ async def test_whoever_asks_by_another_name_learns_whether_and_nothing_else(
         assert (await door.ask(b"", headers, method="GET", path="/readyz")).status == 503
 
 
+async def test_whoever_says_who_he_is_is_counted_and_recorded_and_leaves_nothing_behind(folder: Path) -> None:
+    async with web(folder, "admin") as door:
+        door.house.held_up("file", "a fault for operators")  # type: ignore[attr-defined]
+        assert "sources" not in (await get(door, "/readyz")).json and not recorded(door)
+        assert "sources" in (await get(door, "/readyz", key="HR_KEY")).json
+        assert "sources" not in (await get(door, "/readyz", key="BRAND_KEY")).json
+        assert (
+            await door.ask(b"", [*LOCAL, ("Authorization", "Bearer x")], method="GET", path="/readyz")
+        ).status == 401
+        told = [(one["who"], one["outcome"]) for one in recorded(door)]
+        assert told == [("hr", "ok"), ("brand", "ok"), ("unknown", "unauthenticated")]
+        assert not door.app._weights._of and not door.app._door._running
+
+
 async def test_a_server_that_cannot_record_is_not_ready(folder: Path) -> None:
     async with web(folder) as door:
         journal = door.house.ledger = Journal()

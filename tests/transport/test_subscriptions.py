@@ -393,6 +393,16 @@ async def test_an_old_connection_whose_backlog_overflows_is_told_to_read_anew() 
     assert got == [Note("notifications/resources/list_changed", {}), note(hub_module.BACKLOG + 1)]
 
 
+async def test_an_overflow_takes_no_news_of_tools_away() -> None:
+    """They are told once: whoever has missed that would never hear of it again."""
+    subscriber = Subscriber(Principal("x"), ends_on_overflow=False)
+    tools = Note("notifications/tools/list_changed", {})
+    subscriber.push(tools)
+    for number in range(hub_module.BACKLOG):
+        subscriber.push(note(number))
+    assert await drained(subscriber) == [tools, Note("notifications/resources/list_changed", {})]
+
+
 async def test_one_list_changed_tells_as_much_as_ten() -> None:
     subscriber = Subscriber(Principal("x"), ends_on_overflow=True)
     for _ in range(10):

@@ -68,7 +68,7 @@ class Route(Struct, frozen=True, kw_only=True):
     stands_for: Op | Verb | None
     what: Ref  # its address in records and rules
     needs: Needs
-    handle: Handler
+    handle: Handler  # is cancelled when the client leaves, and when the time of a request is over
     body: int = 0  # the most bytes of a request
     any_host: bool = False  # also who asks by a name that is not served, as balancers do: the request says so
 

@@ -154,6 +154,7 @@ class _Exchange:
         self._admitted: Admitted | None = None
         self._refused_by_entry: OctavoError | None = None
         self._asked = False  # the pipeline, which has recorded it
+        self._streams = False
         self._address = str((scope.get("client") or ("",))[0])
         self.over = asyncio.Event()
 
@@ -252,21 +253,24 @@ class _Exchange:
         return self._door.serves(self._route) and (who is None or self._may(who))
 
     async def _serve(self) -> None:
-        read = self._shared.read
+        whose, read = self.whose, self._shared.read  # whoever says later who he is has been counted by then
         try:
-            body = await read(self._scope, self._receive, self.whose, self._route.body)
+            body = await read(self._scope, self._receive, whose, self._route.body)
         except frames.Malformed as bad:
             await self._refuse_body(bad)
+            return
+        except RateLimited as why:
+            await self._refuse(why, _ENDS)
             return
         if body is None:
             raise _ClientLeft
         gone = asyncio.ensure_future(self._gone())
-        place = None if self._lives else self._shared.backlog.enter(self.whose)
+        place = None if self._lives else self._shared.backlog.enter(whose)
         try:
             answer = await self._answer(body, gone)
             if isinstance(answer.body, bytes):
-                self._note("ok")
-                await self._respond(answer.status, answer.body, answer)
+                self._note("ok" if answer.status < 400 else f"status {answer.status}")
+                await self._respond(answer, answer.body)
                 return
             with self._door.streaming(self):
                 if place is not None:
@@ -274,10 +278,11 @@ class _Exchange:
                     place = None
                 await self._stream(answer, answer.body)
         except asyncio.CancelledError:
-            self._note("cancelled")
+            if not self._streams:  # else its end is on record
+                self._note("cancelled")
             raise
         finally:
-            self._shared.weighed(self.whose, len(body))
+            self._shared.weighed(whose, len(body))
             if place is not None:
                 self._shared.backlog.leave(place)
             gone.cancel()
@@ -333,10 +338,10 @@ class _Exchange:
 
     # -- out
 
-    async def _respond(self, status: int, body: bytes, answer: RouteAnswer, more: Sequence[Any] = ()) -> None:
+    async def _respond(self, answer: RouteAnswer, body: bytes) -> None:
         send = self._send if self._quiet else self._recording
-        told = [(b"cache-control", answer.cache.encode()), (b"x-content-type-options", b"nosniff"), *more]
-        await respond(send, status, body, told, answer.media_type.encode())
+        told = [(b"cache-control", answer.cache.encode()), (b"x-content-type-options", b"nosniff")]
+        await respond(send, answer.status, body, told, answer.media_type.encode())
 
     async def _stream(self, answer: RouteAnswer, pieces: AsyncGenerator[bytes, None]) -> None:
         """Until there are no more pieces, or nobody may have them, or wants them."""
@@ -345,6 +350,7 @@ class _Exchange:
         over = asyncio.ensure_future(self.over.wait())
         if self._door.stopping:
             self.over.set()
+        self._streams = True
         self._note("ok")
         whole = False
         try:
@@ -388,19 +394,18 @@ class _Exchange:
             if piece:
                 await send(message)
 
-    async def _refuse(self, why: OctavoError) -> None:
+    async def _refuse(self, why: OctavoError, further: Sequence[tuple[bytes, bytes]] = ()) -> None:
         if why is self._refused_by_entry:
             await self._shared.entry.refuse(self._scope, self._recording, why)
             return
         why = self._once_more(why)
         self._note(why.reason if not isinstance(why, InternalError) else "crash", refused=True)
-        further = []
         wait = getattr(why, "retry_after", None)
         if wait is not None:
-            further.append((b"retry-after", b"%d" % max(1, math.ceil(wait))))
+            further = [*further, (b"retry-after", b"%d" % max(1, math.ceil(wait)))]
         status = _STATUS.get(why.reason, 503 if why.reason == "unrecorded" else 500)
         told = {"error": why.reason, "message": why.message}
-        await respond(self._recording, status, _body(told), further)
+        await respond(self._recording, status, _body(told), [*further])
 
     def _once_more(self, why: OctavoError) -> OctavoError:
         """What was to become a call, and did not, is counted when that is known."""

@@ -26,6 +26,7 @@ from octavo.transport.mcp.definitions import DEFINED, Definitions
 BACKLOG = 1024  # events that wait for one subscriber
 BURST = 0.1  # seconds in which changes of tools, or of prompts, are told as one
 _CHANGED = "/list_changed"
+_OTHER_LISTS = frozenset(f"notifications/{kind}{_CHANGED}" for kind in DEFINED)
 
 
 class Note(NamedTuple):
@@ -58,7 +59,8 @@ class Subscriber:
             if self._ends_on_overflow:
                 self.close()
                 return
-            self._backlog.clear()
+            others = [waiting for waiting in self._backlog if waiting.method in _OTHER_LISTS]
+            self._backlog = deque(others)
             note = Note(keys.LIST_CHANGED, {})
         self._backlog.append(note)
         self._wake.set()
