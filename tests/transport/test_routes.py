@@ -8,6 +8,8 @@ from __future__ import annotations
 import asyncio
 import json
 import signal
+import subprocess
+import sys
 from collections.abc import AsyncGenerator, AsyncIterator, Iterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -29,6 +31,7 @@ from octavo.core.routes import EVENTS, Anybody, Route, RouteAnswer, RouteRequest
 pytestmark = [pytest.mark.anyio, pytest.mark.seed("A8", "T7", "T9")]
 
 LIMIT = 30.0
+ROOT = Path(__file__).parents[2]
 HOST = ("Host", "127.0.0.1:8321")
 WHAT = Ref.parse("server://config")
 ADMIN = '{who: hr, may: admin, what: "server://config"}'
@@ -503,3 +506,41 @@ def test_a_connection_goes_on_after_every_answer_and_a_head_has_no_body(
                 pass
         assert server.ends(signal.SIGTERM) == 0
         server.clean()
+
+
+@pytest.fixture
+def streaming(tmp_path: Path) -> Iterator[tuple[subprocess.Popen[str], int]]:
+    file = tmp_path / "octavo.yaml"
+    file.write_text("version: 1\nsources: {mem: {kind: memory, scheme: mem, resources: {}}}\n", encoding="utf-8")
+    command = [sys.executable, "-m", "tests.transport.routed", str(file)]
+    with subprocess.Popen(command, cwd=ROOT, stderr=subprocess.PIPE, text=True) as process:
+        assert process.stderr is not None
+        try:
+            yield process, int(process.stderr.readline().rpartition(":")[2].partition("/")[0])
+        finally:
+            process.kill()
+
+
+@pytest.mark.slow
+def test_over_a_socket_a_stream_ends_whole_when_the_server_does(streaming: tuple[subprocess.Popen[str], int]) -> None:
+    process, port = streaming
+    with processes.connect(port) as connection:
+        connection.sendall(raw(port, "GET /events HTTP/1.1"))
+        got = processes.until(connection, b"one\n\n\r\n")
+        assert b"transfer-encoding: chunked" in got.lower()
+        process.send_signal(signal.SIGTERM)
+        assert processes.until(connection, b"0\r\n\r\n") == b"0\r\n\r\n", "its last chunk"
+    assert process.wait(LIMIT) == 0
+    assert process.stderr is not None and process.stderr.read() == "the stream has ended\n"
+
+
+@pytest.mark.slow
+def test_over_a_socket_whoever_does_not_take_a_stream_is_closed(streaming: tuple[subprocess.Popen[str], int]) -> None:
+    process, port = streaming
+    with processes.connect(port) as connection:
+        connection.sendall(raw(port, "GET /events?size=65536 HTTP/1.1"))
+        assert process.stderr is not None and process.stderr.readline() == "the stream has ended\n"
+    with processes.connect(port) as other:
+        other.sendall(raw(port, "GET /healthz HTTP/1.1"))
+        assert processes.until(other, b"ok").startswith(b"HTTP/1.1 200 ")
+    assert process.poll() is None
