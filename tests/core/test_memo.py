@@ -46,6 +46,16 @@ def test_of_what_can_be_found_out_again_the_first_goes_first() -> None:
     assert [*kept.items()] == [("c", 2), ("a", 3), ("d", 4)]
 
 
+def test_of_a_large_map_some_go_at_once_and_never_more_than_a_part() -> None:
+    many, one = Bounded[int, int](640), Bounded[int, int](640, at_once=1)
+    for number in range(10_000):
+        many.keep(number, number)
+        one.keep(number, number)
+        assert len(many) >= min(number + 1, 630) and len(many) <= 640
+        assert len(one) == min(number + 1, 640)
+    assert [*one] == [*range(9_360, 10_000)]
+
+
 def test_of_what_is_heavy_what_was_used_last_stays() -> None:
     kept = Weighted[str, str](100)
     for name in "abcde":

@@ -25,7 +25,7 @@ def a_size(node: ast.AST) -> bool:
     if not isinstance(node, ast.BinOp) or not isinstance(node.left, ast.Constant | ast.BinOp):
         return False
     if isinstance(node.op, ast.LShift):
-        return is_number(node.right, 10, 20)
+        return is_number(node.right, 10, 16, 18, 20, 24, 28)
     return isinstance(node.op, ast.Mult) and is_number(node.right, 1024)
 
 

@@ -8,10 +8,10 @@ from typing import Annotated, Literal, NamedTuple
 
 from pydantic import Field, PlainSerializer, PlainValidator
 
-from octavo.core.sizes import KIB, MIB
+from octavo.core.sizes import GIB, KIB, MIB
 
 _SIZE = re.compile(r"(\d+(?:\.\d+)?) ?([KMG]i?)?B?\Z")
-_SIZE_FACTORS = {"": 1, "K": 10**3, "M": 10**6, "G": 10**9, "Ki": KIB, "Mi": MIB, "Gi": KIB * MIB}
+_SIZE_FACTORS = {"": 1, "K": 10**3, "M": 10**6, "G": 10**9, "Ki": KIB, "Mi": MIB, "Gi": GIB}
 _TIME = re.compile(r"(\d+(?:\.\d+)?) ?(ms|s|m|h)\Z")
 _TIME_FACTORS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0}
 _AGE = re.compile(r"([1-9]\d{0,5}) ?(h|d)\Z")

@@ -46,15 +46,15 @@ class Memo(dict[K, V]):
 class Bounded(dict[K, V]):
     """A dict that `keep` holds to `most` entries.
 
-    Of a large one several go at once: to find the first key of a dict takes as long as there are places before it of
-    keys that went.
+    Of a large one several go at once, unless `at_once` says how many: to find the first key of a dict takes as long as
+    there are places before it of keys that went.
     """
 
     __slots__ = ("_going", "_most")
 
-    def __init__(self, most: int) -> None:
+    def __init__(self, most: int, *, at_once: int = 0) -> None:
         super().__init__()
-        self._most, self._going = most, max(1, most // 64)
+        self._most, self._going = most, at_once or max(1, most // 64)
 
     def keep(self, key: K, value: V) -> V:
         """What is kept again counts as new."""

@@ -9,7 +9,7 @@ from msgspec import Struct
 
 from octavo.core.model import Verb
 from octavo.core.ref import Ref
-from octavo.core.sizes import MIB
+from octavo.core.sizes import GIB, MIB
 
 
 class Program(Struct, frozen=True, kw_only=True):
@@ -96,7 +96,7 @@ class Surveys(Protocol):
 class RunLimits(Struct, frozen=True, kw_only=True):
     seconds: float = 30.0  # until it is killed, with all that it started
     cpu: int = 30  # seconds of processor time of each process
-    memory: int = 1 << 30  # bytes of address space of each process
+    memory: int = GIB  # bytes of address space of each process
     output: int = MIB  # bytes that it may print
     file: int = 64 * MIB  # bytes of the largest file that it may write
     files: int = 256  # that each process may have open

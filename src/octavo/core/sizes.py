@@ -7,6 +7,7 @@ from typing import Final
 
 KIB: Final = 1 << 10
 MIB: Final = 1 << 20
+GIB: Final = 1 << 30
 
 BLOCK: Final = MIB  # of a file or a pipe, at once
 PIECE: Final = 64 * KIB  # of a stream that somebody else fills, at once

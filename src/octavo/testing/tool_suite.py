@@ -25,6 +25,7 @@ from octavo.core.errors import InvalidParams, NotFound, OctavoError
 from octavo.core.model import Call, Content, Edited, Principal, Trail
 from octavo.core.operations import CHANGING
 from octavo.core.ref import Ref
+from octavo.core.sizes import GIB
 from octavo.core.surface import ToolResult
 from octavo.sources.memory import MemoryEntry, MemorySource
 from octavo.text.revise import revise
@@ -78,7 +79,7 @@ class World:
                 raise InvalidParams(f"The test world cannot {call.op}: test this tool against a server of its own")
 
     async def _edited(self, source: MemorySource, call: Call) -> Edited:
-        content = await source.read(call.ref, max_bytes=1 << 30)
+        content = await source.read(call.ref, max_bytes=GIB)
         asked = call.given(EditArguments)
         made, entry = revise(str(content.body), asked.revision), content.entry
         if not asked.dry_run:
@@ -90,7 +91,7 @@ class World:
         for source in self._sources.values():
             page = await source.list(Ref(source.scheme), cursor=None, limit=10_000)
             for entry in page.items:
-                content: Content = await source.read(entry.ref, max_bytes=1 << 30)
+                content: Content = await source.read(entry.ref, max_bytes=GIB)
                 found[str(entry.ref)] = content.body
         return found
 

@@ -8,14 +8,16 @@ from typing import Any, Final, cast
 
 import re2 as _untyped_re2  # type: ignore[import-untyped]  # it has no annotations
 
+from octavo.core.sizes import GIB, MIB
+
 re2 = cast("Any", _untyped_re2)
 
 _WORTH: Final = 64_000_000  # characters to scan, one literal after the other, from which one pass for all is faster
 _WIDTHS: Final = (16, 8)  # bytes of an anchor; shorter literals are sought one by one
 _WINDOWS: Final = 64  # places in a literal that are looked at for a telling anchor
 _HITS: Final = 100_000  # anchors seen after which they tell too little
-_WORK: Final = 1 << 30  # bytes compared after which hits cost too much
-_MEMORY: Final = 1 << 28
+_WORK: Final = GIB  # bytes compared after which hits cost too much
+_MEMORY: Final = 256 * MIB
 _CHARACTERS: Final = 0x110000
 
 

@@ -110,5 +110,5 @@ def _version(reply: Reply) -> object | None:
 
 
 def _size(result: ToolResult) -> int:
-    sizes = (len(block.text) if isinstance(block, Text) else 1 << 16 for block in result.content)
+    sizes = (len(block.text) if isinstance(block, Text) else 64 * KIB for block in result.content)
     return sum(sizes) + (0 if result.structured is None else len(json.dumps(result.structured, default=str)))

@@ -13,7 +13,7 @@ from typing import Any, Final, NamedTuple
 
 from octavo.core.errors import InternalError, InvalidParams, OctavoError, SourceUnavailable, Timeout, TooLarge
 from octavo.core.fair import FairQueue
-from octavo.core.sizes import PIECE
+from octavo.core.sizes import GIB, PIECE
 
 LENGTH: Final = struct.Struct(">I")
 _WORKER: Final = "octavo.tools.data.worker"
@@ -32,7 +32,7 @@ class Done(NamedTuple):
 class Work:
     """Asks the data process. At most `at_once` of them run, and one fewer for a single caller."""
 
-    def __init__(self, *, seconds: float, memory: int = 1 << 30, at_once: int = 3) -> None:
+    def __init__(self, *, seconds: float, memory: int = GIB, at_once: int = 3) -> None:
         self._seconds, self._memory = seconds, memory
         self._room = FairQueue(at_once, "data tools", spare=min(1, at_once - 1))
 

@@ -7,6 +7,7 @@ import io
 import re
 from typing import Any, Final
 
+from octavo.core.sizes import MIB
 from octavo.tools.data.tables import Table, cell, distinct
 
 _DELIMITERS: Final = (",", ";", "\t", "|")
@@ -20,7 +21,7 @@ def parse(text: str) -> Table:
 
     Raises ValueError with the line of a fault.
     """
-    csv.field_size_limit(1 << 24)
+    csv.field_size_limit(16 * MIB)
     reader = csv.reader(io.StringIO(text, newline=""), delimiter=_delimiter(text), strict=True)
     try:
         header = next(reader, [])

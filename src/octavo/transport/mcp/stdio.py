@@ -59,7 +59,7 @@ class Recorded:
 
     def __init__(self) -> None:
         # Those of cancelled requests are never answered.
-        self._ids: Bounded[types.RequestId, bool | None] = Bounded(RECORDED)
+        self._ids: Bounded[types.RequestId, bool | None] = Bounded(RECORDED, at_once=1)
         self.done: Callable[[types.RequestId], None] = lambda _: None
 
     def add(self, request_id: types.RequestId, kept: bool | None) -> None:

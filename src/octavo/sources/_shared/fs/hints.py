@@ -14,6 +14,7 @@ from typing import Final, Protocol
 
 from msgspec import Struct, field
 
+from octavo.core.sizes import KIB
 from octavo.sources._shared.fs import syscalls
 
 log = logging.getLogger(__name__)
@@ -89,7 +90,7 @@ class Inotify:
     def take(self, batch: Batch) -> bool:
         for _ in range(_READS):
             try:
-                data = os.read(self._fd, 1 << 18)
+                data = os.read(self._fd, 256 * KIB)
             except BlockingIOError:
                 return True
             at = 0

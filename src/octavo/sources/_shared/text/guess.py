@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import Final
 
+from octavo.core.sizes import KIB
 from octavo.sources._shared.text.names import canonical
 from octavo.sources._shared.text.sample import high_bytes, telling
 
-_SAMPLE: Final = 16_384  # bytes; its cost grows with them
+_SAMPLE: Final = 16 * KIB  # bytes; its cost grows with them
 _FEWEST: Final = 16  # bytes beyond ASCII; less is no statistics
 _CANDIDATES: Final = ("cp1250", "cp1251", "cp1253", "cp1254", "cp1255", "cp1256", "cp1257", "cp874", "koi8_r")
 _CLEAR: Final = 0.2  # of mess that a text may have

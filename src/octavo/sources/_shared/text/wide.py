@@ -5,8 +5,10 @@ from __future__ import annotations
 import re
 from typing import Final
 
+from octavo.core.sizes import KIB
+
 _FEWEST: Final = 8  # characters; less is no statistics
-_SAMPLE: Final = 65_536
+_SAMPLE: Final = 64 * KIB
 # Controls, private use and noncharacters: a text has none of them, numbers read as characters do.
 _NO_TEXT: Final = re.compile(r"[\x00-\x08\x0b\x0e-\x1f\x7f-\x9f\ue000-\uf8ff\ufdd0-\ufdef\ufff0-\uffff]")
 _SCRIPTS: Final = re.compile(
