@@ -7,6 +7,7 @@ from typing import Final
 
 from octavo.core.clock import SystemClock
 from octavo.core.errors import RateLimited
+from octavo.core.memo import Bounded
 
 ADDRESSES: Final = 4096  # that are remembered; the one that was heard of longest ago makes room
 
@@ -15,17 +16,15 @@ class Budgets:
     """One of a second for each route and address; what is not used is lost."""
 
     def __init__(self) -> None:
-        self._left: dict[tuple[str, str], tuple[float, float]] = {}  # requests, and when that was so
+        self._left = Bounded[tuple[str, str], tuple[float, float]](ADDRESSES)  # requests, and when that was so
 
     def take(self, path: str, address: str, rate: float) -> None:
         """Raises RateLimited where there is nothing left."""
         key, now = (path, network(address)), SystemClock.monotonic()
         most = max(1.0, rate)
-        left, since = self._left.pop(key, (most, now))
+        left, since = self._left.get(key, (most, now))
         left = min(most, left + (now - since) * rate)
-        if len(self._left) >= ADDRESSES:
-            del self._left[next(iter(self._left))]
-        self._left[key] = (left - 1 if left >= 1 else left), now
+        self._left.keep(key, ((left - 1 if left >= 1 else left), now))
         if left < 1:
             raise RateLimited(
                 "Too many requests from your address: try again later", retry_after=(1 - left) / rate, limit="address"

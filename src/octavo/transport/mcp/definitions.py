@@ -8,6 +8,7 @@ from collections.abc import Hashable, Iterator
 from typing import Any, Final
 
 from octavo.core.house import House
+from octavo.core.memo import Bounded
 from octavo.core.model import Principal
 from octavo.transport.mcp import shapes
 
@@ -18,7 +19,7 @@ DIGESTS: Final = 1024  # principals whose digests are remembered
 class Definitions:
     def __init__(self, house: House) -> None:
         self._house = house
-        self._digests: dict[tuple[str, Principal], bytes] = {}
+        self._digests = Bounded[tuple[str, Principal], bytes](DIGESTS)
         self._encoded: dict[Hashable, bytes] = {}  # one definition, as somebody is told of it
 
     def forget(self) -> None:
@@ -29,12 +30,10 @@ class Definitions:
     def digest(self, kind: str, who: Principal) -> bytes:
         known = self._digests.get((kind, who))
         if known is None:
-            if len(self._digests) >= DIGESTS:
-                self._digests.clear()
             digest = hashlib.blake2b(digest_size=16)
             for told in self._tools(who) if kind == "tools" else self._prompts(who):
                 digest.update(told)
-            known = self._digests[kind, who] = digest.digest()
+            known = self._digests.keep((kind, who), digest.digest())
         return known
 
     def _tools(self, who: Principal) -> Iterator[bytes]:

@@ -18,8 +18,8 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import Any, Final
 
-PIECE: Final = 1 << 18  # bytes that are read at once
-HIGH: Final = 1 << 16  # bytes that wait to be written before no more are taken
+PIECE: Final = 256 * KIB  # bytes that are read at once
+HIGH: Final = 64 * KIB  # bytes that wait to be written before no more are taken
 
 
 class ThreadReader(asyncio.ReadTransport):
