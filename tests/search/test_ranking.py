@@ -265,3 +265,38 @@ def test_a_snippet_found_in_steps_is_the_one_found_at_a_glance(words: list[str],
         at_a_glance = snippet(text, wanted._replace(beginnings=[""]))
         patch.setattr(snippets, "_STEP", 7)
         assert snippet(text, wanted) == at_a_glance
+
+
+@pytest.mark.seed("B6")
+def test_pictures_beside_the_pages_change_no_order_among_them(put: Any, findings: Any) -> None:
+    """A picture has a name and no text. Many of them make neither a page long nor a common word rare."""
+
+    def pages() -> list[tuple[str, float]]:
+        found = findings("incident severity levels", limit=100).items
+        return [(str(one.ref), one.score) for one in found if one.ref.name.endswith(".md")]
+
+    put("file://being_on_call.md", "Being on call. " * 20 + "An incident has a severity.", title="Being On-Call")
+    put("file://severity_levels.md", "Which levels there are. " * 60 + "incident severity", title="Severity Levels")
+    put("file://roles.md", "Roles in an incident: commander, scribe. " * 15, title="Different Roles")
+    for number in range(10):
+        put(f"file://other-{number}.md", "During an incident there is much to do. " * 10, title=f"Other {number}")
+    before = pages()
+    assert before[0][0] == "file://severity_levels.md"
+    for number in range(60):
+        put(f"file://img/incident-{number}.png", title=f"incident-{number}.png")
+    assert pages() == before
+
+
+def test_pictures_alone_are_found_by_their_names(put: Any, find: Any) -> None:
+    put("file://img/harbour.png", title="harbour.png")
+    put("file://img/mountain-lake.png", title="mountain-lake.png")
+    assert find("lake") == ["file://img/mountain-lake.png"]
+    assert find("the lake at the harbour") != []
+
+
+def test_a_page_that_says_as_much_comes_before_a_picture_that_is_called_so(put: Any, find: Any) -> None:
+    put("file://img/status_page.jpg", title="status_page.jpg")
+    put("file://before.md", "What we tell others, on the status page of ours, is decided here. " * 3)
+    put("file://other.md", "Words of something else. " * 3)
+    assert find("what is on the status page") == ["file://before.md", "file://img/status_page.jpg"]
+    assert find("status jpg")[0] == "file://img/status_page.jpg"

@@ -42,7 +42,7 @@ def rarity(documents: float, count: int) -> float:
     return math.log(1 + (max(count, documents) - documents + 0.5) / (documents + 0.5))
 
 
-def worth(frequency: float, length: int, average: float) -> float:
+def worth(frequency: float, length: float, average: float) -> float:
     """BM25: more is better, and less and less so; in a long text it means less."""
     norm = _SATURATION * (1 - _LENGTH + _LENGTH * length / average)
     return frequency * (_SATURATION + 1) / (frequency + norm)

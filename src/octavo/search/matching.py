@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import Final
 
 from msgspec import Struct, field
@@ -70,7 +70,7 @@ class Matcher:
                 found.confirmed.update(numbers)
         if found.weight:
             self._look_at_fields(found)
-            found.rarity = unit.share * rarity(max(seen, len(found.weight)), self._sight.count)
+            found.rarity = unit.share * self._rarity(found.weight, seen)
         return found
 
     def like(self, unit: Unit, weight: float) -> Matches:
@@ -82,7 +82,7 @@ class Matcher:
                 counts[number] = counts.get(number, 0) + 1
         found.weight = {n: weight * c / len(pairs) for n, c in counts.items() if c >= max(2, _ENOUGH * len(pairs))}
         found.confirmed = set(found.weight)
-        found.rarity = unit.share * rarity(len(found.weight), self._sight.count)
+        found.rarity = unit.share * self._rarity(found.weight)
         return found
 
     def together(self, found: Sequence[Matches]) -> list[int]:
@@ -121,6 +121,14 @@ class Matcher:
                 return found, max(MOST + 1.0, MOST * self._sight.count / looked_at)
         return found, float(len(found))
 
+    def _rarity(self, numbers: Collection[int], seen: float = 0.0) -> float:
+        """Of a word that these documents have, and more if `seen` is more, among those that have a text: however many
+        pictures stand beside them, and are called so, a word is as rare as it is in what people wrote."""
+        sight, documents = self._sight, max(seen, len(numbers))
+        if sight.texts < sight.count and numbers:
+            documents *= sum(map(sight.has_text, numbers)) / len(numbers)
+        return rarity(documents, sight.texts)
+
     def _named(self, ways: Sequence[Way], mark: str) -> list[int]:
         """A piece of a compound in a title says little of the compound, as does a syllable that a word begins with."""
         whole = [way for way in ways if way.weight >= BEGINNING and not way.vague]
@@ -136,4 +144,4 @@ class Matcher:
             found.prominence.update(prominent)
             found.weight.update(dict.fromkeys(prominent.keys() - found.weight.keys(), BEGINNING))
         found.named = frozenset(named)
-        found.named_rarity = found.unit.share * rarity(len(named), self._sight.count)
+        found.named_rarity = found.unit.share * self._rarity(named)

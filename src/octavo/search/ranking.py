@@ -22,7 +22,9 @@ from octavo.search.sight import Sight
 
 UNSEEN: Final = 0.8  # what a word is worth that stands in the text, by a way that was not followed to its end
 _SAID: Final = 0.5  # what it is worth to say the whole question in one piece
+_BY_NAME: Final = 0.5  # of what a text is worth that says as much: a picture has a name, and answers nothing
 _LOOKED_AT: Final = 150  # candidates whose texts are counted in at once
+_MOST_LOOKED_AT: Final = 4 * _LOOKED_AT  # with those that have no text
 _AT_LEAST: Final = 10  # of them, however late it is
 _COUNTED: Final = 100_000  # characters of a text that are counted in, where they are enough to confirm it
 _PLACES: Final = 60  # added to a place, so that the first few of one order do not outweigh all of the other
@@ -65,10 +67,22 @@ def ranked(asked: Asked, sight: Sight, database: sqlite3.Connection, hurry: Hurr
         if matches.unit.phrase:
             first = {number: score for number, score in first.items() if number in matches.weight}
     candidates = [number for _, number in sorted(((score, n) for n, score in first.items()), reverse=True)]
-    for begin in range(0, len(candidates), _LOOKED_AT):
+    for batch in _batches(candidates, sight):
         if hurry.left_out:
             return
-        yield from _counted(candidates[begin : begin + _LOOKED_AT], asked, sight, database, hurry)
+        yield from _counted(batch, asked, sight, database, hurry)
+
+
+def _batches(candidates: Sequence[int], sight: Sight) -> Iterator[list[int]]:
+    """Names alone cost little to look at, and keep no text out of a batch."""
+    batch, texts = list[int](), 0
+    for number in candidates:
+        batch.append(number)
+        texts += sight.has_text(number)
+        if texts == _LOOKED_AT or len(batch) == _MOST_LOOKED_AT:
+            yield batch
+            batch, texts = [], 0
+    yield batch
 
 
 def fused(ranking: Iterator[Ranked], near: Sequence[int], database: sqlite3.Connection) -> Iterator[Ranked]:
@@ -129,11 +143,13 @@ def _score(number: int, texts: Texts, asked: Asked, sight: Sight) -> float:
             if number not in matches.confirmed:
                 continue
             frequency = 1.0
-        score += matches.rarity * (weight or UNSEEN) * worth(frequency, sight.lengths[number], sight.average)
-        if number in matches.named:
+        score += matches.rarity * (weight or UNSEEN) * worth(frequency, sight.length(number), sight.average)
+        if number in matches.named and sight.has_text(number):  # beside having the word
             score += NAMED * matches.named_rarity * (weight or UNSEEN)
         reached += matches.counts(number)
     if not score:
         return 0.0
+    if not sight.has_text(number):
+        score *= _BY_NAME
     said = texts.says(asked.question.plain) if asked.question.plain else 0.0
     return score * (reached / possible) * (1 + _SAID * said)

@@ -23,6 +23,7 @@ from octavo.search.tokens import normal
 
 SIGHTS: Final = 64  # kept; each takes two bytes a document
 _LONGEST: Final = 65_535
+_NO_TEXT: Final = 1  # what a document is given that has no word
 
 
 class Sight:
@@ -34,7 +35,8 @@ class Sight:
         self._birth, self._revision, self._removals = b"", -1, 0
         self.lengths = array("H")  # by the number of the document; 0 where it is none of these
         self.count = 0
-        self.average = 1.0
+        self.texts = 0  # of them, those that have a text; all where none has: a picture is found by its name alone
+        self.average = 1.0  # length of these
 
     def refresh(self, database: sqlite3.Connection) -> None:
         """Looks at what has changed."""
@@ -51,8 +53,17 @@ class Sight:
         self.lengths.extend(array("H", bytes(2 * max(0, highest + 1 - len(self.lengths)))))
         self._look(database)
         self.count = len(self.lengths) - self.lengths.count(0)
-        self.average = max(1.0, sum(self.lengths) / max(1, self.count))
+        without = self.lengths.count(_NO_TEXT)
+        self.texts = (self.count - without) or self.count
+        self.average = max(1.0, (sum(self.lengths) - without * _NO_TEXT) / max(1, self.texts))
         self._revision, self._removals = revision, removals
+
+    def has_text(self, number: int) -> bool:
+        return self.lengths[number] > _NO_TEXT
+
+    def length(self, number: int) -> float:
+        """Of its text; where it has none, that of any: to have nothing to say is not to be brief."""
+        return self.lengths[number] if self.has_text(number) else self.average
 
     def _look(self, database: sqlite3.Connection) -> None:
         if self._revision >= 0:
