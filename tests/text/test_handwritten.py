@@ -60,3 +60,41 @@ def test_links_are_found_and_code_is_passed_over(line: str, paths: list[str]) ->
 )
 def test_the_first_heading_is_the_title(text: str, ending: str, title: str) -> None:
     assert first_heading(text, ending) == title
+
+
+@pytest.mark.parametrize("end", ["--", "----", "—"])
+def test_a_slipped_end_mark_and_a_colon_without_quotes_cost_two_remarks(end: str) -> None:
+    found = handwritten(f"---\ntitle: Deploying: how we do it\ntags: [ops]\n{end}\n\nThe text.\n")
+    assert found.matter.data == {"title": "Deploying: how we do it", "tags": ["ops"]}
+    assert [slip.line for slip in found.slips] == [2, 4]
+    text = f"---\ntitle: Deploying: how we do it\ntags: [ops]\n{end}\n\nThe text.\n"
+    assert text[found.matter.body :] == "\nThe text.\n"
+
+
+def test_a_text_under_a_rule_stays_a_text_though_it_has_colons() -> None:
+    text = "---\nNote: see the other page: it says more\n\nThe text.\n"
+    found = handwritten(text)
+    assert (found.matter.data, text[found.matter.body :]) == ({}, text)
+    assert len(found.slips) == 1
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '{\n  "title": "Deploying",\n}\n\nThe text.\n',
+        "{\n  title: 'Deploying'\n}\n\nThe text.\n",
+        '{\r\n\t"title": "Deploying"\r\n\r\nThe text.\r\n',
+    ],
+)
+def test_front_matter_in_json_that_is_none_is_said(text: str) -> None:
+    found = handwritten(text)
+    assert (found.matter.data, text[found.matter.body :]) == ({}, text)
+    assert [slip.message for slip in found.slips] == ["begins like front matter in JSON, and is no JSON"]
+
+
+@pytest.mark.parametrize(
+    "text", ["{{< toc >}}\n\nText.\n", "{% raw %}\na: b\n", "{.class}\n# Title\n", "{ a: 1 } is a set\n", "{\n  x\n}\n"]
+)
+def test_a_text_that_begins_with_a_brace_is_a_text(text: str) -> None:
+    found = handwritten(text)
+    assert (found.matter.data, text[found.matter.body :], found.slips) == ({}, text, ())

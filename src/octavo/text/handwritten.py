@@ -21,6 +21,7 @@ MAX_REPAIRED: Final = 32 * KIB  # characters of front matter that is worth it
 
 _RULE: Final = re.compile(r"\ufeff?---[ \t]*\r?\n")
 _TOML: Final = re.compile(r"\ufeff?\+\+\+[ \t]*\r?\n(?P<data>.*?)^\+\+\+[ \t]*\r?$\n?", re.DOTALL | re.MULTILINE)
+_LIKE_JSON: Final = re.compile(r"\ufeff?\{[ \t]*\r?\n\s*[\"']?[A-Za-z][\w -]{0,60}[\"']?[ \t]*:")
 _NEAR_END: Final = re.compile(r"^(?:--|-{4,}|[–—]{1,3}-?)[ \t]*\r?$", re.MULTILINE)
 _PAUSE: Final = re.compile(r"^(?:[ \t]*\r?$|#)", re.MULTILINE)  # where the keys end if nothing says so
 _KEY: Final = re.compile(r"(?P<key>[^\s:#'\"\[\]{}-][^:\r\n]{0,60}):(?:[ \t]+(?P<value>.*))?\r?$")
@@ -50,16 +51,19 @@ def handwritten(text: str, *, texts: frozenset[str] = frozenset(), whole: bool =
 
 
 def _endless(text: str, begin: int, texts: frozenset[str]) -> Handwritten:
-    near = _NEAR_END.search(text, begin) or _PAUSE.search(text, begin)
+    slipped = _NEAR_END.search(text, begin)
+    near = slipped or _PAUSE.search(text, begin)
     end = len(text) if near is None else near.start()
     block = _repaired(text[begin:end], of_yaml(text[begin:end], texts=texts), texts, first_line=1)
     line = text.count("\n", 0, end) + 1
-    if not block.matter.data or block.slips:
+    # Without any mark only what is front matter as it stands: words with a colon begin many a text.
+    if not block.matter.data or (block.slips and slipped is None):
         return Handwritten(_none(), (Fault(1, "begins with a rule ---, so that it looks like front matter"),))
     after = len(text) if near is None else near.end() + 1
     lines = {path: number + 1 for path, number in block.matter.lines.items()}
     slip = Fault(line, "the front matter does not end with a line ---; it is taken to end here")
-    return Handwritten(FrontMatter(block.matter.data, lines, body=min(after, len(text))), (slip,))
+    others = (Fault(one.line + 1, one.message) for one in block.slips)  # the mark before it is a line, too
+    return Handwritten(FrontMatter(block.matter.data, lines, body=min(after, len(text))), (*others, slip))
 
 
 def _repaired(block: str, found: FrontMatter, texts: frozenset[str], *, first_line: int = 2) -> Handwritten:
@@ -118,7 +122,9 @@ def _json(text: str) -> Handwritten:
     try:
         data, end = json.JSONDecoder().raw_decode(text[:MAX_CHARACTERS], mark)
     except (ValueError, RecursionError):
-        return Handwritten(_none())  # a text may begin with a brace
+        # A text may begin with a brace: this one says a key after it, and then nothing can be read.
+        slips = (Fault(1, "begins like front matter in JSON, and is no JSON"),) if _LIKE_JSON.match(text) else ()
+        return Handwritten(_none(), slips)
     behind = text[end : text.find("\n", end) if "\n" in text[end:] else len(text)]
     if not isinstance(data, dict) or behind.strip() or not data:
         return Handwritten(_none())
