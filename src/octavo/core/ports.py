@@ -255,6 +255,17 @@ class Refuses(Protocol):
 
 
 @runtime_checkable
+class TellsTwins(Protocol):
+    """Where names are kept as they were written, two can differ in their Unicode form alone, and there is one address
+    for both: it is that of one of them."""
+
+    async def is_twin(self, ref: Ref, names: Sequence[str]) -> bool:
+        """Whether something else than what the address stands for has these names, which are another form of its
+        own."""
+        ...
+
+
+@runtime_checkable
 class Collects(Protocol):
     """Some addresses stand for several entries, and reading one tells of those."""
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Iterable
+from functools import lru_cache
 from typing import NamedTuple
 
 from octavo.core.errors import Forbidden, InvalidParams
@@ -16,6 +17,7 @@ from octavo.core.errors import Forbidden, InvalidParams
 MAX_SEGMENT_BYTES = 255
 MAX_PATH_BYTES = 4096
 MAX_QUERY_BYTES = 4096
+SPELLINGS = 1000  # of addresses, that are remembered
 MAX_URI_CHARACTERS = 24_800  # percent-encoding triples path and query: what is printed can be parsed again
 
 _SCHEME = re.compile(r"[a-z][a-z0-9+.-]{0,63}\Z")
@@ -149,6 +151,18 @@ def decode(raw: str) -> str:
         return _PERCENT.sub(lambda m: bytes.fromhex(m[0].replace("%", "")).decode("utf-8"), raw)
     except UnicodeDecodeError:
         raise InvalidParams("The percent-encoding of the URI is not UTF-8") from None
+
+
+@lru_cache(SPELLINGS)
+def spelled_otherwise(uri: str) -> tuple[str, ...]:
+    """The names of an address as they are written, where one of them is not in the form that addresses have (NFC);
+    nothing for all other addresses, and for what is none."""
+    path = uri.partition("://")[2].partition("?")[0]
+    try:
+        names = tuple(decode(raw) for raw in path.split("/") if raw)
+    except InvalidParams:
+        return ()
+    return () if all(unicodedata.is_normalized("NFC", name) for name in names) else names
 
 
 def _normal(text: str) -> str:

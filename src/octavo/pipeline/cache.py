@@ -23,7 +23,7 @@ from octavo.core.fair import Claim, acting_for, on_behalf_of
 from octavo.core.model import FEED, Call, Change, Content, Entry, Page
 from octavo.core.operations import CHANGING, FOREIGN
 from octavo.core.ports import Next, Reply, settled
-from octavo.core.ref import Ref
+from octavo.core.ref import Ref, spelled_otherwise
 
 _GRACE = 0.5  # seconds for a source to end when its time is over
 _OVERHEAD = 512  # bytes that a reply costs beside its bodies
@@ -85,6 +85,9 @@ class Cache:
         else:
             # A change that has begun ends when it ends: told as failed, it would happen nevertheless.
             return _alone(call, call_next, None if op in CHANGING else call.timeout)
+        uri = call.uri
+        if (not uri.isascii() or "%" in uri) and spelled_otherwise(uri):  # it may mean another thing than its address
+            return _alone(call, call_next, call.timeout)
         kept = self._kept.get(key)
         if kept is not None:
             if kept.until > self._now() and kept.stamp == self._stamp(ref, op, call.moment):

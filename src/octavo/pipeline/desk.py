@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import unicodedata
 from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from types import MappingProxyType
@@ -22,7 +23,7 @@ from octavo.core.arguments import (
     UndoArguments,
     WriteArguments,
 )
-from octavo.core.errors import Forbidden, InvalidParams, OctavoError
+from octavo.core.errors import Conflict, Forbidden, InvalidParams, OctavoError
 from octavo.core.findings import Findings
 from octavo.core.model import EVERYTHING, FEED, Call, Content, Entry, Memo, Op, Page, Template
 from octavo.core.operations import STEERING
@@ -48,11 +49,12 @@ from octavo.core.ports import (
     Stamps,
     Suggests,
     SuggestsMore,
+    TellsTwins,
     Undoes,
     Writes,
 )
 from octavo.core.query import TextQuery
-from octavo.core.ref import Ref
+from octavo.core.ref import Ref, spelled_otherwise
 from octavo.core.rehearsal import Rehearsed
 from octavo.core.surface import Changes, Prompts, Tools
 
@@ -117,7 +119,18 @@ class Desk:
         }  # fmt: skip
 
     async def __call__(self, call: Call) -> Reply:
+        if not call.uri.isascii() or "%" in call.uri:
+            await self._refuse_twin(call)
         return await self._answers[call.op](call)
+
+    async def _refuse_twin(self, call: Call) -> None:
+        names = spelled_otherwise(call.uri)[-len(call.ref.segments) :] if call.ref.segments else ()
+        if not names or tuple(unicodedata.normalize("NFC", name) for name in names) != call.ref.segments:
+            return
+        source = self._sources.get(call.ref.scheme)
+        if isinstance(source, TellsTwins) and await source.is_twin(call.ref, names):
+            why = "it differs from the one that is served in its Unicode form alone; rename one of the two"
+            raise Conflict(f"Ambiguous name: {call.uri}: {why}", uri=call.uri)
 
     async def _invoke(self, call: Call) -> Reply:
         if self._begins is not None and call.channel is not None and call.channel.lasts:

@@ -35,6 +35,7 @@ from octavo.core.ports import (
     Stamps,
     Suggests,
     SuggestsMore,
+    TellsTwins,
     Undoes,
     Watches,
     Writes,
@@ -259,6 +260,11 @@ class _Refuses(Guarded):
         return self.at_once("refuses", lambda: self.source.refuses(ref), _refusal)
 
 
+class _TellsTwins(Guarded):
+    async def is_twin(self, ref: Ref, names: Sequence[str]) -> bool:
+        return await self._asked("is_twin", lambda: self.source.is_twin(ref, names), bool, seconds=LOOKING)
+
+
 class _Collects(Guarded):
     def collects(self, ref: Ref) -> bool:
         return self.at_once("collects", lambda: self.source.collects(ref), bool)
@@ -307,8 +313,8 @@ DOORS: Final[Mapping[type, type[Guarded]]] = {
     SuggestsMore: _SuggestsMore,
     Writes: _Writes, Edits: _Edits, Arranges: _Arranges, Undoes: _Undoes, Watches: _Watches, Arms: _Arms,
     CatchesUp: _CatchesUp,
-    Remembers: _Remembers, Pins: _Pins, Spells: _Spells, Refuses: _Refuses, Collects: _Collects, Parts: _Parts,
-    Stamps: _Stamps,
+    Remembers: _Remembers, Pins: _Pins, Spells: _Spells, Refuses: _Refuses, TellsTwins: _TellsTwins,
+    Collects: _Collects, Parts: _Parts, Stamps: _Stamps,
     Recalls: _Recalls, Offers: _Offers, Filters: _Filters,
 }  # fmt: skip
 

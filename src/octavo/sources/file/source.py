@@ -393,6 +393,10 @@ class FileSource:
             return refused
         return None
 
+    async def is_twin(self, ref: Ref, names: Sequence[str]) -> bool:
+        where, trees, written = self._addresses.where(ref), self._forest.trees, tuple(names)
+        return await self._in_thread(lambda: any(trees[k].is_twin(where.names, written) for k in where.roots), ref)
+
     def stamp(self, ref: Ref, op: str, moment: int = 0) -> object | None:
         """For a listing the watch tells; for the rest one look at the file, through the same confinement.
 

@@ -177,6 +177,14 @@ class Tree:
         """How a directory's names are written on disk. Links are not followed: that could go in circles."""
         return resolve(self.root, names, follow=False)
 
+    def is_twin(self, names: Names, written: Names) -> bool:
+        """Whether something is on disk with these names as they are written, that is not what the canonical names
+        stand for."""
+        try:
+            return not os.path.samestat(self.root.stat(self.on_disk(names)), self.root.stat(written))
+        except OSError:
+            return False
+
     def open_directory(self, disk: Names) -> int:
         fd = self.root.open(disk, "directory")
         try:
