@@ -146,7 +146,8 @@ class Documents:
         if found.title is None and is_markdown(found.name):
             found = replace(found, title=title_of(text, ref.segments))
         document = Document.of(replace(found, ref=ref, version=entry.version), text)
-        return replace(document, aliases=self._aliases(document))
+        unread = isinstance(content.body, bytes) and _is_text(entry.mime_type)
+        return replace(document, aliases=self._aliases(document), unread=unread)
 
     async def _converted(self, ref: Ref) -> str:
         """The text of a PDF or Office document; none where it cannot be read, as without what the extra installs."""

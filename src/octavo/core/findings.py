@@ -35,5 +35,6 @@ class Findings(Struct, frozen=True):
     seen: int = 0  # documents that may be seen and were asked about, as far as they are indexed
     limited: bool = False  # there is more than may be searched at all
     partial: int = 0  # documents that may be seen and were asked about, of which not all of the text is indexed
+    unread: int = 0  # the same, of which none is: they are called texts, and their bytes are none
     unlisted: tuple[str, ...] = ()  # schemes of which nothing is indexed, for they could not be listed yet
     cut: bool = False  # time was up before everything that the index named was looked at

@@ -36,6 +36,7 @@ class Document(Struct, frozen=True, kw_only=True):
     metadata: Mapping[str, Any] = NOTHING
     aliases: Mapping[str, Any] = NOTHING  # what filters may call the metadata as well
     partial: bool = False  # it has more text than is given here
+    unread: bool = False  # it is called a text, and its bytes are none
 
     @classmethod
     def of(cls, entry: Entry, text: str) -> Document:

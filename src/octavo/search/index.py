@@ -29,6 +29,7 @@ MOST: Final = 100_000  # documents
 READERS: Final = 2  # questions that are answered at once
 _TOGETHER: Final = 100  # documents of one transaction
 _TOGETHER_IN_MEMORY: Final = 8  # there a question waits for the end of it
+UNREAD: Final = 2  # see `schema`
 _SOUNDING: Final = 100_000  # words that are remembered, so as not to be written again
 
 
@@ -301,7 +302,7 @@ def _drop(database: sqlite3.Connection, ref: Ref) -> None:
 
 def _keep(database: sqlite3.Connection, document: Document, fields: Fields, tokens: str, revision: int) -> None:
     """A document keeps its number as long as it is there."""
-    partial = document.partial or len(document.text) > MAX_CHARACTERS
+    partial = UNREAD if document.unread else int(document.partial or len(document.text) > MAX_CHARACTERS)
     if len(document.text) > MAX_CHARACTERS:
         logger.warning("Only the first %d characters of %s are searched.", MAX_CHARACTERS, document.ref)
     (number,) = database.execute(

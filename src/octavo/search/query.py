@@ -6,6 +6,7 @@ import hashlib
 import json
 import sqlite3
 from array import array
+from collections import Counter
 from collections.abc import Hashable, Sequence
 from itertools import islice
 from typing import Final
@@ -16,7 +17,7 @@ from octavo.core.errors import InvalidParams
 from octavo.core.findings import Finding, Findings
 from octavo.core.ports import Allowed
 from octavo.core.query import TextQuery
-from octavo.search.index import Index
+from octavo.search.index import UNREAD, Index
 from octavo.search.matching import Matcher, Matches
 from octavo.search.meaning import Meaning
 from octavo.search.question import LOAN, SYNONYM, Question, Unit, question, word_unit
@@ -111,13 +112,20 @@ class FullText:
             places = {str(one.ref): place for place, one in enumerate(best, 1)} if last else {}
             begin = places.get(last, given)
             page = best[begin : begin + limit]
-            numbers = database.execute("SELECT id FROM documents WHERE partial")
-            partial = sum(1 for (number,) in numbers if sight.lengths[number])
+            rows = database.execute("SELECT id, partial FROM documents WHERE partial")
+            lacking = Counter(how == UNREAD for number, how in rows if sight.lengths[number])
             shown = _shown(page, found, database, hurry)
         more = len(best) > begin + limit
         following = joined(digest, begin + limit, str(page[-1].ref)) if more and page else None
         return Findings(
-            shown, following, found.corrected, asked.ignored, seen=sight.count, partial=partial, cut=hurry.left_out
+            shown,
+            following,
+            found.corrected,
+            asked.ignored,
+            seen=sight.count,
+            partial=lacking[False],
+            unread=lacking[True],
+            cut=hurry.left_out,
         )
 
     def _matched(self, asked: Question, matcher: Matcher) -> Asked:

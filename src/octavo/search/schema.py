@@ -17,10 +17,11 @@ from octavo.search import tokens
 
 logger = logging.getLogger(__name__)
 
-LAYOUT: Final = 3
+LAYOUT: Final = 4
 STAMP: Final = LAYOUT * 1000 + tokens.VERSION
 _DAMAGED: Final = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
 
+# `partial` is 1 where not all of the text is here, 2 where the bytes are no text though the name says so.
 # `odd` is the address of a document whose address is more than scheme and path. `in_step` names the configuration with
 # all of whose documents the index was compared. The token characters are those of
 # `tokens.MARKS`.

@@ -264,7 +264,7 @@ async def test_more_documents_than_may_be_are_left_out_which_is_said_to_who_sees
     sources = "sources: {work: {kind: file, uris: relative, roots: [./work]}}\nsearch: {documents: 3, text: 1KB}\n"
     tools = await serve(sources, {**files, "0.md": "예산 " * 1000})
     found = await tools("search", query="md", kind="ranked")
-    assert [one["uri"] for one in found.structured["results"]] == ["file://0.md", "file://1.md", "file://2.md"]
+    assert sorted(one["uri"] for one in found.structured["results"]) == ["file://0.md", "file://1.md", "file://2.md"]
     assert found.structured["incomplete"] and "search.documents" in found.content[0].text
     assert "file://0.md" not in await uris(tools, "예산", kind="ranked")
 
@@ -436,3 +436,26 @@ async def test_a_secret_in_such_a_document_is_not_found_either(serve: Any) -> No
     (found,) = (await tools.data("search", query="열쇠", kind="ranked"))["results"]
     assert "AKIAQ3EGRJ5XTWMZPBR7" not in found["snippet"]
     assert await uris(tools, "AKIAQ3EGRJ5XTWMZPBR7", kind="ranked") == []
+
+
+async def test_files_named_as_text_whose_bytes_are_none_are_said_where_nothing_is_found(serve: Any) -> None:
+    files = FILES | {"files/cut.md": b"# Zebracorn\n\0\0 of the zebracorn\n", "files/app.bin": b"zebracorn\0\0"}
+    tools = await serve(CONFIGURATION, files)
+    note = "[1 file named as text whose bytes are none, as with a NUL: not searched, found by name alone]"
+    for asked in ({"kind": "ranked"}, {"target": "file://"}, {}):
+        assert await tools.text("search", query="zebracorn", **asked) == f"Nothing was found\n{note}", asked
+        assert (await tools.data("search", query="zebracorn", **asked))["unread"] == 1, asked
+    assert await uris(tools, "cut", kind="ranked") == ["file://cut.md"]
+    assert "unread" not in await tools.data("search", query="zebracorn", kind="ranked", target="sop://")
+    tools.put("files/cut.md", "# Zebracorn\n")
+    with anyio.fail_after(30):
+        while "unread" in (told := await tools.data("search", query="zebracorn", kind="ranked")):
+            pass
+    assert [one["uri"] for one in told["results"]] == ["file://cut.md"]
+
+
+async def test_who_may_not_find_a_file_is_not_told_that_its_bytes_are_no_text(serve: Any) -> None:
+    tools = await serve(
+        CONFIGURATION + RULES.replace('sop://*", "file://*', "sop://*"), FILES | {"files/cut.md": b"a\0"}
+    )
+    assert await tools.text("search", query="zebracorn", kind="ranked", who="agent-brand") == "Nothing was found"

@@ -54,6 +54,8 @@ async def ranked(budget: Budget, ctx: ToolContext, asked: Mapping[str, Any], *, 
         structured["incomplete"] = True
     if found.partial and found.cursor is None:
         structured["partial"] = found.partial
+    if found.unread and found.cursor is None:
+        structured["unread"] = found.unread
     if found.unlisted:
         structured["unavailable"] = [*found.unlisted]
     if found.ignored:
@@ -125,6 +127,11 @@ def _notes(found: Findings) -> Sequence[str]:
         notes.append(
             f"[{found.partial} document{'s are' if found.partial > 1 else ' is'} too large to be searched as a whole: "
             "search.text; look for a word in one by reading it in parts]"
+        )
+    if found.unread and found.cursor is None:
+        notes.append(
+            f"[{found.unread} file{'s' if found.unread > 1 else ''} named as text whose bytes are none, as with a NUL: "
+            "not searched, found by name alone]"
         )
     if found.cut:
         notes.append("[time was up before all that may fit was looked at: ask with rarer words, or with a target]")

@@ -132,13 +132,14 @@ async def _search(budget: Budget, kinds: Kinds, ctx: ToolContext, asked: Mapping
 
 
 async def _best(budget: Budget, ctx: ToolContext, asked: Mapping[str, Any]) -> ToolResult | None:
-    """What the ranked search says where no line does; None where it has nothing, or is not for this caller or query."""
+    """What the ranked search says where no line does, also of what was not searched; None where it has nothing, or is
+    not for this caller or query."""
     try:
         best = await ranked(budget, ctx, asked, instead=True)
     except (Forbidden, InvalidParams):
         return None
     told = best.structured or {}
-    return best if told.get("results") or told.get("incomplete") else None
+    return best if any(told.get(one) for one in ("results", "incomplete", "partial", "unread")) else None
 
 
 async def _in_names(ctx: ToolContext, walk: Walk, answer: Answer) -> ToolResult:
