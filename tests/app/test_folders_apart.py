@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -14,7 +14,10 @@ from tests.app.asking import ask
 from octavo.app import Octavo
 from octavo.app.configuration import load_text, zero
 from octavo.config.load import Loaded
+from octavo.core.delivery import Delivery
 from octavo.core.errors import Conflict, Forbidden, InvalidParams, NotFound, OctavoError
+from octavo.core.glob import Glob
+from octavo.core.model import Change, Entry, shown
 from octavo.core.query import ContentQuery, NameQuery, TextQuery
 from octavo.core.ref import Ref
 from octavo.stores.state import StateDirectory
@@ -220,3 +223,75 @@ async def test_the_text_of_a_list_tells_files_of_one_name_apart(base: Path) -> N
             assert len(both) == 2, given
             assert both[1].endswith(f"  file://{base}/B/both.md"), given
             assert "file://" not in both[0], given
+
+
+async def told_below(octavo: Octavo, target: str, after: int) -> list[str]:
+    structured = (await tool(octavo, "changes", target=target, after=after)).structured
+    return [f"{one['type'].removeprefix('resource/')} {one['uri']}" for one in structured["changes"]]
+
+
+async def told_by_a_pattern(octavo: Octavo, pattern: str, heard: list[Change]) -> list[str]:
+    """What whoever subscribed to the pattern is told of these changes."""
+    who, glob = octavo.works.identity.launched(None), Glob(pattern)
+    found: list[str] = []
+    for change in heard:
+        delivery = Delivery(octavo.works, change)
+
+        def covers(ref: Ref, entry: Entry | None, of: Delivery = delivery) -> bool:
+            return bool(of.covering({"": glob}, ref, shown(ref, entry)))
+
+        told = delivery.told(who, wanted=covers)
+        found += [f"{told.kind} {told.shown}"] if told is not None else []
+    return found
+
+
+async def heard_until(octavo: Octavo, act: Callable[[], object], count: int) -> list[Change]:
+    heard: list[Change] = []
+    enough = anyio.Event()
+
+    def hear(change: Change) -> None:
+        heard.append(change)
+        if len(heard) == count:
+            enough.set()
+
+    leave = octavo.feed.subscribe(hear)
+    act()
+    with anyio.fail_after(30):
+        await enough.wait()
+    leave()
+    return heard
+
+
+async def test_changes_below_one_folder_tell_nothing_of_the_others(base: Path) -> None:
+    """Of the first one too, whose files need no word about where they are."""
+    async with serving(base, folders(base)) as octavo:
+        await octavo.feed.followed(["file"])
+        before = octavo.feed.number()
+
+        def write() -> None:
+            for name in ("A/a.md", "B/b.md", "B/both.md", "A/new.md", "B/later.md"):
+                (base / name).write_text("other", encoding="utf-8")
+
+        await heard_until(octavo, write, 5)
+        a, b = f"file://{base}/A", f"file://{base}/B"
+        assert sorted(await told_below(octavo, a, before)) == [f"created {a}/new.md", f"updated {a}/a.md"]
+        of_b = [f"created {b}/later.md", f"updated {b}/b.md", f"updated {b}/both.md"]
+        assert sorted(await told_below(octavo, b, before)) == of_b
+        assert len(await told_below(octavo, "file://", before)) == 5
+
+
+async def test_a_file_that_another_one_hid_has_not_moved_for_whoever_names_its_folder(base: Path) -> None:
+    """Its plain address has come to mean another file. The address in lists is what it was."""
+    async with serving(base, folders(base)) as octavo:
+        await octavo.feed.followed(["file"])
+        before, a, b = octavo.feed.number(), f"file://{base}/A", f"file://{base}/B"
+        for act, kind in (((base / "A/both.md").unlink, "deleted"), (lambda: (base / "A/both.md").touch(), "created")):
+            heard = await heard_until(octavo, act, 2)
+            for pattern in ("file:///*", "file://*", f"{a}/*", f"{a}/both.md", "**"):
+                assert await told_by_a_pattern(octavo, pattern, heard) == [f"{kind} {a}/both.md"], pattern
+            assert await told_by_a_pattern(octavo, f"{b}/*", heard) == []
+            assert await told_by_a_pattern(octavo, f"{b}/both.md", heard) == []
+            plain = await told_by_a_pattern(octavo, "file://both.md", heard)
+            assert [one.partition(" ")[0] for one in plain] == ["updated"]
+        assert await told_below(octavo, a, before) == [f"deleted {a}/both.md", f"created {a}/both.md"]
+        assert await told_below(octavo, b, before) == []

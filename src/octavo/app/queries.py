@@ -7,13 +7,14 @@ import json
 import sys
 from collections.abc import Callable
 from contextlib import redirect_stdout
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from octavo.app.octavo import Octavo
 from octavo.app.once import Terminal, completed, everything, inside, request, settled
 from octavo.config.load import Loaded, state_directory
 from octavo.core.arguments import SearchArguments, WatchArguments
-from octavo.core.delivery import Delivery, spellings
+from octavo.core.delivery import Delivery
 from octavo.core.errors import Conflict, InvalidParams
 from octavo.core.findings import Findings
 from octavo.core.model import Change, Content, Entry, shown
@@ -22,6 +23,8 @@ from octavo.core.query import TextQuery
 from octavo.core.surface import PromptResult, ToolResult
 
 if TYPE_CHECKING:
+    from octavo.core.glob import Glob
+    from octavo.core.ref import Ref
     from octavo.core.surface import PromptInfo, ToolInfo
 
 Shows = Callable[..., None]  # hears how far something is
@@ -100,10 +103,8 @@ def watched(
             ready()
             left = count
             while left != 0:
-                told = Delivery(works, await heard.get()).told(
-                    principal,
-                    wanted=lambda ref, entry: any(map(glob.matches, spellings(works, ref, shown(ref, entry)))),
-                )
+                delivery = Delivery(works, await heard.get())
+                told = delivery.told(principal, wanted=partial(_covers, delivery, glob))
                 if told is not None:
                     show(told, pattern if glob.exact else "")
                     left = None if left is None else left - 1
@@ -112,6 +113,10 @@ def watched(
             leave()
 
     inside(loaded, ask)
+
+
+def _covers(delivery: Delivery, glob: Glob, ref: Ref, entry: Entry | None) -> bool:
+    return bool(delivery.covering({glob.text: glob}, ref, shown(ref, entry)))
 
 
 def prompts(loaded: Loaded, who: str | None) -> list[PromptInfo]:

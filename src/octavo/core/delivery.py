@@ -6,9 +6,10 @@ this one, and told as far as the policy lets it be told now.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TypeAlias
 
+from octavo.core.glob import Glob
 from octavo.core.house import Works
 from octavo.core.model import Change, Entry, Principal, Verb
 from octavo.core.ref import Ref
@@ -24,12 +25,22 @@ class Delivery:
 
     @property
     def kind(self) -> str:
-        return self._change.kind
+        """As lists know it; `updated` where they give what they gave before."""
+        listed = self._change.listed
+        return "updated" if listed is None else listed.kind
+
+    def covering(self, globs: Mapping[str, Glob], ref: Ref, listed: Ref) -> dict[str, Glob]:
+        """Those patterns, by their texts, that cover an address of the change; `listed` is it as lists give it. Of what
+        lists give as before hears only who asked for the address that has come to mean something else."""
+        if listed in self._change.unmoved:
+            globs = {} if ref.params else {text: one for text, one in globs.items() if one.exact and one.matches(ref)}
+        known = spellings(self._works, ref, listed) if globs else ()
+        return {text: one for text, one in globs.items() if any(map(one.matches, known))}
 
     def told(self, who: Principal, verb: Verb = "watch", wanted: Wanted | None = None) -> Change | None:
-        """What somebody is told, of what is wanted of it; None: nothing."""
+        """What somebody is told, of what is wanted of it, or of what lists say of it; None: nothing."""
         change = self._works.veiled(self._change, who)
-        part = change if wanted is None else change.part(wanted)
+        part = change.listed if wanted is None else change.part(wanted)
         return None if part is None else self._works.policy.told(who, verb, part)
 
 

@@ -184,6 +184,14 @@ class Change(Struct, frozen=True, kw_only=True):
     old: Entry | None = None
     new: Entry | None = None
     seq: int = 0  # place in the feed; given by the feed
+    # Of several roots, where lists say in which one something is: these were in them before and are now, as they were.
+    # Only what is meant without a root has changed.
+    unmoved: tuple[Ref, ...] = ()
+
+    @property
+    def listed(self) -> Change | None:
+        """What of it whoever goes by the addresses of lists hears."""
+        return self.part(lambda ref, entry: shown(ref, entry) not in self.unmoved) if self.unmoved else self
 
     def part(self, sees: Callable[[Ref, Entry | None], bool]) -> Change | None:
         """What is told of it where not everything is seen. If it is seen only before, it goes; only after, it comes:

@@ -42,7 +42,13 @@ class Changes:
         found = self._feed.latest() if after is None else self._feed.since(after, schemes)
         if found is None:
             return News((), number, gap=True)
-        parts = (change.part(lambda ref, _: everything or ref.within(scope)) for change in found)
+        root = call.ref.param("root")
+
+        def is_below(ref: Ref, entry: Entry | None) -> bool:
+            return everything or (ref.within(scope) and (root is None or root == _root(ref, entry)))
+
+        listed = (one for change in found if (one := change.listed) is not None)
+        parts = (change.part(is_below) for change in listed)
         return News(tuple(part for part in parts if part is not None), number)
 
     async def read(self, call: Call) -> Content:
@@ -54,6 +60,13 @@ class Changes:
         news = expected(await self._ask(asked._replace(limit=call.limit, timeout=call.timeout)), News)
         entry = Entry(ref=ref, name=f"changes of {scope}", mime_type="application/json")
         return Content(entry=entry, body=_written(news, call.max_bytes))
+
+
+def _root(ref: Ref, entry: Entry | None) -> str:
+    """In which of several it lies. An address says so where it has to, and else its target: only the first needs
+    neither."""
+    target = None if entry is None else entry.target
+    return ref.param("root") or (None if target is None else target.param("root")) or "1"
 
 
 def _number(ref: Ref) -> int | None:

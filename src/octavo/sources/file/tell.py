@@ -47,6 +47,7 @@ class _Difference(NamedTuple):
     ref: Ref
     was: _Seen | None
     now: _Seen | None
+    unmoved: tuple[Ref, ...] = ()
 
     @property
     def root(self) -> int:
@@ -77,6 +78,7 @@ def _differences(
         places = [Place(names, k) for k in range(len(forest.trees))]
         old = _listed(forest, [(place, before[place] if place in before else known(place)) for place in places])
         new = _listed(forest, [(place, known(place)) for place in places])
+        unmoved = _unmoved(old, new) if len(places) > 1 else ()
         for ref in sorted(old.keys() | new.keys()):
             was, now = old.get(ref), new.get(ref)
             if was != now:
@@ -84,7 +86,14 @@ def _differences(
                     ref,
                     was and was._replace(entry=replace(was.entry, etag=etags.remembered(was.facts))),
                     now and now._replace(entry=replace(now.entry, etag=etags.of(now.place, now.facts))),
+                    unmoved,
                 )
+
+
+def _unmoved(old: Mapping[Ref, _Seen], new: Mapping[Ref, _Seen]) -> tuple[Ref, ...]:
+    """The addresses that say in which root something is, and did before, and there it has stayed as it was."""
+    before = {seen.entry.ref: seen.facts for seen in old.values() if seen.entry.ref.absolute}
+    return tuple(seen.entry.ref for seen in new.values() if before.get(seen.entry.ref) == seen.facts)
 
 
 def _origins(found: Iterable[_Difference]) -> dict[Ref, _Difference]:
@@ -114,6 +123,7 @@ def _change(one: _Difference, origin: _Difference | None, at: float) -> Change:
         at=at,
         old=was and was.entry,
         new=now and now.entry,
+        unmoved=one.unmoved,
     )
 
 

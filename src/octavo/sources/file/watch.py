@@ -408,7 +408,8 @@ def net(changes: Sequence[Change]) -> list[Change]:
         if old is None and new is None:
             continue
         kind: ChangeKind = "updated" if old and new else "created" if new else "deleted"
-        kept[half.ref] = Change(kind=kind, ref=half.ref, at=half.at, old=old, new=new)
+        unmoved = half.unmoved if earlier is None else ()
+        kept[half.ref] = Change(kind=kind, ref=half.ref, at=half.at, old=old, new=new, unmoved=unmoved)
     return list(kept.values())
 
 

@@ -13,7 +13,7 @@ from collections import Counter, deque
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, NamedTuple
 
-from octavo.core.delivery import Delivery, spellings
+from octavo.core.delivery import Delivery
 from octavo.core.errors import OctavoError, RateLimited
 from octavo.core.event import event
 from octavo.core.glob import Glob
@@ -204,32 +204,30 @@ class Hub:
         listens = "resources" in subscriber.lists and delivery.kind != "updated"
         told = delivery.told(who, "list") if listens else None
         if told is not None:
-            subscriber.push(Note(keys.LIST_CHANGED, {"_meta": {keys.EVENT: self._event(subscriber, told)}}))
-        told = delivery.told(who, wanted=lambda ref, entry: self._covers(subscriber, ref, entry))
+            subscriber.push(Note(keys.LIST_CHANGED, {"_meta": {keys.EVENT: _event(subscriber, delivery, told)}}))
+        told = delivery.told(who, wanted=lambda ref, entry: _covers(subscriber, delivery, ref, entry))
         if told is not None:
-            said = self._event(subscriber, told)
+            said = _event(subscriber, delivery, told)
             subscriber.push(Note(keys.UPDATED, {"uri": said["uri"], "_meta": {keys.EVENT: said}}))
 
-    def _event(self, subscriber: Subscriber, change: Change) -> dict[str, Any]:
-        """An address that the subscriber asked for is told in its spelling, what a pattern covers as lists give it."""
-        uri = self._spelled(subscriber, change.ref, change.shown)
-        if change.source is None or change.shown_source is None:
-            return event(change, uri)
-        return event(change, uri, self._spelled(subscriber, change.source, change.shown_source))
 
-    def _covers(self, subscriber: Subscriber, ref: Ref, entry: Entry | None) -> bool:
-        return bool(subscriber.patterns) and bool(self._covering(subscriber, ref, shown(ref, entry)))
+def _event(subscriber: Subscriber, delivery: Delivery, change: Change) -> dict[str, Any]:
+    """An address that the subscriber asked for is told in its spelling, what a pattern covers as lists give it."""
+    uri = _spelled(subscriber, delivery, change.ref, change.shown)
+    if change.source is None or change.shown_source is None:
+        return event(change, uri)
+    return event(change, uri, _spelled(subscriber, delivery, change.source, change.shown_source))
 
-    def _covering(self, subscriber: Subscriber, ref: Ref, listed: Ref) -> dict[str, Glob]:
-        """`listed` is that address as lists give it."""
-        known = spellings(self._house.works, ref, listed)
-        return {text: glob for text, glob in subscriber.patterns.items() if any(map(glob.matches, known))}
 
-    def _spelled(self, subscriber: Subscriber, ref: Ref, listed: Ref) -> str:
-        """Nothing where no pattern covers the address."""
-        covering = self._covering(subscriber, ref, listed)
-        asked_for = next((pattern for pattern, glob in covering.items() if glob.exact), "")
-        return asked_for or (str(listed) if covering else "")
+def _covers(subscriber: Subscriber, delivery: Delivery, ref: Ref, entry: Entry | None) -> bool:
+    return bool(subscriber.patterns) and bool(delivery.covering(subscriber.patterns, ref, shown(ref, entry)))
+
+
+def _spelled(subscriber: Subscriber, delivery: Delivery, ref: Ref, listed: Ref) -> str:
+    """Nothing where no pattern covers the address."""
+    covering = delivery.covering(subscriber.patterns, ref, listed)
+    asked_for = next((pattern for pattern, glob in covering.items() if glob.exact), "")
+    return asked_for or (str(listed) if covering else "")
 
 
 def _less(count: Counter[str], who: str) -> None:
