@@ -2,11 +2,13 @@
 
     python bench/world.py DIR…
     python bench/world.py --init DIR…
+    python bench/world.py --many 200000
 
 Each DIR is the work tree of a repository of `world.yaml`, or a folder in which such work trees stand side by side under
 their names (`owner+name`). Each is served as the kind that `world.yaml` says, with no option beside its store, in a
 process of its own. With --init each is given to `octavo init --yes` instead, as a whole, and its agents are asked for
-what it says. Nothing is fetched here, and nothing of what is read is kept.
+what it says. With --many so many documents are made in a folder of their own, served and checked in the same way.
+Nothing is fetched here, and nothing of what is read is kept.
 """
 
 from __future__ import annotations
@@ -33,6 +35,7 @@ sources:
   store: {{kind: file, roots: [{root}], expose: false}}
   it: {{kind: {kind}, store: store}}
 """
+HEAD_LINE = "{:42} {:6} {:>7} {:>6} {:>7} {:>7} {:>7} {:>5} {}"
 HEAD = ("repository", "kind", "served", "of", "share", "outside", "start", "MiB", "check")
 
 
@@ -41,11 +44,18 @@ def main() -> None:
     parser.add_argument("folders", nargs="*", type=Path, metavar="DIR")
     parser.add_argument("--kind", help="serve every DIR as this kind, whether or not it stands in world.yaml")
     parser.add_argument("--init", action="store_true", help="begin each with octavo init, and use what it writes")
+    parser.add_argument("--many", type=int, metavar="N", help="make N documents, and serve them as kind doc")
     parser.add_argument("--json", action="store_true")
     parser.add_argument("--only", nargs=2, metavar=("DIR", "KIND"), help=argparse.SUPPRESS)
     given = parser.parse_args()
     if given.only:
         print(json.dumps(served(Path(given.only[0]), given.only[1])))
+        return
+    if given.many:
+        with tempfile.TemporaryDirectory() as made:
+            _make(Path(made), given.many)
+            print(HEAD_LINE.format(*HEAD))
+            print(_line(f"{given.many} files that were made", _in_own_process(Path(made), "doc")))
         return
     known = {one["name"]: one for one in yaml.safe_load((HERE / "world.yaml").read_text("utf-8"))["repositories"]}
     found = [one for folder in given.folders for one in _found(folder, known, given.kind)]
@@ -55,16 +65,28 @@ def main() -> None:
         _begin({name: folder for name, folder, _ in found}, as_json=given.json)
         return
     if not given.json:
-        print("{:42} {:6} {:>7} {:>6} {:>7} {:>7} {:>7} {:>5} {}".format(*HEAD))
+        print(HEAD_LINE.format(*HEAD))
     for name, folder, kind in found:
-        run = subprocess.run(
-            [sys.executable, __file__, "--only", str(folder), kind], capture_output=True, text=True, check=False
-        )
-        if run.returncode:
-            print(f"{name}: {run.stderr.strip()[-400:]}")
+        try:
+            told = _in_own_process(folder, kind)
+        except subprocess.CalledProcessError as failed:
+            print(f"{name}: {failed.stderr.strip()[-400:]}")
             continue
-        told = json.loads(run.stdout)
         print(json.dumps({"name": name, **told}) if given.json else _line(name, told))
+
+
+def _in_own_process(folder: Path, kind: str) -> dict[str, Any]:
+    command = [sys.executable, __file__, "--only", str(folder), kind]
+    told: dict[str, Any] = json.loads(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
+    return told
+
+
+def _make(folder: Path, count: int) -> None:
+    for number in range(count):
+        place = folder / f"{number // 10_000}" / f"{number // 100 % 100}" / f"page-{number}.md"
+        if number % 100 == 0:
+            place.parent.mkdir(parents=True)
+        place.write_text(f"# Page {number}\n\nWords of it.\n", encoding="utf-8")
 
 
 def _begin(folders: dict[str, Path], *, as_json: bool) -> None:
