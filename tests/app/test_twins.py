@@ -11,7 +11,7 @@ import pytest
 from tests.app.asking import ask
 
 from octavo.app import Octavo
-from octavo.app.configuration import zero
+from octavo.app.configuration import load_text, zero
 from octavo.core.arguments import OwnArguments
 from octavo.core.errors import Conflict, OctavoError
 from octavo.core.model import Call, Op, Trail
@@ -84,3 +84,14 @@ async def test_folders_in_two_forms_are_not_taken_for_each_other(tmp_path: Path)
         assert (await ask(octavo, None, "read", f"file://{NFC}/a.md")).body == "composed\n"
         assert "in its Unicode form alone" in await said(octavo, "read", f"file://{NFD}/a.md")
         assert "in its Unicode form alone" in await said(octavo, "list", f"file://{NFD}")
+
+
+async def test_an_entry_of_a_catalog_is_not_taken_for_its_twin(tmp_path: Path) -> None:
+    put(tmp_path, f"guides/{NFC}.md", "# Composed\n"), put(tmp_path, f"guides/{NFD}.md", "# Decomposed\n")
+    put(tmp_path, f"guides/{NFD}-alone.md", "# Alone\n")
+    sources = "sources:\n  files: {kind: file, roots: [./served], expose: false}\n  docs: {kind: doc, store: files}\n"
+    async with Octavo(load_text(f"version: 1\n{sources}", file=tmp_path / "octavo.yaml", environ={})) as octavo:
+        assert (await ask(octavo, None, "read", f"doc://guides/{NFC}")).body == "# Composed\n"
+        for uri in (f"doc://guides/{NFD}", f"doc://guides/{quote(NFD)}"):
+            assert "in its Unicode form alone" in await said(octavo, "read", uri)
+        assert (await ask(octavo, None, "read", f"doc://guides/{NFD}-alone")).body == "# Alone\n"

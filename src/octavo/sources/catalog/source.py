@@ -209,6 +209,14 @@ class CatalogSource:
         place = card.place if card is not None else next((place for _, place in self._index.places(ref.bare)), None)
         return None if place is None else self._store.stamp(place, op, moment)
 
+    async def is_twin(self, ref: Ref, names: Sequence[str]) -> bool:
+        try:
+            place = (await self._index.card(ref)).place
+        except OctavoError:
+            return False
+        written = _written(place, ref.segments, names)
+        return written is not None and await self._store.is_twin(place, written)
+
     def collects(self, ref: Ref) -> bool:
         """An address that could be an entry's is a collection while there is none."""
         if ref.bare in self._index.snapshot.cards or self.whole(ref) is not None:
@@ -404,6 +412,14 @@ def _ranked(found: Sequence[Match], cursor: str | None, limit: int) -> Page[Entr
     entries = tuple(views.with_score(one) for one in given)
     more = len(rest) > limit
     return Page(entries, of_path((repr(given[-1].score), *given[-1].card.ref.segments)) if more else None)
+
+
+def _written(place: Segments, known: Segments, names: Sequence[str]) -> Segments | None:
+    """The place with its names in the form of these, where the address says them in order; else None."""
+    if len(names) > len(place) or any(not at.startswith(name) for at, name in zip(place, known, strict=False)):
+        return None
+    ends = (at[len(name) :] for at, name in zip(place, known, strict=False))
+    return (*(name + end for name, end in zip(names, ends, strict=True)), *place[len(names) :])
 
 
 def _within(content: Content, ref: Ref, max_bytes: int) -> Content:

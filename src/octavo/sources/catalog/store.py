@@ -9,7 +9,7 @@ from typing import Final, NamedTuple, TypeVar
 from octavo.core.clock import passing
 from octavo.core.errors import Conflict, Forbidden, InvalidParams, NotFound, OctavoError, SourceUnavailable, TooLarge
 from octavo.core.model import Change, Content, Entry, Page
-from octavo.core.ports import Arms, CatchesUp, Pins, Recalls, Remembers, Source, Stamps, Watches
+from octavo.core.ports import Arms, CatchesUp, Pins, Recalls, Remembers, Source, Stamps, TellsTwins, Watches
 from octavo.core.ref import Ref
 from octavo.core.sizes import KIB
 from octavo.sources.catalog.declaration import Segments, form_of
@@ -107,6 +107,13 @@ class Store:
         """By an address of the store, such as the entries of `past` have."""
         asked = at._replace(params=(*at.params, ("range", part))) if part else at
         return await self._asked(self.source.read(asked, max_bytes=max_bytes), Content, ref)
+
+    async def is_twin(self, place: Segments, names: Sequence[str]) -> bool:
+        """Whether the store has something else at these names, which are another Unicode form of the place."""
+        if not isinstance(self.source, TellsTwins):
+            return False
+        written = (*self._root.segments, *names)
+        return await self._asked(self.source.is_twin(self._ref(place), written), bool, Ref(self._scheme))
 
     async def past(self, place: Segments, ref: Ref, limit: int) -> Sequence[Entry]:
         """What a file was, newest first; nothing where the store does not remember."""
