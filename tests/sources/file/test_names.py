@@ -88,16 +88,17 @@ async def test_credentials_and_git_and_our_own_state_are_absent(write: Any, open
         ".claude/.credentials.json", ".codex/auth.json", ".gemini/oauth_creds.json", "example.com.tfvars", "sample.pem",
         "sites/default/settings.php", "local.settings.json", ".config/github-copilot/apps.json", "bin/.pgpass",
         "keys/kubeconfig", "lib/kubeconfig/prod.yaml", "lib/kubeconfig/admin.conf", "lib/kubeconfig/prod",
-        "lib/kubeconfig/deep/config", "lib/kubeconfig/kubeconfig", ".kube/config", "vault.kdbx",
+        "lib/kubeconfig/deep/config", "lib/kubeconfig/kubeconfig",
+        "merging-a-kubeconfig/admin", "stage.env/db.yaml", ".kube/config", "vault.kdbx",
         ".docker/config.json", ".git/config", "sub/.git/HEAD", ".octavo/state.db",
     ]  # fmt: skip
     shown = [
         ".aws/config", ".env.example", ".env.sample", ".github/x.yml", "auth.json", "credentials", "credentials.md",
-        "docker/config.json", "example.tfvars", "kubeconfig-guide.md",
+        "docker/config.json", "example.tfvars", "kubeconfig-example/a.yaml", "kubeconfig-guide.md",
         "kubeconfig_test.go", "lib/kubeconfig/README.md",
-        "lib/kubeconfig/kubeconfig.go", "locales/en/auth.json", "my-secrets.yaml",
+        "lib/kubeconfig/kubeconfig.go", "locales/en/auth.json", "merging-a-kubeconfig/index.md", "my-secrets.yaml",
         "of/credentials/page.md", "secrets.example.yml", "secrets.md", "secrets.py", "service-account.sample.json",
-        "settings.php", "terraform.tfvars.example", "token.json", "wp-config-sample.php",
+        "settings.php", "stage.env/README.md", "terraform.tfvars.example", "token.json", "wp-config-sample.php",
     ]  # fmt: skip
     for path in hidden + shown:
         write(path)

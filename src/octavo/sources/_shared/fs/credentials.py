@@ -92,9 +92,10 @@ KEYS: Final[Mapping[str, tuple[str, ...]]] = {
 _SAMPLED: Final = tuple(pattern for patterns in SETTINGS.values() for pattern in patterns)
 CREDENTIALS: Final = (*_SAMPLED, *(pattern for patterns in KEYS.values() for pattern in patterns))
 SAMPLED: Final = frozenset(pattern.casefold() for pattern in _SAMPLED)
-# Of these the folder of the name is often one of source code about them: `kubeconfig/` in a program that writes them.
-# Of what is in it only samples and code are served, for a folder of keys is called so too.
-FOLDERS_OF_CODE: Final = frozenset(("kubeconfig",))
+# A folder of such a name is often one of pages or of source code about them: `kubeconfig/` in a program that writes
+# them, `merging-a-kubeconfig/index.md`. Of what is in it only samples and code are served, for a folder of keys is
+# called so too.
+_ABOUT_CODE: Final = ("kubeconfig",)
 _CODE: Final = re.compile(r".*\.(go|rs|java|kt|py|ts|js|rb|c|cc|cpp|h|cs|proto)\Z", re.DOTALL)
 # The word stands last, or before the last extension: `example.tfvars`, and not `example.com.tfvars`.
 _SAMPLE: Final = re.compile(r"(.*[._-])?(example|sample|template|dist)(\.[^.]*)?\Z|.*\.(md|mdx|rst|adoc)\Z", re.DOTALL)
@@ -104,10 +105,10 @@ def is_sample(name: str) -> bool:
     """Whether a name, in small letters, that one of SETTINGS fits says that it shows which settings there are, and not
     their values."""
     return _SAMPLE.match(name) is not None or (
-        any(one in name for one in FOLDERS_OF_CODE) and _CODE.match(name) is not None
+        any(one in name for one in _ABOUT_CODE) and _CODE.match(name) is not None
     )
 
 
 def is_hidden_there(name: str) -> bool:
-    """Whether a name, in small letters, is left out of a folder of FOLDERS_OF_CODE."""
+    """Whether a name, in small letters, is left out of a folder that is called as one of SETTINGS."""
     return _SAMPLE.match(name) is None and _CODE.match(name) is None

@@ -16,7 +16,7 @@ from octavo.core.errors import OctavoError
 from octavo.core.foundation import folded
 from octavo.core.memo import Memo
 from octavo.core.ref import Ref
-from octavo.sources._shared.fs.credentials import FOLDERS_OF_CODE, SAMPLED, is_hidden_there, is_sample
+from octavo.sources._shared.fs.credentials import SAMPLED, is_hidden_there, is_sample
 from octavo.sources._shared.fs.mime import SAFE_EXTENSIONS, SAFE_NAMES
 
 Verdict = Literal["served", "hidden", "extension", "outside"]
@@ -53,8 +53,9 @@ class Rules:
         self._extensions = frozenset(e.removeprefix(".") for e in listed) or SAFE_EXTENSIONS
         self._names = frozenset(listed) or SAFE_NAMES
         patterns = [pattern.casefold().strip("/") for pattern in (*ALWAYS_HIDDEN, *hidden)]
-        # Named twice, by us and by the operator: then the folder is meant as well.
-        self._of_code = frozenset(one for one in FOLDERS_OF_CODE if patterns.count(one) == 1)
+        # Named twice, by us and by the operator: then folders are meant as well.
+        self._of_files = _one_of(one for one in SAMPLED.intersection(patterns) if patterns.count(one) == 1)
+        self._folders: Memo[str, bool] = Memo(_MEMO_SIZE)
         chains = [pattern.split("/") for pattern in patterns if "/" in pattern or pattern not in SAMPLED]
         self._hidden_name = _one_of(chain[0] for chain in chains if len(chain) == 1)
         self._hidden_settings = _one_of(pattern for pattern in patterns if "/" not in pattern and pattern in SAMPLED)
@@ -101,18 +102,28 @@ class Rules:
         if self._without and folded(names) in self._without:
             return True
         last = names[-1].casefold()
-        if self._of_code:
-            if folder and last in self._of_code:
-                return False
-            if len(names) > 1 and names[-2].casefold() in self._of_code and is_hidden_there(last):
-                return True
-        if self._hidden_name.match(last) or (self._hidden_settings.match(last) and not is_sample(last)):
+        if self._hidden_name.match(last):
+            return True
+        if folder and self._is_of_pages(last):
+            return False
+        if self._hidden_settings.match(last) and not is_sample(last):
+            return True
+        if len(names) > 1 and self._is_of_pages(names[-2].casefold()) and is_hidden_there(last):
             return True
         return self._chain_end.match(last) is not None and any(
             len(names) >= len(chain)
             and all(part.match(n.casefold()) for part, n in zip(chain, names[-len(chain) :], strict=True))
             for chain in self._hidden_chains
         )
+
+    def _is_of_pages(self, folder: str) -> bool:
+        """Whether a folder is called as only files with settings are: pages and code about them stand in it, and what
+        else is there may be such files."""
+        known = self._folders.get(folder)
+        if known is None:
+            known = self._of_files.match(folder) is not None and not is_sample(folder)
+            self._folders.keep(folder, known)
+        return known
 
     def allows(self, name: str) -> bool:
         """By extension: `a.tar.gz` needs `gz` or `tar.gz`."""
