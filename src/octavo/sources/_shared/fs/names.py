@@ -104,11 +104,11 @@ class Rules:
         last = names[-1].casefold()
         if self._hidden_name.match(last):
             return True
-        if folder and self._is_of_pages(last):
+        if folder and self._is_of_pages(names[-1]):
             return False
         if self._hidden_settings.match(last) and not is_sample(last):
             return True
-        if len(names) > 1 and self._is_of_pages(names[-2].casefold()) and is_hidden_there(last):
+        if len(names) > 1 and self._is_of_pages(names[-2]) and is_hidden_there(last):
             return True
         return self._chain_end.match(last) is not None and any(
             len(names) >= len(chain)
@@ -121,7 +121,8 @@ class Rules:
         else is there may be such files."""
         known = self._folders.get(folder)
         if known is None:
-            known = self._of_files.match(folder) is not None and not is_sample(folder)
+            name = folder.casefold()
+            known = self._of_files.match(name) is not None and not is_sample(name)
             self._folders.keep(folder, known)
         return known
 
