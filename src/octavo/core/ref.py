@@ -17,7 +17,7 @@ from octavo.core.errors import Forbidden, InvalidParams
 MAX_SEGMENT_BYTES = 255
 MAX_PATH_BYTES = 4096
 MAX_QUERY_BYTES = 4096
-SPELLINGS = 1000  # of addresses, that are remembered
+SPELLINGS = 1000  # of percent-encoded addresses, that are remembered
 MAX_URI_CHARACTERS = 24_800  # percent-encoding triples path and query: what is printed can be parsed again
 
 _SCHEME = re.compile(r"[a-z][a-z0-9+.-]{0,63}\Z")
@@ -153,10 +153,14 @@ def decode(raw: str) -> str:
         raise InvalidParams("The percent-encoding of the URI is not UTF-8") from None
 
 
-@lru_cache(SPELLINGS)
 def spelled_otherwise(uri: str) -> tuple[str, ...]:
     """The names of an address as they are written, where one of them is not in the form that addresses have (NFC);
     nothing for all other addresses, and for what is none."""
+    return () if "%" not in uri and unicodedata.is_normalized("NFC", uri) else _names_otherwise(uri)
+
+
+@lru_cache(SPELLINGS)
+def _names_otherwise(uri: str) -> tuple[str, ...]:
     path = uri.partition("://")[2].partition("?")[0]
     try:
         names = tuple(decode(raw) for raw in path.split("/") if raw)
