@@ -18,6 +18,8 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import Any, Final
 
+from octavo.core.sizes import KIB
+
 PIECE: Final = 256 * KIB  # bytes that are read at once
 HIGH: Final = 64 * KIB  # bytes that wait to be written before no more are taken
 
