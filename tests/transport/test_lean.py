@@ -95,6 +95,103 @@ assert Later.model_validate({"n": "1"}).n == 1 and Later.__pydantic_complete__
 """)
 
 
+DESCRIBED = """
+import json
+from pydantic import BaseModel, TypeAdapter
+import mcp_types, mcp_types.methods
+import mcp_types._types as own, mcp_types.jsonrpc as rpc, mcp_types._v2025_11_25 as old, mcp_types._v2026_07_28 as new
+def described(model):
+    adapter = model if isinstance(model, TypeAdapter) else TypeAdapter(model)
+    def tell(mode):
+        try:
+            return adapter.json_schema(mode=mode)
+        except Exception as fault:
+            return type(fault).__name__
+    return [tell("validation"), tell("serialization")]
+def fields(model):
+    if isinstance(model, TypeAdapter):
+        return []
+    model.model_rebuild()
+    return [repr(field) for field in model.model_fields.items()]
+told = {}
+assert old.InitializeRequest and new.DiscoverRequest  # executed by that, if they are not
+for module in (own, rpc, old, new):
+    for name in dir(module):
+        one = getattr(module, name)
+        model = isinstance(one, type) and issubclass(one, BaseModel) and one is not BaseModel
+        if model or isinstance(one, TypeAdapter):
+            told[f"{module.__name__}.{name}"] = [described(one), fields(one)]
+print(len(told), json.dumps(told, sort_keys=True))
+"""
+
+
+def test_models_and_adapters_that_were_left_unbuilt_are_what_the_SDK_declares() -> None:
+    lean, whole = run("import octavo.transport.mcp" + DESCRIBED), run("import mcp" + DESCRIBED)
+    assert int(lean.split()[0]) > 300
+    assert lean == whole
+
+
+def test_what_the_SDK_declares_is_not_looked_at_before_it_is_used() -> None:
+    run("""
+import octavo.transport.mcp.serve_stdio
+from mcp_types import _types
+from mcp_types import CallToolRequest, InitializeRequest
+assert not _types.client_request_adapter.pydantic_complete
+assert not CallToolRequest.__pydantic_complete__ and not dict.__len__(CallToolRequest.__dict__["__pydantic_fields__"])
+assert set(CallToolRequest.model_fields) == {"method", "params"} == {*CallToolRequest.__dict__["__pydantic_fields__"]}
+assert not CallToolRequest.__pydantic_complete__
+whole = _types.client_request_adapter.validate_python({"method": "ping"})
+assert whole.method == "ping" and _types.client_request_adapter.pydantic_complete
+""")
+
+
+def test_fields_are_collected_once_whoever_asks_and_however_many_do() -> None:
+    run("""
+from threading import Barrier, Thread
+from octavo.transport.mcp.lean import unbuilt
+from pydantic import BaseModel
+with unbuilt():
+    with unbuilt():
+        class Base(BaseModel):
+            n: int
+            later: "Later | None" = None
+    class Later(Base):
+        m: int = 2
+Base.model_rebuild()
+together, seen = Barrier(8), []
+def ask():
+    together.wait()
+    seen.append(Later.model_fields)
+threads = [Thread(target=ask) for _ in range(8)]
+[thread.start() for thread in threads]
+[thread.join() for thread in threads]
+assert len(seen) == 8 and len({id(one) for one in seen}) == 1 and [*seen[0]] == ["n", "later", "m"]
+assert Later(n=1, later={"n": 3}).model_dump() == {"n": 1, "later": {"n": 3, "later": None, "m": 2}, "m": 2}
+""")
+
+
+def test_private_attributes_and_hashes_of_models_that_are_left_unbuilt_are_there() -> None:
+    run("""
+from octavo.transport.mcp.lean import unbuilt
+from pydantic import BaseModel, PrivateAttr
+with unbuilt():
+    class Private(BaseModel):
+        n: int
+        _told: list[int] = PrivateAttr(default_factory=list)
+        _plain = 5
+    class Bare(BaseModel):
+        _declared: int
+    class Frozen(BaseModel, frozen=True):
+        n: int
+one = Private(n=1)
+one._told.append(2)
+assert one._told == [2] and one._plain == 5 and Private(n=1)._told == []
+bare = Bare()
+bare._declared = 3
+assert bare._declared == 3 and hash(Frozen(n=1)) == hash(Frozen(n=1)) != hash(Frozen(n=2))
+""")
+
+
 def test_a_server_on_stdio_loads_neither_a_web_server_nor_what_seals_state() -> None:
     run("""
 import octavo.transport.mcp.serve_stdio

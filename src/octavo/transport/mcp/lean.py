@@ -5,8 +5,8 @@ without being executed. Their modules can be imported as usual, and the first na
 package itself executes it.
 
 The SDK describes every message as a model, once for itself and once for each of two protocol versions. Most are
-never used in one process: they are left unbuilt until they are, and those of a version are not even declared
-before somebody speaks it.
+never used in one process: they are left unbuilt until they are, down to the fields of each, and those of a version are
+not even declared before somebody speaks it.
 """
 
 from __future__ import annotations
@@ -15,10 +15,15 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from importlib.util import find_spec, module_from_spec
+from inspect import get_annotations
+from threading import RLock
 from types import ModuleType
 from typing import Any
 
-from pydantic._internal import _config
+from pydantic import BaseModel, TypeAdapter
+from pydantic import main as _main
+from pydantic._internal import _config, _model_construction
+from pydantic.errors import PydanticUndefinedAnnotation
 
 _PACKAGES = ("mcp", "mcp.server")
 VERSIONS = ("mcp_types._v2025_11_25", "mcp_types._v2026_07_28")
@@ -92,12 +97,78 @@ def _place(package: str, kind: type[ModuleType]) -> ModuleType | None:
     return module
 
 
+# Not one of our own where pydantic has one: two locks, taken in either order, could wait for each other.
+_LOCK = getattr(_main, "_rebuild_lock", None) or RLock()
+_FIELDS = "__pydantic_fields__"
+_REBUILD: Any = BaseModel.__dict__["model_rebuild"]
+_COLLECT: Any = _model_construction.set_model_fields
+
+
+class _Uncollected(dict[str, Any]):
+    """Stands for the fields of a model until somebody asks the model for them. Empty for who finds it unasked: the
+    model itself, while its fields are collected, has none yet."""
+
+    def __init__(self, model: type[BaseModel], collect: Callable[[], None]) -> None:
+        super().__init__()
+        self._model, self._collect, self._collecting = model, collect, False
+
+    def __get__(self, instance: BaseModel | None, owner: type[BaseModel] | None = None) -> Any:
+        model = self._model
+        with _LOCK:
+            if model.__dict__[_FIELDS] is self:
+                if self._collecting:  # an annotation that needs the very model whose annotations are read
+                    said = f"Class {model.__name__!r} is not defined"
+                    raise PydanticUndefinedAnnotation(name=model.__name__, message=said)
+                self._collecting = True
+                try:
+                    self._collect()  # sets them
+                finally:
+                    self._collecting = False
+        return model.__dict__[_FIELDS]
+
+
 @contextmanager
 def unbuilt() -> Iterator[None]:
-    """Models that are declared meanwhile are built when they are first used."""
-    before = _config.config_defaults["defer_build"]
-    _config.config_defaults["defer_build"] = True
+    """Models and adapters that are declared meanwhile are built, and their fields collected, when they are first used.
+    By then all is there that their annotations refer to."""
+
+    def model_rebuild(model: type[Any], /, **options: Any) -> bool | None:
+        # With options it is pydantic itself that asks, because somebody uses the model now.
+        built: bool | None = _REBUILD.__get__(None, model)(**options) if options else None
+        return built
+
+    def set_model_fields(model: type[BaseModel], *args: Any, **options: Any) -> None:
+        if _is_plain(model, options.get("namespace_info")):
+            setattr(model, _FIELDS, _Uncollected(model, lambda: _COLLECT(model, *args, **options)))
+        else:
+            _COLLECT(model, *args, **options)
+
+    with (
+        _instead(TypeAdapter, "_defer_build", property(lambda _: True)),
+        _instead(BaseModel, "model_rebuild", classmethod(model_rebuild)),
+        _instead(_model_construction, "set_model_fields", set_model_fields),
+    ):
+        before = _config.config_defaults["defer_build"]
+        _config.config_defaults["defer_build"] = True
+        try:
+            yield
+        finally:
+            _config.config_defaults["defer_build"] = before
+
+
+def _is_plain(model: type[BaseModel], found: Any) -> bool:
+    """Of others pydantic needs the fields before the model is declared: for private attributes, and for a hash."""
+    private = (*get_annotations(model), *getattr(found, "private_candidates", ()))
+    if model.__private_attributes__ or model.model_config.get("frozen"):
+        return False
+    return not any(name.startswith("_") for name in private)
+
+
+@contextmanager
+def _instead(owner: Any, name: str, value: Any) -> Iterator[None]:
+    before = owner.__dict__[name]
+    setattr(owner, name, value)
     try:
         yield
     finally:
-        _config.config_defaults["defer_build"] = before
+        setattr(owner, name, before)
