@@ -2,6 +2,8 @@
 
 import os
 import unicodedata
+from fnmatch import fnmatchcase
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +11,7 @@ import pytest
 
 from octavo.core.errors import Conflict, Forbidden, InvalidParams, NotFound
 from octavo.core.ref import Ref
+from octavo.sources._shared.fs.names import Rules
 from octavo.sources.file import CREDENTIALS, FileSource
 
 pytestmark = pytest.mark.anyio
@@ -23,6 +26,27 @@ async def reason(source: FileSource, uri: str) -> str:
     except (NotFound, Forbidden) as error:
         return error.reason
     return "served"
+
+
+SHAPES = ("a", "*", "**", "*.b", "a*", "a*b", "ab*ba", "aa*a", "*a*", "a*b*", "*a*b", "?", "a?", "[ab]b", "[!a]*", "[")
+
+
+@pytest.mark.parametrize("pattern", [*SHAPES, "a[", "*[", ""])
+async def test_a_hidden_pattern_means_what_a_shell_means_by_it(pattern: str) -> None:
+    names = ["".join(letters) for long in range(1, 5) for letters in product("ab.[*\n", repeat=long)]
+    rules = Rules(["*"], [pattern])
+    assert [n for n in names if rules.hides((n,))] == [n for n in names if fnmatchcase(n, pattern)]
+
+
+async def test_every_pattern_of_credentials_hides_what_a_shell_would_match_and_no_more() -> None:
+    for pattern in (one.casefold() for one in CREDENTIALS if "/" not in one):
+        rules, plain = Rules(["*"], [pattern]), pattern.replace("[0-9]", "7")
+        for between in ("", "x", "a.b", "example"):
+            name = plain.replace("*", between)
+            assert rules.verdict((name,)) == "hidden" or "example" in name, (pattern, name)
+            for other in (f"x{name}", f"{name}x", name[1:], name[:-1], name.replace(".", "-")):
+                if not fnmatchcase(other, pattern):
+                    assert rules.verdict((other,)) == "served", (pattern, other)
 
 
 @pytest.mark.seed("F2")

@@ -57,11 +57,11 @@ class Rules:
         self._of_files = _one_of(one for one in SAMPLED.intersection(patterns) if patterns.count(one) == 1)
         self._folders: Memo[str, bool] = Memo(_MEMO_SIZE)
         chains = [pattern.split("/") for pattern in patterns if "/" in pattern or pattern not in SAMPLED]
-        self._hidden_name = _one_of(chain[0] for chain in chains if len(chain) == 1)
-        self._hidden_settings = _one_of(pattern for pattern in patterns if "/" not in pattern and pattern in SAMPLED)
+        self._hidden_name = _OneOf(chain[0] for chain in chains if len(chain) == 1)
+        self._hidden_settings = _OneOf(pattern for pattern in patterns if "/" not in pattern and pattern in SAMPLED)
         longer = [chain for chain in chains if len(chain) > 1]
-        self._hidden_chains = [[_one_of([part]) for part in chain] for chain in longer]
-        self._chain_end = _one_of(chain[-1] for chain in longer)
+        self._hidden_chains = [[_OneOf([part]) for part in chain] for chain in longer]
+        self._chain_end = _OneOf(chain[-1] for chain in longer)
         self._memo: Memo[tuple[str, ...], Verdict] = Memo(_MEMO_SIZE)
 
     def verdict(self, names: tuple[str, ...]) -> Verdict:
@@ -110,7 +110,7 @@ class Rules:
             return True
         if len(names) > 1 and self._is_of_pages(names[-2]) and is_hidden_there(last):
             return True
-        return self._chain_end.match(last) is not None and any(
+        return self._chain_end.match(last) and any(
             len(names) >= len(chain)
             and all(part.match(n.casefold()) for part, n in zip(chain, names[-len(chain) :], strict=True))
             for chain in self._hidden_chains
@@ -170,5 +170,35 @@ def _leads(names: tuple[str, ...], folder: tuple[str, ...]) -> bool:
     return names[:shared] == folder[:shared]
 
 
-def _one_of(patterns: Iterable[str]) -> re.Pattern[str]:
-    return re.compile("|".join(fnmatch.translate(pattern) for pattern in patterns) or r"(?!)")
+class _OneOf:
+    """Patterns of names. Most need no regular expression, and compiling one for each would take as long as all else
+    that a source does before its first answer."""
+
+    def __init__(self, patterns: Iterable[str]) -> None:
+        self._whole: set[str] = set()
+        self._edges: list[tuple[str, str]] = []  # beginnings and endings
+        rest: list[str] = []
+        for pattern in patterns:
+            begin, star, end = pattern.partition("*")
+            if any(mark in begin + end for mark in "*?["):
+                rest.append(fnmatch.translate(pattern))
+            elif star:
+                self._edges.append((begin, end))
+            else:
+                self._whole.add(pattern)
+        self._begins = tuple(begin for begin, end in self._edges if not end)
+        self._ends = tuple(end for begin, end in self._edges if not begin)
+        self._edges = [(begin, end) for begin, end in self._edges if begin and end]
+        self._rest = re.compile("|".join(rest)) if rest else None
+
+    def match(self, name: str) -> bool:
+        return (
+            name in self._whole
+            or name.endswith(self._ends)
+            or name.startswith(self._begins)
+            or any(
+                len(name) >= len(begin) + len(end) and name.startswith(begin) and name.endswith(end)
+                for begin, end in self._edges
+            )
+            or (self._rest is not None and self._rest.match(name) is not None)
+        )
