@@ -211,6 +211,25 @@ async def test_the_watches_of_all_sources_flow_into_one_feed() -> None:
         await feed.close()
 
 
+@pytest.mark.parametrize("wish", ["begin", "followed", "time"])
+async def test_what_is_held_is_not_watched_before_somebody_wants_it(wish: str) -> None:
+    feed, source = ChangeFeed(clock=FrozenClock(0.0)), MemorySource("sop", {})
+    feed.hold(0.0 if wish == "time" else 3600.0)
+    await feed.follow([source])
+    if wish != "time":
+        for _ in range(5):
+            await anyio.lowlevel.checkpoint()
+        assert feed.since(feed.number(), ["sop"]) is None, "nobody could tell"
+    if wish == "begin":
+        feed.begin()
+    with anyio.fail_after(30):
+        while wish != "followed" and feed.since(feed.number(), ["sop"]) is None:
+            await anyio.lowlevel.checkpoint()
+        await feed.followed(["sop"])
+        assert feed.since(feed.number(), ["sop"]) == []
+        await feed.close()
+
+
 async def test_a_source_that_cannot_be_watched_is_left_alone() -> None:
     """Watching is an ability, not a duty."""
 

@@ -25,6 +25,8 @@ from octavo.stores.state import StateDirectory
 
 logger = logging.getLogger(__name__)
 
+FIRST = 2.0  # seconds in which a client that has started the server asks for something
+
 
 def serve_stdio(loaded: Loaded, *, as_who: str | None, ready: Callable[[], None] = lambda: None) -> None:
     """Serves one client on stdin and stdout until it leaves. `ready` is called before it is heard.
@@ -43,7 +45,7 @@ def serve_stdio(loaded: Loaded, *, as_who: str | None, ready: Callable[[], None]
                 house, who, lane=options.lane, strict_codes=strict, traced=options.traces is not None
             )
 
-    _run(loaded, serve)
+    _run(loaded, serve, held=FIRST)
 
 
 def serve_http(loaded: Loaded, *, bind: Bind, as_who: str | None, no_auth: bool, ready: Callable[[str], None]) -> None:
@@ -120,8 +122,12 @@ def _own_host(loaded: Loaded) -> list[str]:
     return [] if oauth is None else [urlsplit(oauth.resource).netloc]
 
 
-def _run(loaded: Loaded, serve: Callable[[Octavo], Awaitable[bool]], *, counted: bool = False) -> None:
-    """One house on one event loop, with the configuration file followed, until `serve` says whether Ctrl-C ended it."""
+def _run(
+    loaded: Loaded, serve: Callable[[Octavo], Awaitable[bool]], *, counted: bool = False, held: float | None = None
+) -> None:
+    """One house on one event loop, with the configuration file followed, until `serve` says whether Ctrl-C ended it.
+
+    `held`: sources are not watched before something was asked, or so many seconds have passed."""
     # A thread that works for one caller gets its turn beside a loop that is busy with all others. Each of its system
     # calls may have to wait for one, and Python's own 5 ms add up.
     sys.setswitchinterval(0.001)
@@ -133,7 +139,10 @@ def _run(loaded: Loaded, serve: Callable[[Octavo], Awaitable[bool]], *, counted:
     async def main() -> bool:
         dog.begin()
         asyncio.get_running_loop().set_default_executor(Threads())
-        async with Octavo(loaded, state=state, wall=wall, counted=counted) as house:
+        house = Octavo(loaded, state=state, wall=wall, counted=counted)
+        if held is not None:
+            house.feed.hold(held)
+        async with house:
             dog.told = house.held_up
             following = asyncio.ensure_future(follow(house, loaded))
             # What is alive now stays: the collector need not look at it again and again.

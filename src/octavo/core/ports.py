@@ -502,6 +502,10 @@ class Feed(Protocol):
         """Calls `listener` for each change, in order, on the event loop. Returns the way out."""
         ...
 
+    def begin(self) -> None:
+        """Watches now what was to wait for the first answer, if anything was."""
+        ...
+
 
 class Finds(Protocol):
     """Ranked search over the texts of all sources."""

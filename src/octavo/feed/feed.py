@@ -89,6 +89,8 @@ class ChangeFeed:
         self._handovers: dict[str, _Handover] = {}
         self._leaving: set[asyncio.Task[None]] = set()
         self._sleep = sleep
+        self._wanted = asyncio.Event()  # what the watches tell
+        self._wanted.set()
 
     def number(self) -> int:
         """Not less than that of any change so far, and less than that of any to come."""
@@ -135,6 +137,15 @@ class ChangeFeed:
         """All that is kept, oldest first."""
         return [*self._recent]
 
+    def hold(self, seconds: float) -> None:
+        """No watch begins before `begin`, somebody's wish for what is followed, or so many seconds. The first look at
+        many files takes its time, and whoever has asked for nothing yet has nothing that could change."""
+        self._wanted.clear()
+        asyncio.get_running_loop().call_later(seconds, self.begin)
+
+    def begin(self) -> None:
+        self._wanted.set()
+
     async def follow(self, sources: Iterable[Source]) -> None:
         """From now on watches these, as far as they can be watched, and no others.
 
@@ -169,6 +180,7 @@ class ChangeFeed:
         for scheme in schemes:
             watch = self._watches.get(scheme)
             if watch is not None:  # it may have gone with a reload
+                self.begin()
                 await watch.begun.wait()
 
     async def _hand_over(self, scheme: str, old: _Watch, new: _Watch) -> None:
@@ -207,6 +219,7 @@ class ChangeFeed:
 
     async def _follow(self, source: Watches, scheme: str, watch: _Watch) -> None:
         tries = 0
+        await self._wanted.wait()
         while True:
             tries += 1
             # Runs when the watch waits for its first change.

@@ -50,6 +50,10 @@ STALL = 1.0  # seconds without an end of anything after which a paused input is 
 CLOSE_SECONDS = 2.0  # for the last answers to leave
 
 BEGUN = Unrecorded(begun=True)
+_HANDSHAKE = frozenset(("initialize", "server/discover", "ping"))  # tells nothing that could change
+_LOOKS = frozenset(  # what is told can change from when it is told
+    ("resources/read", "resources/list", "resources/templates/list", "tools/list", "prompts/list")
+)
 _CLOSED = WireError(types.CONNECTION_CLOSED, "Connection closed", None)
 _OLDEST_LANE_VERSION = "2025-06-18"  # older clients need other result shapes: the SDK's business
 
@@ -114,6 +118,8 @@ class Pipes:
         self._ends = 0  # of calls, so far
         self._going_on = False  # planned
         self._listening: set[types.RequestId] = set()
+        self._opening = True  # the client was told nothing yet that could change
+        self._looks: set[types.RequestId] = set()  # meanwhile: requests for which the SDK tells it
         self._quiet = asyncio.Event()  # no listen stream is open
         self._quiet.set()
 
@@ -178,6 +184,7 @@ class Pipes:
         """Takes the lines that are there, for as long as their answers can leave."""
         lines, era, lane, answered = self._lines, self._era, self._lane, self._answered
         limit, who, moment = self._house.works.limits.line, self._who(), next(moments)
+        served = False
         self._flush_planned = True  # below: no turn of the loop is needed for it
         try:
             while lines and not (self._blocked or self._full):
@@ -197,8 +204,12 @@ class Pipes:
                 task = lane.run(taken, answered)
                 if task is not None:
                     self._runs(task, taken, len(line))
+                else:
+                    served = True
         finally:
             self._write_out()
+        if served:
+            self._opened()
         self.balance()
 
     # -- what waits
@@ -212,7 +223,15 @@ class Pipes:
         self._running_bytes -= self._running.pop(task)[1]
         self._ends += 1
         self._stalled = False
+        self._opened()
         self._plan()
+
+    def _opened(self) -> None:
+        """The client has its first answer, or asks for more than answers: from now on it can be told of changes."""
+        if self._opening:
+            self._opening = False
+            self._looks.clear()
+            self._house.feed.begin()
 
     def _answered_by_sdk(self, request_id: types.RequestId) -> None:
         self._ends += 1
@@ -328,6 +347,10 @@ class Pipes:
         self._weigh()
 
     def _notice(self, request: types.JSONRPCRequest, line: bytes) -> None:
+        if self._opening and request.method in _LOOKS:
+            self._looks.add(request.id)
+        elif request.method not in _HANDSHAKE:
+            self._opened()
         meta = (request.params or {}).get("_meta")
         enveloped = isinstance(meta, dict) and keys.PROTOCOL_VERSION in meta
         self._recorded.forget(request.id)  # of a cancelled request with the same id
@@ -395,6 +418,8 @@ class Pipes:
         async with self._turn:  # one after the other, or all who waited would encode at once
             await self._writable.wait()
             self._answered(Answer((_encoded(message, request_id), b"\n"), _spelled(request_id), kept=kept))
+        if request_id in self._looks:
+            self._loop.call_soon(self._opened)  # when it has left
 
     def _settled(self, request_id: types.RequestId, answer: types.JSONRPCResponse | types.JSONRPCError) -> bool:
         """Whether it had a record; what has none was refused by the SDK before it looked at the method."""
