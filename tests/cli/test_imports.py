@@ -23,9 +23,11 @@ WHOLE = PROBE.replace('name.partition(".")[0]', "name")
 PROTOCOL = {"mcp", "mcp_types", "starlette", "uvicorn"}
 
 
-def modules(folder: Path, *args: str, probe: str = PROBE) -> set[str]:
+def modules(folder: Path, *args: str, probe: str = PROBE, given: str = "") -> set[str]:
     command = [sys.executable, "-c", probe, *args]
-    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, encoding="utf-8", timeout=60, check=True)
+    done = subprocess.run(
+        command, cwd=folder, input=given, capture_output=True, text=True, encoding="utf-8", timeout=60, check=True
+    )
     return set(json.loads(done.stderr.splitlines()[-1]))
 
 
@@ -61,6 +63,18 @@ def test_without_an_issuer_nothing_of_cryptography_is_imported(args: tuple[str, 
 @pytest.mark.parametrize("args", [("ls",), ("audit", "verify"), ("audit", "export")], ids=" ".join)
 def test_without_checkpoints_nothing_signs(args: tuple[str, ...], folder: Path) -> None:
     assert "cryptography" not in modules(folder, *args)
+
+
+def test_a_server_that_a_client_starts_loads_neither_a_second_reader_of_YAML_nor_one_of_TOML(empty: Path) -> None:
+    """Both compile expressions when they are imported, and the client waits."""
+    (empty / "octavo.yaml").write_text("sources: {f: {kind: file, roots: [./f]}}\n", encoding="utf-8")
+    (empty / "f").mkdir()
+    (empty / "f" / "README.md").write_text("# plain\n", encoding="utf-8")
+    client = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "c", "version": "1"}}
+    hello = {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": client}
+    found = modules(empty, "serve", "--config", "octavo.yaml", given=json.dumps(hello) + "\n")
+    assert "mcp_types" in found
+    assert found & {"yaml", "tomllib", "uvicorn", "cryptography"} == set()
 
 
 def of_prompts(folder: Path) -> set[str]:

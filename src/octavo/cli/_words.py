@@ -10,7 +10,6 @@ from __future__ import annotations
 import os
 import re
 import sys
-import tomllib
 from collections.abc import Iterator, Mapping
 from functools import cache
 from pathlib import Path
@@ -46,6 +45,8 @@ def languages() -> frozenset[str]:
 @cache
 def catalogue(code: str) -> Mapping[str, str]:
     """All sentences of a language by key, such as `serve.waiting`."""
+    import tomllib  # here: a server that a client starts says nothing at a terminal
+
     return dict(_flat(tomllib.loads((FOLDER / f"{code}.toml").read_text(encoding="utf-8")), ""))
 
 

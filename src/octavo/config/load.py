@@ -22,7 +22,6 @@ from octavo.config.problems import ConfigError, KeyPath, Place, Problem, dotted
 from octavo.config.reference import Context
 from octavo.config.schema import known_keys, nearest
 from octavo.config.source import Kinds
-from octavo.config.toml import read_toml
 from octavo.config.yaml import read_yaml
 from octavo.core.clients import CLIENT_FILES, HOOKS, own_files
 from octavo.core.sizes import MIB
@@ -71,7 +70,12 @@ def load_text(
     text: str, kinds: Kinds, *, file: Path, environ: Mapping[str, str] | None = None, keyless: bool = False
 ) -> Loaded:
     """The same for text that stands in `file`, or would; its suffix says which format it is."""
-    document = read_toml(text) if file.suffix == ".toml" else read_yaml(text)
+    if file.suffix == ".toml":
+        from octavo.config.toml import read_toml  # here: most are YAML
+
+        document = read_toml(text)
+    else:
+        document = read_yaml(text)
     reader = _Reader(document, file, os.environ if environ is None else environ, kinds)
     return reader.load(keyless=keyless)
 
