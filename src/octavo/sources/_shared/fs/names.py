@@ -54,7 +54,7 @@ class Rules:
         self._names = frozenset(listed) or SAFE_NAMES
         patterns = [pattern.casefold().strip("/") for pattern in (*ALWAYS_HIDDEN, *hidden)]
         # Named twice, by us and by the operator: then folders are meant as well.
-        self._of_files = _one_of(one for one in SAMPLED.intersection(patterns) if patterns.count(one) == 1)
+        self._of_files = _OneOf(one for one in SAMPLED.intersection(patterns) if patterns.count(one) == 1)
         self._folders: Memo[str, bool] = Memo(_MEMO_SIZE)
         chains = [pattern.split("/") for pattern in patterns if "/" in pattern or pattern not in SAMPLED]
         self._hidden_name = _OneOf(chain[0] for chain in chains if len(chain) == 1)
@@ -122,7 +122,7 @@ class Rules:
         known = self._folders.get(folder)
         if known is None:
             name = folder.casefold()
-            known = self._of_files.match(name) is not None and not is_sample(name)
+            known = self._of_files.match(name) and not is_sample(name)
             self._folders.keep(folder, known)
         return known
 
