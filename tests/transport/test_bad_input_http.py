@@ -208,10 +208,18 @@ async def test_ids_and_names_of_megabytes_are_refused_and_not_repeated(folder: P
         assert all(len(str(record)) < 1000 for record in records(octavo))
 
 
+async def test_a_slash_at_the_end_of_the_path_is_the_same_door(folder: Path) -> None:
+    async with house(configuration(folder)) as octavo, Web(octavo, lane=True) as web:
+        for _ in range(2):  # in the SDK, then in the lane
+            assert "Guide" in (await web.ask(RAW, GOOD, path="/mcp/")).body
+        assert (await web.ask(RAW, but("Authorization", None), path="/mcp/")).status == 401
+
+
 async def test_an_unknown_path_is_no_door(folder: Path) -> None:
     async with house(configuration(folder)) as octavo, Web(octavo, lane=True) as web:
-        for path in ("/", "/mcp/", "/mcp/x", "/MCP", "//mcp", "/sse"):
-            assert (await web.ask(RAW, GOOD, path=path)).status == 404
+        for path in ("/", "/mcp//", "/mcp/x", "/MCP", "//mcp", "/sse"):
+            refused = await web.ask(RAW, GOOD, path=path)
+            assert (refused.status, refused.json["message"]) == (404, "MCP is served at /mcp")
         assert (await web.ask(b"", [], method="GET", path="/healthz")).json == {"status": "ok"}
 
 

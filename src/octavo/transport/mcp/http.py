@@ -42,6 +42,8 @@ from octavo.transport.mcp.signs import Signs
 from octavo.transport.mcp.turns import Turns
 
 PATH = "/mcp"
+_PATHS = frozenset((PATH, f"{PATH}/"))  # clients are given the one or the other, and some do not follow a redirect
+_NO_DOOR = f'{{"error": "not found", "message": "MCP is served at {PATH}"}}'.encode()
 BODY_SECONDS = 30.0  # for a whole request body to arrive
 LANE_BODY = 64 * KIB
 HANDSHAKES = 2  # at once, of which one caller has one: each takes many turns of the loop
@@ -111,12 +113,13 @@ class Front:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
-        elif scope["path"] == PATH:
+        elif scope["path"] in _PATHS:
+            scope["path"], scope["raw_path"] = PATH, PATH.encode()
             # The HTTP parser keeps white space around values, which is not part of them.
             scope["headers"] = [(name, value.strip(b" \t")) for name, value in scope["headers"]]
             await self._mcp(scope, receive, self._recorded(scope, send))
         elif not await self._door.serve(scope, receive, send):
-            await respond(send, 404, b'{"error": "not found"}')
+            await respond(send, 404, _NO_DOOR)
 
     async def _mcp(self, scope: Scope, receive: Receive, send: Send) -> None:
         mark = self._entry.mark(scope)
