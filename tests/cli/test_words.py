@@ -9,10 +9,13 @@ from collections.abc import Iterator
 from pathlib import Path
 from string import Formatter
 from typing import TYPE_CHECKING
+from unicodedata import east_asian_width
 
+import click
 import pytest
 
-from octavo.cli._words import KNOWN_AGAIN, catalogue, languages, translated
+from octavo.cli._words import HELP, catalogue, languages, translated
+from octavo.cli.group import octavo
 
 if TYPE_CHECKING:
     from conftest import Run
@@ -23,6 +26,11 @@ ENGLISH = catalogue("en")
 TRANSLATED = (
     "config/checks.py", "config/rulechecks.py", "config/patterns.py", "config/yaml.py", "config/units.py",
     "config/words.py", "sources/catalog/claims.py", "sources/catalog/unserved.py", "sources/catalog/links.py",
+    "config/load.py", "config/model.py", "config/http.py", "config/web.py", "config/search.py", "config/commands.py",
+    "config/conditions.py", "config/reference.py", "config/toml.py", "sources/catalog/options.py",
+    "sources/file/options.py", "sources/file/kind.py", "sources/git/options.py", "sources/memory/options.py",
+    "prompts/loader.py", "prompts/definition.py", "prompts/jsonc.py", "prompts/world.py", "tools/folder.py",
+    "text/frontmatter.py", "text/handwritten.py", "app/listening.py", "cli/serve.py", "cli/explain.py",
 )  # fmt: skip
 # Parts of other sentences, and what is said to programs.
 PARTS = {
@@ -30,6 +38,7 @@ PARTS = {
     "there is {}{}", "is not served as a document", "leads nowhere", "a link {}", "{} {}",
     " and {} more", ", {} others",
     "is no YAML: ", "{} {} file{}",
+    "serving MCP at {}", "{} is {}", "is no prompt file: those end with ",
     "JSON has no such number", "undefined alias", "another document", "{} {}: the same files would have two addresses",
 }  # fmt: skip
 
@@ -38,11 +47,24 @@ def placeholders(text: str) -> list[str]:
     return sorted(name for _, name, *_ in Formatter().parse(text) if name)
 
 
+def _described(tree: ast.AST) -> Iterator[ast.AST]:
+    """What stands in the documentation, in the help, which has a test of its own, and in the log, which is English."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Call):
+            yield from (word.value for word in node.keywords if word.arg in ("description", "help", "short_help"))
+            name = ast.unparse(node.func)
+            if name == "written":
+                yield from node.args[2:]
+            elif name.startswith("logger."):
+                yield from node.args
+
+
 def sentences(file: Path) -> Iterator[str]:
     """Every text of a module that has a space in it, with {} for what is filled in; no descriptions, no patterns."""
     tree = ast.parse(file.read_text(encoding="utf-8"))
     below = {id(part) for node in ast.walk(tree) if isinstance(node, ast.JoinedStr) for part in node.values}
     below |= {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
+    below |= {id(one) for part in _described(tree) for one in ast.walk(part)}
     for node in ast.walk(tree):
         if id(node) in below:
             continue
@@ -63,13 +85,29 @@ def test_every_language_has_the_same_sentences_with_the_same_places() -> None:
         assert all(text.strip() for text in other.values()), code
 
 
+@pytest.mark.parametrize("name", ["serve", "init", "check", "explain"])
+def test_the_help_of_a_command_is_korean(name: str, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("LC_ALL", "ko_KR.UTF-8")
+    told = run(name, "--help").stdout
+    assert told.startswith(f"사용법: octavo {name} [OPTIONS]") and "\n옵션:\n" in told
+    command = octavo.commands[name]
+    texts = [command.help or "", *(one.help or "" for one in command.params if isinstance(one, click.Option))]
+    for paragraph in (" ".join(one.split()) for text in texts for one in text.split("\n\n")):
+        if not paragraph.startswith("For example"):
+            assert translated(paragraph, HELP) != paragraph
+        assert paragraph not in " ".join(told.split())
+    width = max(sum(2 if east_asian_width(one) in "WF" else 1 for one in line) for line in told.splitlines())
+    assert width <= 80, told
+
+
 def test_every_sentence_is_said_and_none_is_missing() -> None:
     code = "\n".join(file.read_text(encoding="utf-8") for file in (SOURCE / "cli").rglob("*.py"))
     asked = set(re.findall(r"""["']((?:say|serve|list|check|explain|init)\.[a-z_]+)["']""", code))
     asked |= {f"progress.{key}" for key in re.findall(r"""progress\("([a-z_]+)"\)""", code)}
     asked |= {f"say.{kind}" for kind in re.findall(r"""\bsay\("([a-z]+)\"""", code)}
-    asked = {key for key in asked if not key.startswith("serve.http")}
+    asked = {key for key in asked if not key.startswith("serve.http") and not key.endswith("_")}
     rooms = ("say", "serve", "list", "check", "explain", "init", "progress")
+    asked |= set(re.findall(r"""english\(["']([a-z_.]+)["']""", code))
     mine = {key for key in ENGLISH if key.partition(".")[0] in rooms}
     assert sorted(mine - asked) == [] and sorted(asked - mine) == []
 
@@ -79,7 +117,7 @@ def test_what_other_rooms_say_is_said_as_it_is_known_here() -> None:
     patterns = [re.compile(re.escape(text).replace(r"\{\}", ".+"), re.DOTALL) for text in set(said) if " " in text]
     plain = "\n".join(said)
     for key, text in ENGLISH.items():
-        if key.startswith(KNOWN_AGAIN):
+        if key.startswith("problem."):
             filled = text.format(**dict.fromkeys(placeholders(text), "x"))
             behind = filled.partition(": ")[2]  # what stands at a key of a file
             assert any(one.fullmatch(filled) or (behind and one.fullmatch(behind)) for one in patterns) or any(

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 Command = TypeVar("Command", bound=Callable[..., Any])
 
 USAGE, FAILED, INTERRUPTED = 2, 1, 130
+YES, NO = ("y", "yes", "예", "네"), ("n", "no", "아니오", "아니요")
 LOCAL = "local"  # whoever started the process, where no agent was selected
 
 
@@ -73,11 +74,11 @@ class Group(click.Group):
             return USAGE
         except click.ClickException as error:
             if as_json:
-                _say_json("usage", error.format_message())
+                _say_json("usage", _meant(error))
             else:
-                say("error", error.format_message())
+                say("error", translated(_meant(error)))
                 if isinstance(error, click.UsageError) and error.ctx is not None:
-                    out(f"try: {error.ctx.command_path} --help", err=True)
+                    out(translated(f"try: {error.ctx.command_path} --help"), err=True)
             return error.exit_code
         except ConfigError as error:
             if as_json:
@@ -98,7 +99,7 @@ class Group(click.Group):
             if sys.getfilesystemencoding() == "utf-8":
                 raise
             message = "Python was told that names of files are ASCII here, and one is not: set PYTHONUTF8=1"
-            _say_json("system", message) if as_json else say("error", message)
+            _say_json("system", message) if as_json else say("error", translated(message))
             return FAILED
         except BrokenPipeError:
             raise
@@ -107,8 +108,24 @@ class Group(click.Group):
             if as_json:
                 _say_json("system", f"{place}{error.strerror or error}")
             else:
-                say("error", f"{place}{error.strerror or error}")
+                say("error", f"{place}{translated(str(error.strerror or error))}")
             return FAILED
+
+
+# Names that options have elsewhere: click looks for letters alone.
+_ELSEWHERE = {
+    "--host": "--http", "--bind": "--http", "--address": "--http", "--listen": "--http", "--transport": "--http",
+    "--agent": "--as", "--user": "--as", "--read-write": "--write",
+}  # fmt: skip
+
+
+def _meant(error: click.ClickException) -> str:
+    """Of an option that is not there, with the one of this command that does what others call so."""
+    if isinstance(error, click.NoSuchOption) and error.ctx is not None:
+        near = _ELSEWHERE.get(error.option_name, "")
+        if any(near in one.opts for one in error.ctx.command.params):
+            return f"{error.message} Did you mean {near!r}?"
+    return error.format_message()
 
 
 def _say_json(reason: str, message: str, **facts: Any) -> None:
@@ -131,6 +148,17 @@ def _coloured(kind: str) -> str:
     return click.style(word, fg=colour, bold=True)
 
 
+def agreed(question: str, *, default: bool) -> bool:
+    """Asks until it is answered, in one of the languages that are spoken here. Ctrl-C and the end of input abort."""
+    offer = "Y/n" if default else "y/N"
+    while True:
+        answer: str = click.prompt(f"{question} [{offer}]", default="", show_default=False, err=True)
+        word = answer.strip().casefold()
+        if word in ("", *YES, *NO):
+            return default if not word else word in YES
+        say("error", said("say.yes_or_no"))
+
+
 def tell(message: str) -> None:
     """News for the operator, apart from what the command gives on stdout."""
     notice(message, begin="octavo: ")
@@ -142,8 +170,9 @@ def in_words(problem: Problem) -> str:
 
 
 def _with_reason(error: OctavoError) -> str:
-    further = [str(error.data[key]) for key in ("why", "hint") if error.data.get(key)]
-    return f"{error.message} ({'; '.join(further)})" if further else error.message
+    further = [translated(str(error.data[key])) for key in ("why", "hint") if error.data.get(key)]
+    message = translated(error.message)
+    return f"{message} ({'; '.join(further)})" if further else message
 
 
 def config_option(command: Command) -> Command:
@@ -182,7 +211,7 @@ def loaded(
         raise click.UsageError("give a folder or --config, not both")
     if folders:
         for beside in filter(None, map(find, folders)):
-            say("warning", f"{beside} is not used; to use it: octavo serve --config {beside}")
+            say("warning", translated(f"{beside} is not used; to use it: octavo serve --config {beside}"))
         return zero(*folders, write=write, here=here)
     if write:
         raise click.UsageError("--write is for a folder; in a configuration say write: true on the source")

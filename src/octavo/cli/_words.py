@@ -2,7 +2,8 @@
 
 `src/octavo/messages` has one file a language. What this room says itself is asked for by its key (`said`); what other
 rooms tell in English sentences, such as the problems of `octavo check`, is known again by its English text
-(`translated`), so that those rooms need no catalogue and their texts stay where they are made.
+(`translated`), so that those rooms need no catalogue and their texts stay where they are made. So are refusals and the
+help: what is raised is English, for programs, and is translated where people are told of it.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from __future__ import annotations
 import os
 import re
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from string import Formatter
@@ -18,7 +19,10 @@ from typing import Any, Final
 
 FOLDER: Final = Path(__file__).parents[1] / "messages"
 ENGLISH: Final = "en"
-KNOWN_AGAIN: Final = "problem."  # keys of what other rooms say
+# Keys of what is said in English where it is made, and known again here: by other rooms, by click and by the commands
+# in their refusals, which programs get as they are.
+KNOWN_AGAIN: Final = ("problem.", "usage.", "install.", "init.refused_", "check.refused_")
+HELP: Final = ("help.",)
 
 
 def language() -> str:
@@ -59,14 +63,14 @@ def english(key: str, **values: Any) -> str:
     return catalogue(ENGLISH)[key].format_map(values)
 
 
-def translated(text: str) -> str:
-    """A sentence of another room; as it is where nobody has translated it."""
+def translated(text: str, among: Sequence[str] = KNOWN_AGAIN) -> str:
+    """A sentence that was made in English; as it is where nobody has translated it."""
     if language() == ENGLISH or not text:
         return text
-    for known, key in _known():
+    for known, key in _known(tuple(among)):
         if found := known.fullmatch(text):
             return catalogue(language())[key].format_map(
-                {name: translated(one) for name, one in found.groupdict().items()}
+                {name: translated(one, among) for name, one in found.groupdict().items()}
             )
     return text
 
@@ -80,9 +84,9 @@ def _flat(table: Mapping[str, Any], above: str) -> Iterator[tuple[str, str]]:
 
 
 @cache
-def _known() -> list[tuple[re.Pattern[str], str]]:
+def _known(among: tuple[str, ...]) -> list[tuple[re.Pattern[str], str]]:
     """Patterns of the English sentences; those with most words of their own first."""
-    sentences = [(text, key) for key, text in catalogue(ENGLISH).items() if key.startswith(KNOWN_AGAIN)]
+    sentences = [(text, key) for key, text in catalogue(ENGLISH).items() if key.startswith(among)]
     return [(_pattern(text), key) for text, key in sorted(sentences, key=lambda one: -_words(one[0]))]
 
 

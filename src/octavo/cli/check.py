@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 from msgspec import to_builtins
 
+from octavo.cli._help import Spoken
 from octavo.cli._progress import progress
 from octavo.cli._screen import out
 from octavo.cli._shared import FAILED, config_option, json_option, print_json, say, tell
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
     from octavo.config.source import Options
 
 
-@click.command(short_help="Find every problem of configuration and handbook.")
+@click.command(cls=Spoken, short_help="Find every problem of configuration and handbook.")
 @config_option
 @click.option("--all", "everything", is_flag=True, help="Tell each problem by itself, however many there are.")
 @json_option
@@ -40,7 +41,7 @@ def check(ctx: click.Context, config_file: Path | None, everything: bool, as_jso
 
     path = config_file or find(Path.cwd())
     if path is None:
-        raise click.UsageError(said("check.no_file"))
+        raise click.UsageError(english("check.refused_no_file"))
     found, problems, warnings, folders = None, list[Problem](), list[Problem](), dict[str, str]()
     try:
         found = load(path)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from octavo.cli._help import Spoken
 from octavo.cli._screen import out
 from octavo.cli._shared import FAILED, config_option, json_option, known_agent, loaded, print_json
 from octavo.cli._words import said
@@ -20,7 +21,7 @@ _PEOPLE = {0: "explain.nobody", 1: "explain.human"}
 _TRUTHS = {True: "explain.holds", False: "explain.holds_not", None: "explain.unknown"}
 
 
-@click.command(short_help="Say who may do what, and by which rule.")
+@click.command(cls=Spoken, short_help="Say who may do what, and by which rule.")
 @click.argument("who", metavar="WHO")
 @click.argument("may", metavar="MAY", type=click.Choice(VERBS))
 @click.argument("what", metavar="WHAT")

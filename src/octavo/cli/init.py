@@ -13,10 +13,11 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from octavo.cli._help import Spoken
 from octavo.cli._progress import progress
 from octavo.cli._screen import give
-from octavo.cli._shared import in_words, json_option, print_json, say, tell
-from octavo.cli._words import english, said
+from octavo.cli._shared import NO, YES, agreed, in_words, json_option, print_json, say, tell
+from octavo.cli._words import english, said, translated
 
 if TYPE_CHECKING:
     from octavo.app.sights import Sight
@@ -24,10 +25,10 @@ if TYPE_CHECKING:
     from octavo.cli.proposal.tries import Tried
 
 SHOWN = 8  # of what was left out
-ANSWERS = frozenset(("y", "n", "yes", "no", "예", "네", "아니오", "아니요"))  # of whoever expects another question
+ANSWERS = frozenset((*YES, *NO))  # of whoever expects another question
 
 
-@click.command(short_help="Write a first octavo.yaml for a folder as it lies there.")
+@click.command(cls=Spoken, short_help="Write a first octavo.yaml for a folder as it lies there.")
 @click.argument("directory", metavar="[DIR]", default=Path(), type=click.Path(path_type=Path))
 @click.option("--agents", "names", metavar="NAMES", help="Ids of the agents, with commas: the first sees everything.")
 @click.option("--write", is_flag=True, help="Add an agent that may write, in the folder drafts.")
@@ -64,11 +65,11 @@ def init(
         if wanted != [agent.name for agent in found.proposal.agents]:
             found = _tried(base, wanted)
         give("\n".join(_sights(found, write=write)), nl=True)
-        if not click.confirm(said("init.sure", file=directory / "octavo.yaml"), default=True, err=True):
+        if not agreed(said("init.sure", file=directory / "octavo.yaml"), default=True):
             tell(said("install.nothing"))
             return
     elif not (yes or dry_run):
-        raise click.ClickException(said("init.no_answer"))
+        raise click.ClickException(english("init.refused_no_answer"))
     text = _text(found, write=write)
     written = not dry_run and _write(base, text, old, write=write)
     if written:
@@ -85,11 +86,11 @@ def _folder(directory: Path) -> Path:
     """Raises UsageError for what is no folder that can be looked at."""
     base = directory.absolute()
     if not base.exists():
-        raise click.UsageError(said("init.no_folder", folder=directory))
+        raise click.UsageError(english("init.refused_no_folder", folder=directory))
     if not base.is_dir():
-        raise click.UsageError(said("init.is_file", file=directory, folder=directory.parent))
+        raise click.UsageError(english("init.refused_is_file", file=directory, folder=directory.parent))
     if not os.access(base, os.R_OK | os.X_OK):
-        raise click.ClickException(said("init.unreadable", folder=directory))
+        raise click.ClickException(english("init.refused_unreadable", folder=directory))
     return Path(os.path.normpath(base))
 
 
@@ -99,13 +100,13 @@ def _ids(names: str | None) -> list[str]:
     found = [name for one in (names or "").split(",") if (name := one.strip())]
     for name in found:
         if name.casefold() in ANSWERS:
-            raise click.BadParameter(said("init.answer", name=name), param_hint="--agents")
+            raise click.BadParameter(english("init.refused_answer", name=name), param_hint="--agents")
         try:
             check_agent(name)
         except ValueError as wrong:
             raise click.BadParameter(f"{name}: {wrong}", param_hint="--agents") from None
     if len(set(found)) < len(found):
-        raise click.BadParameter(english("init.twice"), param_hint="--agents")
+        raise click.BadParameter(english("init.refused_twice"), param_hint="--agents")
     return found
 
 
@@ -115,7 +116,7 @@ def _old(base: Path, *, force: bool) -> Path | None:
 
     there = next((base / name for name in NAMES if os.path.lexists(base / name)), None)
     if there is not None and not force:
-        raise click.ClickException(said("init.there", file=there))
+        raise click.ClickException(english("init.refused_there", file=there))
     for above in base.parents:
         if (other := find(above)) is not None:
             say("note", said("init.above", file=other))
@@ -136,8 +137,8 @@ def _tried(base: Path, names: Sequence[str]) -> Tried:
 
 def _why_nothing(found: Tried, directory: Path) -> str:
     if not found.left_out:
-        return said("init.empty", folder=directory)
-    return said("init.nothing_holds", folder=directory, problem=in_words(found.left_out[0]))
+        return english("init.refused_empty", folder=directory)
+    return english("init.refused_nothing_holds", folder=directory, problem=found.left_out[0])
 
 
 def _asked(found: Tried, *, write: bool) -> tuple[bool, list[str]]:
@@ -150,8 +151,8 @@ def _asked(found: Tried, *, write: bool) -> tuple[bool, list[str]]:
             names = _ids(answer)
             break
         except click.BadParameter as wrong:
-            say("error", wrong.message)
-    return write or click.confirm(said("init.ask_write"), default=False, err=True), names
+            say("error", translated(wrong.message))
+    return write or agreed(said("init.ask_write"), default=False), names
 
 
 def _text(found: Tried, *, write: bool) -> str:
@@ -182,7 +183,7 @@ def _write(base: Path, text: str, old: Path | None, *, write: bool) -> bool:
         if made and drafts.is_dir():
             drafts.rmdir()
         if isinstance(error, Left):
-            raise click.ClickException(said(f"install.{error.sentence}", **error.values)) from None
+            raise click.ClickException(english(f"install.{error.sentence}", **error.values)) from None
         raise
     return True
 

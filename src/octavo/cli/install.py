@@ -18,9 +18,9 @@ import click
 
 from octavo.cli._logs import hidden
 from octavo.cli._screen import out
-from octavo.cli._shared import LOCAL, as_option, config_option, known_agent, loaded, say, tell
+from octavo.cli._shared import LOCAL, agreed, as_option, config_option, known_agent, loaded, say, tell
 from octavo.cli._visible import nothing_for, sees_nothing
-from octavo.cli._words import said
+from octavo.cli._words import english, said
 from octavo.cli.client_files import Left, change
 from octavo.cli.client_files.place import Place
 from octavo.cli.client_files.receipts import Receipts
@@ -137,7 +137,7 @@ class _sentences:
 
     def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
         if isinstance(error, Left):
-            refused = click.ClickException(said(f"install.{error.sentence}", **error.values))
+            refused = click.ClickException(english(f"install.{error.sentence}", **error.values))
             raise refused from None
 
 
@@ -220,7 +220,7 @@ def _agreed(*, yes: bool) -> bool:
         return True
     if not sys.stdin.isatty():
         raise Left("no_answer")
-    if click.confirm(said("install.sure"), err=True):
+    if agreed(said("install.sure"), default=False):
         return True
     tell(said("install.nothing"))
     return False

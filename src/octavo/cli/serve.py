@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from octavo.cli._help import Spoken
 from octavo.cli._logs import configure
 from octavo.cli._shared import LOCAL, as_option, config_option, known_agent, loaded, say, tell
 from octavo.cli._visible import nothing_for, sees_nothing
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
 CONFIGURED = "configured"  # `--http` without an address
 
 
-@click.command()
+@click.command(cls=Spoken)
 @click.argument("directories", metavar="[DIR]...", nargs=-1, type=click.Path(path_type=Path))
 @config_option
 @click.option(
