@@ -89,7 +89,7 @@ def test_cat_gives_the_bytes_of_the_file(run: Run, folder: Path) -> None:
         ((SECRET, "--as", "agent-brand"), "HR procedures are not for the brand agent"),
         (("sop://brand/nowhere",), "sop://brand/nowhere"),
         (("sop://../octavo.yaml",), "octavo.yaml"),
-        (("nonsense",), "Not a resource URI"),
+        (("sop://a#b",), "A resource URI has no fragment"),
     ],
 )
 def test_a_refusal_is_an_error_and_a_record(args: tuple[str, ...], says: str, run: Run, folder: Path) -> None:

@@ -30,14 +30,16 @@ if TYPE_CHECKING:
 Shows = Callable[..., None]  # hears how far something is
 
 
-def listed(loaded: Loaded, who: str | None, uri: str | None) -> tuple[list[Entry], list[str]]:
+def listed(
+    loaded: Loaded, who: str | None, uri: str | None, *, leaves_traces: bool = True
+) -> tuple[list[Entry], list[str]]:
     """Everything visible below an address, and the sources that could not be asked."""
 
     async def ask(house: Octavo) -> tuple[list[Entry], list[str]]:
         await settled(house)
         return await everything(house, who, uri)
 
-    return inside(loaded, ask)
+    return inside(loaded, ask, leaves_traces=leaves_traces)
 
 
 def read(loaded: Loaded, who: str | None, uri: str) -> Content:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from octavo.cli._addresses import addressed, meant
 from octavo.cli._screen import give, out
 from octavo.cli._shared import (
     LOCAL,
@@ -35,18 +36,24 @@ if TYPE_CHECKING:
 LOOK = 0.2  # seconds between two looks at the audit log
 
 
-@click.command()
+@click.command(short_help="List resources: everything, or what stands below URI.")
 @click.argument("uri", required=False)
 @config_option
 @as_option
 @click.option("--long", "-l", "detailed", is_flag=True, help="Size, media type and name as well.")
 @json_option
 def ls(uri: str | None, config_file: Path | None, as_who: str | None, detailed: bool, as_json: bool) -> None:
-    """List resources: everything, or what stands below URI."""
+    """List resources: everything, or what stands below URI.
+
+    Where one scheme is served, a path will do: octavo ls team.
+    """
     from octavo.app import queries
 
     found = loaded(config_file)
-    entries, unavailable = queries.listed(found, known_agent(found, as_who), uri)
+    who = known_agent(found, as_who)
+    below = None if uri is None else addressed(found, who, uri)
+    with meant(found, who, below or ""):
+        entries, unavailable = queries.listed(found, who, below)
     if as_json:
         print_json({"resources": [_entry(entry) for entry in entries], "unavailable": unavailable})
         return
@@ -58,17 +65,23 @@ def ls(uri: str | None, config_file: Path | None, as_who: str | None, detailed: 
         say("note", nothing_for(found, as_who or LOCAL))
 
 
-@click.command()
+@click.command(short_help="Print the content of the resource at URI.")
 @click.argument("uri")
 @config_option
 @as_option
 @json_option
 def cat(uri: str, config_file: Path | None, as_who: str | None, as_json: bool) -> None:
-    """Print the content of the resource at URI."""
+    """Print the content of the resource at URI.
+
+    Where one scheme is served, a path will do: octavo cat team/leave.
+    """
     from octavo.app import queries
 
     found = loaded(config_file)
-    content = queries.read(found, known_agent(found, as_who), uri)
+    who = known_agent(found, as_who)
+    uri = addressed(found, who, uri)
+    with meant(found, who, uri):
+        content = queries.read(found, who, uri)
     if as_json:
         print_json(_content(content))
     else:
