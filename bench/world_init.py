@@ -187,7 +187,15 @@ class _Client:
         words = entry.get("title") or entry["name"]
         asked = {"query": words[:200], "kind": "ranked", "limit": 100}
         answer = self.ask("tools/call", {"name": "search", "arguments": asked})
-        return entry["uri"] in json.dumps(answer, ensure_ascii=False)
+        if entry["uri"] in json.dumps(answer, ensure_ascii=False):
+            return True
+        # A link and the file that it leads to are one find, under the name of the file.
+        results = (answer.get("structuredContent") or {}).get("results", ())
+        same = [one["uri"] for one in results if one.get("title") == entry.get("title")]
+        return any(self._text(one) == self._text(entry["uri"]) for one in same)
+
+    def _text(self, uri: str) -> str:
+        return "".join(one.get("text", "") for one in self.ask("resources/read", {"uri": uri})["contents"])
 
     def _send(self, message: dict[str, Any]) -> None:
         assert self._process.stdin is not None

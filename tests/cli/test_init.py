@@ -219,6 +219,16 @@ def test_links_are_not_followed_and_secrets_are_not_counted(run: Run, empty: Pat
     assert found["agents"][0]["sees"] == {"doc": 1}
 
 
+def test_a_link_to_a_file_inside_is_counted_as_it_is_served(run: Run, empty: Path) -> None:
+    base = filled(empty / "base", {"a.md": "# A\n", ".hidden/b.md": "# B\n", "sub/c.md": "# C\n", "b.md": "# B\n"})
+    for name, target in (("CLAUDE.md", "a.md"), ("d.md", "sub/c.md"), ("e.md", ".hidden/b.md"), ("f.md", "nowhere.md")):
+        (base / name).symlink_to(target)
+    found = begun(run, base)
+    assert found["agents"][0]["sees"] == {"doc": 5}
+    assert [one["entries"] for one in found["sources"]] == [5]
+    assert (found["looked"]["files"], found["looked"]["linked"]) == (5, 2)
+
+
 def test_a_look_has_a_bound_and_says_so(empty: Path) -> None:
     base = filled(empty / "many", {f"{n % 7}/{n}.md": "# x\n" for n in range(50)})
     found = look(base, _unseen, most=20)

@@ -1,4 +1,4 @@
-"""A look at a folder: names alone, as far as a bound allows, never along a link and never into what is hidden."""
+"""A look at a folder: names alone, as far as a bound allows, along no link to a folder, never into what is hidden."""
 
 from __future__ import annotations
 
@@ -77,8 +77,11 @@ def look(base: Path, shows: Shows, *, most: int = MOST) -> Look:
                 continue
             place = (*at, name)
             mode = one.stat(follow_symlinks=False).st_mode
-            if one.is_symlink():
+            if one.is_symlink() and not _leads_inside(base, one.path):
                 counts["linked"] += 1
+            elif one.is_symlink():
+                if not name.startswith(".") and (not at or not at[0].startswith(".")):
+                    files.append(place)
             elif S_ISDIR(mode) and name in OF_PROGRAMS:
                 passed.add(name)
             elif S_ISDIR(mode):
@@ -102,6 +105,20 @@ def look(base: Path, shows: Shows, *, most: int = MOST) -> Look:
         unread=counts["unread"],
         whole=not waiting and len(files) <= most,
     )
+
+
+def _leads_inside(base: Path, link: str) -> bool:
+    """To a file that is served, so that the link is served as well."""
+    try:
+        target = Path(link).resolve(strict=True)
+        names = target.relative_to(base.resolve()).parts
+        return target.is_file() and os.access(target, os.R_OK) and not any(_is_passed(name) for name in names)
+    except (OSError, RuntimeError, ValueError):  # a circle, nothing, or what lies elsewhere
+        return False
+
+
+def _is_passed(name: str) -> bool:
+    return name.startswith(".") or name in OF_PROGRAMS or canonical_name(name) is None
 
 
 def _is_open(place: Segments) -> bool:
