@@ -144,26 +144,98 @@ def test_procedures_alone_and_files_alone(run: Run, empty: Path) -> None:
     assert run("check", "--config", pictures / "octavo.yaml").exit_code == 0
 
 
-def test_what_would_not_be_served_is_counted_by_ending_with_the_lines_that_serve_it(run: Run, empty: Path) -> None:
-    names = ("a.md", "b.md", "annex/p.pdf", "annex/q.pdf", "annex/c.csv", "annex/w.DOCX", "annex/n.md", "Dockerfile")
-    base = filled(empty / "mixed", {**dict.fromkeys(names, "# x\n"), ".env": "KEY=1\n"})
+ANNEX = ("a.md", "b.md", "annex/p.pdf", "annex/q.pdf", "annex/c.csv", "annex/w.DOCX", "annex/n.md", "Dockerfile")
+
+
+def test_documents_and_tables_beside_the_texts_are_served_as_they_are(run: Run, empty: Path) -> None:
+    base = filled(empty / "mixed", {**dict.fromkeys(ANNEX, "# x\n"), ".env": "KEY=1\n", "annex/.key.pdf": "x"})
     found = begun(run, base)
-    assert found["unserved"] == {".pdf": 2, ".csv": 1, ".docx": 1, "Dockerfile": 1}
-    told = run("init", base, "--dry-run").stdout
-    assert "5 files would not be served: 2 .pdf, 1 Dockerfile, 1 .csv, 1 .docx\n" in told
-    line = '''without: ["annex"] on the catalog, and a source {kind: file, roots: ["annex"], extensions: [".pdf"'''
-    assert line in told
-    text = (base / "octavo.yaml").read_text(encoding="utf-8")
-    (base / "octavo.yaml").write_text(
-        text.replace('path: ""}', 'path: "", without: ["annex"]}').replace(
-            "sources:\n", 'sources:\n  more: {kind: file, roots: ["annex"], extensions: [".pdf", ".docx"]}\n', 1
-        ),
-        encoding="utf-8",
+    assert found["attached"] == {".pdf": 2, ".csv": 1, ".docx": 1} and found["unserved"] == {"Dockerfile": 1}
+    first, narrow = found["agents"]
+    assert first["sees"] == {"doc": 3, "file": 4}
+    assert (narrow["id"], narrow["sees"]) == ("agent-annex", {"doc": 1, "file": 4})
+    os.chdir(base)
+    checked = run("check")
+    assert (checked.exit_code, checked.stderr) == (0, "")
+    addresses = run("ls", "--as", "agent-annex").stdout.split()
+    assert "file:///mixed/annex/c.csv" in addresses and "doc://annex/n" in addresses
+    assert run("cat", "file://annex/c.csv", "--as", "agent-annex").stdout == "# x\n"
+    assert run("cat", "file://a.md", "--as", "agent-reader").exit_code == 1  # a text has one address
+    assert run("cat", "file://octavo.yaml", "--as", "agent-reader").exit_code == 1
+
+
+def test_what_is_attached_stays_apart_from_skills_code_and_drafts(run: Run, empty: Path) -> None:
+    names = ("a.md", "b.md", "x.pdf", "src/a.py", "src/data.csv", "skills/s/form.pdf", "drafts/old.pdf", "team/y.pdf")
+    base = filled(empty / "base", {**dict.fromkeys(names, "x\n"), "skills/s/SKILL.md": SKILL.format(name="s")})
+    found = begun(run, base, "--write")
+    os.chdir(base)
+    checked = run("check")
+    assert (checked.exit_code, checked.stderr) == (0, ""), checked.stderr
+    told = set(run("ls", "--as", "agent-author").stdout.split())
+    served = {one for one in told if one.endswith((".pdf", ".csv"))}
+    assert served == {
+        "attachment://x.pdf", "attachment://team/y.pdf", "file:///src/data.csv", "skill://s/form.pdf",
+        "draft://old.pdf",
+    }  # fmt: skip
+    assert found["agents"][0]["sees"]["attachment"] == 3
+
+
+def test_an_outer_source_of_other_endings_does_not_reach_the_texts(run: Run, empty: Path) -> None:
+    """Two sources on one folder are refused unless no file could be served by both."""
+    filled(empty, {"a.md": "# A\n", "b.pdf": "x", "skills/s/SKILL.md": SKILL.format(name="s"), "skills/s/c.pdf": "x"})
+    for more, holds in (
+        ("extensions: [.pdf]", True), ("extensions: [pdf, .CSV]", True), ("extensions: [.pdf, MD]", False),
+        ('extensions: ["*"]', False), ("extensions: [a.md]", False), ("hide: [skills]", False),
+    ):  # fmt: skip
+        text = "version: 1\nsources:\n  all: {kind: file, roots: [.], expose: false}\n"
+        text += f'  docs: {{kind: doc, store: all, path: ""}}\n  files: {{kind: file, roots: [.], {more}}}\n'
+        (empty / "octavo.yaml").write_text(text, encoding="utf-8")
+        checked = run("check")
+        assert ("two addresses" not in checked.stderr) is holds, more
+        with_skills = text.replace('path: ""', 'path: "", without: [skills]')
+        with_skills += "  skills: {kind: skill, store: all, path: skills}\n"
+        (empty / "octavo.yaml").write_text(with_skills, encoding="utf-8")
+        assert "two addresses" in run("check").stderr, more
+        (empty / "octavo.yaml").write_text(with_skills.replace(more, f"{more}, hide: [Skills]"), encoding="utf-8")
+        assert ("two addresses" not in run("check").stderr) is (holds and "hide" not in more), more
+    for more in ("extensions: [.pdf], hide: [skills]", "extensions: [.pdf], hide: [skills], write: true"):
+        (empty / "octavo.yaml").write_text(with_skills.replace("hide: [skills]", more), encoding="utf-8")
+        assert ("two addresses" in run("check").stderr) is ("write" in more)
+    (empty / "octavo.yaml").write_text(
+        with_skills.replace("hide: [skills]", "extensions: [.pdf], hide: [skills]"), encoding="utf-8"
     )
-    assert run("check", "--config", base / "octavo.yaml").exit_code == 0
+    (empty / "alias").symlink_to("skills")
+    assert run("check").exit_code == 0
+    assert run("cat", "file://b.pdf").exit_code == 0
+    for address in ("file://skills/s/c.pdf", "file://alias/s/c.pdf", "file://a.md"):
+        assert run("cat", address).exit_code == 1, address
+
+
+def test_what_would_not_be_served_is_counted_by_ending_with_the_lines_that_serve_it(run: Run, empty: Path) -> None:
+    base = filled(empty / "mixed", dict.fromkeys(("a.md", "b.md", "p/x.pdf", "p/y.png", "Makefile"), "x"))
+    found = begun(run, base)
+    assert found["unserved"] == {".png": 1, "Makefile": 1}
+    told = run("init", base, "--dry-run").stdout
+    assert "2 files would not be served: " in told and "add to extensions of the source files: [" in told
+    config = base / "octavo.yaml"
+    text = config.read_text(encoding="utf-8")
+    config.write_text(text.replace("extensions: [.pdf]", 'extensions: [.pdf, ".png", "Makefile"]'), encoding="utf-8")
+    assert run("check", "--config", config).exit_code == 0
+    assert len(run("ls", "--config", config, "--as", "agent-reader").stdout.split()) == 5
+    bare = filled(empty / "bare", dict.fromkeys(("a.md", "b.md", "p/y.png"), "x"))
+    told = run("init", bare, "--yes").stdout
+    line = 'a source {kind: file, roots: [.], extensions: [".png"], hide: [".*"]}'
+    assert line in told
+    config = bare / "octavo.yaml"
+    text = config.read_text(encoding="utf-8")
+    config.write_text(
+        text.replace("agents:\n", f"  files: {line.removeprefix('a source ')}\nagents:\n"), encoding="utf-8"
+    )
+    assert run("check", "--config", config).exit_code == 0
     plain = filled(empty / "plain", {"a.csv": "a,b\n", "b.hwp": "x"})
-    assert (begun(run, plain)["unserved"], begun(run, plain, "--force")["unserved"]) == ({".hwp": 1}, {".hwp": 1})
-    assert 'extensions: ["*"]' in run("init", plain, "--dry-run").stdout
+    found = begun(run, plain)
+    assert (found["unserved"], found["agents"][0]["sees"]) == ({}, {"file": 2})
+    assert 'extensions: ["*"]' in found["text"]
 
 
 @pytest.mark.parametrize(

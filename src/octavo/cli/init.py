@@ -167,7 +167,7 @@ def _write(base: Path, text: str, old: Path | None, *, write: bool) -> bool:
     from octavo.app.configuration import load_text
     from octavo.cli.client_files import Left
     from octavo.cli.client_files.place import Place, content, replace
-    from octavo.cli.proposal.text import DRAFTS
+    from octavo.cli.proposal.parts import DRAFTS
 
     place = Place(base, base / "octavo.yaml", True)
     drafts = base / DRAFTS
@@ -218,6 +218,9 @@ def _proposal(found: Tried, directory: Path, *, write: bool) -> Iterator[str]:
     if parts.files:
         folders = ", ".join("/".join(one) or "." for one in parts.files)
         yield f"  {'file://':<10} {said('init.files', folder=folders)}"
+    if parts.attached:
+        endings = ", ".join(f"{count} {ending}" for ending, count in parts.endings.items())
+        yield f"  {f'{parts.beside}://':<10} {said('init.attached', endings=endings)}"
     if parts.prompts:
         yield f"  {'prompt://':<10} {said('init.files', folder=', '.join('/'.join(one) for one in parts.prompts))}"
     if parts.others:
@@ -234,14 +237,22 @@ def _proposal(found: Tried, directory: Path, *, write: bool) -> Iterator[str]:
 
 def _unserved(parts: Parts) -> Iterator[str]:
     """What would be missing, and the lines of octavo.yaml that serve it."""
+    from octavo.sources.catalog.declaration import FORMS
+
     if not parts.unserved:
         return
     counts = _endings(parts)
     shown = ", ".join(f"{count} {ending}" for ending, count in [*counts.items()][:SHOWN])
     more = f", {said('init.more', count=rest)}" if (rest := sum([*counts.values()][SHOWN:])) else ""
     yield said("init.unserved", count=len(parts.unserved), endings=f"{shown}{more}")
-    if not parts.catalogs:
-        yield f"  {said('init.serve_all')}"
+    plain = [ending for ending in counts if ending not in FORMS]
+    if plain:
+        endings = json.dumps(plain[:SHOWN], ensure_ascii=False)
+        name = "attachments" if parts.files else "files"
+        key = "init.serve_more" if parts.attached else "init.serve_beside"
+        scheme = ", scheme: attachment" if parts.files else ""
+        hide = json.dumps([".*", *parts.apart], ensure_ascii=False)
+        yield f"  {said(key, name=name, endings=endings, scheme=scheme, hide=hide)}"
         return
     folders = [one for one in parts.unserved if len(one) > 1 and not one[0].startswith(".")]
     folder = Counter(one[0] for one in folders).most_common(1)[0][0] if folders else said("init.folder_apart")
@@ -250,10 +261,10 @@ def _unserved(parts: Parts) -> Iterator[str]:
 
 
 def _endings(parts: Parts) -> dict[str, int]:
-    """The most frequent first; a name without an ending by itself."""
-    names = (one[-1] for one in parts.unserved)
-    endings = ((Path(name).suffix or name) for name in names)
-    return dict(Counter(one.lower() if one.startswith(".") else one for one in endings).most_common())
+    """Of what would not be served, the most frequent first."""
+    from octavo.cli.proposal.parts import suffix
+
+    return dict(Counter(map(suffix, parts.unserved)).most_common())
 
 
 def _sights(found: Tried, *, write: bool) -> Iterator[str]:
@@ -313,6 +324,7 @@ def _facts(found: Tried) -> dict[str, Any]:
             for part in parts.catalogs
         ],
         "files": ["/".join(one) or "." for one in parts.files],
+        "attached": parts.endings,
         "unserved": _endings(parts),
         "prompts": ["/".join(one) for one in parts.prompts],
         "agents": [

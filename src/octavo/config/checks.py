@@ -68,6 +68,8 @@ def _roots_lie_apart(site: Site) -> Iterator[Finding]:
                 continue  # told of the catalogs themselves
             if _left_out(site.config, name, real, other) or _left_out(site.config, other_name, other, real):
                 continue
+            if name != other_name and _never_both(site.config, (name, real), (other_name, other)):
+                continue
             if relation := _relation(real, other):
                 yield Finding(
                     path,
@@ -427,6 +429,28 @@ def _left_out(config: Config, name: str, folder: Path, other: Path) -> bool:
     over = config.sources[name].over
     gaps = () if over is None else over.without
     return any(other.is_relative_to(os.path.realpath(folder / gap)) for gap in gaps)
+
+
+def _never_both(config: Config, *both: tuple[str, Path]) -> bool:
+    """Whether two sources could never serve one file: one keeps out the folder of the other, or they take files of
+    other endings."""
+    for (name, folder), (other, inner) in (both, both[::-1]):
+        source, over = config.sources[name], config.sources[other].over
+        if "write" in source.can:
+            continue  # who moves or deletes a folder takes with it what lies there unseen
+        kept = frozenset(one.casefold() for one in source.record.keeps_out(source))
+        if inner.is_relative_to(folder) and any(one.casefold() in kept for one in inner.relative_to(folder).parts):
+            return True
+        listed = () if source.record.extensions is None else source.record.extensions(source)
+        if over is not None and over.endings and listed and not any(_could_end(one, over.endings) for one in listed):
+            return True
+    return False
+
+
+def _could_end(extension: str, endings: Sequence[str]) -> bool:
+    """Whether a name that an entry of `extensions` allows, such as .md, md, Makefile or *, could end so."""
+    plain = extension.casefold().removeprefix(".")
+    return plain == "*" or f".{plain}".endswith(tuple(endings))
 
 
 def _parts(folder: str) -> tuple[str, ...]:

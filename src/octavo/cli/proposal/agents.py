@@ -28,7 +28,7 @@ class Agent(Struct, frozen=True):
 
 class Piece(Struct, frozen=True):
     label: str
-    pattern: str
+    patterns: Sequence[str]
 
 
 def agents_for(parts: Parts, names: Sequence[str] = ()) -> list[Agent]:
@@ -41,7 +41,7 @@ def agents_for(parts: Parts, names: Sequence[str] = ()) -> list[Agent]:
     narrow = [one for one, _ in zip(again, range(wanted - 1), strict=False)]
     known = names or ("agent-reader", *_named(narrow, _described(parts)))
     found = [Agent(known[0], everything, everything=True)]
-    found += [Agent(name, [piece.pattern]) for name, piece in zip(known[1:], narrow, strict=False)]
+    found += [Agent(name, piece.patterns) for name, piece in zip(known[1:], narrow, strict=False)]
     found += [Agent(name, everything, everything=True) for name in known[1 + len(narrow) :]]
     return found
 
@@ -65,12 +65,23 @@ def _pieces(parts: Parts) -> list[Piece]:
     """Whole catalogs beside the largest one, then folders of that."""
     by_size = sorted(parts.catalogs, key=lambda part: -len(part.names))
     if not by_size:
-        return [Piece(folder[-1], f"file://{folder[-1]}/*") for folder in parts.files if folder]
-    whole = [Piece(part.source, f"{part.scheme}://*") for part in by_size[1:] if part.kind in (SOP, SKILL, DOC)]
-    return [*_folders(by_size[0]), *whole] if len(whole) < 1 else [whole[0], *_folders(by_size[0]), *whole[1:]]
+        return [Piece(folder[-1], [f"file://{folder[-1]}/*"]) for folder in parts.files if folder]
+    whole = [
+        Piece(part.source, [f"{part.scheme}://*", *_attached(parts, part.path)])
+        for part in by_size[1:]
+        if part.kind in (SOP, SKILL, DOC)
+    ]
+    folders = _folders(by_size[0], parts)
+    return [*folders, *whole] if len(whole) < 1 else [whole[0], *folders, *whole[1:]]
 
 
-def _folders(part: Part) -> list[Piece]:
+def _attached(parts: Parts, folder: Segments) -> list[str]:
+    """What is attached to the documents of a folder, as a pattern; nothing where there is none, or it is the whole."""
+    inside = any(one[: len(folder)] == folder for one in parts.attached)
+    return [f"{_exact(parts.beside, folder)}/*"] if folder and inside else []
+
+
+def _folders(part: Part, parts: Parts) -> list[Piece]:
     """The largest folders that are a true part of it, and where there is hardly one, those below."""
     folders: list[Segments] = []
     above: Segments = ()
@@ -82,9 +93,9 @@ def _folders(part: Part) -> list[Piece]:
         found = sorted(counts, key=lambda one: (-counts[one], one))[:_MOST]
         folders += [one for one in found if counts[one] < len(part.names)]
         above = found[0]
-    return [Piece(one[-1], f"{_exact(part, one)}/*") for one in folders]
+    return [Piece(one[-1], [f"{_exact(part.scheme, one)}/*", *_attached(parts, (*part.path, *one))]) for one in folders]
 
 
-def _exact(part: Part, names: Segments) -> str:
+def _exact(scheme: str, names: Segments) -> str:
     """As a pattern in which a star of the name is no wildcard."""
-    return str(Ref.of(part.scheme, names)).replace("*", "%2A")
+    return str(Ref.of(scheme, names)).replace("*", "%2A")

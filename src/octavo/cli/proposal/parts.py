@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import Final
 
 from msgspec import Struct
@@ -23,6 +24,7 @@ from octavo.sources.kinds import AGENT, DOC, FOLDERS, ORG, SKILL, SOP
 PROCEDURES: Final = frozenset(
     ("sop", "sops", "runbook", "runbooks", "playbook", "playbooks", "procedure", "procedures")
 )
+DRAFTS: Final = "drafts"  # the folder in which an author may write
 OWN: Final = frozenset((name,) for name in NAMES)  # the configuration itself is never served
 _IN_KOREAN: Final = ("절차", "업무", "매뉴얼")  # compounds: 업무절차, 업무 매뉴얼
 _NAMES: Final[Mapping[str, str]] = {
@@ -36,6 +38,13 @@ _FEW: Final = 20  # of so many files of a folder one is a document: it is a fold
 _PICTURES: Final = frozenset(
     ("png", "jpg", "jpeg", "gif", "svg", "webp", "ico", "bmp", "mp4", "mov", "webm", "mp3", "m4a", "woff", "woff2",
      "ttf", "otf", "eot", "css", "scss", "less", "zip", "gz")
+)  # fmt: skip
+
+
+# Documents and tables that are no texts of a catalog, and are as good to whoever reads these.
+_ATTACHED: Final = frozenset(
+    (".pdf", ".docx", ".doc", ".pptx", ".xlsx", ".xls", ".odt", ".ods", ".odp", ".hwpx", ".hwp", ".rtf", ".epub",
+     ".ipynb", ".csv", ".tsv")
 )  # fmt: skip
 
 
@@ -61,12 +70,31 @@ class Parts(Struct, frozen=True):
     catalogs: Sequence[Part]
     files: Sequence[Segments] = ()  # folders whose files are served as they are; () is the whole
     prompts: Sequence[Segments] = ()
+    every: bool = False  # whether these files have endings that are not served unless somebody says so
+    attached: Sequence[Segments] = ()  # documents and tables beside the texts of the catalogs, served as they are
     others: Sequence[Segments] = ()  # folders that could be procedures too, and are left to the documents
     unserved: Sequence[Segments] = ()  # files that none of these takes
 
     @property
     def schemes(self) -> list[str]:
-        return [*(part.scheme for part in self.catalogs), *([FOLDERS] if self.files else [])]
+        files = [*([FOLDERS] if self.files else []), *([self.beside] if self.attached else [])]
+        return [*(part.scheme for part in self.catalogs), *files]
+
+    @property
+    def beside(self) -> str:
+        """The scheme of what is attached."""
+        return "attachment" if self.files else FOLDERS
+
+    @property
+    def apart(self) -> list[str]:
+        """Names of folders whose files are served already, whatever they are."""
+        bundles = [part.path for part in self.catalogs if part.kind == SKILL]
+        return sorted({one[0] for one in (*self.files, *bundles) if one and not one[0].startswith(".")})
+
+    @property
+    def endings(self) -> dict[str, int]:
+        """Of what is attached, the most frequent first."""
+        return dict(Counter(suffix(one) for one in self.attached).most_common())
 
 
 async def parts_of(look: Look, *, drop: Iterable[str] = (), faulty: Sequence[Segments] = ()) -> Parts:
@@ -110,7 +138,22 @@ async def parts_of(look: Look, *, drop: Iterable[str] = (), faulty: Sequence[Seg
         folders = [()]
     catalogs = sorted(kept, key=lambda one: [*_NAMES].index(one.kind))
     unserved = [*_unserved(look, catalogs, folders, [*prompts, *faulty])]
-    return Parts(catalogs, folders, prompts, others, unserved)
+    inside = [one for one in unserved if _within(one, folders) and (not kept or suffix(one) in _ATTACHED)]
+    found_apart = Parts(catalogs, folders, prompts, every=bool(inside)).apart
+    bundled = any(part.kind == "skill" and not part.path for part in catalogs)
+    attached = [
+        one
+        for one in unserved
+        if kept and not bundled and suffix(one) in _ATTACHED and not set(one).intersection(found_apart)
+    ]
+    served = {*attached, *(one for one in unserved if inside and _within(one, folders))}
+    rest = [one for one in unserved if one not in served]
+    return Parts(catalogs, folders, prompts, bool(inside), attached, others, rest)
+
+
+def suffix(place: Segments) -> str:
+    """The ending of a name, in small letters; a name without one by itself."""
+    return Path(place[-1]).suffix.lower() or place[-1]
 
 
 def _unserved(
@@ -228,9 +271,9 @@ def _of_files(look: Look, taken: Sequence[Segments], prompts: Sequence[Segments]
     """Folders at the top with code or data in them, and hardly a document."""
     counts: dict[str, Counter[bool | None]] = {}
     for place in look.files:
-        if len(place) > 1 and not place[0].startswith("."):
+        if len(place) > 1 and not place[0].startswith(".") and place[0] != DRAFTS:
             ending = place[-1].rpartition(".")[2].lower()
-            kind = None if ending in _PICTURES else _is_text(place)
+            kind = None if ending in _PICTURES or suffix(place) in _ATTACHED else _is_text(place)
             counts.setdefault(place[0], Counter())[kind] += 1
     busy = (*taken, *prompts)
     return [

@@ -12,11 +12,10 @@ from msgspec import Struct
 from octavo.cli._words import said
 from octavo.cli.proposal.agents import AUTHOR, Agent
 from octavo.cli.proposal.folder import Look
-from octavo.cli.proposal.parts import Parts
+from octavo.cli.proposal.parts import DRAFTS, Parts
 from octavo.sources.catalog.declaration import Segments
 from octavo.sources.kinds import AGENT, DOC, FOLDERS, ORG, SKILL, SOP
 
-DRAFTS: Final = "drafts"  # the folder in which an author may write
 _CHANGING: Final = ("write", "edit", "move", "copy", "delete", "create_directory", "undo")
 _PLAIN: Final = re.compile(r"[A-Za-z_./][\w./-]*", re.ASCII)
 _MEANT: Final = frozenset(("true", "false", "null", "yes", "no", "on", "off", "y", "n", ".inf", ".nan"))
@@ -81,7 +80,14 @@ def _sources(of: Proposal) -> Iterator[str]:
         whole = () in parts.files
         hidden = [*_hidden(of), *(["octavo.yaml"] if whole else [])]
         roots = _list(_path(one) for one in parts.files)
-        yield f"  files: {{kind: {FOLDERS}, roots: {roots}{f', hide: {_list(hidden)}' if hidden else ''}}}"
+        every = ', extensions: ["*"]' if parts.every else ""
+        yield f"  files: {{kind: {FOLDERS}, roots: {roots}{every}{f', hide: {_list(hidden)}' if hidden else ''}}}"
+    if parts.attached:
+        yield f"  # {said('init.of_attached', scheme=parts.beside)}"
+        name, scheme = ("attachments", f", scheme: {parts.beside}") if parts.files else ("files", "")
+        unseen = dict.fromkeys([*_hidden(of), *parts.apart, *([DRAFTS] if of.write else [])])
+        line = f"{name}: {{kind: {FOLDERS}, roots: [.]{scheme}, extensions: {_list(parts.endings)}, hide: {_list(unseen)}}}"
+        yield f"  {line}"
     if of.write:
         yield f"  # {said('init.drafts', folder=DRAFTS)}"
         yield f"  {DRAFTS}: {{kind: {FOLDERS}, roots: [./{DRAFTS}], scheme: draft, write: true}}"

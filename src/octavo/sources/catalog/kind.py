@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
@@ -105,7 +105,15 @@ def _spelled(text: str) -> Iterator[str]:
 
 
 def _over(options: OverStore) -> Over:
-    return Over(options.store, options.folder, options.without if isinstance(options, UsualCatalog) else ())
+    without = options.without if isinstance(options, UsualCatalog) else ()
+    bundles = bool(_declared(options).manifest)  # with whatever stands beside the manifest
+    return Over(options.store, options.folder, without, endings=() if bundles else _endings())
+
+
+def _endings() -> Sequence[str]:
+    from octavo.sources.catalog.declaration import FORMS
+
+    return tuple(FORMS)
 
 
 def _record(name: str, options: type[O]) -> SourceKind[O]:

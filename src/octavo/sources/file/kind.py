@@ -24,6 +24,7 @@ _READING: Final = frozenset(
     ("watch", "levels", "folders", "search", "complete", "suggest", "suggest_more", "spell", "refuse", "stamp",
      "template")
 )  # fmt: skip
+_WILD: Final = frozenset("*?[")
 _WRITING: Final = frozenset(("write", "edit", "arrange", "undo"))
 
 
@@ -198,6 +199,7 @@ FILE: Final = SourceKind(
     checks=_checks,
     serves=lambda options: [str(root.path) for root in options.roots],
     extensions=lambda options: options.extensions,
+    keeps_out=lambda options: [one for one in options.hide if not _WILD.intersection(one)],
     writer=_writer,
     of_folders=_of_folders,
 )
