@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -52,6 +54,26 @@ def test_a_folder_that_is_not_there(run: Run, empty: Path) -> None:
     result = run("serve", "nowhere")
     assert result.exit_code == 2
     assert result.stderr == f"octavo: error: nowhere: there is no folder {empty}/nowhere\n"
+
+
+def served(*folders: str) -> str:
+    """What a server says whose client leaves at once."""
+    command = [sys.executable, "-m", "octavo", "serve", *folders]
+    done = subprocess.run(command, input=b"", capture_output=True, timeout=60, check=True)
+    return done.stderr.decode("utf-8")
+
+
+def test_a_folder_without_files_is_served_and_says_so(empty: Path) -> None:
+    """Also one that has nothing but what is never served."""
+    for name in ("empty", "hidden", "one"):
+        (empty / name).mkdir()
+    (empty / "hidden" / ".env").write_text("KEY=1\n", encoding="utf-8")
+    (empty / "one" / "below").mkdir()
+    (empty / "one" / "below" / "a.md").write_text("# A\n", encoding="utf-8")
+    told = "octavo: warning: {} has no file that could be served; what is put there later is served\n"
+    for name, says in (("empty", told), ("hidden", told), ("one", "")):
+        assert served(name) == says.format(name)
+    assert served("one", "empty") == told.format("empty")
 
 
 def test_write_is_for_a_folder(run: Run, folder: Path) -> None:

@@ -11,6 +11,7 @@ from unicodedata import normalize
 
 from octavo.config.load import Loaded
 from octavo.config.problems import Problem
+from octavo.sources._shared.fs.credentials import CREDENTIALS
 from octavo.sources._shared.fs.names import Rules, canonical_name
 from octavo.sources.catalog.declaration import ending_of
 
@@ -28,6 +29,17 @@ def out_of_reach(loaded: Loaded) -> Iterator[Problem]:
         for folder in one.folders:
             if folder.files:
                 yield from _among(folder.path, rules)
+
+
+def nothing_in(root: Path) -> bool:
+    """Whether a folder that is served without a configuration has no file that anybody could get."""
+    rules = Rules(("*",), CREDENTIALS)
+    for folder, folders, names in os.walk(root):
+        place = Path(folder).relative_to(root).parts
+        folders[:] = [name for name in folders if not rules.hides_on_the_way((*place, name), folder=True)]
+        if any(rules.verdict((*place, name)) == "served" for name in names):
+            return False
+    return True
 
 
 def _among(root: Path, rules: Rules) -> Iterator[Problem]:

@@ -89,6 +89,10 @@ def serve(
     found = loaded(config_file, *directories, write=write, here=http is None)
     found = _with_tools(_with_toolsets(found, toolsets), only)
     known_agent(found, as_who)
+    from octavo.cli._out_of_reach import nothing_in
+
+    for folder in filter(nothing_in, directories):
+        say("warning", said("serve.empty", folder=folder))
     if (http is None or no_auth) and sees_nothing(found, as_who or LOCAL):
         say("warning", nothing_for(found, as_who or LOCAL))
     if http is None:
