@@ -45,6 +45,13 @@ async def test_a_path_with_a_leading_slash_is_never_taken_for_one_inside(
     assert sorted(tools.root.rglob("*")) == before
 
 
+@pytest.mark.parametrize(("sets", "argument"), [("files, filesystem", "target"), ("filesystem, files", "path")])
+async def test_of_two_tools_of_one_name_that_of_the_first_set_is_offered(serve: Any, sets: str, argument: str) -> None:
+    tools = await serve(BOTH.replace("files, filesystem", sets), FILES)
+    await tools("create_directory", **{argument: "docs/new"})
+    assert "docs/new" in await names(tools, target="docs")
+
+
 async def test_an_empty_folder_is_shown_and_known(serve: Any) -> None:
     tools = await serve(BOTH, FILES)
     await tools("createDirectory", path="docs/new/er")
