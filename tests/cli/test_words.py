@@ -156,6 +156,33 @@ def test_check_and_explain_speak_korean_and_programs_are_told_in_english(
     assert "unknown key" in run("check", "--json").stdout
 
 
+def test_explain_tells_conditions_and_its_own_reasons_in_korean(
+    run: Run, empty: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (empty / "docs").mkdir()
+    (empty / "docs" / "a.md").write_text("---\nstatus: draft\n---\n# A\n", encoding="utf-8")
+    (empty / "octavo.yaml").write_text(
+        "version: 1\nagents: {bot: {}}\n"
+        "sources: {all: {kind: file, roots: [.], expose: false}, docs: {kind: doc, store: all, path: docs}}\n"
+        "policy:\n  - who: bot\n    may: [list, read]\n    what: doc://*\n"
+        "    when: {metadata: {status: [active, final]}, time: {hours: '09:00-18:00', zone: Asia/Seoul}}\n",
+        encoding="utf-8",
+    )
+    asked = ("explain", "bot", "read", "doc://a", "--at", "2026-11-16T10:00+09:00")
+    monkeypatch.setenv("LC_ALL", "ko_KR.UTF-8")
+    told = run(*asked).stdout.splitlines()
+    assert told == [
+        "bot: doc://a에 대한 read 거부",
+        "  policy[0]: 허용 status: active 또는 final, 시각 09:00-18:00 (Asia/Seoul): 성립하지 않음",
+        "  이유: 허용하는 규칙이 없습니다",
+    ]
+    found = json.loads(run(*asked, "--json").stdout)
+    assert found["why"] == "no rule allows it"
+    assert [one["condition"] for one in found["conditions"]] == [
+        "when status is active or final and the time is 09:00-18:00 (Asia/Seoul)"
+    ]
+
+
 def test_a_language_that_is_not_there_is_english(run: Run, empty: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("LC_ALL", "fr_FR.UTF-8")
     assert run("check").stderr.startswith("octavo: error: there is no octavo.yaml")

@@ -37,6 +37,16 @@ def inside(loaded: Loaded, ask: Callable[[Octavo], Awaitable[T]], *, leaves_trac
     return asyncio.run(main())
 
 
+def when_read(loaded: Loaded, ask: Callable[[Octavo], Awaitable[T]]) -> T:
+    """Asked when the catalogs are there. Leaves no state and no audit record behind."""
+
+    async def then(house: Octavo) -> T:
+        await settled(house)
+        return await ask(house)
+
+    return inside(loaded, then, leaves_traces=False)
+
+
 async def request(
     house: Octavo,
     who: str | None,

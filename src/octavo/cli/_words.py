@@ -23,6 +23,7 @@ ENGLISH: Final = "en"
 # in their refusals, which programs get as they are.
 KNOWN_AGAIN: Final = ("problem.", "usage.", "install.", "init.refused_", "check.refused_")
 HELP: Final = ("help.",)
+CONDITION: Final = ("condition.",)
 
 
 def language() -> str:
@@ -91,8 +92,13 @@ def _known(among: tuple[str, ...]) -> list[tuple[re.Pattern[str], str]]:
 
 
 def _pattern(text: str) -> re.Pattern[str]:
-    parts = (f"{re.escape(words)}{f'(?P<{name}>.+?)' if name else ''}" for words, name, *_ in Formatter().parse(text))
+    parts = (f"{re.escape(words)}{_group(name) if name else ''}" for words, name, *_ in Formatter().parse(text))
     return re.compile("".join(parts), re.DOTALL)
+
+
+def _group(name: str) -> str:
+    """A key ends at the first colon: what follows is said of it."""
+    return f"(?P<{name}>{'[^:]+?' if name == 'key' else '.+?'})"
 
 
 def _words(text: str) -> int:

@@ -11,7 +11,7 @@ import click
 from octavo.cli._help import Spoken
 from octavo.cli._screen import out
 from octavo.cli._shared import FAILED, config_option, json_option, known_agent, loaded, print_json
-from octavo.cli._words import said
+from octavo.cli._words import CONDITION, said, translated
 from octavo.core.model import VERBS, Verb
 
 if TYPE_CHECKING:
@@ -49,12 +49,14 @@ def explain(
     Exits with 1 if it is refused.
     """
     from octavo.app import deciding
-    from octavo.app.once import inside
+    from octavo.app.once import when_read
+    from octavo.cli.check import unlogged
 
     found = loaded(config_file)
     known_agent(found, who)
     question = deciding.Question(who, may, what, arguments=_arguments(given), at=_moment(at))
-    explained = inside(found, lambda house: deciding.explain(house.works, question), leaves_traces=False)
+    with unlogged():
+        explained = when_read(found, lambda house: deciding.explain(house.works, question))
     decision = explained.decision
     index = _index(decision.rule)
     line = found.line("policy", index) if index is not None else None
@@ -77,7 +79,7 @@ def explain(
                 "condition": str(one.condition),
                 "holds": one.held,
             }
-            for one in explained.conditions
+            for one in dict.fromkeys(explained.conditions)  # one that holds for two spellings is told once
         ],
     }
     if as_json:
@@ -132,9 +134,8 @@ def _sentence(facts: dict[str, Any], found: Loaded) -> str:
     for one in facts["conditions"]:
         effect = said("explain.allow") if one["effect"] == "allow" else said("explain.deny")
         truth = said(_TRUTHS[one["holds"]])
-        lines.append(
-            said("explain.condition", rule=one["rule"], effect=effect, condition=one["condition"], truth=truth)
-        )
+        told = translated(one["condition"], CONDITION)
+        lines.append(said("explain.condition", rule=one["rule"], effect=effect, condition=told, truth=truth))
     if facts["why"]:
-        lines.append(said("explain.why", why=facts["why"]))
+        lines.append(said("explain.why", why=translated(facts["why"])))
     return "\n".join(lines)

@@ -86,8 +86,8 @@ def _sources(of: Proposal) -> Iterator[str]:
         yield f"  # {said('init.of_attached', scheme=parts.beside)}"
         name, scheme = ("attachments", f", scheme: {parts.beside}") if parts.files else ("files", "")
         unseen = dict.fromkeys([*_hidden(of), *parts.apart, *([DRAFTS] if of.write else [])])
-        line = f"{name}: {{kind: {FOLDERS}, roots: [.]{scheme}, extensions: {_list(parts.endings)}, hide: {_list(unseen)}}}"
-        yield f"  {line}"
+        taken = f"extensions: {_list(parts.endings)}, hide: {_list(unseen)}"
+        yield f"  {name}: {{kind: {FOLDERS}, roots: [.]{scheme}, {taken}}}"
     if of.write:
         yield f"  # {said('init.drafts', folder=DRAFTS)}"
         yield f"  {DRAFTS}: {{kind: {FOLDERS}, roots: [./{DRAFTS}], scheme: draft, write: true}}"
