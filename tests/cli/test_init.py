@@ -301,6 +301,17 @@ def test_a_link_to_a_file_inside_is_counted_as_it_is_served(run: Run, empty: Pat
     assert (found["looked"]["files"], found["looked"]["linked"]) == (5, 2)
 
 
+def test_a_handbook_that_takes_long_to_read_is_waited_for(
+    run: Run, company: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A request gives up after a while, and says how far the first look is; whoever asks once is told the end."""
+    monkeypatch.setattr("octavo.sources.catalog.kind._PATIENCE", 0.0)
+    assert sum(begun(run, company)["agents"][0]["sees"].values()) == 9
+    os.chdir(company)
+    assert run("explain", "agent-reader", "read", "doc://team/leave").exit_code == 0
+    assert run("scan").exit_code == 0
+
+
 def test_a_look_has_a_bound_and_says_so(empty: Path) -> None:
     base = filled(empty / "many", {f"{n % 7}/{n}.md": "# x\n" for n in range(50)})
     found = look(base, _unseen, most=20)

@@ -89,11 +89,11 @@ def catalog_problems(loaded: Loaded, shows: Shows) -> tuple[list[Problem], list[
 
 def trial(loaded: Loaded, agents: Sequence[str], shows: Shows) -> tuple[list[Problem], Mapping[str, Sight]]:
     """What `octavo check` would find wrong, and what the agents would see. Leaves nothing behind."""
-    from octavo.app.once import inside
+    from octavo.app.once import when_read
     from octavo.app.sights import sights
 
     wrong = [*catalog_problems(loaded, shows)[0], *prompt_problems(loaded)[0]]
-    return wrong, inside(loaded, lambda house: sights(house.works, agents), leaves_traces=False)
+    return wrong, when_read(loaded, lambda house: sights(house.works, agents))
 
 
 def _unmatched(loaded: Loaded, one: Unmatched) -> Problem:

@@ -41,12 +41,12 @@ def test(ctx: click.Context, file: Path, config_file: Path | None, as_json: bool
     Exits with 1 if a decision is not as expected.
     """
     from octavo.app import deciding
-    from octavo.app.once import inside
+    from octavo.app.once import when_read
     from octavo.config.table import load_table
 
     table = load_table(file)
     found = loaded(config_file)
-    count, wrong = inside(found, lambda house: deciding.tested(house.works, table), leaves_traces=False)
+    count, wrong = when_read(found, lambda house: deciding.tested(house.works, table))
     if as_json:
         rows = [
             {"line": one.line, "who": one.question.who, "may": one.question.may, "what": one.question.what}
@@ -77,10 +77,10 @@ def diff(ctx: click.Context, old: Path, new: Path, as_json: bool) -> None:
     Exits with 1 if there is a difference.
     """
     from octavo.app.deciding import differences
-    from octavo.app.once import inside
+    from octavo.app.once import when_read
 
     before, after = loaded(old), loaded(new)
-    found, otherwise = inside(after, lambda house: differences(house.works, before, after), leaves_traces=False)
+    found, otherwise = when_read(after, lambda house: differences(house.works, before, after))
     if as_json:
         others = [one._asdict() for one in otherwise]
         print_json({"differences": [one._asdict() for one in found], "otherwise": others})

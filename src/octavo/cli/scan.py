@@ -27,7 +27,7 @@ def scan(ctx: click.Context, target: str | None, config_file: Path | None, as_js
     TARGET is a folder, or an address of the configuration. Without it, everything that the configuration exposes is
     looked at. Exits with 1 if something would be hidden.
     """
-    from octavo.app.once import inside
+    from octavo.app.once import when_read
     from octavo.app.scanning import scan as scanned
     from octavo.core.ref import Ref
 
@@ -39,7 +39,7 @@ def scan(ctx: click.Context, target: str | None, config_file: Path | None, as_js
         async def ask(house: Octavo) -> list[Sighting]:
             return [one async for one in scanned(house.works, scope, lambda number: shows(done=number))]
 
-        sightings = inside(found, ask, leaves_traces=False)
+        sightings = when_read(found, ask)
     hidden = [one for one in sightings if one.line is not None]
     if as_json:
         print_json(
