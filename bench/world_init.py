@@ -129,7 +129,7 @@ def _served(folder: Path) -> tuple[set[str], int, int]:
 def _used(config: Path, said: dict[str, Any]) -> dict[str, Any]:
     """A server on stdio, as a client starts it, asked for what the proposal says."""
     with _Client(config, said["id"]) as client:
-        listed = [*client.listed()]
+        listed = client.whole()
         some = listed[:: max(1, len(listed) // SOME)][:SOME]
         read = sum(bool(client.ask("resources/read", {"uri": one["uri"]})["contents"]) for one in some)
         # Files inside a skill have no titles of their own: they are found by what they say, not by a name.
@@ -150,6 +150,7 @@ class _Client:
             text=True,
         )
         self._number = 0
+        self.unavailable = False
         hello = {"name": "world", "version": "1"}
         self.ask("initialize", {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": hello})
         self._send({"jsonrpc": "2.0", "method": "notifications/initialized"})
@@ -177,10 +178,20 @@ class _Client:
         cursor: dict[str, str] = {}
         while True:
             page = self.ask("resources/list", cursor)
+            self.unavailable = self.unavailable or bool(page.get("_meta", {}).get("dev.octavo/unavailable"))
             yield from page["resources"]
             if "nextCursor" not in page:
                 return
             cursor = {"cursor": page["nextCursor"]}
+
+    def whole(self) -> list[dict[str, Any]]:
+        """The list when every catalog has been read: until then it names those that are missing in it."""
+        while True:
+            self.unavailable = False
+            listed = [*self.listed()]
+            if not self.unavailable:
+                return listed
+            time.sleep(1.0)
 
     def finds(self, entry: dict[str, Any]) -> bool:
         """By its title, among the first hundred."""
