@@ -21,7 +21,7 @@ FOLDER: Final = Path(__file__).parents[1] / "messages"
 ENGLISH: Final = "en"
 # Keys of what is said in English where it is made, and known again here: by other rooms, by click and by the commands
 # in their refusals, which programs get as they are.
-KNOWN_AGAIN: Final = ("problem.", "usage.", "install.", "init.refused_", "check.refused_")
+KNOWN_AGAIN: Final = ("problem.", "yaml.", "usage.", "install.", "init.refused_", "check.refused_")
 HELP: Final = ("help.",)
 CONDITION: Final = ("condition.",)
 
