@@ -54,7 +54,7 @@ async def test_a_call_goes_to_the_source_of_its_scheme_with_its_limits() -> None
 @pytest.mark.parametrize("op", ["read", "stat", "list", "complete"])
 async def test_a_scheme_that_nobody_serves_is_a_wrong_parameter(op: Op) -> None:
     """F8: InvalidParams is for an unknown scheme."""
-    with pytest.raises(InvalidParams, match="No source serves nosuch://"):
+    with pytest.raises(InvalidParams, match="No source serves nosuch:// here; the list of resources tells"):
         given = {"argument": "", "prefix": "", "given": {}} if op == "complete" else {}
         await ask(desk(), op, "nosuch://x", arguments=given)
 

@@ -310,7 +310,9 @@ class Desk:
         try:
             return self._sources[scheme]
         except KeyError:
-            raise InvalidParams(f"No source serves {scheme}:// here") from None
+            raise InvalidParams(
+                f"No source serves {scheme}:// here; the list of resources tells which addresses there are"
+            ) from None
 
     def canonical(self, ref: Ref) -> Ref:
         """The spelling that policy, cache and feed use."""
@@ -318,7 +320,9 @@ class Desk:
         if source is not None:
             return source.canonical(ref)
         if ref.scheme not in self._sources and ref.scheme != FEED:
-            raise InvalidParams(f"No source serves {ref.scheme}:// here")
+            raise InvalidParams(
+                f"No source serves {ref.scheme}:// here; the list of resources tells which addresses there are"
+            )
         return ref
 
     def spelled(self, ref: Ref) -> Ref:

@@ -206,7 +206,11 @@ class Policy(Seeing):
         elif ref.scheme in self._naming and op in BY_ID and ref.segments and self._is_open(call):
             return self._evenly(call, ask_by_name(self, call, call_next))
         if ref.scheme not in self._served and ref.scheme != "*":
-            raise InvalidParams(f"No source serves {ref.scheme}:// here", uri=call.uri, reason="unknown_scheme")
+            raise InvalidParams(
+                f"No source serves {ref.scheme}:// here; the list of resources tells which addresses there are",
+                uri=call.uri,
+                reason="unknown_scheme",
+            )
         try:
             if op in _SPECIAL:
                 return self._special(call, call_next)
