@@ -16,7 +16,8 @@ class Budgets:
     """One of a second for each route and address; what is not used is lost."""
 
     def __init__(self) -> None:
-        self._left = Bounded[tuple[str, str], tuple[float, float]](ADDRESSES)  # requests, and when that was so
+        # Requests, and when that was so.
+        self._left = Bounded[tuple[str, str], tuple[float, float]](ADDRESSES, at_once=1)
 
     def take(self, path: str, address: str, rate: float) -> None:
         """Raises RateLimited where there is nothing left."""
