@@ -39,12 +39,12 @@ if TYPE_CHECKING:
     from octavo.core.errors import Unrecorded as Unrecorded
     from octavo.core.guard import Shown as Shown
     from octavo.core.guard import check as _check
-    from octavo.core.kinds import Folder as Folder
-    from octavo.core.kinds import Form as Form
+    from octavo.core.kinds import AddressTemplate as AddressTemplate
     from octavo.core.kinds import Host as Host
     from octavo.core.kinds import Needs as Needs
     from octavo.core.kinds import Objection as Objection
     from octavo.core.kinds import Over as Over
+    from octavo.core.kinds import SourceFolder as SourceFolder
     from octavo.core.kinds import SourceKind as SourceKind
     from octavo.core.model import Change as Change
     from octavo.core.model import Content as Content

@@ -14,7 +14,7 @@ from tests.app.asking import ask, told
 
 from octavo.app import Octavo
 from octavo.app.configuration import load
-from octavo.app.deciding import Question, explain
+from octavo.app.deciding import AccessQuestion, explain
 from octavo.app.unmatched import unmatched
 from octavo.core.errors import Forbidden, InvalidParams, NotFound, OctavoError
 from octavo.core.glob import Glob
@@ -134,7 +134,7 @@ async def test_every_spelling_of_an_address_is_answered_as_its_name(house: Octav
     assert await ask(house, "agent-brand", "stat", other) == await ask(house, "agent-brand", "stat", name)
     listed = [await ask(house, "agent-brand", "list", one) for one in (name, other)]
     assert listed[0].items and listed[0].items == listed[1].items
-    question = [await explain(house.works, Question("agent-brand", "read", one)) for one in (name, other)]
+    question = [await explain(house.works, AccessQuestion("agent-brand", "read", one)) for one in (name, other)]
     assert question[0] == question[1]
 
 

@@ -28,7 +28,7 @@ from typing import Any
 from tests.e2e.harness import ERAS, Asking, Pipe, Place
 from tests.e2e.organisation import BRAND, CONFIGURATION, organisation
 
-from octavo.stores.records import Question, found
+from octavo.stores.records import RecordFilter, found
 
 CLIENTS = 4  # over HTTP
 FILES = 200  # that exist; the other addresses lead nowhere, or to where the agent may not look
@@ -176,7 +176,7 @@ def run(base: Path, requests: int, kills: int, seed: int) -> Figures:
         print(f"life {life + 1} {live.__name__}: sent {sent}, answered {len(answered)}", file=sys.stderr)
     done = place.run("audit", "verify", "--config", base / "octavo.yaml", "--json")
     report = json.loads(done.stdout)
-    strangers = found(base / ".octavo" / "audit", Question(who=("unknown",)))
+    strangers = found(base / ".octavo" / "audit", RecordFilter(who=("unknown",)))
     figures.strangers_on_record = sum(one.get("count", 1) for one in strangers)
     figures.verified = report["ok"] and done.returncode == 0 and len(report["chains"]) == lives
     return figures

@@ -16,7 +16,7 @@ from tests.e2e.harness import Place, Server
 from octavo.core.clock import FrozenClock
 from octavo.stores.growth import growth
 from octavo.stores.ledger import FileLedger
-from octavo.stores.records import Question, found
+from octavo.stores.records import RecordFilter, found
 from octavo.stores.verify import verify
 
 KEY = "octavo_reader-key-for-tests-0123456789"
@@ -130,11 +130,11 @@ def test_a_summary_goes_into_the_chain_when_its_minute_is_over(tmp_path: Path) -
         flood(log, 50)
         report = verify(tmp_path / "audit", SECRET)
         assert (report.ok, report.records, report.chains[0].counted) == (True, 41, 60)
-        records = list(found(tmp_path / "audit", Question()))
+        records = list(found(tmp_path / "audit", RecordFilter()))
         assert [one["count"] for one in records if "count" in one] == [30, 30]
     report = verify(tmp_path / "audit", SECRET)
     assert (report.ok, report.records, report.chains[0].counted) == (True, 42, 60)
-    assert number_of(list(found(tmp_path / "audit", Question()))) == 100
+    assert number_of(list(found(tmp_path / "audit", RecordFilter()))) == 100
 
 
 def test_counts_that_were_changed_are_found(tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 from tests.cli.test_terminal import LIMIT, OCTAVO, frame
 
-from octavo.stores.places import Place
+from octavo.stores.places import ProcessFile
 
 if TYPE_CHECKING:
     from conftest import Run
@@ -39,7 +39,7 @@ def test_a_search_can_be_narrowed(run: Run, folder: Path) -> None:
 def test_the_index_is_made_anew_unless_a_server_uses_it(run: Run, folder: Path) -> None:
     first = run("index", "rebuild")
     assert first.exit_code == 0 and int(first.stdout.split()[-1]) > 3
-    place = Place.take(folder / ".octavo" / "search")
+    place = ProcessFile.take(folder / ".octavo" / "search")
     assert place is not None
     used = run("index", "rebuild")
     assert used.exit_code == 1 and "stop it first" in used.stderr

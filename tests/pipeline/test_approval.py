@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from octavo.core.approval import Approval, Question, Step, Verdict
+from octavo.core.approval import Approval, ApprovalQuestion, Step, Verdict
 from octavo.core.arguments import OwnArguments
 from octavo.core.clock import FrozenClock
 from octavo.core.errors import ApprovalRequired, Conflict, Forbidden, InvalidParams, OctavoError, Unauthenticated
@@ -52,12 +52,12 @@ class User:
 
     def __init__(self, *answers: Verdict | None) -> None:
         self._answers = list(answers)
-        self.questions: list[Question] = []
+        self.questions: list[ApprovalQuestion] = []
         self.wire = None
 
     async def progress(self, value: float, total: float | None = None, message: str | None = None) -> None: ...
 
-    async def approve(self, question: Question) -> Verdict | None:
+    async def approve(self, question: ApprovalQuestion) -> Verdict | None:
         self.questions.append(question)
         return self._answers.pop(0)
 
@@ -185,7 +185,7 @@ async def test_what_changes_while_a_human_looks_at_the_question_is_asked_for_ane
     house = House(WIPE)
 
     class Thinking(User):
-        async def approve(self, question: Question) -> Verdict | None:
+        async def approve(self, question: ApprovalQuestion) -> Verdict | None:
             if not self.questions:
                 await house.doc.write(Ref.parse("doc://a"), "second", if_match=None)
             return await super().approve(question)
@@ -299,7 +299,7 @@ async def test_a_client_that_answers_after_somebody_else_changes_nothing() -> No
     house = House(WIPE)
 
     class Slow(User):
-        async def approve(self, question: Question) -> Verdict | None:
+        async def approve(self, question: ApprovalQuestion) -> Verdict | None:
             (one,) = house.file.standing()
             house.file.answer(one.id, "kim", allow=False)
             return "allow"
@@ -312,7 +312,7 @@ async def test_a_client_that_answers_too_late_changes_nothing() -> None:
     house = House(WIPE)
 
     class Late(User):
-        async def approve(self, question: Question) -> Verdict | None:
+        async def approve(self, question: ApprovalQuestion) -> Verdict | None:
             house.clock.advance(601)
             return "allow"
 
@@ -324,7 +324,7 @@ async def test_rules_that_no_longer_hold_let_nothing_be_done_by_a_late_answer() 
     house = House(WIPE)
 
     class Meanwhile(User):
-        async def approve(self, question: Question) -> Verdict | None:
+        async def approve(self, question: ApprovalQuestion) -> Verdict | None:
             house.policy.retire(house.policy)
             return "allow"
 
@@ -337,7 +337,7 @@ async def test_who_may_ask_no_more_is_not_served_by_a_late_answer() -> None:
     house = House(WIPE)
 
     class Meanwhile(User):
-        async def approve(self, question: Question) -> Verdict | None:
+        async def approve(self, question: ApprovalQuestion) -> Verdict | None:
             house.gone.add(ANN)
             return "allow"
 
@@ -448,7 +448,7 @@ async def test_a_right_that_ends_while_a_human_thinks_has_ended() -> None:
     house = House([replace(rule("invoke", "tool://wipe", 1), condition=until_ten)])
 
     class Thinker(User):
-        async def approve(self, question: Question) -> Verdict | None:
+        async def approve(self, question: ApprovalQuestion) -> Verdict | None:
             house.clock.advance(550)
             return "allow"
 

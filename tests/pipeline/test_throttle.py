@@ -13,7 +13,7 @@ from octavo.core.errors import NotFound, OctavoError, RateLimited, SourceUnavail
 from octavo.core.model import Call, Op, Principal, Trail
 from octavo.core.operations import CHANGING
 from octavo.core.ref import Ref
-from octavo.pipeline.throttle import Limits, Throttle
+from octavo.pipeline.throttle import SourceLimits, Throttle
 
 pytestmark = pytest.mark.anyio
 REF = Ref.parse("notion://page/1")
@@ -275,7 +275,7 @@ async def test_a_broken_connection_is_an_outage(throttle: Throttle, error: OSErr
 
 @pytest.mark.seed("T7", "T9")
 async def test_only_so_many_calls_are_inside_one_source(clock: FrozenClock) -> None:
-    throttle = Throttle(limits=Limits(concurrency=2), sources={"sop": Limits(concurrency=1)}, clock=clock)
+    throttle = Throttle(limits=SourceLimits(concurrency=2), sources={"sop": SourceLimits(concurrency=1)}, clock=clock)
     entered, leave = asyncio.Semaphore(0), asyncio.Event()
     inside = most = 0
 
@@ -307,7 +307,7 @@ async def test_only_so_many_calls_are_inside_one_source(clock: FrozenClock) -> N
 
 
 async def test_a_call_that_never_comes_in_is_a_timeout_and_no_sign_of_an_outage(clock: FrozenClock) -> None:
-    throttle = Throttle(limits=Limits(concurrency=1, failures=1), clock=clock)
+    throttle = Throttle(limits=SourceLimits(concurrency=1, failures=1), clock=clock)
     inside, leave = asyncio.Event(), asyncio.Event()
 
     async def slow(call: Call) -> str:
@@ -326,7 +326,7 @@ async def test_a_call_that_never_comes_in_is_a_timeout_and_no_sign_of_an_outage(
 
 @pytest.mark.seed("F11")
 async def test_a_tool_that_calls_tools_does_not_wait_for_itself(clock: FrozenClock) -> None:
-    throttle = Throttle(limits=Limits(concurrency=1), clock=clock)
+    throttle = Throttle(limits=SourceLimits(concurrency=1), clock=clock)
     tool = Ref.parse("tool://nested")
 
     async def nest(call: Call) -> str:
@@ -366,7 +366,7 @@ async def test_a_source_with_a_pace_is_asked_at_that_pace_and_late_turns_are_ref
     async def sleep(seconds: float) -> None:
         slept.append(seconds)
 
-    throttle = Throttle(sources={"sop": Limits(rate=2.0)}, clock=clock, sleep=sleep)
+    throttle = Throttle(sources={"sop": SourceLimits(rate=2.0)}, clock=clock, sleep=sleep)
     call = Call("read", Ref.parse("sop://a"), Principal("p"), Trail(), "sop://a", timeout=1.0)
 
     async def answer(call: Call) -> str:

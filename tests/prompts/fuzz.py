@@ -12,7 +12,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from octavo.core.errors import OctavoError
-from octavo.prompts.loader import STARTER, Problem, load
+from octavo.prompts.loader import STARTER, PromptProblem, load
 from octavo.prompts.template import Message, Template, TextPart
 from octavo.tools.schema import compile_schema
 
@@ -32,7 +32,7 @@ def damaged(text: str, rng: random.Random) -> str:
     return text
 
 
-def attempt(folder: Path, name: str, text: str) -> tuple[list[Template], list[Problem]]:
+def attempt(folder: Path, name: str, text: str) -> tuple[list[Template], list[PromptProblem]]:
     """What became of one file. Fails where it is neither a prompt nor a problem, or shows what cannot be shown."""
     file = folder / name
     file.write_bytes(text.encode("utf-8", "surrogatepass"))

@@ -12,7 +12,7 @@ from tests.prompts.fuzz import run, starters
 
 from octavo.core.surface import Image, PromptArgument
 from octavo.prompts.jsonc import Broken, parse
-from octavo.prompts.loader import Problem, load
+from octavo.prompts.loader import PromptProblem, load
 from octavo.prompts.template import Message, ResourcePart, Template, TextPart
 from octavo.tools.schema import compile_schema
 
@@ -70,7 +70,7 @@ GENERATE_DOCS = """\
 """  # noqa: E501
 
 
-def loaded(folder: Path, **files: str) -> tuple[list[Template], list[Problem]]:
+def loaded(folder: Path, **files: str) -> tuple[list[Template], list[PromptProblem]]:
     for name, text in files.items():
         (folder / f"{name}.json").write_text(text, encoding="utf-8")
     return load([folder], compile_schema)
@@ -112,7 +112,7 @@ def test_the_seeds_own_file_loads_as_it_stands(tmp_path: Path) -> None:
 def test_a_broken_file_is_reported_and_the_others_load(tmp_path: Path) -> None:
     templates, problems = loaded(tmp_path, good=prompt(), broken='{\n  "id": "x",\n  "description" 1\n}')
     assert [template.info.name for template in templates] == ["p"]
-    assert problems == [Problem(str(tmp_path / "broken.json"), 3, "':' is missing")]
+    assert problems == [PromptProblem(str(tmp_path / "broken.json"), 3, "':' is missing")]
     assert str(problems[0]) == f"{tmp_path / 'broken.json'}:3: ':' is missing"
 
 
@@ -123,7 +123,7 @@ def test_a_variable_that_is_not_declared_is_reported_with_its_line(tmp_path: Pat
     assert templates == []
     wanted = next(i for i, line in enumerate(text.splitlines(), 1) if "outputFromat" in line)
     reason = "the variable {{outputFromat}} is not declared in inputSchema"
-    assert problems == [Problem(str(tmp_path / "generate_docs.json"), wanted, reason)]
+    assert problems == [PromptProblem(str(tmp_path / "generate_docs.json"), wanted, reason)]
 
 
 @pytest.mark.seed("P5")
@@ -172,7 +172,9 @@ def test_what_is_wrong_in_a_file_is_said_with_its_line(
 def test_two_files_with_one_id_are_reported_and_the_first_is_served(tmp_path: Path) -> None:
     templates, problems = loaded(tmp_path, a=prompt(description="first"), b=prompt(description="second"))
     assert [template.info.description for template in templates] == ["first"]
-    assert problems == [Problem(str(tmp_path / "b.json"), 1, f"the id 'p' is already that of {tmp_path / 'a.json'}")]
+    assert problems == [
+        PromptProblem(str(tmp_path / "b.json"), 1, f"the id 'p' is already that of {tmp_path / 'a.json'}")
+    ]
 
 
 def test_what_cannot_be_read_is_reported(tmp_path: Path) -> None:

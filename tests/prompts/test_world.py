@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from octavo.prompts.loader import Problem, load
+from octavo.prompts.loader import PromptProblem, load
 from octavo.prompts.template import Message, Template, TextPart
 from octavo.tools.schema import compile_schema
 from octavo.transport.mcp import shapes
@@ -15,7 +15,7 @@ from octavo.transport.mcp import shapes
 pytestmark = pytest.mark.seed("P13", "P1")
 
 
-def loaded(folder: Path, files: dict[str, str]) -> tuple[dict[str, Template], list[Problem]]:
+def loaded(folder: Path, files: dict[str, str]) -> tuple[dict[str, Template], list[PromptProblem]]:
     for name, text in files.items():
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         (folder / name).write_text(text, encoding="utf-8")

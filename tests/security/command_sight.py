@@ -25,7 +25,7 @@ from tests.security.ways import WAYS, Asks, Way, add_ways, answer, chosen
 from tests.security.ways import caller as coming_in
 
 from octavo.app import Octavo
-from octavo.app.compose import Works
+from octavo.app.compose import Composed
 from octavo.app.configuration import load
 from octavo.core.errors import OctavoError
 from octavo.core.model import Call, Content, Op, Page, Trail
@@ -181,7 +181,7 @@ def _pattern(tree: Tree, chance: random.Random) -> str:
 
 
 class Caller:
-    def __init__(self, works: Works, tell: Asks) -> None:
+    def __init__(self, works: Composed, tell: Asks) -> None:
         self._works, self._tell, self.who = works, tell, works.identity.launched("ann")
 
     async def ask(self, op: Op, ref: Ref, arguments: dict[str, Any] | None = None, cursor: str | None = None) -> Any:

@@ -33,7 +33,7 @@ from octavo.core.model import Call, Principal, Trail, Verb
 from octavo.core.query import TextQuery
 from octavo.core.ref import Ref
 from octavo.pipeline.cache import Cache
-from octavo.pipeline.throttle import Limits, Throttle
+from octavo.pipeline.throttle import SourceLimits, Throttle
 from octavo.search import Document, FullText, Index
 from octavo.sources._shared.documents.converter import Converter
 from octavo.sources.file import FileRoot, FileSource
@@ -269,7 +269,7 @@ class Reads:
 @pytest.mark.parametrize("wanted", ["doc://polite", f"doc://{HOSTILE}"], ids=["another", "what the hostile asks too"])
 async def test_the_places_of_a_source(asked: Asked, wanted: str) -> None:
     source = Source()
-    reads = Reads(asked, Throttle(limits=Limits(concurrency=1)), source)
+    reads = Reads(asked, Throttle(limits=SourceLimits(concurrency=1)), source)
     for number in range(HOSTILE + 1):
         reads.begin("hostile", f"doc://{number}")
     await turns_of_the_loop()
@@ -299,7 +299,7 @@ async def test_of_the_many_places_of_a_source_some_are_left_to_others(asked: Ask
 
 async def test_the_few_places_of_a_source_are_all_for_a_caller_who_is_alone(asked: Asked) -> None:
     source = Source()
-    reads = Reads(asked, Throttle(limits=Limits(concurrency=2)), source)
+    reads = Reads(asked, Throttle(limits=SourceLimits(concurrency=2)), source)
     for number in range(2):
         reads.begin("alone", f"doc://{number}")
     await turns_of_the_loop()
@@ -314,7 +314,7 @@ async def test_the_pace_of_a_source(asked: Asked) -> None:
     async def sleep(_: float) -> None:
         await moment.acquire()
 
-    reads = Reads(asked, Throttle(sources={"doc": Limits(rate=1.0)}, sleep=sleep), source)
+    reads = Reads(asked, Throttle(sources={"doc": SourceLimits(rate=1.0)}, sleep=sleep), source)
     for number in range(HOSTILE + 2):  # the first is let through, the second waits for its moment
         reads.begin("hostile", f"doc://{number}")
     await turns_of_the_loop()

@@ -14,7 +14,7 @@ from octavo.core.clock import FrozenClock, iso
 from octavo.core.glob import Glob
 from octavo.stores.exports import COLUMNS, FORMATS
 from octavo.stores.ledger import FileLedger
-from octavo.stores.records import Question, found, latest, trees
+from octavo.stores.records import RecordFilter, found, latest, trees
 
 KEY = b"k" * 32
 BEGIN = 1_763_200_000.0
@@ -54,18 +54,18 @@ def numbers(records: Any) -> list[str]:
 @pytest.mark.parametrize(
     ("question", "expected"),
     [
-        (Question(), ["ab-1", "ab-2", "ab-3", "ab-4"]),
-        (Question(who=("agent-ops",)), ["ab-2"]),
-        (Question(op=("list", "watch")), ["ab-3", "ab-4"]),
-        (Question(outcome=("forbidden",)), ["ab-2"]),
-        (Question(rule=("policy[1]",)), ["ab-2"]),
-        (Question(uri=Glob("file://hr/*")), ["ab-2"]),
-        (Question(uri=Glob("file://docs/1.md")), ["ab-1"]),
-        (Question(since=BEGIN + 2, until=BEGIN + 3), ["ab-2"]),
-        (Question(who=("agent-ops",), outcome=("ok",)), []),
+        (RecordFilter(), ["ab-1", "ab-2", "ab-3", "ab-4"]),
+        (RecordFilter(who=("agent-ops",)), ["ab-2"]),
+        (RecordFilter(op=("list", "watch")), ["ab-3", "ab-4"]),
+        (RecordFilter(outcome=("forbidden",)), ["ab-2"]),
+        (RecordFilter(rule=("policy[1]",)), ["ab-2"]),
+        (RecordFilter(uri=Glob("file://hr/*")), ["ab-2"]),
+        (RecordFilter(uri=Glob("file://docs/1.md")), ["ab-1"]),
+        (RecordFilter(since=BEGIN + 2, until=BEGIN + 3), ["ab-2"]),
+        (RecordFilter(who=("agent-ops",), outcome=("ok",)), []),
     ],
 )
-def test_every_condition_must_hold(audit: Path, question: Question, expected: list[str]) -> None:
+def test_every_condition_must_hold(audit: Path, question: RecordFilter, expected: list[str]) -> None:
     write(
         audit,
         record(1),
@@ -78,14 +78,14 @@ def test_every_condition_must_hold(audit: Path, question: Question, expected: li
 
 def test_the_latest_are_given_oldest_first(audit: Path) -> None:
     write(audit, *(record(number) for number in range(20)), max_bytes=600)
-    assert numbers(latest(audit, Question(), 3)) == ["ab-17", "ab-18", "ab-19"]
+    assert numbers(latest(audit, RecordFilter(), 3)) == ["ab-17", "ab-18", "ab-19"]
 
 
 def test_chains_of_several_processes_are_merged_by_time(audit: Path) -> None:
     write(audit, *(record(number) for number in (1, 4, 7, 12)))
     write(audit, *(record(number) for number in (6, 8)), begun=5)
     write(audit, record(11), begun=10)
-    assert numbers(found(audit, Question())) == [f"ab-{number}" for number in (1, 4, 6, 7, 8, 11, 12)]
+    assert numbers(found(audit, RecordFilter())) == [f"ab-{number}" for number in (1, 4, 6, 7, 8, 11, 12)]
 
 
 def test_the_torn_end_of_a_killed_process_is_left_out(audit: Path) -> None:
@@ -93,7 +93,7 @@ def test_the_torn_end_of_a_killed_process_is_left_out(audit: Path) -> None:
     (file,) = audit.glob("*.jsonl")
     with file.open("ab") as end:
         end.write(b'{"time":"2025-11-')
-    assert numbers(found(audit, Question())) == ["ab-1"]
+    assert numbers(found(audit, RecordFilter())) == ["ab-1"]
 
 
 @pytest.mark.seed("T8")
@@ -108,14 +108,14 @@ def test_a_match_shows_every_call_above_and_below_it(audit: Path) -> None:
         record(1, op="invoke", uri="tool://report"),
         record(6),
     )
-    refused = latest(audit, Question(outcome=("forbidden",)), 10)
+    refused = latest(audit, RecordFilter(outcome=("forbidden",)), 10)
     shown = [(depth, one["id"]) for depth, one in trees(audit, refused)]
     assert shown == [(0, "ab-1"), (1, "ab-2"), (1, "ab-3"), (2, "ab-4"), (1, "ab-5")]
 
 
 def test_a_log_whose_calls_go_in_circles_ends(audit: Path) -> None:
     write(audit, record(1, parent="ab-2"), record(2, parent="ab-1"))
-    assert len(trees(audit, latest(audit, Question(), 10))) <= 2
+    assert len(trees(audit, latest(audit, RecordFilter(), 10))) <= 2
 
 
 def lines(form: str, *records: dict[str, Any]) -> list[str]:

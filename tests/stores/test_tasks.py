@@ -11,7 +11,7 @@ from tests.stores.task_files import closed, task_file
 from octavo.core.clock import FrozenClock
 from octavo.core.errors import RateLimited
 from octavo.core.model import Principal
-from octavo.core.tasks import Ended, Kept, Task
+from octavo.core.tasks import Ended, StoredTask, Task
 from octavo.stores.tasks import NAME
 
 __all__ = ["closed"]
@@ -21,10 +21,10 @@ pytestmark = pytest.mark.seed("T9")
 DONE = Ended("completed", b'{"content":[]}')
 
 
-def kept(name: str, who: str = "kim", *, clock: FrozenClock, ttl: float = 60.0, resumes: bool = False) -> Kept:
+def kept(name: str, who: str = "kim", *, clock: FrozenClock, ttl: float = 60.0, resumes: bool = False) -> StoredTask:
     now = clock.wall()
     task = Task(id=name, who=who, tool="work", status="working", created=now, updated=now, ttl=ttl)
-    return Kept(
+    return StoredTask(
         task=task, principal=Principal(who, frozenset({"a", "b"}), "key"), arguments={"n": 1} if resumes else None
     )
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from octavo.core.edit import Edit
 from octavo.core.errors import InvalidParams
 from octavo.text import find
-from octavo.text.edits import LineEdit, Place, apply
+from octavo.text.edits import Applied, LineEdit, apply
 
 WORDS = st.text(st.sampled_from("abc한 \n"), min_size=1, max_size=6)
 ENDS = st.sampled_from(["\n", "\r\n", "\r"])
@@ -78,7 +78,7 @@ def test_whole_lines_match_with_other_blanks_and_keep_the_indentation_of_the_tex
         "class A:\n        def f(self):  \n            if x:\n                return 2\n            return 1\n"
         "\n        x = 2\n"
     )
-    assert result.places == [Place(1, 2, exact=False)]
+    assert result.places == [Applied(1, 2, exact=False)]
 
 
 def test_tabs_stay_tabs_when_the_edit_has_spaces() -> None:

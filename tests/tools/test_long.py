@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from tests.stores.task_files import closed, task_file
 
-from octavo.core.approval import Question
+from octavo.core.approval import ApprovalQuestion
 from octavo.core.arguments import AnswerArguments, OwnArguments, TaskArguments
 from octavo.core.asking import Answer, Form, form
 from octavo.core.errors import Conflict, InvalidParams, RateLimited, Unauthenticated
@@ -20,7 +20,7 @@ from octavo.core.ref import Ref
 from octavo.core.surface import Hints, ToolInfo
 from octavo.core.tasks import Ended, Lost, Task
 from octavo.tools import long
-from octavo.tools.long import Bounds, LongWork, Works
+from octavo.tools.long import Bounds, LongWork, TaskContext
 
 __all__ = ["closed"]
 
@@ -46,7 +46,7 @@ class Client:
     async def ask(self, wanted: Form) -> Answer | None:
         raise AssertionError("the task asks, not the call")
 
-    async def approve(self, question: Question) -> Any:
+    async def approve(self, question: ApprovalQuestion) -> Any:
         raise AssertionError("the task asks, not the call")
 
 
@@ -62,7 +62,7 @@ class World:
         self.begun: list[Call] = []
         self.ended: asyncio.Event = asyncio.Event()
         self.act: Callable[[Call], Awaitable[Any]] = self._until_told
-        self.works = Works(
+        self.works = TaskContext(
             ask=self._ask, tool=lambda name: self.info if name == "work" else None, bounds=bounds, known=self._known,
             at_work=set(),
         )  # fmt: skip
@@ -164,7 +164,7 @@ async def test_a_call_that_asks_becomes_a_task_at_once_and_an_approval_is_asked_
 
     async def asks(call: Call) -> Any:
         answer = await call.channel.ask(NAME)
-        verdict = await call.channel.approve(Question("May I?", "state", 10.0))
+        verdict = await call.channel.approve(ApprovalQuestion("May I?", "state", 10.0))
         return answer.content["name"], verdict
 
     world.act = asks

@@ -21,7 +21,7 @@ from tests.gate.world import KEYS, accounts, configuration, house, lay_out
 from tests.transport.test_sessions import limited, opens
 
 from octavo.app import Octavo
-from octavo.stores.records import Question, found
+from octavo.stores.records import RecordFilter, found
 from octavo.stores.state import StateDirectory
 from octavo.transport.mcp import bodies
 
@@ -158,7 +158,7 @@ async def test_what_waits_too_long_is_refused_with_a_hint_and_has_its_record(fol
         reply = await web.ask(*asked("tools/call", BRAND, name="slow"))
         place.in_flight -= 1
         assert "No place became free in time" in reply.body and "retryAfterMs" in reply.body
-    outcomes = [one["outcome"] for one in found(tmp_path / "state" / "audit", Question()) if one["op"] == "invoke"]
+    outcomes = [one["outcome"] for one in found(tmp_path / "state" / "audit", RecordFilter()) if one["op"] == "invoke"]
     assert outcomes == ["rate_limited"]
 
 

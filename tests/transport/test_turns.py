@@ -20,7 +20,7 @@ from tests.transport.test_credentials import Stream
 from tests.transport.test_sessions import limited, lives, old, opens, refused
 
 from octavo.app import Octavo
-from octavo.stores.records import Question, found
+from octavo.stores.records import RecordFilter, found
 from octavo.stores.state import StateDirectory
 
 pytestmark = [pytest.mark.anyio, pytest.mark.seed("A5", "T9")]
@@ -97,7 +97,7 @@ def counted(folder: Path, who: str, op: str) -> tuple[int, int]:
     """How many of these the audit log says were refused, and in how many records."""
     records = [
         one
-        for one in found(folder / "state" / "audit", Question())
+        for one in found(folder / "state" / "audit", RecordFilter())
         if (one["who"], one["op"], one["outcome"]) == (who, op, "rate_limited")
     ]
     return sum(one.get("count", 1) for one in records), len(records)

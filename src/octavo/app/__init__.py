@@ -6,7 +6,7 @@ ledger, the state directory). A reload composes new works and swaps them in; a c
 hold together leaves the old ones in place.
 """
 
-from octavo.app.compose import Works
+from octavo.app.compose import Composed
 from octavo.app.octavo import Octavo
 
-__all__ = ["Octavo", "Works"]
+__all__ = ["Composed", "Octavo"]

@@ -14,7 +14,7 @@ from msgspec.structs import replace
 
 from octavo.app.built_in import WEB, aliases, built_in_tools, composed_tools, general_tools, telling, unlisted_tools
 from octavo.app.catalogs import Catalogs, LiveAgents
-from octavo.app.composed import Composed
+from octavo.app.composed import Collections
 from octavo.app.essentials import changeable
 from octavo.app.identities import identity_of
 from octavo.app.limits import quota_of, sessions_of, subscriptions_of, throttle_of
@@ -36,7 +36,7 @@ from octavo.config.load import Loaded
 from octavo.config.model import Config
 from octavo.core.calls import Builder
 from octavo.core.clock import SystemClock
-from octavo.core.house import Limits
+from octavo.core.house import CallLimits
 from octavo.core.model import Change, Op, Principal, Template
 from octavo.core.ports import Ask, Called, Finds, Ledger, Next, Source, Watches
 from octavo.core.ref import Ref
@@ -66,12 +66,12 @@ if TYPE_CHECKING:
     from octavo.core.asking import Asked, Questions
     from octavo.pipeline.approval import Approving
     from octavo.tools.long import LongWork
-    from octavo.tools.long import Works as Lasts
+    from octavo.tools.long import TaskContext as Lasts
 
 logger = logging.getLogger(__name__)
 
 
-class Works(Struct, frozen=True):
+class Composed(Struct, frozen=True):
     """One configuration, composed and open."""
 
     config: Config
@@ -97,7 +97,7 @@ class Works(Struct, frozen=True):
     lasting: Lasts | None  # what tasks need of it
 
     @property
-    def limits(self) -> Limits:
+    def limits(self) -> CallLimits:
         return self.calls.limits
 
     def templates(self) -> Sequence[Template]:
@@ -182,7 +182,7 @@ async def compose(
     tasks: Callable[[], LongWork] | None = None,
     conversations: Conversations | None = None,
     now: Ask | None = None,
-) -> Works:
+) -> Composed:
     """Opens the sources on `stack`; whoever calls closes it, also when this raises. Those in `opened` that stay as they
     are go on. `tasks` is what calls of tools that last are given to. `now` asks the works that hold whenever it is
     asked: a tool may still be at work when other rules hold than those under which it was called."""
@@ -250,7 +250,7 @@ async def compose(
         logger.log(logging.INFO if problem.remark else logging.WARNING, "prompt left out: %s", problem)
     served: dict[str, Source] = {scheme: source for scheme, (source, _) in sources.items()}
     of_skills = [] if catalogs is None else catalogs.of_skills
-    composed = Composed(exposed, [scheme for scheme in exposed if scheme in of_skills])
+    composed = Collections(exposed, [scheme for scheme in exposed if scheme in of_skills])
     lasting = None
     if tasks is not None and tools.long:
         from octavo.app.lasting import Lasting  # here: most servers have no tool that lasts
@@ -346,7 +346,7 @@ async def compose(
     if lasting is not None:
         lasting.bind(ask, identity.current)
         stack.push_async_callback(lasting.idle)  # before the sources are closed
-    return Works(
+    return Composed(
         config=config,
         ask=ask,
         begin=begin,
@@ -356,7 +356,7 @@ async def compose(
         tools=tools,
         prompts=prompts,
         calls=Builder(
-            Limits(
+            CallLimits(
                 max_bytes=limits.read,
                 timeout=limits.time,
                 page=limits.page,

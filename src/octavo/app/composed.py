@@ -10,7 +10,7 @@ from octavo.core.ref import Ref
 from octavo.pipeline.directory import Directories
 
 
-class Composed:
+class Collections:
     def __init__(self, schemes: Sequence[str], skill_schemes: Sequence[str]) -> None:
         """Of the exposed sources, and of those among them that hold skills."""
         self.skill_schemes = tuple(skill_schemes)

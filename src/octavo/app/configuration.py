@@ -13,7 +13,7 @@ from octavo.core.kinds import SourceKind, faults
 from octavo.sources.kinds import Registry
 
 
-class House(Registry):
+class BuiltInKinds(Registry):
     """The kinds that come with Octavo. Plugins are loaded when a source is of a kind that is none of these."""
 
     def redactions(self) -> Collection[str]:
@@ -41,7 +41,7 @@ class House(Registry):
                     wrong.append((number, f"its kind {kind.name!r:.80} {fault}"))
                 else:
                     brought[kind.name] = kind
-        return House(brought), wrong
+        return BuiltInKinds(brought), wrong
 
 
 def _faults(kind: SourceKind[Any], taken: Sequence[str]) -> Iterator[str]:
@@ -63,7 +63,7 @@ def _faults(kind: SourceKind[Any], taken: Sequence[str]) -> Iterator[str]:
         yield f"has options of which no schema can be made: {type(error).__name__}"
 
 
-KINDS = House()
+KINDS = BuiltInKinds()
 
 
 def load(path: Path, *, environ: Mapping[str, str] | None = None, keyless: bool = False) -> Loaded:

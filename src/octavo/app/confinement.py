@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Iterator
 from typing import Final
 
-from octavo.app.finding import Finding
+from octavo.app.finding import Diagnosis
 from octavo.config.load import Loaded
 from octavo.core.clock import SystemClock
 from octavo.core.errors import OctavoError
@@ -21,7 +21,7 @@ _WALLS: Final = {
 _LIMITS: Final = RunLimits(seconds=20)
 
 
-def programs(loaded: Loaded) -> Iterator[Finding]:
+def programs(loaded: Loaded) -> Iterator[Diagnosis]:
     """Nothing where no program may be run."""
     options = loaded.config.commands
     if "process" not in loaded.config.toolsets or not options.programs:
@@ -31,12 +31,12 @@ def programs(loaded: Loaded) -> Iterator[Finding]:
     try:
         finished = asyncio.run(runner.run(true, (), limits=_LIMITS))
     except OctavoError as error:
-        yield Finding("commands", "problem", "no program can be run", error.message)
+        yield Diagnosis("commands", "problem", "no program can be run", error.message)
         return
     missing = [what for wall, what in _WALLS.items() if wall not in finished.walls]
     found = f"programs are confined by {', '.join(finished.walls) or 'their limits alone'}"
     if not missing:
-        yield Finding("commands", "ok", found)
+        yield Diagnosis("commands", "ok", found)
         return
     required = options.confine == "require"
-    yield Finding("commands", "problem" if required else "less", found, f"missing: {'; '.join(missing)}")
+    yield Diagnosis("commands", "problem" if required else "less", found, f"missing: {'; '.join(missing)}")

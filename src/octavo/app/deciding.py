@@ -21,7 +21,7 @@ from octavo.pipeline.facts import metadata_at
 from octavo.pipeline.rulebook import CLOSED, Decision, Depends, Facts, Rule, Truth, Verdict, stricter
 
 if TYPE_CHECKING:
-    from octavo.app.compose import Works
+    from octavo.app.compose import Composed
     from octavo.pipeline.policy import Policy
 
 ANYBODY: Final = "anybody else"  # of whom no rule speaks by name or role
@@ -33,7 +33,7 @@ ACTS: Final[tuple[Verb, ...]] = ("invoke", "write", "delete")
 _RESOURCES: Final = tuple(verb for verb in VERBS if verb not in ("invoke", "render", "admin"))
 
 
-class Question(Struct, frozen=True):
+class AccessQuestion(Struct, frozen=True):
     who: str
     may: Verb
     what: str
@@ -42,7 +42,7 @@ class Question(Struct, frozen=True):
     at: float | None = None  # instead of now
 
 
-class Asked(NamedTuple):
+class ConditionOutcome(NamedTuple):
     """A condition that a rule had, and whether it held; None: it could not be known."""
 
     rule: str
@@ -53,7 +53,7 @@ class Asked(NamedTuple):
 
 class Explained(NamedTuple):
     decision: Decision
-    conditions: Sequence[Asked]
+    conditions: Sequence[ConditionOutcome]
     people: int | None = None  # who have to allow it each time; 0: nobody; None: no rule says
 
     @property
@@ -61,7 +61,7 @@ class Explained(NamedTuple):
         return "approve" if self.people else _outcome(self.decision)
 
 
-async def explain(works: Works, question: Question) -> Explained:
+async def explain(works: Composed, question: AccessQuestion) -> Explained:
     """Raises what is wrong with the address, and InvalidParams for an agent that there is not."""
     policy, who = works.policy, _principal(works, question.who)
     ref = await works.desk.name(Ref.parse(question.what))
@@ -77,7 +77,8 @@ async def explain(works: Works, question: Question) -> Explained:
         facts = policy.timed(Facts(metadata, question.arguments, question.at))
         clauses = (*verdict.denies, *verdict.allows)
         asked = [
-            Asked(one.decision.rule, one.decision.allowed, one.condition, one.condition.holds(facts)) for one in clauses
+            ConditionOutcome(one.decision.rule, one.decision.allowed, one.condition, one.condition.holds(facts))
+            for one in clauses
         ]
         decision = verdict.decide(facts)
         if not decision.allowed:
@@ -91,18 +92,18 @@ class Wrong(NamedTuple):
     """A row of a table that the policy does not decide as expected."""
 
     line: int
-    question: Question
+    question: AccessQuestion
     expected: Outcome
     got: Outcome
     rule: str
 
 
-async def tested(works: Works, table: Table) -> tuple[int, list[Wrong]]:
+async def tested(works: Composed, table: Table) -> tuple[int, list[Wrong]]:
     """How many decisions were looked at, and those that are not as they should be."""
     count, wrong = 0, list[Wrong]()
     for number, row in enumerate(table.rows):
         for question in (
-            Question(who, may, what, row.metadata, row.arguments, row.at)
+            AccessQuestion(who, may, what, row.metadata, row.arguments, row.at)
             for who in row.who
             for may in row.may
             for what in row.what
@@ -136,7 +137,7 @@ class Otherwise(NamedTuple):
     new: str
 
 
-async def differences(works: Works, old: Loaded, new: Loaded) -> tuple[list[Difference], list[Otherwise]]:
+async def differences(works: Composed, old: Loaded, new: Loaded) -> tuple[list[Difference], list[Otherwise]]:
     """What is decided otherwise: for every agent, role and anybody else, on everything that exists and on what the
     patterns of both speak of. What hangs on conditions is compared by the conditions. Then labels and approval."""
     before, after = rules_of(old), rules_of(new)
@@ -153,7 +154,7 @@ async def differences(works: Works, old: Loaded, new: Loaded) -> tuple[list[Diff
     return found, [*_labelled_otherwise(works, old, new, existing), *_asked_otherwise(old, new)]
 
 
-def _labelled_otherwise(works: Works, old: Loaded, new: Loaded, existing: Sequence[Ref]) -> Iterator[Otherwise]:
+def _labelled_otherwise(works: Composed, old: Loaded, new: Loaded, existing: Sequence[Ref]) -> Iterator[Otherwise]:
     if old.config.labels == new.config.labels:
         return
     from octavo.core.labels import LEVELS, Labels
@@ -183,7 +184,7 @@ def _outcome(decision: Decision) -> Outcome:
     return "allow" if decision.allowed else "hidden" if decision.hidden else "deny"
 
 
-def _principal(works: Works, who: str) -> Principal:
+def _principal(works: Composed, who: str) -> Principal:
     return Principal(who, frozenset((who[5:],))) if who.startswith("role:") else works.identity.launched(who)
 
 
@@ -231,7 +232,7 @@ def _patterns(rules: Iterable[Rule]) -> Iterator[Glob]:
     return (glob for rule in rules for glob in rule.what)
 
 
-def _spoken_of(works: Works, patterns: Iterable[Glob]) -> Iterator[Ref]:
+def _spoken_of(works: Composed, patterns: Iterable[Glob]) -> Iterator[Ref]:
     """Where a pattern begins, and a name below it that nothing else is about."""
     schemes = (*works.desk.exposed, *_SURFACES)
     for glob in dict.fromkeys(patterns):
@@ -242,7 +243,7 @@ def _spoken_of(works: Works, patterns: Iterable[Glob]) -> Iterator[Ref]:
                 yield ref._replace(segments=(*ref.segments, "*"))
 
 
-async def _existing(works: Works) -> list[Ref]:
+async def _existing(works: Composed) -> list[Ref]:
     found: list[Ref] = []
     for scheme in (*works.desk.exposed, *_SURFACES):
         cursor: str | None = None

@@ -12,7 +12,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from octavo.app import wall
-from octavo.app.finding import Finding
+from octavo.app.finding import Diagnosis
 from octavo.app.smells import smells, synchronised
 from octavo.config.load import Loaded, state_directory
 from octavo.config.source import Kinds
@@ -35,7 +35,7 @@ EXTRAS = {
 BEGINNING = 1_735_689_600  # of 2025: no clock that is right shows less
 
 
-def examine(loaded: Loaded) -> Iterator[Finding]:
+def examine(loaded: Loaded) -> Iterator[Diagnosis]:
     yield _python()
     yield _loop()
     yield _clock()
@@ -59,77 +59,79 @@ def examine(loaded: Loaded) -> Iterator[Finding]:
     yield from (_extra(name, module) for name, module in (*EXTRAS.items(), *_extras(loaded.kinds)))
 
 
-def _python() -> Finding:
+def _python() -> Diagnosis:
     found = f"{platform.python_version()} on {platform.system()} {platform.machine()}"
     if sys.version_info < LEAST_PYTHON:
-        return Finding("python", "problem", found, "use Python 3.11 or later")
+        return Diagnosis("python", "problem", found, "use Python 3.11 or later")
     if sys.platform not in ("linux", "darwin"):
-        return Finding("python", "less", found, "this system is served read-only, with fewer guarantees: platforms.md")
-    return Finding("python", "ok", found)
+        return Diagnosis(
+            "python", "less", found, "this system is served read-only, with fewer guarantees: platforms.md"
+        )
+    return Diagnosis("python", "ok", found)
 
 
-def _loop() -> Finding:
+def _loop() -> Diagnosis:
     if sys.platform != "win32" and not _installed("uvloop"):
-        return Finding("loop", "less", "uvloop is not installed", "requests take longer; pip install uvloop")
-    return Finding("loop", "ok", "Python's own" if sys.platform == "win32" else "uvloop")
+        return Diagnosis("loop", "less", "uvloop is not installed", "requests take longer; pip install uvloop")
+    return Diagnosis("loop", "ok", "Python's own" if sys.platform == "win32" else "uvloop")
 
 
-def _clock() -> Finding:
+def _clock() -> Diagnosis:
     now = SystemClock().wall()
     if now < BEGINNING:
-        return Finding("clock", "problem", iso(now), "set the clock: the audit log and the cache need it")
+        return Diagnosis("clock", "problem", iso(now), "set the clock: the audit log and the cache need it")
     if synchronised() is False:
         advice = "let the system keep it right (NTP): tokens, keys and the audit log go by it"
-        return Finding("clock", "less", f"{iso(now)}, and nothing keeps it right", advice)
-    return Finding("clock", "ok", iso(now))
+        return Diagnosis("clock", "less", f"{iso(now)}, and nothing keeps it right", advice)
+    return Diagnosis("clock", "ok", iso(now))
 
 
-def _kernel() -> Finding:
+def _kernel() -> Diagnosis:
     kind = confinement()
     advice = "files are opened part by part, which is slower; Linux 5.6 and later do better" if kind == "walk" else ""
-    return Finding("kernel", "less" if kind == "walk" else "ok", f"{platform.release()}, files by {kind}", advice)
+    return Diagnosis("kernel", "less" if kind == "walk" else "ok", f"{platform.release()}, files by {kind}", advice)
 
 
-def _landlock(loaded: Loaded) -> Finding:
+def _landlock(loaded: Loaded) -> Diagnosis:
     version, missing = landlock.version(), wall.lacking(loaded)
     if not missing:
-        return Finding("landlock", "ok", f"version {version}, applied by octavo serve")
+        return Diagnosis("landlock", "ok", f"version {version}, applied by octavo serve")
     required = loaded.config.serve.landlock == "require"
     found = f"version {version}, not applied" if version else "not there"
-    return Finding("landlock", "problem" if required else "less", found, missing)
+    return Diagnosis("landlock", "problem" if required else "less", found, missing)
 
 
-def _root(path: Path) -> Finding:
+def _root(path: Path) -> Diagnosis:
     if not os.access(path, os.R_OK | os.X_OK):
-        return Finding(
+        return Diagnosis(
             "root", "problem", f"{path} cannot be read", "give the user of this process the right to read it"
         )
-    return Finding("root", "ok", f"{path} can be read")
+    return Diagnosis("root", "ok", f"{path} can be read")
 
 
-def _tmpfile(path: Path) -> Finding:
+def _tmpfile(path: Path) -> Diagnosis:
     if not os.access(path, os.W_OK):
         advice = "give the user of this process the right to write it, or take write: true away"
-        return Finding("writing", "problem", f"{path} cannot be written", advice)
+        return Diagnosis("writing", "problem", f"{path} cannot be written", advice)
     if not has_tmpfile(path):
         advice = "new content stands under a hidden name until it is whole; a crash can leave one behind for a while"
-        return Finding("writing", "less", f"{path} has no unnamed files (O_TMPFILE)", advice)
-    return Finding("writing", "ok", f"{path} has unnamed files (O_TMPFILE)")
+        return Diagnosis("writing", "less", f"{path} has no unnamed files (O_TMPFILE)", advice)
+    return Diagnosis("writing", "ok", f"{path} has unnamed files (O_TMPFILE)")
 
 
-def _inotify(roots: list[Path]) -> Iterator[Finding]:
+def _inotify(roots: list[Path]) -> Iterator[Diagnosis]:
     folders = _folders(roots)
     told = f"{folders} folders" if folders < MANY_FOLDERS else f"{folders} folders or more"
     watches, queue = inotify_limit("max_user_watches"), inotify_limit("max_queued_events")
     if watches is not None and folders > watches:
         advice = f"changes are found late; as root: sysctl fs.inotify.max_user_watches={max(2 * folders, 524_288)}"
-        yield Finding("changes", "less", f"{told}, and {watches} of all users' may be followed", advice)
+        yield Diagnosis("changes", "less", f"{told}, and {watches} of all users' may be followed", advice)
     elif watches is not None:
-        yield Finding("changes", "ok", f"{told}, of {watches} that may be followed")
+        yield Diagnosis("changes", "ok", f"{told}, of {watches} that may be followed")
     if queue is not None:
         short = queue < 16_384
         advice = "after many changes at once everything is looked at again; sysctl fs.inotify.max_queued_events=16384"
-        yield Finding("queue", "less" if short else "ok", f"{queue} changes may wait", advice if short else "")
+        yield Diagnosis("queue", "less" if short else "ok", f"{queue} changes may wait", advice if short else "")
 
 
 def _folders(roots: list[Path]) -> int:
@@ -142,20 +144,20 @@ def _folders(roots: list[Path]) -> int:
     return count
 
 
-def _state(path: Path, closed: bool) -> Finding:
+def _state(path: Path, closed: bool) -> Diagnosis:
     looks = (StateDirectory.fault, StateDirectory.audit_fault, StateDirectory.lost_secret)
     fault = next(filter(None, (look(path, fail_closed=closed) for look in looks)), None)
     if fault is not None:
-        return Finding("state", "problem", fault.found, fault.advice)
+        return Diagnosis("state", "problem", fault.found, fault.advice)
     if not path.exists():
-        return Finding("state", "ok", f"{path} will be made")
+        return Diagnosis("state", "ok", f"{path} will be made")
     mode = stat.S_IMODE(path.stat().st_mode)
     if mode & 0o077:
-        return Finding("state", "less", f"{path} has mode {mode:04o}", "octavo serve will make it private (0700)")
-    return Finding("state", "ok", f"{path} has mode {mode:04o}")
+        return Diagnosis("state", "less", f"{path} has mode {mode:04o}", "octavo serve will make it private (0700)")
+    return Diagnosis("state", "ok", f"{path} has mode {mode:04o}")
 
 
-def _audit(loaded: Loaded) -> Iterator[Finding]:
+def _audit(loaded: Loaded) -> Iterator[Diagnosis]:
     """How large the log is and how fast it grows, once there is one."""
     place, options = state_directory(loaded) / "audit", loaded.config.audit
     try:
@@ -166,25 +168,25 @@ def _audit(loaded: Loaded) -> Iterator[Finding]:
         strange = StateDirectory.known(state_directory(loaded)).strange_chains()
         if strange:
             advice = "bring the secret back from a backup, or move them elsewhere: nothing vouches for them any more"
-            yield Finding("audit log", "less", f"{strange} chain(s) were sealed with another secret", advice)
+            yield Diagnosis("audit log", "less", f"{strange} chain(s) were sealed with another secret", advice)
     days = options.least_age / 86_400
     if (found.per_day or 0) * days > found.free:
         advice = f"nothing is deleted before it is {days:g} days old (audit.min_age): give it more room, or less time"
-        yield Finding("audit log", "less", str(found), advice)
+        yield Diagnosis("audit log", "less", str(found), advice)
     else:
-        yield Finding("audit log", "ok", str(found))
+        yield Diagnosis("audit log", "ok", str(found))
 
 
-def _checkpoints(file: Path, state: Path) -> Finding:
+def _checkpoints(file: Path, state: Path) -> Diagnosis:
     folder = file.parent
     written = file if file.exists() else folder
     if not folder.is_dir() or not os.access(written, os.W_OK):
         advice = "make or mount it: meanwhile nothing vouches for the audit log, and none of its files is deleted"
-        return Finding("checkpoints", "problem", f"{written} cannot be written", advice)
+        return Diagnosis("checkpoints", "problem", f"{written} cannot be written", advice)
     if state.exists() and folder.stat().st_dev == state.stat().st_dev:
         advice = "whoever can change one can often change the other; name a file on another disk or machine"
-        return Finding("checkpoints", "less", f"{file} is on the disk of the audit log", advice)
-    return Finding("checkpoints", "ok", f"{file} is on another disk than the audit log")
+        return Diagnosis("checkpoints", "less", f"{file} is on the disk of the audit log", advice)
+    return Diagnosis("checkpoints", "ok", f"{file} is on another disk than the audit log")
 
 
 def _extras(kinds: Kinds) -> list[tuple[str, str]]:
@@ -193,11 +195,11 @@ def _extras(kinds: Kinds) -> list[tuple[str, str]]:
     return [(record.extra, record.module) for record in records if record.extra]
 
 
-def _extra(name: str, module: str) -> Finding:
+def _extra(name: str, module: str) -> Diagnosis:
     if not _installed(module):
         advice = f"install Octavo with its extra {name}: docs/install.md"
-        return Finding(f"extra {name}", "less", "not installed", advice)
-    return Finding(f"extra {name}", "ok", "installed")
+        return Diagnosis(f"extra {name}", "less", "not installed", advice)
+    return Diagnosis(f"extra {name}", "ok", "installed")
 
 
 def _installed(module: str) -> bool:

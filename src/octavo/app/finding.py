@@ -10,7 +10,7 @@ from msgspec import Struct
 State = Literal["ok", "less", "problem"]
 
 
-class Finding(Struct, frozen=True):
+class Diagnosis(Struct, frozen=True):
     about: str
     state: State
     found: str

@@ -10,7 +10,7 @@ from octavo.core.model import VERBS, Principal, Verb
 from octavo.tools.aliases import FILESYSTEM, SEED
 
 if TYPE_CHECKING:
-    from octavo.app.compose import Works
+    from octavo.app.compose import Composed
 
 # What a built-in tool asks of the resources that it works on; of the others nobody knows.
 _ASKS: Final[Mapping[str, tuple[Verb, ...]]] = {
@@ -27,7 +27,7 @@ class Idle(NamedTuple):
     verbs: Sequence[Verb]  # of which it would need one more
 
 
-def idle_tools(works: Works) -> Iterator[Idle]:
+def idle_tools(works: Composed) -> Iterator[Idle]:
     """One for each agent that has such tools. Without a policy everybody may use everything."""
     for agent in works.config.agents if works.config.policy else ():
         who = works.identity.launched(agent)
@@ -43,7 +43,7 @@ def idle_tools(works: Works) -> Iterator[Idle]:
             yield Idle(agent, [*missing], [*verbs])
 
 
-def _reaches(works: Works, who: Principal, verb: Verb) -> bool:
+def _reaches(works: Composed, who: Principal, verb: Verb) -> bool:
     """Whether anything that is served, and could be changed, could be allowed."""
     schemes: Sequence[str] = works.desk.exposed
     if verb in ("write", "delete"):

@@ -27,11 +27,11 @@ from octavo.core.sizes import MIB
 from octavo.search import Borrowed, Document, FullText, Index
 from octavo.sources._shared.documents.convert import FORMATS
 from octavo.sources.catalog.names import plain, words
-from octavo.stores.places import Place
+from octavo.stores.places import ProcessFile
 from octavo.text.titles import is_markdown, title_of
 
 if TYPE_CHECKING:
-    from octavo.app.compose import Works
+    from octavo.app.compose import Composed
 
 logger = logging.getLogger(__name__)
 
@@ -50,15 +50,15 @@ class Room(Struct, frozen=True):
 
     index: Index
     text: FullText
-    place: Place | None
+    place: ProcessFile | None
 
     @classmethod
     def open(cls, directory: Path | None) -> Room:
         """In memory where there is no directory, or it cannot be used."""
         sys.setswitchinterval(min(_SWITCH, sys.getswitchinterval()))
-        place: Place | None = None
+        place: ProcessFile | None = None
         try:
-            place = None if directory is None else Place.take(directory)
+            place = None if directory is None else ProcessFile.take(directory)
             index = Index(None if place is None else place.path)
         except (OSError, sqlite3.Error) as problem:
             logger.warning("The search index is kept in memory: %s.", problem)
@@ -69,7 +69,7 @@ class Room(Struct, frozen=True):
     def lent(cls, directory: Path, configuration: str, *, kept: bool) -> Room | None:
         """The index of another process that is in step with the configuration; `kept`: or what one has left behind."""
         try:
-            own = Place.take(directory)
+            own = ProcessFile.take(directory)
         except OSError:
             return None
         if own is None:
@@ -97,7 +97,7 @@ class Room(Struct, frozen=True):
 class Documents:
     """`schemes` are in the order in which they are looked at: first catalogs, which are made to be searched."""
 
-    def __init__(self, works: Works) -> None:
+    def __init__(self, works: Composed) -> None:
         self._works = works
         by_name = {} if works.catalogs is None else works.catalogs.by_name
         self._declared = {one.scheme: one.declaration for one in by_name.values()}
@@ -105,7 +105,7 @@ class Documents:
         self._converting = {one.scheme for one in works.config.sources.values() if "as" in one.record.parameters}
         self._most = works.config.search.text
 
-    def serve(self, works: Works) -> None:
+    def serve(self, works: Composed) -> None:
         """A configuration under which the same documents are there."""
         self._works = works
 

@@ -9,7 +9,7 @@ from octavo.config.model import Tasks
 from octavo.core.errors import InternalError
 from octavo.core.model import Call, Principal
 from octavo.core.ports import Ask, Reply
-from octavo.tools.long import Bounds, LongWork, Works
+from octavo.tools.long import Bounds, LongWork, TaskContext
 from octavo.tools.registry import ToolRegistry
 
 
@@ -19,14 +19,14 @@ class Lasting:
     def __init__(self, options: Tasks, tasks: Callable[[], LongWork], tools: ToolRegistry) -> None:
         self._tools = tools
         self._bounds = Bounds(after=options.after, running=options.running, kept=options.kept, keep=options.keep)
-        self._works: Works | None = None
+        self._works: TaskContext | None = None
         self.begin: Callable[[Call], Awaitable[Reply]] = lambda call: tasks().begin(call, self.works)
 
     def bind(self, ask: Ask, known: Callable[[Principal], Principal]) -> None:
-        self._works = Works(ask=ask, tool=self._tools.tool, bounds=self._bounds, known=known, at_work=set())
+        self._works = TaskContext(ask=ask, tool=self._tools.tool, bounds=self._bounds, known=known, at_work=set())
 
     @property
-    def works(self) -> Works:
+    def works(self) -> TaskContext:
         if self._works is None:
             raise InternalError("The tasks are not bound to a pipeline yet")
         return self._works
@@ -37,10 +37,10 @@ class Lasting:
             await asyncio.wait(set(self.works.at_work))
 
 
-def nothing(known: Callable[[Principal], Principal]) -> Works:
+def nothing(known: Callable[[Principal], Principal]) -> TaskContext:
     """For a configuration without tools that last: what was begun under another one can still be asked for."""
 
     async def refuse(call: Call) -> Reply:
         raise InternalError("No tool lasts here")
 
-    return Works(ask=refuse, tool=lambda name: None, bounds=Bounds(), known=known, at_work=set())
+    return TaskContext(ask=refuse, tool=lambda name: None, bounds=Bounds(), known=known, at_work=set())

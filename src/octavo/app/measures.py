@@ -5,14 +5,14 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator
 
-from octavo.app.compose import Works
+from octavo.app.compose import Composed
 from octavo.core.clock import SystemClock
 from octavo.core.measure import Measure, Sample, number
 from octavo.core.version import VERSION
 from octavo.stores.tally import Tally
 
 
-def measures(works: Works, tally: Tally | None, begun: float) -> Iterator[Measure]:
+def measures(works: Composed, tally: Tally | None, begun: float) -> Iterator[Measure]:
     yield Measure("octavo_build_info", "gauge", "The version.", (Sample(1, (("version", VERSION),)),))
     yield number("octavo_uptime_seconds", "Since the start.", SystemClock.monotonic() - begun)
     if tally is not None:

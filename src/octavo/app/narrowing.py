@@ -17,7 +17,7 @@ from msgspec import Struct
 from octavo.config.load import Loaded, prompt_directories
 from octavo.config.source import Options
 from octavo.core.errors import Forbidden, InvalidParams, OctavoError
-from octavo.core.kinds import Folder
+from octavo.core.kinds import SourceFolder
 from octavo.core.ref import Ref
 from octavo.sources._shared.fs.mime import SAFE_EXTENSIONS
 from octavo.sources._shared.fs.names import Rules
@@ -130,7 +130,7 @@ def _folders(directories: Sequence[str], ceiling: Loaded) -> Iterator[Path]:
         yield from found
 
 
-def _inside(path: str, root: Folder) -> Path | None:
+def _inside(path: str, root: SourceFolder) -> Path | None:
     """The real folder that the path means in this root: by its public path, by its real one, or relative to it."""
     real = Path(os.path.realpath(root.path))
     if not path.startswith("/"):
@@ -199,7 +199,7 @@ def _extensions_of(sources: Iterable[Options]) -> Iterator[Sequence[str]]:
             yield source.record.extensions(source)
 
 
-def _roots(loaded: Loaded) -> list[Folder]:
+def _roots(loaded: Loaded) -> list[SourceFolder]:
     return [root for source in _file_sources(loaded) for root in source.folders]
 
 

@@ -11,7 +11,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Literal
 
 from octavo.app.books import Books
-from octavo.app.compose import Works, compose, prompt_folders
+from octavo.app.compose import Composed, compose, prompt_folders
 from octavo.app.identities import hand_on, stored_keys
 from octavo.app.narrowing import WHOLE, Narrowing, asked_for, by_roots, effective
 from octavo.app.open_sources import OpenSources
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from octavo.stores.approvals import ApprovalFile
     from octavo.stores.tally import Tally
     from octavo.tools.long import LongWork
-    from octavo.tools.long import Works as Lasts
+    from octavo.tools.long import TaskContext as Lasts
 
 logger = logging.getLogger(__name__)
 
@@ -75,7 +75,7 @@ class Octavo:
         self._catalogs: list[Catalogs] = []  # that may still be read for the first time
 
     @cached_property
-    def works(self) -> Works:
+    def works(self) -> Composed:
         """Of the current configuration. Once the house is open this is an attribute: every request asks for it."""
         raise RuntimeError("The house is not open")
 
@@ -328,7 +328,7 @@ def _tally() -> Tally:
     return Tally()
 
 
-async def _retire(works: Works, old: AsyncExitStack, feed: ChangeFeed) -> None:
+async def _retire(works: Composed, old: AsyncExitStack, feed: ChangeFeed) -> None:
     """What a configuration held open stays open for the calls that still run on it, and for what its watches have
     still to tell."""
     try:

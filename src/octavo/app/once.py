@@ -19,7 +19,7 @@ from octavo.core.ports import Reply, page_of
 from octavo.stores.state import StateDirectory
 
 if TYPE_CHECKING:
-    from octavo.core.approval import Question, Verdict
+    from octavo.core.approval import ApprovalQuestion, Verdict
     from octavo.core.asking import Answer, Form
 
 T = TypeVar("T")
@@ -132,5 +132,5 @@ class Terminal:
     async def ask(self, form: Form) -> Answer | None:
         return None
 
-    async def approve(self, question: Question) -> Verdict | None:
+    async def approve(self, question: ApprovalQuestion) -> Verdict | None:
         return None

@@ -69,9 +69,9 @@ def found(
 
 def rebuilt(loaded: Loaded, shows: Shows) -> int:
     """Makes the index anew: the number of documents. Raises Conflict while a server uses it."""
-    from octavo.stores.places import Place
+    from octavo.stores.places import ProcessFile
 
-    place = Place.take(state_directory(loaded) / "search", most=1)
+    place = ProcessFile.take(state_directory(loaded) / "search", most=1)
     if place is None:
         raise Conflict("A server that runs here uses the index: stop it first, or let it be, it follows all changes")
     for file in place.path.parent.glob("*.db*"):

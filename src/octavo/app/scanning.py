@@ -6,7 +6,7 @@ import itertools
 from collections.abc import AsyncIterator, Callable
 from typing import NamedTuple
 
-from octavo.app.compose import Works
+from octavo.app.compose import Composed
 from octavo.core.errors import OctavoError
 from octavo.core.model import Call, Content, Principal
 from octavo.core.ports import expected, page_of
@@ -21,7 +21,7 @@ class Sighting(NamedTuple):
     what: str
 
 
-async def scan(works: Works, scope: Ref | None, looked: Callable[[int], None]) -> AsyncIterator[Sighting]:
+async def scan(works: Composed, scope: Ref | None, looked: Callable[[int], None]) -> AsyncIterator[Sighting]:
     """Everything exposed, or what stands below an address, whoever may read it; `looked` hears at how many so far.
     Raises what the scope's source does."""
     count = itertools.count(1)
@@ -36,7 +36,7 @@ async def scan(works: Works, scope: Ref | None, looked: Callable[[int], None]) -
             yield Sighting(place, None, fault.message)
 
 
-async def _scan(works: Works, scope: Ref, looked: Callable[[], None]) -> AsyncIterator[Sighting]:
+async def _scan(works: Composed, scope: Ref, looked: Callable[[], None]) -> AsyncIterator[Sighting]:
     cursor: str | None = None
     seen = False
     while True:
@@ -54,7 +54,7 @@ async def _scan(works: Works, scope: Ref, looked: Callable[[], None]) -> AsyncIt
             yield sighting
 
 
-async def _sightings(works: Works, ref: Ref) -> list[Sighting]:
+async def _sightings(works: Composed, ref: Ref) -> list[Sighting]:
     try:
         content = expected(await works.desk(_call(works, "read", ref)), Content)
     except OctavoError as fault:
@@ -63,5 +63,5 @@ async def _sightings(works: Works, ref: Ref) -> list[Sighting]:
     return [Sighting(ref, line, rule) for line, rule in sightings]
 
 
-def _call(works: Works, op: str, ref: Ref) -> Call:
+def _call(works: Composed, op: str, ref: Ref) -> Call:
     return works.calls.at("list" if op == "list" else "read", Principal("local"), ref)

@@ -23,7 +23,7 @@ from octavo.core.query import TextQuery
 from octavo.feed import ChangeFeed
 
 if TYPE_CHECKING:
-    from octavo.app.compose import Works
+    from octavo.app.compose import Composed
     from octavo.app.indexed import Documents, Room
     from octavo.search import Meaning, Upkeep
     from octavo.sources._shared.http.client import GuardedClient
@@ -43,7 +43,7 @@ _REST: Final = 1.0  # an index that nobody waits for takes half of the time
 class _Kept(NamedTuple):
     """The index as it follows one configuration."""
 
-    works: Works
+    works: Composed
     documents: Documents
     upkeep: Upkeep
 
@@ -54,7 +54,7 @@ class Searching:
     def __init__(self, directory: Path | None, feed: ChangeFeed) -> None:
         self._directory = None if directory is None else directory / "search"
         self._feed = feed
-        self._works: Works | None = None
+        self._works: Composed | None = None
         self._room: Room | None = None
         self._kept: _Kept | None = None
         self._preparing: asyncio.Task[None] | None = None
@@ -63,7 +63,7 @@ class Searching:
         self._lent: Room | None = None  # instead of one that is followed here
         self._client: GuardedClient | None = None  # of the embedder, where there is one
 
-    def serve(self, works: Works) -> None:
+    def serve(self, works: Composed) -> None:
         """Another configuration: what the index holds is compared with it, unless it is about the same."""
         self._works = works
         if self._kept is not None and _alike(self._kept.works, works):
@@ -187,7 +187,7 @@ class Searching:
         finally:
             self._preparing = None
 
-    async def _follow(self, works: Works, room: Room) -> _Kept:
+    async def _follow(self, works: Composed, room: Room) -> _Kept:
         from octavo.app.indexed import Documents
         from octavo.search import Upkeep
 
@@ -215,7 +215,7 @@ class Searching:
         _kept_track(self._following, self._look_out(upkeep, watched, [*set(documents.schemes) - set(watched)]))
         return _Kept(works, documents, upkeep)
 
-    def _meaning(self, works: Works, room: Room) -> Meaning | None:
+    def _meaning(self, works: Composed, room: Room) -> Meaning | None:
         options = works.config.search.embedder
         if options is None:
             return None
@@ -252,7 +252,7 @@ class Searching:
                 upkeep.compare(unsure)
 
 
-def _alike(before: Works, after: Works) -> bool:
+def _alike(before: Composed, after: Composed) -> bool:
     """Whether a document that is found by the one would be found by the other."""
     return (
         len(before.sources) == len(after.sources)
@@ -263,7 +263,7 @@ def _alike(before: Works, after: Works) -> bool:
     )
 
 
-def _configuration(works: Works) -> str:
+def _configuration(works: Composed) -> str:
     """Names all that decides which documents there are and what the index holds of them."""
     parts = works.config.model_dump_json(include={"sources", "search", "redact", "plugins"})
     return hashlib.sha256(f"{works.redact.version} {parts}".encode()).hexdigest()

@@ -12,7 +12,7 @@ from octavo.core.ports import page_of
 from octavo.core.ref import Ref
 
 if TYPE_CHECKING:
-    from octavo.app.compose import Works
+    from octavo.app.compose import Composed
 
 EXAMPLES: Final = 3
 _PAGE: Final = 500
@@ -28,7 +28,7 @@ class Sight(Struct):
     examples: list[str] = field(default_factory=list[str])
 
 
-async def sights(works: Works, agents: Sequence[str]) -> Mapping[str, Sight]:
+async def sights(works: Composed, agents: Sequence[str]) -> Mapping[str, Sight]:
     """Examples are of as many schemes as there are. Raises what a source raises."""
     found = {agent: Sight() for agent in agents}
     who = {agent: works.identity.launched(agent) for agent in agents}

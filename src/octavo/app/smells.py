@@ -8,7 +8,7 @@ import sys
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from octavo.app.finding import Finding
+from octavo.app.finding import Diagnosis
 from octavo.config.load import Loaded, state_directory
 from octavo.config.model import Config
 from octavo.core.clock import SystemClock, iso
@@ -19,25 +19,25 @@ from octavo.core.ref import Ref
 from octavo.stores.keys import KeyFile
 
 if TYPE_CHECKING:
-    from octavo.app.compose import Works
+    from octavo.app.compose import Composed
 
 SOON = 14 * 86_400.0  # seconds before its end at which a key is mentioned
 WIDE = 16  # a trusted network with more addresses than this many bits leave is no proxy
 _UNSYNCHRONISED = 5  # TIME_ERROR of adjtimex(2)
 
 
-def smells(loaded: Loaded) -> Iterator[Finding]:
+def smells(loaded: Loaded) -> Iterator[Diagnosis]:
     yield from _keys(loaded)
     yield from _policy(loaded.config)
     yield from _http(loaded.config)
     if loaded.config.redact.rules == "off":
-        yield Finding("redaction", "less", "secrets in what is served are not hidden", "take redact.rules: off away")
+        yield Diagnosis("redaction", "less", "secrets in what is served are not hidden", "take redact.rules: off away")
     if shown := [name for name, groups in loaded.config.redact.sources.items() if groups is None]:
         advice = "take off away under redact.sources, unless what they give is public"
-        yield Finding("redaction", "less", f"nothing is hidden in what {', '.join(shown)} give", advice)
+        yield Diagnosis("redaction", "less", f"nothing is hidden in what {', '.join(shown)} give", advice)
     if not loaded.config.audit.fail_closed and loaded.file is not None:
         advice = "take audit.fail_closed: false away, unless answers matter more than records"
-        yield Finding("audit", "less", "requests are answered while nothing can be recorded", advice)
+        yield Diagnosis("audit", "less", "requests are answered while nothing can be recorded", advice)
 
 
 def synchronised() -> bool | None:
@@ -51,7 +51,7 @@ def synchronised() -> bool | None:
     return None if told < 0 else told != _UNSYNCHRONISED
 
 
-async def unreachable(works: Works, config: Config) -> list[Finding]:
+async def unreachable(works: Composed, config: Config) -> list[Diagnosis]:
     """One request to each source that is served."""
     pages = {source.scheme: source.record.page for source in config.sources.values()}
     return [await _asked(works, source.scheme, _advice(pages.get(source.scheme))) for source in works.sources]
@@ -64,56 +64,56 @@ def _advice(page: str | None) -> str:
     return f"see docs/{page}"
 
 
-async def _asked(works: Works, scheme: str, advice: str) -> Finding:
+async def _asked(works: Composed, scheme: str, advice: str) -> Diagnosis:
     call = works.calls.listing(Principal("local"), Ref(scheme))
     try:
         await works.behind(call)
     except OctavoError as error:
         why = works.ailing.get(scheme, error.message)
-        return Finding("source", "problem", f"{scheme} does not answer: {why}", advice)
+        return Diagnosis("source", "problem", f"{scheme} does not answer: {why}", advice)
     if scheme in works.ailing:
-        return Finding("source", "less", f"{scheme} answers, but: {works.ailing[scheme]}", "tell its author")
-    return Finding("source", "ok", f"{scheme} answers")
+        return Diagnosis("source", "less", f"{scheme} answers, but: {works.ailing[scheme]}", "tell its author")
+    return Diagnosis("source", "ok", f"{scheme} answers")
 
 
-def _keys(loaded: Loaded) -> Iterator[Finding]:
+def _keys(loaded: Loaded) -> Iterator[Diagnosis]:
     now = SystemClock.wall()
     try:
         keys = KeyFile(state_directory(loaded)).read()
     except OctavoError as error:
-        yield Finding("keys", "problem", error.message, "octavo keys list says more")
+        yield Diagnosis("keys", "problem", error.message, "octavo keys list says more")
         return
     for key in keys:
         if key.expires is not None and now < key.expires < now + SOON:
             advice = f"octavo keys new {key.agent} gives the next one; both hold for a while"
-            yield Finding("keys", "less", f"{key.id} of {key.agent} ends {iso(key.expires)}", advice)
+            yield Diagnosis("keys", "less", f"{key.id} of {key.agent} ends {iso(key.expires)}", advice)
         if key.created > now + 60:
-            yield Finding("clock", "problem", f"the key {key.id} was made {iso(key.created)}", "set the clock")
+            yield Diagnosis("clock", "problem", f"the key {key.id} was made {iso(key.created)}", "set the clock")
 
 
-def _policy(config: Config) -> Iterator[Finding]:
+def _policy(config: Config) -> Iterator[Diagnosis]:
     if not config.policy and (config.agents or not config.serve.http.bind.loopback):
         advice = "write rules under policy; with the first one, everything else is refused"
-        yield Finding("policy", "less", "there is none: every agent reads everything that is exposed", advice)
+        yield Diagnosis("policy", "less", "there is none: every agent reads everything that is exposed", advice)
     for index, rule in enumerate(config.policy):
         if rule.effect == "allow" and "*" in rule.who and "*" in rule.may and "**" in rule.what:
             advice = "name who, or what"
-            yield Finding("policy", "less", f"policy[{index}] lets everybody do everything", advice)
+            yield Diagnosis("policy", "less", f"policy[{index}] lets everybody do everything", advice)
     named = {who for rule in config.policy if rule.effect == "allow" for who in rule.who}
     for name, agent in config.agents.items() if config.policy and "*" not in named else ():
         if name not in named and not any(f"role:{role}" in named for role in agent.roles):
-            yield Finding("policy", "less", f"no rule allows {name} anything", "write one, or take the agent away")
+            yield Diagnosis("policy", "less", f"no rule allows {name} anything", "write one, or take the agent away")
 
 
-def _http(config: Config) -> Iterator[Finding]:
+def _http(config: Config) -> Iterator[Diagnosis]:
     http = config.serve.http
     for network in map(ipaddress.ip_network, http.trusted_proxies):
         if network.num_addresses > 1 << WIDE:
             advice = "name the proxies themselves: all others could say where they come from"
-            yield Finding("proxies", "less", f"{network} is a very large network to trust", advice)
+            yield Diagnosis("proxies", "less", f"{network} is a very large network to trust", advice)
     if http.metrics == "open" and not http.bind.loopback:
-        yield Finding("metrics", "less", f"whoever reaches {http.bind} can read them", "serve.http.metrics: admin")
+        yield Diagnosis("metrics", "less", f"whoever reaches {http.bind} can read them", "serve.http.metrics: admin")
     if config.limits.per_principal is None and not http.bind.loopback:
-        yield Finding(
+        yield Diagnosis(
             "limits", "less", "no agent has a limit on its requests", "say limits.per_principal, such as 50/s"
         )

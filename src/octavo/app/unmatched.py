@@ -14,7 +14,7 @@ from octavo.core.ports import page_of
 from octavo.core.ref import Ref
 
 if TYPE_CHECKING:
-    from octavo.app.compose import Works
+    from octavo.app.compose import Composed
 
 MOST: Final = 20_000  # entries of one source that are looked at; of a larger one nothing is said
 _PAGE: Final = 500
@@ -27,7 +27,7 @@ class Unmatched(NamedTuple):
     nearest: str  # an address that is there; empty where none is near
 
 
-async def unmatched(works: Works) -> AsyncIterator[Unmatched]:
+async def unmatched(works: Composed) -> AsyncIterator[Unmatched]:
     found: dict[str, list[Ref] | None] = {"tool": [Ref("tool", (name,)) for name in works.tools.names]}
     known = {*works.desk.exposed, "tool", "prompt"}
     for number, rule in enumerate(works.config.policy):
@@ -43,7 +43,7 @@ async def unmatched(works: Works) -> AsyncIterator[Unmatched]:
                 yield Unmatched(number, pattern, _nearest(glob.literal, refs))
 
 
-async def _entries(works: Works, scheme: str) -> list[Ref] | None:
+async def _entries(works: Composed, scheme: str) -> list[Ref] | None:
     """None where there are too many, or it does not answer."""
     refs: list[Ref] = []
     cursor: str | None = None
@@ -60,7 +60,7 @@ async def _entries(works: Works, scheme: str) -> list[Ref] | None:
     return None
 
 
-def _called(works: Works, ref: Ref) -> Iterable[Ref]:
+def _called(works: Composed, ref: Ref) -> Iterable[Ref]:
     """A rule may be about a folder, and may name an entry by its id."""
     return (*_with_those_above(ref), *chain(*works.called(ref)))
 

@@ -15,7 +15,7 @@ from octavo.cli._shared import FAILED, config_option, json_option, loaded, print
 
 if TYPE_CHECKING:
     from octavo.config.load import Loaded
-    from octavo.stores.records import Question, Record
+    from octavo.stores.records import Record, RecordFilter
     from octavo.stores.verify import Break, ChainReport, Report
 
 Command = TypeVar("Command", bound=Callable[..., Any])
@@ -174,11 +174,11 @@ def question_options(command: Command) -> Command:
 def _question(
     who: tuple[str, ...], op: tuple[str, ...], outcome: tuple[str, ...], rule: tuple[str, ...],
     uri: str | None, since: float | None, until: float | None,
-) -> Question:  # fmt: skip
+) -> RecordFilter:  # fmt: skip
     from octavo.core.glob import Glob
-    from octavo.stores.records import Question
+    from octavo.stores.records import RecordFilter
 
-    return Question(who, op, outcome, rule, None if uri is None else Glob(uri), since, until)
+    return RecordFilter(who, op, outcome, rule, None if uri is None else Glob(uri), since, until)
 
 
 @audit.command()

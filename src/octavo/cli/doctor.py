@@ -12,7 +12,7 @@ from octavo.cli._screen import out
 from octavo.cli._shared import FAILED, config_option, json_option, loaded, print_json
 
 if TYPE_CHECKING:
-    from octavo.app.finding import Finding
+    from octavo.app.finding import Diagnosis
     from octavo.config.load import Loaded
 
 MARKS = {"ok": "ok     ", "less": "less   ", "problem": "PROBLEM"}
@@ -42,7 +42,7 @@ def doctor(ctx: click.Context, directory: Path | None, config_file: Path | None,
         ctx.exit(FAILED)
 
 
-def _examined(found: Loaded) -> list[Finding]:
+def _examined(found: Loaded) -> list[Diagnosis]:
     from octavo.app.examination import examine
 
     findings = [*examine(found)]

@@ -166,10 +166,10 @@ def _write(base: Path, text: str, old: Path | None, *, write: bool) -> bool:
     """All of it or nothing. Raises ClickException with why."""
     from octavo.app.configuration import load_text
     from octavo.cli.client_files import Left
-    from octavo.cli.client_files.place import Place, content, replace
+    from octavo.cli.client_files.place import ClientFile, content, replace
     from octavo.cli.proposal.parts import DRAFTS
 
-    place = Place(base, base / "octavo.yaml", True)
+    place = ClientFile(base, base / "octavo.yaml", True)
     drafts = base / DRAFTS
     made = write and not drafts.exists()
     try:

@@ -22,7 +22,7 @@ from octavo.cli._shared import LOCAL, agreed, as_option, config_option, known_ag
 from octavo.cli._visible import nothing_for, sees_nothing
 from octavo.cli._words import english, said
 from octavo.cli.client_files import Left, change
-from octavo.cli.client_files.place import Place
+from octavo.cli.client_files.place import ClientFile
 from octavo.cli.client_files.receipts import Receipts
 from octavo.cli.client_files.records import CLIENTS, Client, Server, place_of
 from octavo.cli.client_files.shown import shown
@@ -177,7 +177,7 @@ def _passing() -> bool:
     return any((folder / "CACHEDIR.TAG").is_file() for folder in Path(sys.prefix).parents)
 
 
-def _found(name: str, entry: str, *, project: bool) -> tuple[Client, Place, Receipts]:
+def _found(name: str, entry: str, *, project: bool) -> tuple[Client, ClientFile, Receipts]:
     if not NAME.fullmatch(entry):
         raise click.UsageError("--name: letters, digits, - and _, at most 64")
     client, home = CLIENTS[name], Path.home()
@@ -189,7 +189,7 @@ def _found(name: str, entry: str, *, project: bool) -> tuple[Client, Place, Rece
     base = here if project else home if file.is_relative_to(home) else _standing(file.parent)
     if not base.is_dir():
         raise Left("no_base", folder=base)
-    return client, Place(base, file, project), Receipts(_state(home))
+    return client, ClientFile(base, file, project), Receipts(_state(home))
 
 
 def _state(home: Path) -> Path:

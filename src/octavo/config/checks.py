@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 from importlib.util import find_spec
 from pathlib import Path
 
-from octavo.config.findings import LOCAL, Finding, Site
+from octavo.config.findings import LOCAL, ConfigFinding, Site
 from octavo.config.model import Config, Rule
 from octavo.config.patterns import never
 from octavo.config.problems import KeyPath, dotted
@@ -21,39 +21,41 @@ from octavo.core.kinds import Over
 MIN_KEY_CHARACTERS = 16
 
 
-def check(site: Site) -> list[Finding]:
+def check(site: Site) -> list[ConfigFinding]:
     """Everything that is wrong or odd, in no particular order."""
     return [finding for look in LOOKS for finding in look(site)]
 
 
-def _roots_exist(site: Site) -> Iterator[Finding]:
+def _roots_exist(site: Site) -> Iterator[ConfigFinding]:
     for name, source in site.config.sources.items():
         for folder in source.folders:
             if fault := _not_a_folder(folder.path):
-                yield Finding(("sources", name, *folder.key), fault, "paths are relative to the configuration file")
+                yield ConfigFinding(
+                    ("sources", name, *folder.key), fault, "paths are relative to the configuration file"
+                )
 
 
-def _kinds_can_be_read(site: Site) -> Iterator[Finding]:
+def _kinds_can_be_read(site: Site) -> Iterator[ConfigFinding]:
     for name, source in site.config.sources.items():
         record = source.record
         if record.module and not _installed(record.module):
             by = f"install Octavo with its extra {record.extra}: docs/install.md"
             hint = by if record.extra else f"install {record.module} beside octavo"
             message = f"kind: {record.name} needs {record.module}, which is not installed"
-            yield Finding(("sources", name, "kind"), message, hint)
+            yield ConfigFinding(("sources", name, "kind"), message, hint)
 
 
-def _options_fit(site: Site) -> Iterator[Finding]:
+def _options_fit(site: Site) -> Iterator[ConfigFinding]:
     """What the kinds themselves have to say, and options for what a kind cannot do."""
     for name, source in site.config.sources.items():
         for key, message, hint, fatal in source.record.checks(source):
-            yield Finding(("sources", name, *key), message, hint, fatal)
+            yield ConfigFinding(("sources", name, *key), message, hint, fatal)
         if getattr(source, "write", False) and "write" not in source.can:
             message = f"kind: {source.kind} cannot be written"
-            yield Finding(("sources", name, "write"), message, "leave it out")
+            yield ConfigFinding(("sources", name, "write"), message, "leave it out")
 
 
-def _roots_lie_apart(site: Site) -> Iterator[Finding]:
+def _roots_lie_apart(site: Site) -> Iterator[ConfigFinding]:
     """Two ways to one file would let the rules of one address be passed by the other."""
     seen: list[tuple[KeyPath, str, bool, Path]] = []
     for path, folder in (*_roots(site.config), *_catalog_folders(site.config)):
@@ -71,7 +73,7 @@ def _roots_lie_apart(site: Site) -> Iterator[Finding]:
             if name != other_name and _never_both(site.config, (name, real), (other_name, other)):
                 continue
             if relation := _relation(real, other):
-                yield Finding(
+                yield ConfigFinding(
                     path,
                     f"{relation} {dotted(other_path)}: the same files would have two addresses",
                     "serve the outer folder once" if name == other_name else "keep one of the sources at expose: false",
@@ -79,13 +81,13 @@ def _roots_lie_apart(site: Site) -> Iterator[Finding]:
         seen.append((path, name, exposed, real))
 
 
-def _schemes_are_unique(site: Site) -> Iterator[Finding]:
+def _schemes_are_unique(site: Site) -> Iterator[ConfigFinding]:
     owners: dict[str, str] = {}
     for name, source in site.config.sources.items():
         if not source.expose:
             continue
         if owner := owners.get(source.scheme):
-            yield Finding(
+            yield ConfigFinding(
                 ("sources", name),
                 f"{source.scheme}:// already belongs to the source {owner}",
                 "give this one a scheme: of its own, or merge the two into one source",
@@ -93,7 +95,7 @@ def _schemes_are_unique(site: Site) -> Iterator[Finding]:
         owners.setdefault(source.scheme, name)
 
 
-def _stores_are_stores(site: Site) -> Iterator[Finding]:
+def _stores_are_stores(site: Site) -> Iterator[ConfigFinding]:
     """A file under two addresses would let the rules of one be passed by the other."""
     for name, over in _over_stores(site.config):
         path: KeyPath = ("sources", name, "store")
@@ -102,15 +104,17 @@ def _stores_are_stores(site: Site) -> Iterator[Finding]:
             if "sources" not in site.kept.broken:
                 stores = [other for other, one in site.config.sources.items() if one.over is None]
                 hint = f"there is {', '.join(stores)}" if stores else "add the source with the files, expose: false"
-                yield Finding(path, f"there is no source {over.store}", hint)
+                yield ConfigFinding(path, f"there is no source {over.store}", hint)
         elif store.over is not None:
-            yield Finding(path, f"{over.store} is a catalog itself; a store is a source that has files of its own")
+            yield ConfigFinding(
+                path, f"{over.store} is a catalog itself; a store is a source that has files of its own"
+            )
         elif store.expose:
             message = f"{over.store} is exposed by itself: the same files would have two addresses"
-            yield Finding(path, message, f"give {over.store} expose: false")
+            yield ConfigFinding(path, message, f"give {over.store} expose: false")
 
 
-def _catalogs_lie_apart(site: Site) -> Iterator[Finding]:
+def _catalogs_lie_apart(site: Site) -> Iterator[ConfigFinding]:
     seen: list[tuple[str, Over]] = []
     for name, source in _over_stores(site.config):
         for other_name, other in seen:
@@ -124,7 +128,7 @@ def _catalogs_lie_apart(site: Site) -> Iterator[Finding]:
                 hint = "give each catalog a folder of its own"
                 if below:
                     hint = f"give each catalog a folder of its own, or write without: [{inside}] for the outer one"
-                yield Finding(
+                yield ConfigFinding(
                     ("sources", name, *source.key),
                     f"is the same folder as that of {other_name}, inside it or around it: "
                     "the same files would have two addresses",
@@ -133,78 +137,82 @@ def _catalogs_lie_apart(site: Site) -> Iterator[Finding]:
         seen.append((name, source))
 
 
-def _resources_are_served(site: Site) -> Iterator[Finding]:
+def _resources_are_served(site: Site) -> Iterator[ConfigFinding]:
     if "sources" in site.kept.broken or site.config.plugins:  # a plugin may bring sources of its own
         return
     schemes = _exposed_schemes(site.config)
     for index, words in enumerate(site.config.resources):
         if _scheme(words.uri) not in schemes:
-            yield Finding(
+            yield ConfigFinding(
                 ("resources", site.number("resources", index), "uri"),
                 f"no exposed source serves {_scheme(words.uri)}://",
                 _offer(schemes),
             )
 
 
-def _rules_name_known_things(site: Site) -> Iterator[Finding]:
+def _rules_name_known_things(site: Site) -> Iterator[ConfigFinding]:
     for index, rule in enumerate(site.config.policy):
         path: KeyPath = ("policy", site.number("policy", index))
         for who in (who for who in rule.who if not site.somebody_is(who)):
             role = who.removeprefix("role:") if who.startswith("role:") else ""
             said = f"no agent has the role {role}" if role else f"there is no agent {who}"
-            yield Finding((*path, "who"), said, fatal=False)
+            yield ConfigFinding((*path, "who"), said, fatal=False)
         for pattern in rule.what if "sources" not in site.kept.broken else ():
             why = never(pattern, site.config)
             if why is not None:
                 said = f"{pattern} {why.why}"
-                yield Finding((*path, "what"), said, why.hint, fatal=rule.effect == "deny" and why.sure)
+                yield ConfigFinding((*path, "what"), said, why.hint, fatal=rule.effect == "deny" and why.sure)
 
 
-def _rules_differ(site: Site) -> Iterator[Finding]:
+def _rules_differ(site: Site) -> Iterator[ConfigFinding]:
     seen: dict[tuple[object, ...], int] = {}
     for index, rule in enumerate(site.config.policy):
         number = site.number("policy", index)
         first = seen.setdefault(_meaning(rule), number)
         if first != number:
-            yield Finding(("policy", number), f"says the same as policy[{first}]", fatal=False)
+            yield ConfigFinding(("policy", number), f"says the same as policy[{first}]", fatal=False)
 
 
-def _redaction_names_known_things(site: Site) -> Iterator[Finding]:
+def _redaction_names_known_things(site: Site) -> Iterator[ConfigFinding]:
     wanted = site.config.redact
     for name in wanted.sources:
         if name not in site.config.sources and "sources" not in site.kept.broken:
-            yield Finding(
+            yield ConfigFinding(
                 ("redact", "sources", name), "there is no such source", "use a name that stands under sources"
             )
         elif wanted.sources[name] is None:
             said = "neither secrets nor personal data are hidden in what this source gives"
-            yield Finding(("redact", "sources", name), said, "right for public content alone", fatal=False)
+            yield ConfigFinding(("redact", "sources", name), said, "right for public content alone", fatal=False)
     if wanted.skip:
         known = site.kinds.redactions()
         for index, name in enumerate(wanted.skip):
             if name not in known:
-                yield Finding(
+                yield ConfigFinding(
                     ("redact", "skip", index), f"there is no rule {name}", "docs/redaction.md lists the rules"
                 )
 
 
-def _limits_can_be_kept(site: Site) -> Iterator[Finding]:
+def _limits_can_be_kept(site: Site) -> Iterator[ConfigFinding]:
     limits = site.config.limits
     if 2 * limits.in_flight > limits.total:
         hint = f"nobody gets more than half of it; say limits.total: {2 * limits.in_flight}"
-        yield Finding(("limits", "in_flight"), f"is more than limits.total ({limits.total}) leaves", hint, fatal=False)
+        yield ConfigFinding(
+            ("limits", "in_flight"), f"is more than limits.total ({limits.total}) leaves", hint, fatal=False
+        )
     for name in limits.sources:
         if name not in site.config.sources and "sources" not in site.kept.broken:
-            yield Finding(
+            yield ConfigFinding(
                 ("limits", "sources", name), "there is no such source", "use a name that stands under sources"
             )
     for who in limits.principals:
         if who in ("*", "local") or who.startswith("role:") or who in site.config.agents or ":" in who:
             continue
-        yield Finding(("limits", "principals", who), "there is no such agent", "nobody has these limits", fatal=False)
+        yield ConfigFinding(
+            ("limits", "principals", who), "there is no such agent", "nobody has these limits", fatal=False
+        )
 
 
-def _keys_differ(site: Site) -> Iterator[Finding]:
+def _keys_differ(site: Site) -> Iterator[ConfigFinding]:
     owners: dict[str, str] = {}
     for name, agent in site.config.agents.items():
         digest = agent.digest
@@ -212,10 +220,10 @@ def _keys_differ(site: Site) -> Iterator[Finding]:
             continue
         field = "key" if agent.key is not None else "key_sha256"
         if owner := owners.get(digest):
-            yield Finding(("agents", name, field), f"is the key of {owner}", "every agent needs a key of its own")
+            yield ConfigFinding(("agents", name, field), f"is the key of {owner}", "every agent needs a key of its own")
         owners.setdefault(digest, name)
         if agent.key is not None and len(agent.key.get_secret_value()) < MIN_KEY_CHARACTERS:
-            yield Finding(
+            yield ConfigFinding(
                 ("agents", name, "key"),
                 f"is shorter than {MIN_KEY_CHARACTERS} characters and could be guessed",
                 "make one with: openssl rand -base64 32",
@@ -223,12 +231,12 @@ def _keys_differ(site: Site) -> Iterator[Finding]:
             )
 
 
-def _http_is_guarded(site: Site) -> Iterator[Finding]:
+def _http_is_guarded(site: Site) -> Iterator[ConfigFinding]:
     bind = site.config.serve.http.bind
     if "agents" in site.kept.broken:
         return
     if not bind.loopback and not proves_callers(site.config, site.state):
-        yield Finding(
+        yield ConfigFinding(
             ("serve", "http", "bind"),
             f"other machines can reach {bind}, but no agent has a key",
             "give an agent a key with octavo keys new AGENT, or bind 127.0.0.1",
@@ -242,38 +250,40 @@ def proves_callers(config: Config, state: Path) -> bool:
     return configured or config.serve.http.oauth is not None or (state / "keys.json").exists()
 
 
-def _callers_are_agents(site: Site) -> Iterator[Finding]:
+def _callers_are_agents(site: Site) -> Iterator[ConfigFinding]:
     if site.kept.broken.intersection(("agents", "serve")):
         return
     http, agents = site.config.serve.http, site.config.agents
     known = f"known agents: {', '.join(agents)}" if agents else "no agent is configured"
     for index, peer in enumerate(http.peers):
         if peer.agent not in (*agents, LOCAL):
-            yield Finding(("serve", "http", "peers", index, "agent"), f"there is no agent {peer.agent}", known)
+            yield ConfigFinding(("serve", "http", "peers", index, "agent"), f"there is no agent {peer.agent}", known)
         if any(other.uid == peer.uid for other in http.peers[:index]):
-            yield Finding(("serve", "http", "peers", index, "uid"), "is there twice")
+            yield ConfigFinding(("serve", "http", "peers", index, "uid"), "is there twice")
     if http.peers and http.bind.socket is None:
-        yield Finding(("serve", "http", "peers"), "is about unix sockets, and bind is none", fatal=False)
+        yield ConfigFinding(("serve", "http", "peers"), "is about unix sockets, and bind is none", fatal=False)
     seen: dict[str, str] = {}
     for name, issuer in (http.oauth.issuers if http.oauth is not None else {}).items():
         path: KeyPath = ("serve", "http", "oauth", "issuers", name)
         if name == "role" or ":" in name:
-            yield Finding(path, "cannot be the name of an issuer", "choose another, without a colon")
+            yield ConfigFinding(path, "cannot be the name of an issuer", "choose another, without a colon")
         if first := seen.get(issuer.issuer):
-            yield Finding((*path, "issuer"), f"is that of {first}")
+            yield ConfigFinding((*path, "issuer"), f"is that of {first}")
         seen.setdefault(issuer.issuer, name)
         for claim, agent in issuer.agents.items():
             if agent not in agents:
-                yield Finding((*path, "agents", claim), f"there is no agent {agent}", known)
+                yield ConfigFinding((*path, "agents", claim), f"there is no agent {agent}", known)
         for agent in agents:
             if agent.startswith(f"{name}:"):
-                yield Finding(("agents", agent), f"could be taken for a subject of the issuer {name}", "rename one")
+                yield ConfigFinding(
+                    ("agents", agent), f"could be taken for a subject of the issuer {name}", "rename one"
+                )
 
 
-def _keys_travel_hidden(site: Site) -> Iterator[Finding]:
+def _keys_travel_hidden(site: Site) -> Iterator[ConfigFinding]:
     http = site.config.serve.http
     if not http.bind.loopback and http.tls is None and not http.trusted_proxies:
-        yield Finding(
+        yield ConfigFinding(
             ("serve", "http", "bind"),
             f"{http.bind} is plain HTTP, so that keys can be read on their way",
             "give serve.http.tls, or let a proxy of serve.http.trusted_proxies do it",
@@ -281,76 +291,80 @@ def _keys_travel_hidden(site: Site) -> Iterator[Finding]:
         )
 
 
-def _named_files_exist(site: Site) -> Iterator[Finding]:
+def _named_files_exist(site: Site) -> Iterator[ConfigFinding]:
     tls = site.config.serve.http.tls
     for key, file in (("cert", tls.cert), ("key", tls.key)) if tls is not None else ():
         if not file.is_file():
-            yield Finding(("serve", "http", "tls", key), f"there is no file {file}")
+            yield ConfigFinding(("serve", "http", "tls", key), f"there is no file {file}")
     for index, folder in enumerate(site.config.prompts.dirs or ()):
         if fault := _not_a_folder(folder):
-            yield Finding(("prompts", "dirs", index), fault)
+            yield ConfigFinding(("prompts", "dirs", index), fault)
     for index, folder in enumerate(site.config.tools.dirs):
         if fault := _not_a_folder(folder):
-            yield Finding(("tools", "dirs", index), fault, "octavo new tool NAME makes it", fatal=False)
+            yield ConfigFinding(("tools", "dirs", index), fault, "octavo new tool NAME makes it", fatal=False)
     for index, plugin in enumerate(site.config.plugins):
         if plugin.path is None:
             continue
         path: KeyPath = ("plugins", site.number("plugins", index), "path")
         if not plugin.path.exists():
-            yield Finding(path, f"there is no {plugin.path}")
+            yield ConfigFinding(path, f"there is no {plugin.path}")
         elif plugin.path.is_file() and plugin.path.suffix != ".py":
-            yield Finding(path, "is no Python file")
+            yield ConfigFinding(path, "is no Python file")
         elif plugin.path.is_dir() and not (plugin.path / "__init__.py").is_file():
-            yield Finding(path, "is no Python package: it has no __init__.py")
+            yield ConfigFinding(path, "is no Python package: it has no __init__.py")
 
 
-def _programs_are_safe(site: Site) -> Iterator[Finding]:
+def _programs_are_safe(site: Site) -> Iterator[ConfigFinding]:
     """Who may write a file must not thereby choose what is run."""
     commands = site.config.commands
     if "process" in site.config.toolsets and not commands.programs and "commands" not in site.kept.broken:
-        yield Finding(("toolsets",), "the toolset process has nothing to run", "list programs in commands.programs")
+        yield ConfigFinding(
+            ("toolsets",), "the toolset process has nothing to run", "list programs in commands.programs"
+        )
     if "web" in site.config.toolsets and not site.config.web.hosts and "web" not in site.kept.broken:
-        yield Finding(("toolsets",), "the toolset web has nobody to ask", "list hosts in web.hosts")
+        yield ConfigFinding(("toolsets",), "the toolset web has nobody to ask", "list hosts in web.hosts")
     for name, program in commands.programs.items():
         for path in (program.run[0], *map(str, program.runs)):
             for source, options in site.config.sources.items():
                 if any(one.write and _could_be_written(Path(path), one.path) for one in options.folders):
                     message = f"{path} lies in {source}, which may be written: callers could replace the program"
-                    yield Finding(("commands", "programs", name, "run"), message, "move it elsewhere")
+                    yield ConfigFinding(("commands", "programs", name, "run"), message, "move it elsewhere")
 
 
-def _state_is_apart(site: Site) -> Iterator[Finding]:
+def _state_is_apart(site: Site) -> Iterator[ConfigFinding]:
     for path, folder in _roots(site.config):
         real = Path(os.path.realpath(folder))
         for named in (site.state, *site.state_homes):
             state = Path(os.path.realpath(named))
             if real == state or state in real.parents:
                 message = f"lies in the state folder {named}, which is never served"
-                yield Finding(path, message, "serve another folder, or name another with state.path")
+                yield ConfigFinding(path, message, "serve another folder, or name another with state.path")
                 break
 
 
-def _checkpoints_are_apart(site: Site) -> Iterator[Finding]:
+def _checkpoints_are_apart(site: Site) -> Iterator[ConfigFinding]:
     if site.config.audit.checkpoints is None:
         return
     path: KeyPath = ("audit", "checkpoints", "path")
     file = Path(os.path.realpath(site.config.audit.checkpoints.path))
     for root_path, folder in _roots(site.config):
         if passes_through(site.config.audit.checkpoints.path, folder):
-            yield Finding(path, f"lies in {dotted(root_path)} and would be served", "name a file outside of all roots")
+            yield ConfigFinding(
+                path, f"lies in {dotted(root_path)} and would be served", "name a file outside of all roots"
+            )
     if Path(os.path.realpath(site.state)) in file.parents:
         message = "lies in the state folder: whoever forges the audit log there forges the checkpoints with it"
-        yield Finding(path, message, "name a file on another disk or machine", fatal=False)
+        yield ConfigFinding(path, message, "name a file on another disk or machine", fatal=False)
     if not file.parent.is_dir():
-        yield Finding(path, f"there is no folder {file.parent}", "make it, or mount it", fatal=False)
+        yield ConfigFinding(path, f"there is no folder {file.parent}", "make it, or mount it", fatal=False)
 
 
-def _something_is_served(site: Site) -> Iterator[Finding]:
+def _something_is_served(site: Site) -> Iterator[ConfigFinding]:
     if not site.config.sources and not site.config.plugins:
-        yield Finding((), "names no source, so nothing is served", "add an entry under sources:", fatal=False)
+        yield ConfigFinding((), "names no source, so nothing is served", "add an entry under sources:", fatal=False)
 
 
-def _rules_make_sense(site: Site) -> Iterator[Finding]:
+def _rules_make_sense(site: Site) -> Iterator[ConfigFinding]:
     if site.config.policy:
         from octavo.config.rulechecks import LOOKS as LOOKS_AT_RULES
 
@@ -358,7 +372,7 @@ def _rules_make_sense(site: Site) -> Iterator[Finding]:
             yield from look(site)
 
 
-def _code_cannot_be_written(site: Site) -> Iterator[Finding]:
+def _code_cannot_be_written(site: Site) -> Iterator[ConfigFinding]:
     """Whoever may write a file there could have the server run it."""
     code: list[tuple[KeyPath, Path]] = [(("tools", "dirs", at), one) for at, one in enumerate(site.config.tools.dirs)]
     code += [
@@ -372,10 +386,10 @@ def _code_cannot_be_written(site: Site) -> Iterator[Finding]:
                 if folder.write and _could_be_written(place, folder.path):
                     where = dotted(("sources", name, *folder.key))
                     message = f"lies in or around {where}, which may be written: clients could have the server run code"
-                    yield Finding(path, message, "keep code outside of all folders that may be written")
+                    yield ConfigFinding(path, message, "keep code outside of all folders that may be written")
 
 
-LOOKS: tuple[Callable[[Site], Iterator[Finding]], ...] = (
+LOOKS: tuple[Callable[[Site], Iterator[ConfigFinding]], ...] = (
     _roots_exist,
     _kinds_can_be_read,
     _roots_lie_apart,

@@ -7,32 +7,32 @@ from typing import Any
 
 from msgspec import Struct
 
-from octavo.config.problems import KeyPath, Place
+from octavo.config.problems import KeyPath, Position
 
 
 class Fault(Struct, frozen=True):
     """Something wrong with the text itself. Never repeats a value of it."""
 
     path: KeyPath
-    place: Place
+    place: Position
     message: str
 
 
-class Document(Struct, frozen=True):
+class ConfigText(Struct, frozen=True):
     """What stands in a file, and where. With `faults` the data is what could be read beside them."""
 
     data: Mapping[str, Any]
-    places: Mapping[KeyPath, Place]
+    places: Mapping[KeyPath, Position]
     faults: tuple[Fault, ...] = ()
 
-    def place(self, path: KeyPath) -> Place:
+    def place(self, path: KeyPath) -> Position:
         """Of the nearest part of the path that stands in the file."""
         for length in range(len(path), 0, -1):
             if found := self.places.get(path[:length]):
                 return found
-        return self.places.get((), Place(1, 1))
+        return self.places.get((), Position(1, 1))
 
 
-def broken(line: int, column: int, message: str) -> Document:
+def broken(line: int, column: int, message: str) -> ConfigText:
     """Of text that could not be read at all."""
-    return Document({}, {}, (Fault((), Place(line, column), message),))
+    return ConfigText({}, {}, (Fault((), Position(line, column), message),))

@@ -16,21 +16,21 @@ from octavo.config.source import Kinds
 LOCAL = "local"  # whoever started the process, where no agent was selected
 
 
-class Finding(NamedTuple):
+class ConfigFinding(NamedTuple):
     path: KeyPath
     message: str
     hint: str = ""
     fatal: bool = True
 
 
-class Kept(NamedTuple):
+class Remaining(NamedTuple):
     """What is left of a configuration when wrong parts were taken out."""
 
     broken: frozenset[str] = frozenset()  # sections that lost something: what is absent there proves nothing
     numbers: Mapping[str, Sequence[int]] = MappingProxyType({})  # by section: the places in the file of list entries
 
 
-WHOLE = Kept()
+WHOLE = Remaining()
 
 
 class Site(Struct, frozen=True):
@@ -39,7 +39,7 @@ class Site(Struct, frozen=True):
     config: Config
     state: Path
     kinds: Kinds
-    kept: Kept = WHOLE
+    kept: Remaining = WHOLE
     state_homes: tuple[Path, ...] = ()
     keyless: bool = False  # whether it may have no key yet: for the commands that make one
 

@@ -28,7 +28,7 @@ _ANY_NAME: Final[_Name] = (_SOME, _MORE)
 _FOUND: Final = (-1, -1)
 
 
-class Form(Struct, frozen=True):
+class AddressForm(Struct, frozen=True):
     """`names` one after the other; `above`: each beginning of them is an address too; `below`: and all that stands
     deeper."""
 
@@ -65,37 +65,37 @@ class Form(Struct, frozen=True):
         return names == most or (self.above if names < most else self.below)
 
 
-def forms(config: Config, scheme: str) -> list[Form] | None:
+def forms(config: Config, scheme: str) -> list[AddressForm] | None:
     """Of a scheme's relative addresses. None where they may be any, or are not known here."""
     if scheme == "changes":
         served = [source.scheme for source in config.sources.values() if source.expose]
-        return [Form((tuple(one),), below=True) for one in served]
+        return [AddressForm((tuple(one),), below=True) for one in served]
     if scheme == "server":
-        return [Form((tuple(name),), above=False) for name in ("config", "metrics")]
+        return [AddressForm((tuple(name),), above=False) for name in ("config", "metrics")]
     source = next((one for one in config.sources.values() if one.expose and one.scheme == scheme), None)
     told = None if source is None else source.record.forms(source)
     if told is None:
         return None
     made = [(_of_template(one.template), one.below) for one in told]
-    return [Form(form.names, below=form.below or below) for form, below in made]
+    return [AddressForm(form.names, below=form.below or below) for form, below in made]
 
 
-def roots(config: Config) -> list[Form]:
+def roots(config: Config) -> list[AddressForm]:
     """Of absolute addresses, which only files have."""
-    found: list[Form] = []
+    found: list[AddressForm] = []
     for source in config.sources.values():
         if source.scheme == "file" and source.expose:  # the one scheme that has such addresses
             for folder in source.folders:
                 real = (folder.path, Path(os.path.realpath(folder.path))) if folder.named else ()
                 paths = (Path(folder.shown), *real)
-                found += [Form(tuple(map(_normal, path.parts[1:])), above=False, below=True) for path in paths]
+                found += [AddressForm(tuple(map(_normal, path.parts[1:])), above=False, below=True) for path in paths]
     return found
 
 
-def _of_template(text: str) -> Form:
+def _of_template(text: str) -> AddressForm:
     names = [name for name in text.split("/") if name]
     deep = next((number for number, name in enumerate(names, 1) if "{+" in name), None)
-    return Form(tuple(map(_of_name, names[:deep])), below=deep is not None)
+    return AddressForm(tuple(map(_of_name, names[:deep])), below=deep is not None)
 
 
 def _of_name(text: str) -> _Name:

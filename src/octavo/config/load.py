@@ -15,10 +15,10 @@ from msgspec.structs import replace
 from pydantic import ValidationError
 
 from octavo.config.checks import check
-from octavo.config.document import Document
-from octavo.config.findings import WHOLE, Finding, Kept, Site
+from octavo.config.document import ConfigText
+from octavo.config.findings import WHOLE, ConfigFinding, Remaining, Site
 from octavo.config.model import Audit, Config, Toolset
-from octavo.config.problems import ConfigError, KeyPath, Place, Problem, dotted
+from octavo.config.problems import ConfigError, KeyPath, Position, Problem, dotted
 from octavo.config.reference import Context
 from octavo.config.schema import known_keys, nearest
 from octavo.config.source import Kinds
@@ -43,7 +43,7 @@ class Loaded(Struct, frozen=True):
     state_homes: tuple[Path, ...] = ()  # whatever is below these is the state of some Octavo of this user
     client_files: tuple[Path, ...] = ()  # in which clients of this user name the programs that they start
     secret_files: tuple[Path, ...] = ()
-    places: Mapping[KeyPath, Place] = field(default_factory=dict[KeyPath, Place])
+    places: Mapping[KeyPath, Position] = field(default_factory=dict[KeyPath, Position])
     toolsets: tuple[str, ...] | None = None  # that the command line chose instead
     tools: tuple[str, ...] | None = None
 
@@ -119,7 +119,7 @@ def _entry(kinds: Kinds, paths: Sequence[Path], *, here: bool, write: bool) -> M
     return record.of_folders(paths, here, write)
 
 
-def _of_folders(directories: Sequence[Path], findings: Iterable[Finding]) -> list[Problem]:
+def _of_folders(directories: Sequence[Path], findings: Iterable[ConfigFinding]) -> list[Problem]:
     """The first problem of each folder of the command line, in words that help there: no file is there to change."""
     problems: dict[Path, Problem] = {}
     for found in findings:
@@ -236,7 +236,7 @@ def read_text(path: Path) -> str:
 
 
 class _Reader:
-    def __init__(self, document: Document, file: Path, environ: Mapping[str, str], kinds: Kinds) -> None:
+    def __init__(self, document: ConfigText, file: Path, environ: Mapping[str, str], kinds: Kinds) -> None:
         self._document, self._file, self._kinds = document, file, kinds
         self._state_homes, self._client_files = state_homes(environ), client_files(environ)
         self._context = Context(file.parent, environ, kinds)
@@ -301,7 +301,7 @@ class _Reader:
         self._context = replace(self._context, kinds=self._kinds)
         self._problems += (self._problem(("plugins", number), fault) for number, fault in faults)
 
-    def _validate(self, said: set[KeyPath]) -> tuple[Config | None, Kept]:
+    def _validate(self, said: set[KeyPath]) -> tuple[Config | None, Remaining]:
         """The configuration, or what is left of it without the parts that are wrong: so the checks
         of the whole tell their problems in the same run."""
         data = self._document.data
@@ -350,7 +350,7 @@ class _Reader:
             case _:
                 return self._problem(path, MESSAGES.get(kind) or detail["msg"].replace("Input should", "must"))
 
-    def _problem(self, path: KeyPath, message: str, hint: str = "", *, place: Place | None = None) -> Problem:
+    def _problem(self, path: KeyPath, message: str, hint: str = "", *, place: Position | None = None) -> Problem:
         place = place or self._document.place(path)
         return Problem(str(self._file), dotted(path), message, hint, place.line, place.column)
 
@@ -385,7 +385,7 @@ def _nulls(value: Any, path: KeyPath) -> Iterator[KeyPath]:
         yield from _nulls(item, (*path, key))
 
 
-def _without(data: Mapping[str, Any], wrong: list[KeyPath]) -> tuple[dict[str, Any], Kept]:
+def _without(data: Mapping[str, Any], wrong: list[KeyPath]) -> tuple[dict[str, Any], Remaining]:
     """The data without every section, and every entry of a section, that is wrong."""
     whole = {path[0] for path in wrong if len(path) == 1}
     entries = {path[:2] for path in wrong if len(path) > 1}
@@ -403,4 +403,4 @@ def _without(data: Mapping[str, Any], wrong: list[KeyPath]) -> tuple[dict[str, A
             rest[section] = [item for index, item in listed if (section, index) not in entries]
         else:
             rest[section] = value
-    return rest, Kept(frozenset(str(path[0]) for path in wrong), numbers)
+    return rest, Remaining(frozenset(str(path[0]) for path in wrong), numbers)

@@ -10,7 +10,7 @@ from msgspec import Struct
 KeyPath: TypeAlias = tuple[str | int, ...]
 
 
-class Place(Struct, frozen=True):
+class Position(Struct, frozen=True):
     """Line and column, both counted from 1."""
 
     line: int

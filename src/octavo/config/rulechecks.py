@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, date, datetime
 from typing import Final
 
-from octavo.config.findings import Finding, Site
+from octavo.config.findings import ConfigFinding, Site
 from octavo.config.model import Config, Rule
 from octavo.core.clock import SystemClock
 from octavo.core.glob import Glob
@@ -23,7 +23,7 @@ _UNGRANTED: Final = frozenset(("approve", "complete"))
 _OF_RESOURCES: Final = frozenset(VERBS) - {"invoke", "render", "admin"}
 
 
-def rules_have_an_effect(site: Site) -> Iterator[Finding]:
+def rules_have_an_effect(site: Site) -> Iterator[ConfigFinding]:
     rules, agents = site.config.policy, site.config
     for index, rule in enumerate(rules):
         number = site.number("policy", index)
@@ -32,24 +32,24 @@ def rules_have_an_effect(site: Site) -> Iterator[Finding]:
                 continue
             told = site.number("policy", other_index)
             if rule.effect == "allow" and other.effect == "deny":
-                yield Finding(("policy", number), f"has no effect: policy[{told}] denies all of it", fatal=False)
+                yield ConfigFinding(("policy", number), f"has no effect: policy[{told}] denies all of it", fatal=False)
                 break
             twins = _covers(rule, other, agents) and rule.when == other.when and rule.unless == other.unless
             same = rule.effect == other.effect and rule.approve == other.approve
             if same and rule.hide <= other.hide and not (twins and rule.hide == other.hide):
-                yield Finding(("policy", number), f"adds nothing to policy[{told}], which is wider", fatal=False)
+                yield ConfigFinding(("policy", number), f"adds nothing to policy[{told}], which is wider", fatal=False)
                 break
 
 
-def grants_are_needed(site: Site) -> Iterator[Finding]:
+def grants_are_needed(site: Site) -> Iterator[ConfigFinding]:
     for index, rule in enumerate(site.config.policy):
         if rule.effect == "allow" and _UNGRANTED.issuperset(rule.may):
             path = ("policy", site.number("policy", index), "may")
             message = f"has no effect: no grant is needed for {' and '.join(sorted(rule.may))}"
-            yield Finding(path, message, "write effect: deny to take it away", fatal=False)
+            yield ConfigFinding(path, message, "write effect: deny to take it away", fatal=False)
 
 
-def rules_can_match(site: Site) -> Iterator[Finding]:
+def rules_can_match(site: Site) -> Iterator[ConfigFinding]:
     for index, rule in enumerate(site.config.policy):
         number = site.number("policy", index)
         for pattern in rule.what:
@@ -57,10 +57,12 @@ def rules_can_match(site: Site) -> Iterator[Finding]:
             asked = frozenset(VERBS) if scheme == "*" else _ASKED.get(scheme, _OF_RESOURCES)
             if "*" not in rule.may and asked.isdisjoint(rule.may):
                 message = f"never matches: {scheme}:// is asked for {', '.join(sorted(asked))}"
-                yield Finding(("policy", number, "may"), message, fatal=rule.effect == "deny")
+                yield ConfigFinding(("policy", number, "may"), message, fatal=rule.effect == "deny")
                 break
         if (last := _over_since(rule)) is not None:
-            yield Finding(("policy", number, "when", "time", "until"), f"the rule is over since {last}", fatal=False)
+            yield ConfigFinding(
+                ("policy", number, "when", "time", "until"), f"the rule is over since {last}", fatal=False
+            )
 
 
 def _over_since(rule: Rule) -> date | None:
@@ -69,7 +71,7 @@ def _over_since(rule: Rule) -> date | None:
     return last if last is not None and last < today else None
 
 
-def somebody_may_do_something(site: Site) -> Iterator[Finding]:
+def somebody_may_do_something(site: Site) -> Iterator[ConfigFinding]:
     rules = site.config.policy
     if not rules or "policy" in site.kept.broken:
         return
@@ -82,10 +84,10 @@ def somebody_may_do_something(site: Site) -> Iterator[Finding]:
         else:
             why = "who is allowed something does not exist" if allows else "no rule allows anything"
         hint = "add a rule that allows something, or remove the policy"
-        yield Finding(("policy",), f"locks everybody out: {why}", hint, fatal=False)
+        yield ConfigFinding(("policy",), f"locks everybody out: {why}", hint, fatal=False)
 
 
-def conditions_can_hold(site: Site) -> Iterator[Finding]:
+def conditions_can_hold(site: Site) -> Iterator[ConfigFinding]:
     """Files tell no metadata, but for labels; and what a document says of itself, its author wrote."""
     sources = {source.scheme: source for source in site.config.sources.values() if source.expose}
     for index, rule in enumerate(site.config.policy):
@@ -99,10 +101,10 @@ def conditions_can_hold(site: Site) -> Iterator[Finding]:
         beyond_labels = {key for part in demands for key in part.metadata}.difference(LEVELS)
         if over and beyond_labels and all(source.record.metadata == "none" for source in over):
             hint = "serve them as a catalog, or ask for labels"
-            yield Finding(path, "files have no metadata but labels", hint, fatal=False)
+            yield ConfigFinding(path, "files have no metadata but labels", hint, fatal=False)
         elif rule.effect == "allow" and any(source.record.metadata == "document" for source in over):
             message = "who writes a document decides by its metadata who gets this right"
-            yield Finding(path, message, "see that only people you trust change these files", fatal=False)
+            yield ConfigFinding(path, message, "see that only people you trust change these files", fatal=False)
 
 
 def _schemes(rule: Rule, known: Mapping[str, object]) -> Sequence[str]:

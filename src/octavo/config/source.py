@@ -12,7 +12,7 @@ from octavo.config.reference import Context
 from octavo.config.strict import Strict, written
 from octavo.config.units import Time, parse_time
 from octavo.config.words import Flag, Scheme
-from octavo.core.kinds import Folder, Over, SourceKind
+from octavo.core.kinds import Over, SourceFolder, SourceKind
 
 if TYPE_CHECKING:
     from octavo.config.load import Loaded
@@ -80,7 +80,7 @@ class Options(Strict):
         return self._record.can(self)
 
     @property
-    def folders(self) -> Sequence[Folder]:
+    def folders(self) -> Sequence[SourceFolder]:
         return self._record.needs(self).folders
 
     @property

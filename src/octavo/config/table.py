@@ -11,7 +11,7 @@ from msgspec import Struct
 from pydantic import AfterValidator, BeforeValidator, Field, PlainValidator, ValidationError
 
 from octavo.config.load import MESSAGES, read_text
-from octavo.config.problems import ConfigError, KeyPath, Place, Problem, dotted
+from octavo.config.problems import ConfigError, KeyPath, Position, Problem, dotted
 from octavo.config.strict import Strict
 from octavo.config.words import Whos, check_uri, one_or_many
 from octavo.config.yaml import read_yaml
@@ -50,7 +50,7 @@ class _Rows(Strict):
 class Table(Struct, frozen=True):
     file: Path
     rows: Sequence[Row]
-    places: Mapping[KeyPath, Place]
+    places: Mapping[KeyPath, Position]
 
     def line(self, row: int) -> int:
         return self.places[("decisions", row)].line
@@ -60,7 +60,7 @@ def load_table(path: Path) -> Table:
     """Raises ConfigError with everything that is wrong with it."""
     document = read_yaml(read_text(path))
 
-    def problem(at: KeyPath, message: str, place: Place | None = None) -> Problem:
+    def problem(at: KeyPath, message: str, place: Position | None = None) -> Problem:
         place = place or document.place(at)
         return Problem(str(path), dotted(at), message, "", place.line, place.column)
 

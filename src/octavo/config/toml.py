@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 import tomllib
 
-from octavo.config.document import Document, broken
-from octavo.config.problems import KeyPath, Place
+from octavo.config.document import ConfigText, broken
+from octavo.config.problems import KeyPath, Position
 
 _WHERE = re.compile(r"(?P<message>.*?) \(at (?:line (?P<line>\d+), column (?P<column>\d+)|end of document)\)")
 _KEY = r"(?:[A-Za-z0-9_-]+|\"[^\"\n]*\"|'[^'\n]*')"
@@ -15,7 +15,7 @@ _TABLE = re.compile(rf"\s*(?P<open>\[\[?)\s*(?P<keys>{_KEYS})\s*\]")
 _LINE = re.compile(rf"(?P<indent>\s*)(?P<keys>{_KEYS})\s*=")
 
 
-def read_toml(text: str) -> Document:
+def read_toml(text: str) -> ConfigText:
     try:
         data = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
@@ -28,13 +28,13 @@ def read_toml(text: str) -> Document:
         return broken(1, 1, "is nested too deeply")
     if not data:
         return broken(1, 1, "is empty; the smallest configuration names one source")
-    return Document(data, _places(text))
+    return ConfigText(data, _places(text))
 
 
-def _places(text: str) -> dict[KeyPath, Place]:
+def _places(text: str) -> dict[KeyPath, Position]:
     """The lines of headers and keys. tomllib does not tell them, so they are looked for; inside a
     multi-line value a wrong place can be found, never a wrong value."""
-    places: dict[KeyPath, Place] = {(): Place(1, 1)}
+    places: dict[KeyPath, Position] = {(): Position(1, 1)}
     table: KeyPath = ()
     seen: dict[KeyPath, int] = {}
     for number, line in enumerate(text.splitlines(), start=1):
@@ -43,17 +43,17 @@ def _places(text: str) -> dict[KeyPath, Place]:
             path: KeyPath = ()
             for key in keys[:-1]:
                 path = (*path, key)
-                places.setdefault(path, Place(number, 1))
+                places.setdefault(path, Position(number, 1))
                 if path in seen:
                     path = (*path, seen[path])
             table = (*path, keys[-1])
-            places.setdefault(table, Place(number, 1))
+            places.setdefault(table, Position(number, 1))
             if header["open"] == "[[":
                 seen[table] = seen.get(table, -1) + 1
                 table = (*table, seen[table])
-                places[table] = Place(number, 1)
+                places[table] = Position(number, 1)
         elif found := _LINE.match(line):
-            place = Place(number, len(found["indent"]) + 1)
+            place = Position(number, len(found["indent"]) + 1)
             path = table
             for key in _path(found["keys"]):
                 path = (*path, key)

@@ -15,8 +15,8 @@ from ruamel.yaml import YAML
 from ruamel.yaml.error import MarkedYAMLError, YAMLError
 from ruamel.yaml.reader import ReaderError
 
-from octavo.config.document import Document, Fault, broken
-from octavo.config.problems import KeyPath, Place
+from octavo.config.document import ConfigText, Fault, broken
+from octavo.config.problems import KeyPath, Position
 
 MAX_DEPTH = 32
 
@@ -47,7 +47,7 @@ _WORDS: Mapping[str, Callable[[str], Any]] = {
 }
 
 
-def read_yaml(text: str) -> Document:
+def read_yaml(text: str) -> ConfigText:
     try:
         # Composed, not constructed: nodes keep their lines, and an alias is seen before it is followed.
         yaml: Any = YAML(typ="safe", pure=True)
@@ -70,7 +70,7 @@ def read_yaml(text: str) -> Document:
         return broken(root.start_mark.line + 1, 1, "must be a mapping of keys and values, beginning with version: 1")
     walk = _Walk()
     data = walk.mapping(root, ())
-    return Document(data, walk.places, tuple(walk.faults))
+    return ConfigText(data, walk.places, tuple(walk.faults))
 
 
 def _said(problem: str) -> str:
@@ -88,7 +88,7 @@ class _Walk:
     """Over the nodes of ruamel.yaml, which are untyped: they have `id`, `tag`, `value`, `anchor` and marks."""
 
     def __init__(self) -> None:
-        self.places: dict[KeyPath, Place] = {}
+        self.places: dict[KeyPath, Position] = {}
         self.faults: list[Fault] = []
 
     def mapping(self, node: Any, path: KeyPath) -> dict[str, Any]:
@@ -140,5 +140,5 @@ class _Walk:
         self.faults.append(Fault(path, _place(node), message))
 
 
-def _place(node: Any) -> Place:
-    return Place(node.start_mark.line + 1, node.start_mark.column + 1)
+def _place(node: Any) -> Position:
+    return Position(node.start_mark.line + 1, node.start_mark.column + 1)

@@ -79,7 +79,7 @@ class Approval(Struct, frozen=True, kw_only=True):
         return "\n".join(lines)
 
 
-class Question(NamedTuple):
+class ApprovalQuestion(NamedTuple):
     """What the client of a call is asked."""
 
     text: str

@@ -33,7 +33,7 @@ from octavo.core.surface import unknown_prompt, unknown_task, unknown_tool
 
 if TYPE_CHECKING:
     from octavo.core.asking import Answer
-    from octavo.core.house import Limits
+    from octavo.core.house import CallLimits
     from octavo.core.ports import Channel
 
 MEMO_SIZE: Final = 20_000  # addresses kept parsed
@@ -63,7 +63,7 @@ class Parses:
 class Builder:
     """Makes calls within the limits of one configuration. What it makes has no parent."""
 
-    def __init__(self, limits: Limits) -> None:
+    def __init__(self, limits: CallLimits) -> None:
         self.limits = limits
         self.parse = Parses()
 

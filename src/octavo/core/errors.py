@@ -26,7 +26,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, ClassVar
 
 if TYPE_CHECKING:
-    from octavo.core.approval import Question
+    from octavo.core.approval import ApprovalQuestion
     from octavo.core.asking import Form
 
 
@@ -73,7 +73,7 @@ class ApprovalRequired(OctavoError):
 
     reason = "approval_required"
 
-    def __init__(self, message: str, *, question: Question | None = None, **data: object) -> None:
+    def __init__(self, message: str, *, question: ApprovalQuestion | None = None, **data: object) -> None:
         super().__init__(message, **data)
         self.question = question
 

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 WELL_KNOWN = "/.well-known/oauth-protected-resource"
 
 
-class Limits(NamedTuple):
+class CallLimits(NamedTuple):
     max_bytes: int = MIB  # of one read
     timeout: float = 10.0  # seconds of one request
     page: int = 100
@@ -104,7 +104,7 @@ class Works(Protocol):
     @property
     def prompts(self) -> Prompts: ...
     @property
-    def limits(self) -> Limits: ...
+    def limits(self) -> CallLimits: ...
     @property
     def calls(self) -> Builder: ...
     @property

@@ -24,7 +24,7 @@ UNWRITTEN: Final = "writing-a-source.md"  # the page of a kind that has none of 
 KeyPath: TypeAlias = tuple[str | int, ...]  # where something stands below the entry of a source
 
 
-class Folder(NamedTuple):
+class SourceFolder(NamedTuple):
     """A folder of this machine on which a source stands."""
 
     path: Path
@@ -38,7 +38,7 @@ class Folder(NamedTuple):
 class Needs(NamedTuple):
     """What a source needs beyond this process. The sandbox gives it no more."""
 
-    folders: Sequence[Folder] = ()
+    folders: Sequence[SourceFolder] = ()
     reads: Sequence[Path] = ()  # that it reads for itself, and never serves as they lie there
     programs: Sequence[Path] = ()
     hosts: Sequence[str] = ()  # that the operator wrote, as host or host:port
@@ -55,7 +55,7 @@ class Over(NamedTuple):
     endings: Sequence[str] = ()  # of all files that it could ever serve; empty: they may be any
 
 
-class Form(NamedTuple):
+class AddressTemplate(NamedTuple):
     """Addresses that a source could ever have: `{name}` is one name, `{+rest}` is any number of them."""
 
     template: str
@@ -182,7 +182,7 @@ class SourceKind(Struct, Generic[O], frozen=True, kw_only=True):
     module: str = ""  # that must be installed
     extra: str = ""  # of Octavo, which installs it
     checks: Callable[[O], Iterable[Objection]] = _nothing
-    forms: Callable[[O], Sequence[Form] | None] = _none  # of its addresses; None where they may be any
+    forms: Callable[[O], Sequence[AddressTemplate] | None] = _none  # of its addresses; None where they may be any
     over: Callable[[O], Over | None] = _none
     serves: Callable[[O], Sequence[str]] = _nothing  # for people, in a few words
     extensions: Callable[[O], Sequence[str]] | None = None  # of a kind that clients can narrow; empty is the usual set

@@ -32,7 +32,7 @@ class Opening(Struct, frozen=True):
     inode: int
 
 
-class Place(Struct, frozen=True):
+class WorkFolder(Struct, frozen=True):
     """A working folder: a root that is served, and the names below it, none of which may be a link."""
 
     root: str
@@ -62,7 +62,7 @@ class Rights(Protocol):
         ...
 
 
-class Folder(NamedTuple):
+class ServedFolder(NamedTuple):
     ref: Ref
     spellings: Sequence[Ref]
 
@@ -70,12 +70,12 @@ class Folder(NamedTuple):
 class Extent(Struct, frozen=True):
     """What a caller may open of a folder that is served, by rules and by names."""
 
-    folder: Folder
+    folder: ServedFolder
     openings: tuple[Opening, ...]
     whole: bool  # nothing at or below it is kept from the caller
     steady: bool  # of what is below it nothing has another name elsewhere, and nothing is what the server stands on
     unlisted: tuple[Ref, ...] = ()  # folders in which there is, or may come to be, a name that it may not know
-    free: tuple[Folder, ...] = ()  # the uppermost folders below it of which nothing is kept from the caller
+    free: tuple[ServedFolder, ...] = ()  # the uppermost folders below it of which nothing is kept from the caller
 
 
 @runtime_checkable
@@ -125,7 +125,7 @@ class Runner(Protocol):
         *,
         stdin: bytes = b"",
         limits: RunLimits = RunLimits(),  # noqa: B008  # frozen
-        place: Place | None = None,
+        place: WorkFolder | None = None,
     ) -> Finished:
         """Runs a program that the configuration lists, exactly as it is listed, never a shell. Raises Forbidden for any
         other, InvalidParams for arguments that no program can be given, SourceUnavailable where it cannot be started.

@@ -16,7 +16,7 @@ from octavo.core.query import Query, TextQuery
 from octavo.core.ref import Ref
 
 if TYPE_CHECKING:
-    from octavo.core.approval import Question, Verdict
+    from octavo.core.approval import ApprovalQuestion, Verdict
     from octavo.core.asking import Answer, Form
 
 T = TypeVar("T")
@@ -449,7 +449,7 @@ class Channel(Protocol):
         """Raw protocol features, for plugins that the operator marked `protocol: true`."""
         ...
 
-    async def approve(self, question: Question) -> Verdict | None:
+    async def approve(self, question: ApprovalQuestion) -> Verdict | None:
         """What the user of the client says; None where the client cannot ask anybody. Raises ApprovalRequired where
         it asks on its own, and calls again with the answer."""
         ...

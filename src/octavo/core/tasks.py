@@ -29,7 +29,7 @@ class Task(Struct, frozen=True, kw_only=True):
     questions: Mapping[str, Form] = NOTHING  # that wait for an answer
 
 
-class Kept(Struct, frozen=True, kw_only=True):
+class StoredTask(Struct, frozen=True, kw_only=True):
     """What is written of a task when it begins."""
 
     task: Task
@@ -55,7 +55,7 @@ Heard: TypeAlias = Callable[[Task], None]
 class TaskStore(Protocol):
     """Survives the process. Each method is whole or not at all; all may block."""
 
-    def add(self, kept: Kept, *, most: int) -> None:
+    def add(self, kept: StoredTask, *, most: int) -> None:
         """Returns once it would be found again after a kill. Raises RateLimited where the principal has `most`."""
         ...
 
@@ -67,7 +67,7 @@ class TaskStore(Protocol):
         """None where it had ended or expired before."""
         ...
 
-    def take_over(self) -> Sequence[Kept]:
+    def take_over(self) -> Sequence[StoredTask]:
         """Those that a process left when it died. They are this one's from now on."""
         ...
 

@@ -13,7 +13,7 @@ import json
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from octavo.core.approval import Approval, Approvals, Question, Wanted, exact, shown_arguments
+from octavo.core.approval import Approval, ApprovalQuestion, Approvals, Wanted, exact, shown_arguments
 from octavo.core.arguments import CopyArguments
 from octavo.core.clock import Clock, SystemClock, iso
 from octavo.core.errors import ApprovalRequired, Conflict, Forbidden, NotFound
@@ -116,7 +116,7 @@ class Approving:
         left = max(0.0, approval.expires - self._wall())
         try:
             async with asyncio.timeout(left):
-                verdict = await channel.approve(Question(approval.shown(), state, left))
+                verdict = await channel.approve(ApprovalQuestion(approval.shown(), state, left))
         except TimeoutError:
             raise Forbidden(
                 "No human has answered in time; call again to ask again", resource=root.uri, approval=approval.id

@@ -11,7 +11,7 @@ from copy import copy
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from octavo.core.approval import Question, Verdict
+    from octavo.core.approval import ApprovalQuestion, Verdict
     from octavo.core.asking import Answer, Form
     from octavo.core.ports import Channel
     from octavo.pipeline.veil import Veil
@@ -45,7 +45,7 @@ class Telling:
     async def ask(self, form: Form) -> Answer | None:
         return await self._channel.ask(form.told(self._shown))
 
-    async def approve(self, question: Question) -> Verdict | None:
+    async def approve(self, question: ApprovalQuestion) -> Verdict | None:
         """A question of the house, not of the tool."""
         return await self._channel.approve(question)
 

@@ -37,7 +37,7 @@ MOST_WAITING = 10_000  # calls of one caller, for one source
 TELLING_TIMEOUT = 1.0
 
 
-class Limits(NamedTuple):
+class SourceLimits(NamedTuple):
     concurrency: int = 32
     attempts: int = 3  # the first one included
     backoff: float = 0.1  # seconds before the second attempt; doubles, with jitter
@@ -47,7 +47,7 @@ class Limits(NamedTuple):
     rate: float | None = None  # calls a second that reach the source; None: as many as come
 
 
-DEFAULT = Limits()
+DEFAULT = SourceLimits()
 
 
 class _Fault(Exception):
@@ -60,7 +60,7 @@ class _Fault(Exception):
 class _Gate:
     """What is known of one source: who is inside, and whether it answers."""
 
-    def __init__(self, limits: Limits) -> None:
+    def __init__(self, limits: SourceLimits) -> None:
         self.limits = limits
         # Where there are many places some are left to others: who holds one may wait in turn for what a source shares,
         # and would keep out whoever finds that free. Few places are not divided: a caller alone is to have them all.
@@ -79,8 +79,8 @@ class Throttle:
     def __init__(
         self,
         *,
-        limits: Limits = DEFAULT,
-        sources: Mapping[str, Limits] = MappingProxyType({}),
+        limits: SourceLimits = DEFAULT,
+        sources: Mapping[str, SourceLimits] = MappingProxyType({}),
         clock: Clock | None = None,
         sleep: Callable[[float], Awaitable[object]] = asyncio.sleep,
         jitter: Callable[[], float] = random.random,  # noqa: S311  spreads retries, guards nothing
@@ -150,7 +150,7 @@ class Throttle:
             if turn > now:
                 await self._sleep(turn - now)
 
-    def _pause(self, limits: Limits, attempt: int, wanted: float | None) -> float | None:
+    def _pause(self, limits: SourceLimits, attempt: int, wanted: float | None) -> float | None:
         """Seconds before the next attempt; None when the source asks for longer than we are ready to wait."""
         longest = min(limits.max_backoff, limits.backoff * 2.0 ** (attempt - 1))
         pause = longest * (0.5 + 0.5 * self._jitter())

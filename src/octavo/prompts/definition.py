@@ -14,7 +14,7 @@ from octavo.core.ref import Ref
 from octavo.core.surface import Audio, Image, PromptInfo
 from octavo.prompts.arguments import arguments_of, properties, with_further
 from octavo.prompts.filling import Address, Fill, Wrong, address, compiled
-from octavo.prompts.jsonc import Broken, Document
+from octavo.prompts.jsonc import Broken, JsonText
 from octavo.prompts.jsonc import Path as Where
 from octavo.prompts.template import (
     HISTORY,
@@ -46,12 +46,12 @@ _OF_A_TRANSLATION = ("$schema", "id", "title", "description", "messages")
 class Translation:
     """A file that says in another language what a prompt file says, and the text of the file."""
 
-    def __init__(self, locale: str, document: Document, text: str) -> None:
+    def __init__(self, locale: str, document: JsonText, text: str) -> None:
         self.locale, self.document, self.text = locale, document, text
 
 
 class Definition:
-    def __init__(self, document: Document, text: str, compile_schema: Compile, origin: str) -> None:
+    def __init__(self, document: JsonText, text: str, compile_schema: Compile, origin: str) -> None:
         """`text` is that of the file, to find lines within a text of several."""
         self._document, self._lines = document, text.splitlines()
         self._compile, self._origin = compile_schema, origin

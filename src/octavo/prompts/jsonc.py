@@ -24,7 +24,7 @@ class Broken(ValueError):
         self.line, self.reason = line, reason
 
 
-class Document(NamedTuple):
+class JsonText(NamedTuple):
     value: Any
     lines: Mapping[Path, int]  # where the value at a path begins; for a member, where its name stands
 
@@ -35,14 +35,14 @@ class Document(NamedTuple):
         return self.lines.get(path, 1)
 
 
-def parse(text: str) -> Document:
+def parse(text: str) -> JsonText:
     """Raises Broken. Stricter than `json.loads`: a name given twice, NaN and Infinity are refused too."""
     reader = _Reader(text)
     value = reader.value(())
     reader.skip()
     if reader.at < len(text):
         raise reader.broken("there is text after the end of the value")
-    return Document(value, reader.lines)
+    return JsonText(value, reader.lines)
 
 
 class _Reader:

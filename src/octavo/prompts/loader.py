@@ -15,7 +15,7 @@ from octavo.core.foundation import LINKED, Changeable, nothing_changes
 from octavo.core.languages import is_tag
 from octavo.core.sizes import MIB
 from octavo.prompts.definition import Definition, OfTranslation, Translation
-from octavo.prompts.jsonc import Broken, Document, parse
+from octavo.prompts.jsonc import Broken, JsonText, parse
 from octavo.prompts.template import Compile, Template
 
 JSON = (".json", ".jsonc")
@@ -35,7 +35,7 @@ _OTHERWISE = (".instructions.md",)
 Fingerprint: TypeAlias = Mapping[str, tuple[int, int, int]]
 
 
-class Problem(NamedTuple):
+class PromptProblem(NamedTuple):
     path: str
     line: int
     reason: str
@@ -50,24 +50,26 @@ def load(
     compile_schema: Compile,
     preferred: Sequence[str] = (),
     changeable: Changeable = nothing_changes,
-) -> tuple[list[Template], list[Problem]]:
+) -> tuple[list[Template], list[PromptProblem]]:
     """Every prompt file directly in the directories, in the order of directories and then of names.
 
     Where two files have one id the first is served and the second is a problem; one of the starters simply gives way.
     """
     templates: dict[str, Template] = {}
-    problems: list[Problem] = []
+    problems: list[PromptProblem] = []
     for directory in directories:
         try:
             files = _files(directory)
         except OSError as error:
-            problems.append(Problem(str(directory), 1, f"the directory cannot be read: {error.strerror}"))
+            problems.append(PromptProblem(str(directory), 1, f"the directory cannot be read: {error.strerror}"))
             continue
         if len(files) > MAX_FILES:
-            problems.append(Problem(str(directory), 1, f"has more than {MAX_FILES} prompt files; the rest is left out"))
+            problems.append(
+                PromptProblem(str(directory), 1, f"has more than {MAX_FILES} prompt files; the rest is left out")
+            )
         problems += _left_out(directory)
         linked = [path for path in files[:MAX_FILES] if changeable(path)]
-        problems += (Problem(str(path), 1, LINKED) for path in linked)
+        problems += (PromptProblem(str(path), 1, LINKED) for path in linked)
         for path, translations in _with_translations([path for path in files[:MAX_FILES] if path not in linked]):
             template = _loaded(path, translations, compile_schema, preferred, problems)
             if template is None:
@@ -75,7 +77,7 @@ def load(
             first = templates.setdefault(template.info.name, template)
             if first is not template and directory != STARTER:
                 reason = f"the id {template.info.name!r} is already that of {first.origin}"
-                problems.append(Problem(str(path), 1, reason))
+                problems.append(PromptProblem(str(path), 1, reason))
     return list(templates.values()), problems
 
 
@@ -106,18 +108,18 @@ def _loaded(
     translations: dict[str, Path],
     compile_schema: Compile,
     preferred: Sequence[str],
-    problems: list[Problem],
+    problems: list[PromptProblem],
 ) -> Template | None:
     """A prompt without those of its translations that are broken; None where it is broken itself."""
     while True:
         try:
             return load_file(path, compile_schema, translations, preferred)
         except Broken as broken:
-            problems.append(Problem(str(path), broken.line, broken.reason))
+            problems.append(PromptProblem(str(path), broken.line, broken.reason))
             return None
         except OfTranslation as wrong:
             file = translations.pop(wrong.locale)
-            problems.append(Problem(str(file), wrong.broken.line, wrong.broken.reason))
+            problems.append(PromptProblem(str(file), wrong.broken.line, wrong.broken.reason))
 
 
 def fingerprint(directories: Iterable[Path]) -> Fingerprint:
@@ -152,9 +154,9 @@ def _with_translations(files: Sequence[Path]) -> list[tuple[Path, dict[str, Path
     return [(path, translations.get(path.stem, {})) for path in prompts]
 
 
-def _left_out(directory: Path) -> list[Problem]:
+def _left_out(directory: Path) -> list[PromptProblem]:
     """What is there and is no prompt, by its name."""
-    found: list[Problem] = []
+    found: list[PromptProblem] = []
     with os.scandir(directory) as there:
         for one in sorted(there, key=lambda one: one.name):
             if one.name.startswith(".") or (one.is_file() and _is_taken(one.name)):
@@ -164,7 +166,7 @@ def _left_out(directory: Path) -> list[Problem]:
                 reason = "is a folder, and prompts in it are not looked for; name it in prompts.dirs as well"
             elif one.name.endswith(MARKDOWN):
                 reason = "is no prompt, by its name"
-            found.append(Problem(one.path, 1, reason, remark=True))
+            found.append(PromptProblem(one.path, 1, reason, remark=True))
     return found[:MAX_LEFT_OUT]
 
 
@@ -191,15 +193,15 @@ def _text(path: Path) -> str:
         raise Broken(error.object.count(b"\n", 0, error.start) + 1, "the file is not UTF-8") from None
 
 
-def _document(path: Path, text: str) -> Document:
+def _document(path: Path, text: str) -> JsonText:
     return _of_yaml(text) if path.suffix in YAML else parse(text)
 
 
-def _of_yaml(text: str) -> Document:
+def _of_yaml(text: str) -> JsonText:
     from octavo.text.frontmatter import of_yaml
 
     found = of_yaml(text, texts=frozenset(("id", "locale")))
     if found.faults:
         line, message = found.faults[0]
         raise Broken(min(line, max(1, len(text.splitlines()))), message)
-    return Document(found.data, found.lines)
+    return JsonText(found.data, found.lines)

@@ -24,11 +24,11 @@ from octavo.core.surface import Conversations, PromptInfo, PromptResult, unknown
 
 if TYPE_CHECKING:
     from octavo.prompts.filling import Address
-    from octavo.prompts.loader import Fingerprint, Problem
+    from octavo.prompts.loader import Fingerprint, PromptProblem
     from octavo.prompts.renderings import Renderings
     from octavo.prompts.template import Check, Compile, Template
 
-    _Found: TypeAlias = tuple[Fingerprint, list[Template], list[Problem]]
+    _Found: TypeAlias = tuple[Fingerprint, list[Template], list[PromptProblem]]
 
 # A prompt of a plugin. `call.values` are checked; what it asks with `ask` are child calls.
 # Anything but a PromptResult goes to the wire as it is.
@@ -83,7 +83,7 @@ class PromptRegistry(Shelf):
         self._add(_Registered(info, schema, self._compile(schema), rendering), _definition(info, schema))
         self.list_changed()
 
-    def load(self, directories: Iterable[Path]) -> list[Problem]:
+    def load(self, directories: Iterable[Path]) -> list[PromptProblem]:
         """Takes what the directories hold now instead of what they held before; gives what is broken.
 
         Of a file that was good before and is broken now the earlier prompt stays, until it is mended or gone.
@@ -95,7 +95,7 @@ class PromptRegistry(Shelf):
 
         return self._take(self._found(fingerprint(self._directories)))
 
-    async def refresh(self) -> list[Problem] | None:
+    async def refresh(self) -> list[PromptProblem] | None:
         """Loads again what has changed in the directories. None where nothing has. Files are read in a thread: there
         may be very many."""
         found = await in_thread(self._changed) if self._directories else None
@@ -113,8 +113,8 @@ class PromptRegistry(Shelf):
 
         return seen, *load(self._directories, self._compile, self._locales, self._changeable)
 
-    def _take(self, found: _Found) -> list[Problem]:
-        from octavo.prompts.loader import Problem
+    def _take(self, found: _Found) -> list[PromptProblem]:
+        from octavo.prompts.loader import PromptProblem
         from octavo.prompts.renderings import Renderings
 
         self._seen, templates, problems = found
@@ -131,7 +131,9 @@ class PromptRegistry(Shelf):
         for template in templates:
             name = template.info.name
             if name in self._prompts:
-                problems.append(Problem(template.origin, 1, f"the id {name!r} is already that of a plugin's prompt"))
+                problems.append(
+                    PromptProblem(template.origin, 1, f"the id {name!r} is already that of a plugin's prompt")
+                )
                 continue
             registered = _Registered(
                 template.info, template.schema, template.check, self._of_file(template, self._renderings), template

@@ -20,8 +20,8 @@ from octavo.core.query import TextQuery
 from octavo.search.index import UNREAD, Index
 from octavo.search.matching import Matcher, Matches
 from octavo.search.meaning import Meaning
-from octavo.search.question import LOAN, SYNONYM, Question, Unit, question, word_unit
-from octavo.search.ranking import UNSEEN, Asked, Hurry, Ranked, fused, ranked
+from octavo.search.question import LOAN, SYNONYM, ParsedQuery, Unit, question, word_unit
+from octavo.search.ranking import UNSEEN, Hurry, Ranked, RankedQuestion, fused, ranked
 from octavo.search.sight import Sight, Sights
 from octavo.search.snippets import Wanted, snippet
 from octavo.search.spelling import CORRECTED, corrections, in_other_script
@@ -128,7 +128,7 @@ class FullText:
             cut=hurry.left_out,
         )
 
-    def _matched(self, asked: Question, matcher: Matcher) -> Asked:
+    def _matched(self, asked: ParsedQuery, matcher: Matcher) -> RankedQuestion:
         found: list[Matches] = []
         corrected: dict[str, str] = {}
         guessed = 0
@@ -153,14 +153,16 @@ class FullText:
             for number in matcher.together(there):
                 for matches in there:
                     matches.weight.setdefault(number, UNSEEN)
-        return Asked(asked, found, corrected)
+        return RankedQuestion(asked, found, corrected)
 
     def _with_synonyms(self, unit: Unit) -> Unit:
         others = self._others.get(unit.stem) if unit.stem else None
         return unit if others is None else unit.with_others(others, SYNONYM)
 
 
-def _shown(page: Sequence[Ranked], asked: Asked, database: sqlite3.Connection, hurry: Hurry) -> tuple[Finding, ...]:
+def _shown(
+    page: Sequence[Ranked], asked: RankedQuestion, database: sqlite3.Connection, hurry: Hurry
+) -> tuple[Finding, ...]:
     wanted = Wanted.of(matches.unit for matches in asked.matches if matches.weight)
     found: list[Finding] = []
     for one in page:

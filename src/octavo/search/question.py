@@ -109,13 +109,13 @@ class Unit(Struct, frozen=True):
         return replace(self, ways=tuple(ways), spellings=tuple(spellings), pattern="|".join(patterns))
 
 
-class Question(Struct, frozen=True):
+class ParsedQuery(Struct, frozen=True):
     units: tuple[Unit, ...]
     plain: str  # folded, without spaces: to be compared with a title
     ignored: int
 
 
-def question(text: str) -> Question:
+def question(text: str) -> ParsedQuery:
     """Raises InvalidParams where there is no word in it."""
     cut = t.normal(text[:MAX_CHARACTERS])
     phrases = [unit for quoted in _QUOTED.findall(cut) if (unit := _phrase(quoted)) is not None]
@@ -131,7 +131,7 @@ def question(text: str) -> Question:
         raise InvalidParams("The query has no word to search for: write at least one letter or digit")
     kept = tuple(units.values())[:MAX_UNITS]
     ignored = len(units) - len(kept) + (len(text) > MAX_CHARACTERS)
-    return Question(kept, squeezed(" ".join(words)), ignored)
+    return ParsedQuery(kept, squeezed(" ".join(words)), ignored)
 
 
 def _is_asking(unit: Unit) -> bool:

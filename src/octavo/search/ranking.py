@@ -17,7 +17,7 @@ from octavo.core.ref import Ref
 from octavo.search.counting import Texts, worth
 from octavo.search.index import ref_of
 from octavo.search.matching import NAMED, Matches
-from octavo.search.question import Question
+from octavo.search.question import ParsedQuery
 from octavo.search.sight import Sight
 
 UNSEEN: Final = 0.8  # what a word is worth that stands in the text, by a way that was not followed to its end
@@ -36,10 +36,10 @@ class Ranked(NamedTuple):
     ref: Ref
 
 
-class Asked(NamedTuple):
+class RankedQuestion(NamedTuple):
     """A question, and where the index says that its words are."""
 
-    question: Question
+    question: ParsedQuery
     matches: list[Matches]
     corrected: dict[str, str]
 
@@ -57,7 +57,7 @@ class Hurry:
         return self._until is not None and self._now() >= self._until
 
 
-def ranked(asked: Asked, sight: Sight, database: sqlite3.Connection, hurry: Hurry) -> Iterator[Ranked]:
+def ranked(asked: RankedQuestion, sight: Sight, database: sqlite3.Connection, hurry: Hurry) -> Iterator[Ranked]:
     """Best first, by what the texts say, a batch of the best candidates after the other, as far as there is time."""
     first: dict[int, float] = {}
     for matches in asked.matches:
@@ -105,7 +105,7 @@ def fused(ranking: Iterator[Ranked], near: Sequence[int], database: sqlite3.Conn
 
 
 def _counted(
-    candidates: Sequence[int], asked: Asked, sight: Sight, database: sqlite3.Connection, hurry: Hurry
+    candidates: Sequence[int], asked: RankedQuestion, sight: Sight, database: sqlite3.Connection, hurry: Hurry
 ) -> list[Ranked]:
     found: list[Ranked] = []
     for looked_at, number in enumerate(candidates):
@@ -128,7 +128,7 @@ def _counted(
     return found
 
 
-def _score(number: int, texts: Texts, asked: Asked, sight: Sight) -> float:
+def _score(number: int, texts: Texts, asked: RankedQuestion, sight: Sight) -> float:
     """0 where the text does not say what the index guessed."""
     score = possible = reached = 0.0
     for matches in asked.matches:

@@ -15,7 +15,7 @@ if sys.platform != "win32":
 MOST: Final = 16
 
 
-class Place:
+class ProcessFile:
     """The first of several places that nobody else has. It is kept until it is left, or the process ends: the kernel
     takes it from one that dies. What another process left there can be used again."""
 
@@ -24,7 +24,7 @@ class Place:
         self._lock = lock
 
     @classmethod
-    def take(cls, directory: Path, *, most: int = MOST) -> Place | None:
+    def take(cls, directory: Path, *, most: int = MOST) -> ProcessFile | None:
         """None when all are taken. Raises OSError where the directory cannot be used."""
         make_private(directory)
         for number in range(most):

@@ -27,7 +27,7 @@ _FILE = re.compile(r"(?P<begun>[0-9]{8}T[0-9]{6}Z)-[^.]+(?:\.[0-9]{5})?\.jsonl\Z
 _decode = msgspec.json.Decoder(dict[str, Any]).decode
 
 
-class Question(Struct, frozen=True):
+class RecordFilter(Struct, frozen=True):
     """Which records are wanted. What is empty or None does not matter."""
 
     who: Container[str] = ()
@@ -58,12 +58,12 @@ def _matches(pattern: Glob, uri: object) -> bool:
         return False
 
 
-def found(directory: Path, question: Question) -> Iterator[Record]:
+def found(directory: Path, question: RecordFilter) -> Iterator[Record]:
     """Oldest first. Raises OSError."""
     return filter(question.fits, _all(directory, question.since))
 
 
-def latest(directory: Path, question: Question, limit: int) -> list[Record]:
+def latest(directory: Path, question: RecordFilter, limit: int) -> list[Record]:
     """The last `limit` of what is found, oldest first."""
     return [*deque(found(directory, question), maxlen=limit)]
 

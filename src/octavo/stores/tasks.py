@@ -22,7 +22,7 @@ import msgspec
 from octavo.core.clock import Clock, SystemClock
 from octavo.core.errors import RateLimited, SourceUnavailable
 from octavo.core.model import Principal
-from octavo.core.tasks import Ended, Kept, Task
+from octavo.core.tasks import Ended, StoredTask, Task
 from octavo.stores.state import NOT_THROUGH_LINKS
 
 if sys.platform != "win32":
@@ -57,7 +57,7 @@ class TaskFile:
         self._database: sqlite3.Connection | None = None
         self._owner, self._lock = f"{os.getpid()}-{os.urandom(6).hex()}", -1
 
-    def add(self, kept: Kept, *, most: int) -> None:
+    def add(self, kept: StoredTask, *, most: int) -> None:
         task, who = kept.task, kept.principal
         arguments = None if kept.arguments is None else msgspec.json.encode(kept.arguments)
         with self._changing() as database:
@@ -97,8 +97,8 @@ class TaskFile:
             asked = f"SELECT {_SHOWN} FROM tasks WHERE id = ?"  # noqa: S608  a constant
             return _task(database.execute(asked, (task_id,)).fetchone())
 
-    def take_over(self) -> Sequence[Kept]:
-        left: list[Kept] = []
+    def take_over(self) -> Sequence[StoredTask]:
+        left: list[StoredTask] = []
         with self._changing() as database:
             owners = database.execute("SELECT DISTINCT owner FROM tasks WHERE status = 'working'").fetchall()
             for (owner,) in owners:
@@ -108,7 +108,7 @@ class TaskFile:
                 for *shown, roles, key, arguments in database.execute(asked, (owner,)).fetchall():
                     task = _task(shown)
                     who = Principal(task.who, frozenset(msgspec.json.decode(roles)), key)
-                    left.append(Kept(task=task, principal=who, arguments=_decoded(arguments)))
+                    left.append(StoredTask(task=task, principal=who, arguments=_decoded(arguments)))
                 database.execute("UPDATE tasks SET owner = ? WHERE owner = ?", (self._owner, owner))
             for lock in [] if self._state is None else self._state.glob("tasks-*.lock"):
                 owner = lock.stem.removeprefix("tasks-")

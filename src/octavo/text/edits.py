@@ -34,7 +34,7 @@ class LineEdit(NamedTuple):
     new: str
 
 
-class Place(NamedTuple):
+class Applied(NamedTuple):
     """Where the edit number `edit` (from 1) applied: a line of the text as it was."""
 
     edit: int
@@ -44,7 +44,7 @@ class Place(NamedTuple):
 
 class Edited(NamedTuple):
     text: str
-    places: Sequence[Place]
+    places: Sequence[Applied]
 
 
 class _Span(NamedTuple):
@@ -105,7 +105,7 @@ class _Work:
             pieces += (page.between(at, span.start), span.text)
             at = span.stop
         pieces.append(page.between(at, len(page.plain)))
-        places = sorted(Place(span.edit, page.line_of(span.start), span.exact) for span in self._spans)
+        places = sorted(Applied(span.edit, page.line_of(span.start), span.exact) for span in self._spans)
         return Edited("".join(pieces), places)
 
     def _replace(self, number: int, edit: Edit) -> None:

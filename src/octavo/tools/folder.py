@@ -25,7 +25,7 @@ MAX_FILES: Final = 500
 NOTHING: Final = Outside()
 
 
-class Problem(Struct, frozen=True):
+class ToolProblem(Struct, frozen=True):
     path: str
     reason: str
     line: int | None = None
@@ -56,13 +56,13 @@ def load_tools(
     *,
     max_answer: int = 0,
     changeable: Changeable = nothing_changes,
-) -> list[Problem]:
+) -> list[ToolProblem]:
     """Registers every tool that can be used; gives what is wrong with the rest."""
-    problems: list[Problem] = []
+    problems: list[ToolProblem] = []
     with beside(directories, changeable):
         for file in files_in(directories):
             if changeable(file):
-                problems.append(Problem(str(file), LINKED))
+                problems.append(ToolProblem(str(file), LINKED))
                 continue
             found, wrong = _of_python(file, max_answer) if file.suffix == ".py" else _of_yaml(file, outside, max_answer)
             problems += wrong
@@ -71,37 +71,39 @@ def load_tools(
                     register(tool)
                 except Conflict:
                     said = f"there is a tool {tool.info.name} already: give it another name"
-                    problems.append(Problem(str(file), said))
+                    problems.append(ToolProblem(str(file), said))
                 except OctavoError as error:
-                    problems.append(Problem(str(file), error.message))
+                    problems.append(ToolProblem(str(file), error.message))
     return problems
 
 
-def _of_python(file: Path, max_answer: int) -> tuple[Sequence[Tool], Sequence[Problem]]:
+def _of_python(file: Path, max_answer: int) -> tuple[Sequence[Tool], Sequence[ToolProblem]]:
     try:
         module = run_file(file)
     except CodeError as error:
-        return (), (Problem(str(file), error.message, error.line),)
+        return (), (ToolProblem(str(file), error.message, error.line),)
     tools: list[Tool] = []
-    problems: list[Problem] = []
+    problems: list[ToolProblem] = []
     for function in functions_of(module):
         try:
             tools.append(tool_of(function, max_answer=max_answer))
         except OctavoError as error:
-            problems.append(Problem(str(file), f"{error}", function.__code__.co_firstlineno))
+            problems.append(ToolProblem(str(file), f"{error}", function.__code__.co_firstlineno))
     if not tools and not problems:
-        problems.append(Problem(str(file), "has no function: a tool is a function whose name does not begin with _"))
+        problems.append(
+            ToolProblem(str(file), "has no function: a tool is a function whose name does not begin with _")
+        )
     return tools, problems
 
 
-def _of_yaml(file: Path, outside: Outside, max_answer: int) -> tuple[Sequence[Tool], Sequence[Problem]]:
+def _of_yaml(file: Path, outside: Outside, max_answer: int) -> tuple[Sequence[Tool], Sequence[ToolProblem]]:
     try:
         text = file.read_text(encoding="utf-8-sig")
         return (declared(text, outside, max_answer=max_answer),), ()
     except (OSError, UnicodeDecodeError):
-        return (), (Problem(str(file), "cannot be read as text in UTF-8"),)
+        return (), (ToolProblem(str(file), "cannot be read as text in UTF-8"),)
     except OctavoError as error:
-        return (), (Problem(str(file), error.message),)
+        return (), (ToolProblem(str(file), error.message),)
 
 
 def functions_of(module: ModuleType) -> list[Any]:

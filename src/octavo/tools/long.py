@@ -25,7 +25,7 @@ from octavo.core.model import Call, Principal
 from octavo.core.ports import Ask, Reply
 from octavo.core.sizes import MIB
 from octavo.core.surface import ToolInfo, unknown_task, unknown_tool
-from octavo.core.tasks import ENDED, Ended, Heard, Kept, Lost, Speaks, Task, TaskStore
+from octavo.core.tasks import ENDED, Ended, Heard, Lost, Speaks, StoredTask, Task, TaskStore
 from octavo.tools.parking import Parked, Running
 
 logger = logging.getLogger(__name__)
@@ -41,7 +41,7 @@ class Bounds(Struct, frozen=True):
     keep: float = 3600.0  # seconds that the end of a task can be asked for
 
 
-class Works(Struct, frozen=True):
+class TaskContext(Struct, frozen=True):
     """What a task needs of one configuration: it stays with the one that it began with."""
 
     ask: Ask
@@ -56,7 +56,7 @@ def _unspoken(tool: str, reply: Reply | BaseException) -> Ended:
 
 
 class LongWork:
-    def __init__(self, store: TaskStore, works: Callable[[], Works], *, clock: Clock | None = None) -> None:
+    def __init__(self, store: TaskStore, works: Callable[[], TaskContext], *, clock: Clock | None = None) -> None:
         """`works` are those of the configuration that holds now."""
         self._store, self._works = store, works
         self._keeping = FairThreads(1, "tasks")  # what keeps them waits for its turn among processes
@@ -70,7 +70,7 @@ class LongWork:
 
     # -- what the pipeline asks for
 
-    async def begin(self, call: Call, works: Works) -> Reply | Task:
+    async def begin(self, call: Call, works: TaskContext) -> Reply | Task:
         """What the tool gives, or the task that its call has become. Raises what the tool raises meanwhile."""
         await self._open()
         info = works.tool(call.ref.path)
@@ -85,7 +85,7 @@ class LongWork:
             if work.done():
                 return work.result()
             arguments = dict(call.values) if info.resumes else None
-            kept = Kept(task=running.task, principal=call.principal, arguments=arguments)
+            kept = StoredTask(task=running.task, principal=call.principal, arguments=arguments)
             await self._keeping.run(self._store.add, kept, most=bounds.kept)
         except BaseException:  # nobody could ever ask for it
             await _ended(work)
@@ -148,7 +148,7 @@ class LongWork:
 
     # -- the work
 
-    def _started(self, call: Call, info: ToolInfo, works: Works, task: Task | None = None) -> Running:
+    def _started(self, call: Call, info: ToolInfo, works: TaskContext, task: Task | None = None) -> Running:
         who, bounds = call.principal.id, works.bounds
         if self._at_once[who] >= bounds.running:
             raise RateLimited(
@@ -233,7 +233,7 @@ class LongWork:
                 lost = fault if isinstance(fault, Lost) else Lost(f"{STOPPED} ({fault.message})")
                 await self._keeping.run(self._store.end, kept.task.id, self.speaks(kept.task.tool, lost))
 
-    def _resume(self, kept: Kept) -> None:
+    def _resume(self, kept: StoredTask) -> None:
         """Raises where it cannot be done again."""
         task, works = kept.task, self._works()
         info = works.tool(task.tool)

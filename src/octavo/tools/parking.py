@@ -8,7 +8,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from octavo.core.approval import CONSENT, Question, Verdict, verdict
+from octavo.core.approval import CONSENT, ApprovalQuestion, Verdict, verdict
 from octavo.core.asking import Answer, Form
 from octavo.core.clock import Clock
 from octavo.core.ports import Channel, Reply
@@ -110,7 +110,7 @@ class Parked:
     def waits(self) -> bool:
         return True
 
-    async def approve(self, question: Question) -> Verdict | None:
+    async def approve(self, question: ApprovalQuestion) -> Verdict | None:
         if not self._running.given:
             return None if self._client is None else await self._client.approve(question)
         answer = await self.ask(Form(question.text, CONSENT))

@@ -18,7 +18,7 @@ from tests.sources.documents.samples import SAMPLES
 
 from octavo.core.errors import InvalidParams, Timeout, TooLarge
 from octavo.sources._shared.documents.converter import Converter
-from octavo.sources._shared.documents.model import Limits
+from octavo.sources._shared.documents.model import ConversionLimits
 
 EXPECTED = (InvalidParams, TooLarge, Timeout)
 
@@ -58,7 +58,7 @@ async def run(count: int, seed: int) -> Counter[str]:
     chance = random.Random(seed)
     usable = [sample for sample in SAMPLES.values() if sample.readable]
     outcomes: Counter[str] = Counter()
-    async with Converter(Limits(seconds=10.0)) as converter:
+    async with Converter(ConversionLimits(seconds=10.0)) as converter:
         for _ in range(count):
             sample = chance.choice(usable)
             try:

@@ -12,7 +12,7 @@ from tests.sources.documents.samples import SAMPLES
 
 from octavo.core.errors import InvalidParams, TooLarge
 from octavo.sources._shared.documents.converter import Converter
-from octavo.sources._shared.documents.model import Limits
+from octavo.sources._shared.documents.model import ConversionLimits
 
 pytestmark = pytest.mark.anyio
 
@@ -26,7 +26,7 @@ def document(xml: str | bytes) -> bytes:
 
 async def test_an_archive_that_declares_too_much_is_refused(converter: Converter) -> None:
     """The second is small in all, and blown up beyond what any document is."""
-    async with Converter(Limits(unpacked_bytes=MIB)) as strict:
+    async with Converter(ConversionLimits(unpacked_bytes=MIB)) as strict:
         with pytest.raises(TooLarge, match="unpacks to"):
             await strict.convert(document(os.urandom(MIB) + b"x"), build.DOCX)
     with pytest.raises(TooLarge, match="unpacks to"):
@@ -52,7 +52,7 @@ async def test_one_member_read_over_and_over_counts_every_time() -> None:
         "_rels/p.xml.rels": build.relations(("s", "slide", "s.xml")),
         "s.xml": b"<s>" + os.urandom(50_000).hex().encode() + b"</s>",
     })  # fmt: skip
-    async with Converter(Limits(unpacked_bytes=MIB)) as strict:
+    async with Converter(ConversionLimits(unpacked_bytes=MIB)) as strict:
         with pytest.raises(TooLarge, match="unpacks to more than"):
             await strict.convert(raw, build.PPTX)
 
@@ -146,7 +146,7 @@ async def test_an_encrypted_member_says_so(converter: Converter) -> None:
 
 
 async def test_more_bytes_than_are_read_are_refused() -> None:
-    async with Converter(Limits(input_bytes=10)) as converter:
+    async with Converter(ConversionLimits(input_bytes=10)) as converter:
         with pytest.raises(TooLarge, match="11 bytes; at most 10"):
             await converter.convert(b"x" * 11, build.DOCX)
 

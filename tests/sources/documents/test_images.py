@@ -7,7 +7,7 @@ from tests.sources.documents.samples import needs_images
 
 from octavo.core.errors import InvalidParams, TooLarge
 from octavo.sources._shared.documents.converter import Converter
-from octavo.sources._shared.documents.model import Limits
+from octavo.sources._shared.documents.model import ConversionLimits
 
 pytestmark = [pytest.mark.anyio, needs_images]
 PIL = pytest.importorskip("PIL.Image", reason="needs the extra images")
@@ -97,14 +97,14 @@ async def test_noise_is_made_smaller_until_it_fits(converter: Converter) -> None
 async def test_a_bomb_is_refused_before_it_is_decoded() -> None:
     bomb = packed(PIL.new("1", (8_000, 8_000)), "PNG")
     assert len(bomb) < 20_000
-    async with Converter(Limits(pixels=1_000_000)) as converter:
+    async with Converter(ConversionLimits(pixels=1_000_000)) as converter:
         with pytest.raises(TooLarge, match="64000000 pixels; at most 1000000"):
             await converter.shrink(bomb, "image/png", max_pixels=PIXELS, max_bytes=BYTES)
 
 
 async def test_an_image_that_needs_too_much_memory_is_refused() -> None:
     large = packed(PIL.new("RGB", (8_000, 8_000)), "PNG")
-    async with Converter(Limits(memory_bytes=128 << 20)) as converter:
+    async with Converter(ConversionLimits(memory_bytes=128 << 20)) as converter:
         with pytest.raises(TooLarge, match="memory"):
             await converter.shrink(large, "image/png", max_pixels=PIXELS, max_bytes=BYTES)
 

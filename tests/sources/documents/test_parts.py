@@ -7,7 +7,7 @@ from tests.sources.documents.samples import SAMPLES, needs_pdf, needs_sheets
 
 from octavo.core.errors import InvalidParams
 from octavo.sources._shared.documents.converter import Converter
-from octavo.sources._shared.documents.model import Document, Limits
+from octavo.sources._shared.documents.model import ConversionLimits, Document
 
 pytestmark = [pytest.mark.anyio, pytest.mark.seed("F7")]
 
@@ -170,7 +170,7 @@ async def test_the_output_is_bounded_and_says_that_it_was_cut(name: str) -> None
     async with Converter() as generous:
         whole = (await generous.convert(raw, mime)).markdown
     for most in (0, 1, len(whole.encode()) // 2):
-        async with Converter(Limits(output_bytes=most)) as converter:
+        async with Converter(ConversionLimits(output_bytes=most)) as converter:
             document = await converter.convert(raw, mime)
         assert document.truncated
         assert len(document.markdown.encode()) <= most + 1

@@ -13,7 +13,7 @@ from tests.sources.documents.samples import SAMPLES
 
 from octavo.core.errors import InvalidParams, OctavoError, SourceUnavailable, Timeout, TooLarge
 from octavo.sources._shared.documents.converter import Converter
-from octavo.sources._shared.documents.model import Document, Limits
+from octavo.sources._shared.documents.model import ConversionLimits, Document
 
 pytestmark = pytest.mark.anyio
 
@@ -55,7 +55,7 @@ async def test_no_process_runs_before_it_is_needed_and_one_serves_many(converter
 
 
 async def test_a_worker_has_no_environment_no_terminal_and_little_of_everything() -> None:
-    async with Converter(Limits(memory_bytes=300 << 20)) as converter:
+    async with Converter(ConversionLimits(memory_bytes=300 << 20)) as converter:
         await converter.convert(RAW, MIME)
         (pid,) = workers()
         process = Path(f"/proc/{pid}")
@@ -97,7 +97,7 @@ async def test_no_file_can_be_opened_while_a_document_is_read() -> None:
 
 
 async def test_a_worker_that_takes_too_long_is_killed_and_replaced() -> None:
-    async with Converter(Limits(seconds=0.2)) as converter:
+    async with Converter(ConversionLimits(seconds=0.2)) as converter:
         pid = await frozen(converter)
         with pytest.raises(Timeout, match=r"within 0\.2 s; ask for a part"):
             await converter.convert(RAW, MIME)
@@ -107,13 +107,13 @@ async def test_a_worker_that_takes_too_long_is_killed_and_replaced() -> None:
 
 
 async def test_work_without_end_is_killed_while_it_works() -> None:
-    async with Converter(Limits(seconds=0.05)) as converter:
+    async with Converter(ConversionLimits(seconds=0.05)) as converter:
         with pytest.raises(Timeout):
             await converter.convert(LONG, MIME)
 
 
 async def test_work_that_needs_too_much_memory_is_refused_and_the_next_is_done() -> None:
-    async with Converter(Limits(memory_bytes=40 << 20)) as converter:
+    async with Converter(ConversionLimits(memory_bytes=40 << 20)) as converter:
         with pytest.raises(TooLarge, match="memory"):
             await converter.convert(LONG, MIME)
         assert await converter.convert(RAW, MIME)

@@ -15,7 +15,7 @@ from tests.sources.documents.build import docx
 from octavo.app import Octavo
 from octavo.app.configuration import load, load_text
 from octavo.core.errors import Forbidden, InvalidParams, NotFound
-from octavo.stores.places import Place
+from octavo.stores.places import ProcessFile
 
 pytestmark = pytest.mark.anyio
 
@@ -249,12 +249,12 @@ async def test_the_index_outlives_the_process_and_only_what_changed_is_read_agai
 
 
 async def test_of_two_processes_each_has_an_index_of_its_own(tmp_path: Path) -> None:
-    first, second = Place.take(tmp_path / "search"), Place.take(tmp_path / "search")
+    first, second = ProcessFile.take(tmp_path / "search"), ProcessFile.take(tmp_path / "search")
     assert first is not None and second is not None and first.path != second.path
     first.leave()
-    third = Place.take(tmp_path / "search")
+    third = ProcessFile.take(tmp_path / "search")
     assert third is not None and third.path == first.path
-    assert Place.take(tmp_path / "search", most=2) is None
+    assert ProcessFile.take(tmp_path / "search", most=2) is None
     second.leave()
     third.leave()
 

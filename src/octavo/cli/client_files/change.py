@@ -12,13 +12,13 @@ from typing import Any, NamedTuple
 import msgspec
 
 from octavo.cli.client_files import Broken, Left
-from octavo.cli.client_files.place import Place, content, remove_empty, replace
+from octavo.cli.client_files.place import ClientFile, content, remove_empty, replace
 from octavo.cli.client_files.receipts import Receipt, Receipts, digest
 from octavo.cli.client_files.records import Client, Server
 
 
 class Change(NamedTuple):
-    place: Place
+    place: ClientFile
     before: bytes | None
     after: bytes | None
     original: bytes | None = None  # what taking back shall give
@@ -29,7 +29,7 @@ class Change(NamedTuple):
         return self.before == self.after
 
 
-def installation(client: Client, place: Place, name: str, server: Server, receipts: Receipts) -> Change:
+def installation(client: Client, place: ClientFile, name: str, server: Server, receipts: Receipts) -> Change:
     """Raises `Left`, with nothing done."""
     path, entry = (*client.key, name), client.entry(server)
     before = content(place)
@@ -48,7 +48,7 @@ def installation(client: Client, place: Place, name: str, server: Server, receip
     return Change(place, before, after, original, put)
 
 
-def removal(client: Client, place: Place, name: str, receipts: Receipts) -> Change:
+def removal(client: Client, place: ClientFile, name: str, receipts: Receipts) -> Change:
     """Raises `Left`, with nothing done."""
     before = content(place)
     if before is None or _at(_read(client, place, before), (*client.key, name)) is None:
@@ -81,7 +81,7 @@ def uninstall(change: Change, name: str, receipts: Receipts) -> None:
     receipts.drop(change.place.file, name)
 
 
-def _original(client: Client, place: Place, name: str, before: bytes, receipts: Receipts) -> bytes | None:
+def _original(client: Client, place: ClientFile, name: str, before: bytes, receipts: Receipts) -> bytes | None:
     """The file without the entry: to the byte as it was where nobody else has written since."""
     path = (*client.key, name)
     receipt = receipts.find(place.file, name)
@@ -99,7 +99,7 @@ def _original(client: Client, place: Place, name: str, before: bytes, receipts: 
     return after
 
 
-def _compare(client: Client, place: Place, after: bytes, name: str, *expected: Mapping[str, Any]) -> None:
+def _compare(client: Client, place: ClientFile, after: bytes, name: str, *expected: Mapping[str, Any]) -> None:
     try:
         holds = client.format.read(_decoded(place, after)[1]) in expected
     except Broken:
@@ -108,7 +108,7 @@ def _compare(client: Client, place: Place, after: bytes, name: str, *expected: M
         raise Left("odd_form", file=place.file, where=".".join(client.key), name=name)
 
 
-def _edited(place: Place, before: bytes | None, edit: Callable[[str], str]) -> bytes:
+def _edited(place: ClientFile, before: bytes | None, edit: Callable[[str], str]) -> bytes:
     mark, text = _decoded(place, before)
     try:
         return mark + edit(text).encode()
@@ -118,14 +118,14 @@ def _edited(place: Place, before: bytes | None, edit: Callable[[str], str]) -> b
         raise Left("odd_path", file=place.file) from None
 
 
-def _read(client: Client, place: Place, data: bytes | None) -> Mapping[str, Any]:
+def _read(client: Client, place: ClientFile, data: bytes | None) -> Mapping[str, Any]:
     try:
         return client.format.read(_decoded(place, data)[1])
     except Broken as broken:
         raise Left("broken", file=place.file, why=broken) from None
 
 
-def _decoded(place: Place, data: bytes | None) -> tuple[bytes, str]:
+def _decoded(place: ClientFile, data: bytes | None) -> tuple[bytes, str]:
     data = data or b""
     mark = codecs.BOM_UTF8 if data.startswith(codecs.BOM_UTF8) else b""
     try:

@@ -18,7 +18,7 @@ FRESH: Final = ".octavo-new"
 _NO_LINK: Final = getattr(os, "O_NOFOLLOW", 0)
 
 
-class Place(NamedTuple):
+class ClientFile(NamedTuple):
     base: Path  # the user's home or the project: above it links are nobody's business
     file: Path
     shared: bool  # a file of a project, that others read too
@@ -28,7 +28,7 @@ class Place(NamedTuple):
         return self.file.with_name(f".{self.file.name}{FRESH}")
 
 
-def content(place: Place) -> bytes | None:
+def content(place: ClientFile) -> bytes | None:
     """The bytes of the file, None where there is none. Raises `Left`."""
     _look_at_folders(place)
     try:
@@ -51,7 +51,7 @@ def content(place: Place) -> bytes | None:
         return opened.read()
 
 
-def replace(place: Place, before: bytes | None, after: bytes | None) -> list[Path]:
+def replace(place: ClientFile, before: bytes | None, after: bytes | None) -> list[Path]:
     """Puts `after` in the place of `before`, the whole of it or nothing; the folders that were made for it.
 
     Raises `Left` if the file is not, or no longer, `before`."""
@@ -78,7 +78,7 @@ def remove_empty(folders: list[Path]) -> None:
             return
 
 
-def _write(place: Place, before: bytes | None, after: bytes) -> None:
+def _write(place: ClientFile, before: bytes | None, after: bytes) -> None:
     try:
         place.fresh.unlink(missing_ok=True)  # of an installation that was killed
     except OSError:  # a folder, or whatever else cannot be
@@ -99,7 +99,7 @@ def _write(place: Place, before: bytes | None, after: bytes) -> None:
         place.fresh.unlink(missing_ok=True)
 
 
-def _look_at_folders(place: Place) -> None:
+def _look_at_folders(place: ClientFile) -> None:
     if not place.base.is_dir():
         raise Left("no_base", folder=place.base)
     last = place.base
@@ -117,14 +117,14 @@ def _look_at_folders(place: Place) -> None:
         raise Left("read_only_folder", folder=last)
 
 
-def _make_folders(place: Place) -> Iterator[Path]:
+def _make_folders(place: ClientFile) -> Iterator[Path]:
     for folder in _folders(place):
         if not folder.is_dir():
             folder.mkdir(mode=0o777 if place.shared else 0o700)
             yield folder
 
 
-def _folders(place: Place) -> list[Path]:
+def _folders(place: ClientFile) -> list[Path]:
     """Between base and file, from above."""
     between = place.file.relative_to(place.base).parts[:-1]
     return [place.base.joinpath(*between[: depth + 1]) for depth in range(len(between))]

@@ -10,7 +10,7 @@ from typing import Final
 
 from msgspec import Struct
 
-from octavo.cli.proposal.parts import Part, Parts
+from octavo.cli.proposal.parts import Parts, ProposedCatalog
 from octavo.core.ref import Ref
 from octavo.sources.catalog.declaration import Segments
 from octavo.sources.kinds import AGENT, DOC, SKILL, SOP
@@ -81,7 +81,7 @@ def _attached(parts: Parts, folder: Segments) -> list[str]:
     return [f"{_exact(parts.beside, folder)}/*"] if folder and inside else []
 
 
-def _folders(part: Part, parts: Parts) -> list[Piece]:
+def _folders(part: ProposedCatalog, parts: Parts) -> list[Piece]:
     """The largest folders that are a true part of it, and where there is hardly one, those below."""
     folders: list[Segments] = []
     above: Segments = ()

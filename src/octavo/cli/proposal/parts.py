@@ -48,7 +48,7 @@ _ATTACHED: Final = frozenset(
 )  # fmt: skip
 
 
-class Part(Struct, frozen=True):
+class ProposedCatalog(Struct, frozen=True):
     """A catalog over a folder: an address for each of its files."""
 
     kind: str
@@ -67,7 +67,7 @@ class Part(Struct, frozen=True):
 
 
 class Parts(Struct, frozen=True):
-    catalogs: Sequence[Part]
+    catalogs: Sequence[ProposedCatalog]
     files: Sequence[Segments] = ()  # folders whose files are served as they are; () is the whole
     prompts: Sequence[Segments] = ()
     every: bool = False  # whether these files have endings that are not served unless somebody says so
@@ -100,7 +100,7 @@ class Parts(Struct, frozen=True):
 async def parts_of(look: Look, *, drop: Iterable[str] = (), faulty: Sequence[Segments] = ()) -> Parts:
     """`drop` are kinds, and folders of prompts, that were tried and do not hold; `faulty` are files that do not."""
     dropped, source = frozenset(drop), Looked(look)
-    found: list[Part] = []
+    found: list[ProposedCatalog] = []
     for kind in (SKILL, AGENT, ORG):
         if kind not in dropped:
             declaration = await chosen(DECLARATIONS[kind], source, path=None, alone=True, files=False)
@@ -157,7 +157,7 @@ def suffix(place: Segments) -> str:
 
 
 def _unserved(
-    look: Look, catalogs: Sequence[Part], folders: Sequence[Segments], beside: Sequence[Segments]
+    look: Look, catalogs: Sequence[ProposedCatalog], folders: Sequence[Segments], beside: Sequence[Segments]
 ) -> Iterator[Segments]:
     """Which files nobody would get, but for prompts, for faults that are told themselves, and for settings."""
     rules = Rules((), CREDENTIALS)
@@ -186,7 +186,7 @@ def _overlap(one: Segments, other: Segments) -> bool:
     return one[:shorter] == other[:shorter]
 
 
-def _part(kind: str, declaration: Declaration, look: Look) -> Part | None:
+def _part(kind: str, declaration: Declaration, look: Look) -> ProposedCatalog | None:
     """None where the catalog would serve nothing."""
     path = tuple(filter(None, declaration.path.split("/")))
     located = {
@@ -197,10 +197,10 @@ def _part(kind: str, declaration: Declaration, look: Look) -> Part | None:
         if (found := declaration.located(place[len(path) :])) is not None
     }
     names = {name for name, _, version in located.values() if not version}
-    return Part(kind, path, sorted(names), taken=frozenset(located)) if names else None
+    return ProposedCatalog(kind, path, sorted(names), taken=frozenset(located)) if names else None
 
 
-def _special(kind: str, declaration: Declaration, look: Look) -> Part | None:
+def _special(kind: str, declaration: Declaration, look: Look) -> ProposedCatalog | None:
     """A folder of the usual name is one of this kind where its files look like it."""
     part = _part(kind, declaration, look)
     if part is None or (kind != SKILL and not part.path):
@@ -283,7 +283,9 @@ def _of_files(look: Look, taken: Sequence[Segments], prompts: Sequence[Segments]
     ]
 
 
-def _apart(part: Part, parts: Sequence[Part], beside: Sequence[Segments], faulty: Sequence[Segments]) -> Part:
+def _apart(
+    part: ProposedCatalog, parts: Sequence[ProposedCatalog], beside: Sequence[Segments], faulty: Sequence[Segments]
+) -> ProposedCatalog:
     """Without what is somebody else's, and without files that do not hold."""
     others = [one.path for one in parts if one is not part] + [*beside]
     inner = [one for one in (*others, *faulty) if len(one) > len(part.path) and _within(one, [part.path])]

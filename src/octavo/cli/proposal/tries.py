@@ -17,7 +17,7 @@ from octavo.cli._progress import Shows
 from octavo.cli._shared import in_words
 from octavo.cli.proposal.agents import Agent, agents_for
 from octavo.cli.proposal.folder import Look
-from octavo.cli.proposal.parts import Part, Parts, parts_of
+from octavo.cli.proposal.parts import Parts, ProposedCatalog, parts_of
 from octavo.cli.proposal.text import Proposal
 from octavo.config.load import NAMES
 from octavo.config.problems import ConfigError, Problem
@@ -106,7 +106,7 @@ def _place(look: Look, file: str) -> Segments:
     return path.relative_to(look.base).parts if path.is_relative_to(look.base) else ()
 
 
-def _part_of(parts: Parts, place: Segments) -> Part | None:
+def _part_of(parts: Parts, place: Segments) -> ProposedCatalog | None:
     """The innermost around a file."""
     around = [part for part in parts.catalogs if place and place[: len(part.path)] == part.path]
     return max(around, key=lambda part: len(part.path), default=None)

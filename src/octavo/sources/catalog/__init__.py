@@ -4,16 +4,16 @@ from octavo.sources.catalog.choice import chosen
 from octavo.sources.catalog.declaration import Declaration, Shape
 from octavo.sources.catalog.handbook import Handbook, Live
 from octavo.sources.catalog.kinds import DECLARATIONS, check_options, check_own, doc_with, own, with_options
-from octavo.sources.catalog.problems import Problem
+from octavo.sources.catalog.problems import FileProblem
 from octavo.sources.catalog.source import CatalogSource
 
 __all__ = [
     "DECLARATIONS",
     "CatalogSource",
     "Declaration",
+    "FileProblem",
     "Handbook",
     "Live",
-    "Problem",
     "Shape",
     "check_options",
     "check_own",

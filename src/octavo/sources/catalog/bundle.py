@@ -18,7 +18,7 @@ from octavo.sources.catalog.card import Card
 from octavo.sources.catalog.declaration import Declaration, Segments
 from octavo.sources.catalog.index import Index
 from octavo.sources.catalog.manifest import written
-from octavo.sources.catalog.problems import Problem
+from octavo.sources.catalog.problems import FileProblem
 from octavo.sources.catalog.snapshot import Snapshot
 from octavo.sources.catalog.store import Store, not_found
 
@@ -59,17 +59,17 @@ class Bundles:
             return made
         return Content(entry=self._entry(content.entry, ref, card), body=content.body, etag=content.etag)
 
-    def unfit(self, card: Card, page: Snapshot) -> Iterator[Problem]:
+    def unfit(self, card: Card, page: Snapshot) -> Iterator[FileProblem]:
         """What keeps clients from taking an entry as a skill; it is served as a resource all the same."""
         if not self._manifest:
             return
         if not is_skill_name(card.ref.name):
             message = "clients cannot take it as a skill: its name needs small letters a-z, digits and single hyphens"
-            yield Problem(card.file, 1, message, card.ref, serious=False)
+            yield FileProblem(card.file, 1, message, card.ref, serious=False)
         files = [one for one in page.listed(card.ref, None) if isinstance(one, Entry)]
         if len(files) > MAX_FILES or sum(entry.size or 0 for entry in files) > MAX_BYTES:
             message = f"clients cannot take it as a skill: more than {MAX_FILES} files, or {MAX_BYTES >> 20} MiB"
-            yield Problem(card.file, 1, message, card.ref, serious=False)
+            yield FileProblem(card.file, 1, message, card.ref, serious=False)
 
     async def _owner(self, ref: Ref) -> Card:
         owner = self.owner(ref)

@@ -17,7 +17,7 @@ from octavo.core.sizes import KIB
 from octavo.sources.catalog.declaration import FRONT_PAGES, Declaration, Segments, Shape, ending_of, form_of
 from octavo.sources.catalog.model import Check
 from octavo.sources.catalog.names import plain, words
-from octavo.sources.catalog.problems import Problem
+from octavo.sources.catalog.problems import FileProblem
 from octavo.text.frontmatter import FrontMatter, KeyPath, of_yaml
 from octavo.text.handwritten import Handwritten, handwritten
 from octavo.text.heading import first_heading
@@ -51,7 +51,7 @@ class Card(Struct, frozen=True):
     kind: str
     beside: Mapping[str, Any]
     lines: Mapping[KeyPath, int]  # of what others may find fault with
-    problems: tuple[Problem, ...] = ()
+    problems: tuple[FileProblem, ...] = ()
     inferred: frozenset[str] = frozenset()
     references: tuple[str, ...] = ()  # links of the text, as they are written there
 
@@ -138,12 +138,12 @@ class Cards:
         of, file, form = self._declaration, self.file(place), form_of(place[-1])
         matter, slips = Handwritten(_NONE) if text is None else self.matter(place, text, whole=whole)
         held = not of.marks or form in ("yaml", "json") or sum(key in matter.data for key in of.marks) >= _FOLLOWS
-        problems = [Problem(file, line, message, ref) for line, message in matter.faults]
+        problems = [FileProblem(file, line, message, ref) for line, message in matter.faults]
         # A manifest is written for other programs, which take what they can read of it.
         strict = (held and place[-1] != of.manifest) or bool(of.required)
-        problems += [Problem(file, line, message, ref, serious=strict) for line, message in slips]
+        problems += [FileProblem(file, line, message, ref, serious=strict) for line, message in slips]
         if fault:
-            problems.append(Problem(file, 1, fault, ref))
+            problems.append(FileProblem(file, 1, fault, ref))
         variables = shape.address.match(ref.segments) or {}
         told = self._told(ref, place, shape, known, variables, matter.data)
         inferred = {k: v for k, v in told.items() if k in of.asked and k != "name" and matter.data.get(k) is None}
@@ -151,7 +151,7 @@ class Cards:
         if not any(problem.serious for problem in problems):
             problems += self._missing(file, ref, matter)
         if held and not any(problem.serious for problem in problems):
-            problems += [Problem(file, matter.line(path), said, ref) for path, said in self._check(fields)]
+            problems += [FileProblem(file, matter.line(path), said, ref) for path, said in self._check(fields)]
             problems += self._elsewhere(file, ref, fields, matter, variables)
         if place[-1] == of.manifest and not fault:
             problems += _unfit(file, ref, fields, matter)
@@ -159,7 +159,7 @@ class Cards:
         heading = "" if name else self._heading(place, text or "", matter)
         name = name or heading or self._of_folder(ref, place)
         metadata, left_out = _metadata(of, fields)
-        problems += [Problem(file, matter.line((key,)), f"{key} is too long to be listed", ref) for key in left_out]
+        problems += [FileProblem(file, matter.line((key,)), f"{key} is too long to be listed", ref) for key in left_out]
         entry = Entry(
             ref=ref,
             name=name or ref.name,
@@ -216,7 +216,7 @@ class Cards:
         is_front = len(ref.segments) > 1 and ref.name.casefold() in FRONT_PAGES and self._is_text(place)
         return ref.segments[-2] if is_front else ""
 
-    def _missing(self, file: str, ref: Ref, matter: FrontMatter) -> list[Problem]:
+    def _missing(self, file: str, ref: Ref, matter: FrontMatter) -> list[FileProblem]:
         keys = [key for key in self._declaration.required if _written(matter.data, key) in (None, "")]
         if not keys:
             return []
@@ -224,27 +224,27 @@ class Cards:
         said = f"{', '.join(others)} and {last} are missing" if others else f"{last} is missing"
         about = "" if matter.found else "has no front matter: "
         line = matter.line((last,)) if not others else matter.line(())
-        return [Problem(file, line, f"{about}{said}", ref)]
+        return [FileProblem(file, line, f"{about}{said}", ref)]
 
     def _elsewhere(
         self, file: str, ref: Ref, fields: Mapping[str, Any], matter: FrontMatter, variables: Mapping[str, str]
-    ) -> list[Problem]:
+    ) -> list[FileProblem]:
         key = self._declaration.within
         said, folder = fields.get(key), variables.get(key)
         if not isinstance(said, str) or folder is None or plain(said, (key,)) == plain(folder, (key,)):
             return []
-        return [Problem(file, matter.line((key,)), f"{key} is not the folder that the file stands in", ref)]
+        return [FileProblem(file, matter.line((key,)), f"{key} is not the folder that the file stands in", ref)]
 
 
-def _unfit(file: str, ref: Ref, fields: Mapping[str, Any], matter: FrontMatter) -> Iterator[Problem]:
+def _unfit(file: str, ref: Ref, fields: Mapping[str, Any], matter: FrontMatter) -> Iterator[FileProblem]:
     """What keeps clients from taking a manifest as one, beside its schema."""
     if fields.get("name") not in (None, ref.name):
         said = "clients cannot take it as a skill: name must be that of the folder"
-        yield Problem(file, matter.line(("name",)), f"{said}, {ref.name}", ref, serious=False, group=said)
+        yield FileProblem(file, matter.line(("name",)), f"{said}, {ref.name}", ref, serious=False, group=said)
     described = fields.get("description")
     if not isinstance(described, str) or not described.strip():
         line = matter.line(("description",))
-        yield Problem(file, line, "description is missing: clients choose a skill by it", ref)
+        yield FileProblem(file, line, "description is missing: clients choose a skill by it", ref)
 
 
 def _metadata(of: Declaration, fields: Mapping[str, Any]) -> tuple[dict[str, Any], list[str]]:
@@ -305,7 +305,7 @@ def said_at(path: KeyPath, value: Any) -> list[tuple[KeyPath, str]]:
     return [(path, word) for word in words(value)]
 
 
-def _flagged(metadata: Mapping[str, Any], problems: tuple[Problem, ...]) -> Mapping[str, Any]:
+def _flagged(metadata: Mapping[str, Any], problems: tuple[FileProblem, ...]) -> Mapping[str, Any]:
     """A remark is for whoever mends the file: nobody who uses it need know."""
     serious = [one for one in problems if one.serious]
     if not serious:

@@ -14,13 +14,13 @@ from octavo.core.model import VERBS
 from octavo.core.ref import Ref
 from octavo.sources.catalog.card import Card, said_at
 from octavo.sources.catalog.handbook import Live
-from octavo.sources.catalog.problems import Problem
+from octavo.sources.catalog.problems import FileProblem
 from octavo.text.frontmatter import KeyPath, shown
 
 DENY: Final = "deny"  # beside the verbs: what an agent may not read
 
 
-def misleading(card: Card, tools: str, live: Live, everything: Sequence[Ref]) -> Iterator[Problem]:
+def misleading(card: Card, tools: str, live: Live, everything: Sequence[Ref]) -> Iterator[FileProblem]:
     """A warning each. `tools` is the key of the card that names tools, `everything` what the handbook holds."""
     if tools and card.get("status") in (None, "active"):  # a draft may wait for its tools
         for path, name in card.said(tools):
@@ -31,7 +31,7 @@ def misleading(card: Card, tools: str, live: Live, everything: Sequence[Ref]) ->
         yield from _at_odds(card, declared, live, everything)
 
 
-def _at_odds(card: Card, declared: Mapping[str, Any], live: Live, everything: Sequence[Ref]) -> Iterator[Problem]:
+def _at_odds(card: Card, declared: Mapping[str, Any], live: Live, everything: Sequence[Ref]) -> Iterator[FileProblem]:
     agent = card.id
     claims: dict[str, list[tuple[KeyPath, Glob]]] = {}
     for verb, patterns in declared.items():
@@ -70,5 +70,5 @@ def _some(refs: Sequence[Ref]) -> str:
     return f"{refs[0]}{more}" if refs else ""
 
 
-def _problem(card: Card, path: KeyPath, message: str) -> Problem:
-    return Problem(card.file, card.line(path), f"{shown(path)}: {message}", card.ref, serious=False)
+def _problem(card: Card, path: KeyPath, message: str) -> FileProblem:
+    return FileProblem(card.file, card.line(path), f"{shown(path)}: {message}", card.ref, serious=False)

@@ -13,7 +13,7 @@ from octavo.core.ref import Ref
 from octavo.sources.catalog.card import Card
 from octavo.sources.catalog.declaration import Declaration
 from octavo.sources.catalog.places import Places
-from octavo.sources.catalog.problems import Problem
+from octavo.sources.catalog.problems import FileProblem
 from octavo.sources.catalog.snapshot import Snapshot
 from octavo.sources.catalog.spellings import meant_instead
 from octavo.sources.catalog.store import Moment
@@ -28,7 +28,7 @@ PLURALS: Final[Mapping[str, str]] = {
 _TURN: Final = 64  # texts between two turns of the event loop
 
 
-class Part(Protocol):
+class CatalogPart(Protocol):
     """A catalog, as the handbook sees it."""
 
     @property
@@ -82,11 +82,11 @@ class Handbook:
     """Catalogs join it when they are made; one alone is a handbook of its own."""
 
     def __init__(self) -> None:
-        self._parts: list[Part] = []
+        self._parts: list[CatalogPart] = []
         self._last = Pages(())
         self.live: Live | None = None
 
-    def join(self, part: Part) -> None:
+    def join(self, part: CatalogPart) -> None:
         self._parts.append(part)
 
     def stamp(self, moment: int = 0) -> object | None:
@@ -94,7 +94,7 @@ class Handbook:
         epochs = tuple(part.epoch(moment) for part in self._parts)
         return None if None in epochs else epochs
 
-    async def look(self, own: Part, seconds: float | None = None, *, alone: bool = False) -> Pages:
+    async def look(self, own: CatalogPart, seconds: float | None = None, *, alone: bool = False) -> Pages:
         """All parts as they are now. Another one that is down is missing, and nothing is said of what refers to it. So
         is one that is being read for the first time, if that takes longer; where the part that asks is enough `alone`,
         no other one is waited for.
@@ -215,7 +215,7 @@ class Pages:
         found = {(link.card.ref, link.via): link for link in links if link.card.entry.target is None}
         return [found[key] for key in sorted(found)]
 
-    def faults(self, card: Card) -> Iterator[Problem]:
+    def faults(self, card: Card) -> Iterator[FileProblem]:
         """What is wrong with a card only in the company of others. For whoever may see every file: it tells of others
         that they are there, or that they are not."""
         of, page = self._of_scheme[card.ref.scheme]
@@ -226,10 +226,10 @@ class Pages:
         if others:
             which = self.card(others[0]).file
             hint = f": the id: of the catalog makes {said} of both" if made else ""
-            yield Problem(file, card.line(("id",)), f"its id is also that of {which}{hint}", card.ref)
+            yield FileProblem(file, card.line(("id",)), f"its id is also that of {which}{hint}", card.ref)
         elif said and not made and (name := meant_instead(of, page, card)) is not None:
             message = f"its id is the name of {name}: in an address it means that one"
-            yield Problem(file, card.line(("id",)), message, card.ref, serious=False)
+            yield FileProblem(file, card.line(("id",)), message, card.ref, serious=False)
         for key, kinds in of.links.items():
             if key in card.inferred or not any(kind in self._of_kind for kind in kinds):
                 continue  # the file does not say so, or there is nothing that could be referred to
@@ -237,10 +237,10 @@ class Pages:
                 found = self.resolve(kinds, text)
                 if len(found) != 1:
                     said = f"there is {'no' if not found else 'more than one'} such {' or '.join(kinds)}"
-                    yield Problem(file, card.line(path), f"{shown(path)}: {said}", card.ref)
+                    yield FileProblem(file, card.line(path), f"{shown(path)}: {said}", card.ref)
         for key in of.above:
             if card.ref in self._in_circles(of, key):
-                yield Problem(file, card.line((key,)), f"{key} leads in a circle back to this entry", card.ref)
+                yield FileProblem(file, card.line((key,)), f"{key} leads in a circle back to this entry", card.ref)
 
     def _at(self, uri: str) -> list[Ref]:
         try:

@@ -21,7 +21,7 @@ from octavo.core.ref import Ref
 from octavo.sources.catalog.card import Card, Cards
 from octavo.sources.catalog.declaration import Declaration, Segments, Shape, ending_of
 from octavo.sources.catalog.first import FirstLook
-from octavo.sources.catalog.problems import Problem
+from octavo.sources.catalog.problems import FileProblem
 from octavo.sources.catalog.snapshot import Snapshot
 from octavo.sources.catalog.store import Moment, Store, not_found
 from octavo.text.frontmatter import FrontMatter
@@ -43,7 +43,7 @@ class _Found(Struct):
 
     cards: dict[Ref, Card] = field(default_factory=dict[Ref, Card])
     files: dict[Ref, Entry] = field(default_factory=dict[Ref, Entry])
-    strays: dict[Segments, Problem] = field(default_factory=dict[Segments, Problem])
+    strays: dict[Segments, FileProblem] = field(default_factory=dict[Segments, FileProblem])
     versions: dict[Ref, set[Segments]] = field(default_factory=dict[Ref, set[Segments]])
     rivals: dict[Ref, set[Segments]] = field(default_factory=dict[Ref, set[Segments]])
 
@@ -54,7 +54,7 @@ class Index:
         self._looking = asyncio.Lock()
         self.first = FirstLook(declaration.scheme, self._look, clock)
         self._known: dict[Segments, Card] = {}  # by place, also of files that nobody listed yet
-        self._strays: dict[Segments, Problem] = {}
+        self._strays: dict[Segments, FileProblem] = {}
         self._versions: dict[Ref, set[Segments]] = {}  # old ones, that files beside an entry are by their names
         self._rivals: dict[Ref, set[Segments]] = {}  # files whose address another one has
         self._stamp: object | None = None  # whatever changed later is looked at next time
@@ -278,7 +278,7 @@ class Index:
         return found
 
     def _owned(
-        self, loose: Sequence[tuple[Segments, Entry]], cards: Iterable[Card], strays: dict[Segments, Problem]
+        self, loose: Sequence[tuple[Segments, Entry]], cards: Iterable[Card], strays: dict[Segments, FileProblem]
     ) -> dict[Ref, Entry]:
         """The files that belong to entries. What belongs to none is a stray, if it looks like an entry."""
         manifest = self._declaration.manifest
@@ -329,12 +329,12 @@ class Index:
     def _public(self, known: Entry) -> Entry:
         return known if known.target is None else replace(known, target=self._target(known))
 
-    def _stray(self, place: Segments, message: str) -> Problem:
-        return Problem(self._cards.file(place), 1, message, serious=False)
+    def _stray(self, place: Segments, message: str) -> FileProblem:
+        return FileProblem(self._cards.file(place), 1, message, serious=False)
 
-    def _misplaced(self, place: Segments) -> Problem:
+    def _misplaced(self, place: Segments) -> FileProblem:
         usual = " or ".join(dict.fromkeys(shape.pattern for shape in self._declaration.shapes if shape.offered))
-        return Problem(self._cards.file(place), 1, f"is not served: it does not stand at {usual}", serious=False)
+        return FileProblem(self._cards.file(place), 1, f"is not served: it does not stand at {usual}", serious=False)
 
 
 def _looks_like(declaration: Declaration, place: Segments) -> bool:
@@ -345,5 +345,5 @@ def _is_in(folders: set[Segments], place: Segments) -> bool:
     return any(place[:n] in folders for n in range(1, len(place)))
 
 
-def _in_order(strays: Mapping[Segments, Problem]) -> tuple[Problem, ...]:
+def _in_order(strays: Mapping[Segments, FileProblem]) -> tuple[FileProblem, ...]:
     return tuple(strays[place] for place in sorted(strays))

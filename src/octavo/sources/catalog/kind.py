@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 from msgspec.structs import replace
 
 from octavo.core.errors import OctavoError
-from octavo.core.kinds import Form, Host, Over, SourceKind
+from octavo.core.kinds import AddressTemplate, Host, Over, SourceKind
 from octavo.sources.catalog.options import (
     AgentOptions,
     CatalogOptions,
@@ -88,10 +88,12 @@ def _declared(options: OverStore) -> Declaration:
     return with_options(replace(usual, scheme=options.scheme), **options.layout)
 
 
-def _forms(options: OverStore) -> list[Form]:
+def _forms(options: OverStore) -> list[AddressTemplate]:
     declared = _declared(options)
     return [
-        Form(text, below=bool(declared.manifest)) for shape in declared.shapes for text in _spelled(shape.address.text)
+        AddressTemplate(text, below=bool(declared.manifest))
+        for shape in declared.shapes
+        for text in _spelled(shape.address.text)
     ]
 
 

@@ -13,7 +13,7 @@ from octavo.core.sizes import MIB
 from octavo.sources.catalog.card import Card
 from octavo.sources.catalog.declaration import ending_of
 from octavo.sources.catalog.handbook import Pages
-from octavo.sources.catalog.problems import Problem
+from octavo.sources.catalog.problems import FileProblem
 from octavo.text.references import referring
 
 MAX_LINKED: Final = MIB  # bytes of a text that is looked at
@@ -23,14 +23,14 @@ _BEHIND: Final = ".:!?*_~。、"  # what ends a sentence, or emphasis
 _PARTICLE: Final = re.compile(r"[가-힣]{1,6}\Z")
 
 
-def dangling(card: Card, text: str, pages: Pages, there: Collection[str]) -> Iterator[Problem]:
+def dangling(card: Card, text: str, pages: Pages, there: Collection[str]) -> Iterator[FileProblem]:
     """A remark each: a text may speak of addresses that it does not mean to lead to. `there` are the files of the
     whole store, whether a catalog serves them, another source does, or nobody."""
     told = frozenset(card.lines.values())  # references of the front matter are checked for themselves
     for number, link in nowhere(text, pages):
         if number not in told:
             said = "an address leads nowhere"
-            yield Problem(card.file, number, f"{link[:200]} leads nowhere", card.ref, serious=False, group=said)
+            yield FileProblem(card.file, number, f"{link[:200]} leads nowhere", card.ref, serious=False, group=said)
     for number, path in referring(text, ending_of(card.place[-1])):
         if path.startswith("/") or not ending_of(path) or pages.linked(card, path) is not None:
             continue  # what stands at the root of a site only its builder knows
@@ -38,7 +38,7 @@ def dangling(card: Card, text: str, pages: Pages, there: Collection[str]) -> Ite
         if not pages.keeps(target) or pages.is_part(card, target):
             continue
         which = "is not served as a document" if target in there else "leads nowhere"
-        yield Problem(card.file, number, f"{path[:200]} {which}", card.ref, serious=False, group=f"a link {which}")
+        yield FileProblem(card.file, number, f"{path[:200]} {which}", card.ref, serious=False, group=f"a link {which}")
 
 
 def nowhere(text: str, pages: Pages) -> Iterator[tuple[int, str]]:

@@ -7,7 +7,7 @@ from typing import NamedTuple
 from octavo.core.ref import Ref
 
 
-class Problem(NamedTuple):
+class FileProblem(NamedTuple):
     file: str  # below the folder of the store: `sops/brand/brief.md`
     line: int
     message: str

@@ -13,7 +13,7 @@ from octavo.core.ref import Ref
 from octavo.sources.catalog.card import Card
 from octavo.sources.catalog.declaration import Segments
 from octavo.sources.catalog.names import folded, plain
-from octavo.sources.catalog.problems import Problem
+from octavo.sources.catalog.problems import FileProblem
 
 Key = TypeVar("Key")
 Value = TypeVar("Value")
@@ -26,12 +26,12 @@ class Snapshot(Struct, frozen=True):
     order: Sequence[Segments] = field(default_factory=list[Segments])
     ids: Mapping[str, list[Ref]] = field(default_factory=dict[str, list[Ref]])
     names: Mapping[tuple[str, str], list[Ref]] = field(default_factory=dict[tuple[str, str], list[Ref]])
-    strays: tuple[Problem, ...] = ()
+    strays: tuple[FileProblem, ...] = ()
     files: Mapping[Ref, Entry] = field(default_factory=dict[Ref, Entry])
     everything: Sequence[Segments] = field(default_factory=list[Segments])  # `order` with the files in it
 
     @staticmethod
-    def of(cards: dict[Ref, Card], strays: tuple[Problem, ...], files: dict[Ref, Entry]) -> Snapshot:
+    def of(cards: dict[Ref, Card], strays: tuple[FileProblem, ...], files: dict[Ref, Entry]) -> Snapshot:
         ids: dict[str, list[Ref]] = {}
         names: dict[tuple[str, str], list[Ref]] = {}
         refs = sorted(cards)
@@ -57,7 +57,7 @@ class Snapshot(Struct, frozen=True):
             yield self.cards[Ref(scope.scheme, names)]
 
     def with_changes(
-        self, cards: Mapping[Ref, Card | None], files: Mapping[Ref, Entry | None], strays: tuple[Problem, ...]
+        self, cards: Mapping[Ref, Card | None], files: Mapping[Ref, Entry | None], strays: tuple[FileProblem, ...]
     ) -> Snapshot:
         """Another snapshot, if anything differs: whoever works with this one is not disturbed."""
         cards = {ref: card for ref, card in cards.items() if self.cards.get(ref) != card}
@@ -74,7 +74,7 @@ class Snapshot(Struct, frozen=True):
         ids, names = _called_otherwise(self, cards)
         return Snapshot(_updated(self.cards, cards), order, ids, names, strays, kept, everything)
 
-    def _with(self, strays: tuple[Problem, ...]) -> Snapshot:
+    def _with(self, strays: tuple[FileProblem, ...]) -> Snapshot:
         return Snapshot(self.cards, self.order, self.ids, self.names, strays, self.files, self.everything)
 
     def find_id(self, id: str) -> list[Ref]:

@@ -28,7 +28,7 @@ from octavo.sources.catalog.links import MAX_LINKED, dangling
 from octavo.sources.catalog.match import Match, matches
 from octavo.sources.catalog.model import compile_model
 from octavo.sources.catalog.names import alike
-from octavo.sources.catalog.problems import Problem
+from octavo.sources.catalog.problems import FileProblem
 from octavo.sources.catalog.snapshot import Snapshot
 from octavo.sources.catalog.spellings import holds, meanings, others, says
 from octavo.sources.catalog.store import Moment, Store, not_found
@@ -277,7 +277,7 @@ class CatalogSource:
         beside, folder = self.declaration.beside, self._store.folder
         return f"{folder}: {left_out(beside, folder)}" if beside else ""
 
-    async def problems(self) -> Sequence[Problem]:
+    async def problems(self) -> Sequence[FileProblem]:
         """Everything that is wrong with the files of this catalog, by file and line."""
         pages, live = await self._handbook.look(self), self._handbook.live
         page = pages.of(self.scheme)
@@ -294,7 +294,7 @@ class CatalogSource:
         async for entry in self._store.everything():
             yield "/".join(entry.ref.segments)
 
-    async def _links(self, card: Card, pages: Pages, there: Collection[str]) -> Sequence[Problem]:
+    async def _links(self, card: Card, pages: Pages, there: Collection[str]) -> Sequence[FileProblem]:
         """What is no text has none, and something else is said of it. A link to another entry has that one's."""
         if card.entry.target in pages.of(self.scheme).cards:
             return ()
@@ -302,7 +302,7 @@ class CatalogSource:
             body = (await self._store.read(card.place, card.ref, MAX_LINKED)).body
         except TooLarge as error:
             said = f"has {error.data.get('size')} bytes: it is read in parts only, and its links were not looked at"
-            return [Problem(card.file, 1, said, card.ref, serious=False)]
+            return [FileProblem(card.file, 1, said, card.ref, serious=False)]
         except OctavoError:
             return ()
         return [*dangling(card, body, pages, there)] if isinstance(body, str) else ()

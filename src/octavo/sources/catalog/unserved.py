@@ -9,19 +9,19 @@ from typing import Final
 from octavo.core.errors import OctavoError
 from octavo.sources.catalog.declaration import DOCUMENTS, FORMS, Declaration, ending_of
 from octavo.sources.catalog.index import Index
-from octavo.sources.catalog.problems import Problem
+from octavo.sources.catalog.problems import FileProblem
 from octavo.sources.catalog.snapshot import Snapshot
 from octavo.sources.catalog.store import Store
 
 _SHOWN: Final = 4  # endings of which a message tells
 
 
-async def unserved(of: Declaration, store: Store, index: Index, page: Snapshot) -> list[Problem]:
+async def unserved(of: Declaration, store: Store, index: Index, page: Snapshot) -> list[FileProblem]:
     """Texts of the folder that no pattern takes, and those that stand beside it: a remark each."""
     return [*await _beside(of, store, page), *await _within(store, index, page)]
 
 
-async def _beside(of: Declaration, store: Store, page: Snapshot) -> list[Problem]:
+async def _beside(of: Declaration, store: Store, page: Snapshot) -> list[FileProblem]:
     """Some are no part of a handbook, such as the README of a repository. But nobody said that they are not."""
     if not of.guessed or not store.folder or not page.cards:
         return []
@@ -30,7 +30,7 @@ async def _beside(of: Declaration, store: Store, page: Snapshot) -> list[Problem
     async for entry in store.everything():
         inside = store.within(entry.ref) is not None
         count += not inside and any(shape.resembles(entry.ref.segments) for shape in shapes)
-    return [Problem(store.folder, 1, left_out(count, store.folder), serious=False)] if count else []
+    return [FileProblem(store.folder, 1, left_out(count, store.folder), serious=False)] if count else []
 
 
 def left_out(count: int, folder: str) -> str:
@@ -41,14 +41,14 @@ def left_out(count: int, folder: str) -> str:
     )
 
 
-async def _within(store: Store, index: Index, page: Snapshot) -> list[Problem]:
+async def _within(store: Store, index: Index, page: Snapshot) -> list[FileProblem]:
     places = [place async for one in store.entries() if (place := store.within(one.ref)) is not None]
     left = [place for place in places if index.locate(place) is None and index.concerned(place) is None]
     texts = Counter(ending for place in left if (ending := ending_of(place[-1])) in DOCUMENTS)
     if not texts or page.strays:
         return []
     said = f"{_counted(texts)} not served; files: '**/*{next(iter(texts))}' would serve them"
-    return [Problem(store.folder or ".", 1, said, serious=False)]
+    return [FileProblem(store.folder or ".", 1, said, serious=False)]
 
 
 async def why_nothing(store: Store) -> str:

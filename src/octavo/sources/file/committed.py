@@ -25,7 +25,7 @@ from octavo.sources._shared.fs.faults import not_found
 from octavo.sources._shared.fs.names import Rules
 from octavo.sources._shared.git.files import Files, History
 from octavo.sources._shared.git.history import MAX_SECONDS
-from octavo.sources._shared.git.kept import Kept
+from octavo.sources._shared.git.kept import ObjectCache
 from octavo.sources._shared.git.objects import Id
 from octavo.sources._shared.git.refs import Names
 from octavo.sources._shared.git.repository import Repository
@@ -88,7 +88,7 @@ class CommittedFileSource(FileSource):
         )  # fmt: skip
         self._past: _Past | None = None
         self._finding = threading.Lock()
-        self._ids: Kept[str, Id] = Kept(_KEPT_IDS)  # by version: what git would call the content
+        self._ids: ObjectCache[str, Id] = ObjectCache(_KEPT_IDS)  # by version: what git would call the content
 
     async def __aenter__(self) -> FileSource:
         """Raises SourceUnavailable where the root is in no work tree, or its repository is one that is not read."""

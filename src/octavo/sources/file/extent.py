@@ -14,7 +14,7 @@ from typing import Final, NamedTuple
 
 from octavo.core.errors import TooLarge
 from octavo.core.landlock import READ, READ_DIR, READ_FILE
-from octavo.core.outside import Extent, Folder, Opening, Rights
+from octavo.core.outside import Extent, Opening, Rights, ServedFolder
 from octavo.core.ref import Ref
 from octavo.sources._shared.fs.faults import ABSENT, DENIED
 from octavo.sources.file.addresses import Addresses
@@ -104,8 +104,8 @@ class Survey:
             return _Part([], read=False)
         return _Part([self._opening(where, READ_FILE, found)])
 
-    def _told(self, names: Names) -> Folder:
-        return Folder(self._addresses.of(names, self._k), self._spellings(names))
+    def _told(self, names: Names) -> ServedFolder:
+        return ServedFolder(self._addresses.of(names, self._k), self._spellings(names))
 
     def _spellings(self, names: Names) -> list[Ref]:
         absolute = self._addresses.absolute(names, self._k)

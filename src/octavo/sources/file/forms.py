@@ -53,9 +53,9 @@ class Forms:
     def _converting(self) -> Converter:
         if self._converter is None:
             from octavo.sources._shared.documents.converter import Converter  # here: it is rarely asked for
-            from octavo.sources._shared.documents.model import Limits
+            from octavo.sources._shared.documents.model import ConversionLimits
 
-            self._converter = Converter(Limits(seconds=self._seconds))
+            self._converter = Converter(ConversionLimits(seconds=self._seconds))
         return self._converter
 
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 from octavo.config.words import variables
 from octavo.core.errors import SourceUnavailable
 from octavo.core.foundation import Essential
-from octavo.core.kinds import Folder, Host, Needs, Objection, SourceKind
+from octavo.core.kinds import Host, Needs, Objection, SourceFolder, SourceKind
 from octavo.core.model import Template
 from octavo.sources.file.options import FileOptions
 from octavo.sources.file.parameters import PARAMETERS
@@ -91,7 +91,7 @@ def _needs(options: FileOptions) -> Needs:
     repositories = [*_repositories(options)]
     return Needs(
         [
-            Folder(root.path, ("roots", index), options.write, shown=root.shown, named=root.public is None)
+            SourceFolder(root.path, ("roots", index), options.write, shown=root.shown, named=root.public is None)
             for index, root in enumerate(options.roots)
         ],
         reads=repositories,

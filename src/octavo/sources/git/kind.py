@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from octavo.core.foundation import Essential
-from octavo.core.kinds import Folder, Host, Needs, SourceKind
+from octavo.core.kinds import Host, Needs, SourceFolder, SourceKind
 from octavo.sources.git.options import GitOptions
 from octavo.sources.git.parameters import PARAMETERS
 
@@ -35,7 +35,7 @@ def _needs(options: GitOptions) -> Needs:
     clone = options.path / ".git"
     repository = clone if clone.exists() else options.path
     return Needs(
-        [Folder(options.path, ("path",), files=False)],
+        [SourceFolder(options.path, ("path",), files=False)],
         essentials=[Essential(repository, "the repository", folder=True, served=True)],
     )
 

@@ -29,23 +29,23 @@ class Item(NamedTuple):
     is_folder: bool
 
 
-class Folder(NamedTuple):
+class OpenedFolder(NamedTuple):
     rows: list[Item]
     note: list[str]  # that there is more
 
 
-async def opened_folder(ctx: ToolContext, uri: str, *, depth: int, most: int = LOOKS) -> Folder:
+async def opened_folder(ctx: ToolContext, uri: str, *, depth: int, most: int = LOOKS) -> OpenedFolder:
     """`most` bounds what is looked at. NotFound for what is not there, InvalidParams for a file."""
     found, looks = list[Item](), 0
     async for items in _items(ctx, uri, depth):
         looks += 1
         if looks > most:
-            return Folder(found, [f"[only the first {most:,} files were looked at: name a folder below]"])
+            return OpenedFolder(found, [f"[only the first {most:,} files were looked at: name a folder below]"])
         found += items
-    return Folder(found, [])
+    return OpenedFolder(found, [])
 
 
-async def fitting(ctx: ToolContext, uri: str, fits: Callable[[Names], bool]) -> Folder:
+async def fitting(ctx: ToolContext, uri: str, fits: Callable[[Names], bool]) -> OpenedFolder:
     """What fits of all that is below a folder, however much that is, or as much as there is time for."""
     found, looks, keep = list[Item](), 0, max(0.0, min(KEPT_BACK, ctx.time_left / 4))
     async for items in _items(ctx, uri, 0, page=_ALL_OF_THEM):
@@ -54,8 +54,8 @@ async def fitting(ctx: ToolContext, uri: str, fits: Callable[[Names], bool]) -> 
         if ctx.time_left < keep:
             at = "/".join(items[-1].names) if items else uri
             note = f"[there was time for {looks:,} files alone, up to {at}: what comes behind it was not looked at. "
-            return Folder(found, [f"{note}Name a folder below for the rest]"])
-    return Folder(found, [])
+            return OpenedFolder(found, [f"{note}Name a folder below for the rest]"])
+    return OpenedFolder(found, [])
 
 
 async def _items(ctx: ToolContext, uri: str, depth: int, page: int = PAGE) -> AsyncIterator[Sequence[Item]]:

@@ -13,18 +13,18 @@ from octavo.tools.context import ToolContext
 Names = tuple[str, ...]
 
 
-class Folder(NamedTuple):
+class ListedFolder(NamedTuple):
     names: Names  # below the scope that was listed; () is the scope
     uri: str
 
 
-async def folders(ctx: ToolContext, uri: str, depth: int) -> Sequence[Folder]:
+async def folders(ctx: ToolContext, uri: str, depth: int) -> Sequence[ListedFolder]:
     """Those that the caller may list, in order, each once whatever roots have it: the scope, and `depth` levels below
     it; 0 is all."""
-    found: dict[Names, Folder] = {}
+    found: dict[Names, ListedFolder] = {}
     for ref in await ctx.folders(uri, depth=depth or None):
         names = below(ctx, ref, scope := Ref.parse(uri))
-        found.setdefault(names, Folder(names, str(as_asked(ctx, ref, scope))))
+        found.setdefault(names, ListedFolder(names, str(as_asked(ctx, ref, scope))))
     return [*found.values()]
 
 

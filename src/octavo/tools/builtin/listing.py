@@ -20,7 +20,7 @@ from octavo.tools.builtin.addresses import address
 from octavo.tools.builtin.kinds import folders, refuse_missing
 from octavo.tools.builtin.places import Walk
 from octavo.tools.builtin.room import Budget
-from octavo.tools.builtin.rows import NOTHING, Answer, Names, Row, Rows, namespace
+from octavo.tools.builtin.rows import NOTHING, FittingRows, Names, Row, Rows, namespace
 from octavo.tools.context import ToolContext
 from octavo.tools.registry import Tool
 
@@ -61,7 +61,7 @@ async def _list(budget: Budget, ctx: ToolContext, asked: Mapping[str, Any]) -> T
         asked.get("filter"),
         picked,
     )
-    answer = Answer(form, asked.get("limit", 100), budget)
+    answer = FittingRows(form, asked.get("limit", 100), budget)
     note, place = "", None
     if sort != "name":
         uris = [f"{scheme}://" for scheme in schemes] if several else [uri]
@@ -79,7 +79,7 @@ async def _list(budget: Budget, ctx: ToolContext, asked: Mapping[str, Any]) -> T
 
 
 async def _everywhere(
-    ctx: ToolContext, schemes: Sequence[str], asked: _Asked, answer: Answer, cursor: str | None
+    ctx: ToolContext, schemes: Sequence[str], asked: _Asked, answer: FittingRows, cursor: str | None
 ) -> tuple[str, str | None]:
     """Namespace by namespace: each is the first level, what stands in it the second."""
     begin, inner = ctx.opened(cursor, str, (str, type(None))) if cursor is not None else ("", None)
@@ -111,7 +111,7 @@ async def _everywhere(
 
 
 async def _in_order(
-    ctx: ToolContext, uri: str, asked: _Asked, rows: Rows, answer: Answer, cursor: str | None
+    ctx: ToolContext, uri: str, asked: _Asked, rows: Rows, answer: FittingRows, cursor: str | None
 ) -> str | None:
     """Gives the cursor with which the next answer begins: a place among the files, or 0 behind the last of them, and
     the names that were told last."""
@@ -139,7 +139,7 @@ async def _in_order(
 
 
 async def _sorted(
-    ctx: ToolContext, uris: Sequence[str], asked: _Asked, sort: str, answer: Answer, cursor: str | None
+    ctx: ToolContext, uris: Sequence[str], asked: _Asked, sort: str, answer: FittingRows, cursor: str | None
 ) -> tuple[str, str | None]:
     begin: int = ctx.opened(cursor, int)[0] if cursor is not None else 0
     found: list[Row] = []

@@ -15,7 +15,7 @@ from octavo.core.surface import ToolResult
 from octavo.text.patterns import Pattern
 from octavo.tools.builtin import defining as d
 from octavo.tools.builtin.addresses import as_asked, below, is_hidden
-from octavo.tools.builtin.kinds import Folder
+from octavo.tools.builtin.kinds import ListedFolder
 from octavo.tools.builtin.room import Budget, Room
 from octavo.tools.context import ToolContext
 
@@ -83,7 +83,7 @@ class Rows:
         depth: int,
         pattern: Pattern | None = None,
         last: Names = (),
-        folders: Sequence[Folder] = (),
+        folders: Sequence[ListedFolder] = (),
         *,
         above: Names = (),
         leaves: bool = False,
@@ -125,7 +125,7 @@ class Rows:
             yield row._replace(names=self._above + row.names) if self._above else row
 
 
-class Answer:
+class FittingRows:
     """Rows as far as there is room for them."""
 
     def __init__(self, form: str, limit: int, budget: Budget) -> None:

@@ -64,7 +64,7 @@ def _says(asked: Mapping[str, Any], *options: str) -> Sequence[str]:
 LINES: Final = Kinds()
 
 
-class Answer:
+class FoundLines:
     """What was found, by file, as far as there is room for it. `limit` counts hits, or files where names are asked."""
 
     def __init__(self, limit: int, budget: Budget) -> None:
@@ -104,7 +104,7 @@ async def _search(budget: Budget, kinds: Kinds, ctx: ToolContext, asked: Mapping
         return await ranked(budget, ctx, asked)
     uri, text = address(asked.get("target", "")), asked["query"]
     inner: str | None = ctx.opened(asked["cursor"], (str, type(None)))[0] if "cursor" in asked else None
-    answer = Answer(asked.get("limit", 100), budget)
+    answer = FoundLines(asked.get("limit", 100), budget)
     try:
         if kind == "names":
             names = NameQuery(text)
@@ -142,14 +142,16 @@ async def _best(budget: Budget, ctx: ToolContext, asked: Mapping[str, Any]) -> T
     return best if any(told.get(one) for one in ("results", "incomplete", "partial", "unread")) else None
 
 
-async def _in_names(ctx: ToolContext, walk: Walk, answer: Answer) -> ToolResult:
+async def _in_names(ctx: ToolContext, walk: Walk, answer: FoundLines) -> ToolResult:
     async for step in walk:
         if not answer.takes(d.facts(step.entry), [path_of(ctx, step.entry)], 1):
             return answer.result(ctx.sealed(await walk.before(step)))
     return answer.result(None)
 
 
-async def _in_contents(ctx: ToolContext, walk: Walk, query: ContentQuery, context: int, answer: Answer) -> ToolResult:
+async def _in_contents(
+    ctx: ToolContext, walk: Walk, query: ContentQuery, context: int, answer: FoundLines
+) -> ToolResult:
     reads = 0
     async for step in walk:
         if answer.left <= 0 or reads == READS:
@@ -162,7 +164,7 @@ async def _in_contents(ctx: ToolContext, walk: Walk, query: ContentQuery, contex
     return answer.result(None)
 
 
-async def _takes(ctx: ToolContext, step: Step, query: ContentQuery, context: int, answer: Answer) -> bool:
+async def _takes(ctx: ToolContext, step: Step, query: ContentQuery, context: int, answer: FoundLines) -> bool:
     """False when the hits of this file are left to the next answer."""
     hits, more = await _hits(ctx, step.entry, query, context, answer.left)
     while hits:

@@ -11,7 +11,7 @@ from typing import Any
 import mcp_types as types
 from mcp.server.context import ServerRequestContext
 
-from octavo.core.approval import CONSENT, Question, Verdict, verdict
+from octavo.core.approval import CONSENT, ApprovalQuestion, Verdict, verdict
 from octavo.core.asking import Answer, Form
 from octavo.core.errors import ApprovalRequired
 from octavo.transport.mcp import keys
@@ -20,7 +20,7 @@ from octavo.transport.mcp.forms import shown, shows_forms
 KEY = "approval"  # of the question among those of one result
 
 
-async def approve(ctx: ServerRequestContext[Any, Any], params: Any, question: Question) -> Verdict | None:
+async def approve(ctx: ServerRequestContext[Any, Any], params: Any, question: ApprovalQuestion) -> Verdict | None:
     """See `core.ports.Channel`."""
     if not shows_forms(ctx):
         return None
@@ -33,7 +33,7 @@ async def approve(ctx: ServerRequestContext[Any, Any], params: Any, question: Qu
     return None if answer is None else verdict(answer)
 
 
-def input_required(question: Question) -> types.InputRequiredResult:
+def input_required(question: ApprovalQuestion) -> types.InputRequiredResult:
     shown = types.ElicitRequestFormParams(message=question.text, requested_schema=dict(CONSENT))
     asked = types.ElicitRequest(params=shown)
     return types.InputRequiredResult(input_requests={KEY: asked}, request_state=question.state)

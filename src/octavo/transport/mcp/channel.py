@@ -13,7 +13,7 @@ from mcp.shared.exceptions import MCPDeprecationWarning
 from octavo.transport.mcp import keys
 
 if TYPE_CHECKING:
-    from octavo.core.approval import Question, Verdict
+    from octavo.core.approval import ApprovalQuestion, Verdict
     from octavo.core.asking import Answer, Form
 
 _SEVERITY = ("debug", "info", "notice", "warning", "error", "critical", "alert", "emergency")
@@ -77,7 +77,7 @@ class McpChannel:
         self._latest = value
         await self._context.session.report_progress(value, total, message)
 
-    async def approve(self, question: Question) -> Verdict | None:
+    async def approve(self, question: ApprovalQuestion) -> Verdict | None:
         from octavo.transport.mcp import approval
 
         return await approval.approve(self._context, self._params, question)

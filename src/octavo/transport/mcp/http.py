@@ -32,7 +32,7 @@ from octavo.transport.mcp.codes import Codes
 from octavo.transport.mcp.entry import Access, Entry
 from octavo.transport.mcp.exchange import App, Message, Receive, Scope, Send, header, headers, respond
 from octavo.transport.mcp.hub import Hub
-from octavo.transport.mcp.lane import Answer, Lane, Taken
+from octavo.transport.mcp.lane import EncodedAnswer, Lane, Taken
 from octavo.transport.mcp.leases import Leases
 from octavo.transport.mcp.patience import CONNECTION
 from octavo.transport.mcp.recorded import BODY, DATA, KEPT, RecordedSend, refuse
@@ -348,7 +348,7 @@ class Front:
         taken = self.lane.take(body, who, modern=True, moment=0)
         if taken is None or not _says_the_same(routing, taken):
             return False
-        answers: list[Answer] = []
+        answers: list[EncodedAnswer] = []
         task = self.lane.run(taken, answers.append)
         if task is not None:
             gone = asyncio.ensure_future(_disconnected(receive))

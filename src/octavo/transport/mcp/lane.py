@@ -113,7 +113,7 @@ class Taken(msgspec.Struct, frozen=True, gc=False):
         return self.asked.method
 
 
-class Answer(msgspec.Struct, frozen=True, gc=False):
+class EncodedAnswer(msgspec.Struct, frozen=True, gc=False):
     pieces: tuple[bytes, ...]  # of the frame: what is large and encoded already is not copied once more
     id: bytes | None  # of the request, as JSON; None for what answers none
     code: int | None = None  # of an error; None for a result
@@ -122,7 +122,7 @@ class Answer(msgspec.Struct, frozen=True, gc=False):
     kept: bool | None = None
 
 
-Answered = Callable[[Answer], None]
+Answered = Callable[[EncodedAnswer], None]
 
 
 class Lane:
@@ -303,19 +303,19 @@ class Lane:
 
     # -- encoding
 
-    def _answer(self, taken: Taken, reply: Reply) -> Answer:
+    def _answer(self, taken: Taken, reply: Reply) -> EncodedAnswer:
         spelled, asked = taken.spelled, taken.asked
         if type(reply) is Content and taken.call.trail.ref is not None and not taken.call.ref.absolute:
             asked = asked.at(str(taken.call.trail.ref))
         if type(reply) is Content and (fragment := reply.memo.get("wire")) is not None:  # as most are
             if len(fragment) > COPIED:
-                return Answer((b"".join((_OPENING, spelled, asked.contents)), fragment, asked.tail), spelled)
-            return Answer((b"".join((_OPENING, spelled, asked.contents, fragment, asked.tail)),), spelled)
+                return EncodedAnswer((b"".join((_OPENING, spelled, asked.contents)), fragment, asked.tail), spelled)
+            return EncodedAnswer((b"".join((_OPENING, spelled, asked.contents, fragment, asked.tail)),), spelled)
         try:
             pieces = self._result(taken, asked, reply)
         except Exception as error:  # a reply that is no JSON: half a surrogate pair, an object of a plugin's
             return self._error(taken, error)
-        return Answer((_OPENING + spelled, *pieces), spelled)
+        return EncodedAnswer((_OPENING + spelled, *pieces), spelled)
 
     def _result(self, taken: Taken, asked: _Asked, reply: Reply) -> tuple[bytes, ...]:
         """All that follows the id, in pieces. Contents and pages are encoded once."""
@@ -352,16 +352,16 @@ class Lane:
             shape = {**shape, **self._rests[taken.method], "_meta": {**shape.get("_meta", {}), **self._server_info}}
         return _encode(shape)[1:] + b"}" + self._end
 
-    def _error(self, taken: Taken, error: BaseException) -> Answer:
+    def _error(self, taken: Taken, error: BaseException) -> EncodedAnswer:
         if not isinstance(error, OctavoError):
             error = incident(error)
         wire = self._calls.codes.encode(error, modern=taken.asked.modern)
         name = taken.call.ref.name
         if taken.method == "tools/call" and not isinstance(error, ProtocolError) and not is_unknown_tool(error, name):
             result = self._whole(taken, self._calls.tool_error(name, wire))
-            return Answer((_OPENING, taken.spelled, _RESULT, result), taken.spelled)
+            return EncodedAnswer((_OPENING, taken.spelled, _RESULT, result), taken.spelled)
         fault = _encode({"code": wire.code, "message": wire.message, "data": wire.data})
-        return Answer((_OPENING, taken.spelled, b',"error":', fault, b"}", self._end), taken.spelled, wire.code)
+        return EncodedAnswer((_OPENING, taken.spelled, b',"error":', fault, b"}", self._end), taken.spelled, wire.code)
 
     def _rest(self, ttl: int | None) -> dict[str, Any]:
         cached = {} if ttl is None else {"ttlMs": ttl, "cacheScope": "private"}

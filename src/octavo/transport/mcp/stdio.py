@@ -37,7 +37,7 @@ from octavo.transport.mcp.codes import Codes, WireError
 from octavo.transport.mcp.explained import unserved
 from octavo.transport.mcp.held import Held
 from octavo.transport.mcp.inbox import Inbox
-from octavo.transport.mcp.lane import Answer, Lane, Taken, spelled
+from octavo.transport.mcp.lane import EncodedAnswer, Lane, Taken, spelled
 from octavo.transport.stdio.threads import ThreadReader, ThreadWriter
 
 BATCH = BLOCK  # bytes of answers that are written at once
@@ -97,7 +97,7 @@ class Pipes:
         self._rest = bytearray()  # the beginning of a line whose end has not come
         self._skipping = False  # inside a line that is too long
         self._ended = False
-        self._out: list[Answer] = []
+        self._out: list[EncodedAnswer] = []
         self._out_bytes = 0
         self._flush_planned = False
         self._turn = asyncio.Lock()
@@ -263,7 +263,7 @@ class Pipes:
         except RateLimited as why:
             self._house.note(who.id, method, why.reason)
             wire = Codes().encode(why, modern=True)
-            self._answered(Answer((frames.error_frame(wire, request_id), b"\n"), spelled(request_id)))
+            self._answered(EncodedAnswer((frames.error_frame(wire, request_id), b"\n"), spelled(request_id)))
 
     def _overfull(self) -> bool:
         return (
@@ -313,10 +313,10 @@ class Pipes:
         while self._held:
             taken, _ = self._held.pop()
             self._house.note(self._who().id, taken.method, "cancelled")
-            self._answered(Answer((frames.error_frame(_CLOSED, taken.id), b"\n"), taken.spelled))
+            self._answered(EncodedAnswer((frames.error_frame(_CLOSED, taken.id), b"\n"), taken.spelled))
         for task, (taken, _) in self._running.items():
             if task.cancel():
-                self._answered(Answer((frames.error_frame(_CLOSED, taken.id), b"\n"), taken.spelled))
+                self._answered(EncodedAnswer((frames.error_frame(_CLOSED, taken.id), b"\n"), taken.spelled))
         self.inbox.finish()
 
     def balance(self) -> None:
@@ -395,11 +395,11 @@ class Pipes:
 
     def _refuse(self, bad: frames.Malformed) -> None:
         self._house.note(self._who().id, "malformed", f"error {bad.error.code}")
-        self._answered(Answer((frames.error_frame(bad.error, bad.id), b"\n"), _spelled(bad.id)))
+        self._answered(EncodedAnswer((frames.error_frame(bad.error, bad.id), b"\n"), _spelled(bad.id)))
 
     # -- out
 
-    def _answered(self, answer: Answer) -> None:
+    def _answered(self, answer: EncodedAnswer) -> None:
         self._out.append(answer)
         for piece in answer.pieces:
             self._out_bytes += len(piece)
@@ -417,7 +417,7 @@ class Pipes:
                 message = message.model_copy(update={"error": unserved(message.error)})
         async with self._turn:  # one after the other, or all who waited would encode at once
             await self._writable.wait()
-            self._answered(Answer((_encoded(message, request_id), b"\n"), _spelled(request_id), kept=kept))
+            self._answered(EncodedAnswer((_encoded(message, request_id), b"\n"), _spelled(request_id), kept=kept))
         if request_id in self._looks:
             self._loop.call_soon(self._opened)  # when it has left
 
@@ -513,9 +513,9 @@ def _message(line: bytes) -> types.JSONRPCMessage:
     return message
 
 
-def _unrecorded(request_id: bytes, fault: OctavoError) -> Answer:
+def _unrecorded(request_id: bytes, fault: OctavoError) -> EncodedAnswer:
     frame = frames.error_frame(Codes().encode(fault, modern=True), msgspec.Raw(request_id))
-    return Answer((frame, b"\n"), None)
+    return EncodedAnswer((frame, b"\n"), None)
 
 
 def _spelled(request_id: types.RequestId | None) -> bytes | None:

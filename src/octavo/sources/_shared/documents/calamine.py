@@ -9,7 +9,7 @@ from octavo.sources._shared.documents.archive import Archive
 from octavo.sources._shared.documents.choose import box, sheets
 from octavo.sources._shared.documents.draft import Draft
 from octavo.sources._shared.documents.grid import Enough, Grid, refuse_ambiguous_range, shown
-from octavo.sources._shared.documents.model import Choice, Limits, Protected, Unreadable
+from octavo.sources._shared.documents.model import Choice, ConversionLimits, Protected, Unreadable
 
 try:
     from python_calamine import CalamineError, CalamineSheet, CalamineWorkbook, PasswordError
@@ -17,7 +17,7 @@ except ImportError:
     raise InvalidParams("This kind of sheet is read by an extra: install Octavo with its extra sheets") from None
 
 
-def read(raw: bytes, draft: Draft, choice: Choice, limits: Limits) -> None:
+def read(raw: bytes, draft: Draft, choice: Choice, limits: ConversionLimits) -> None:
     if raw.startswith(b"PK"):
         Archive(raw, limits.unpacked_bytes)  # refuses what would unpack to too much
     try:

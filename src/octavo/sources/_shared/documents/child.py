@@ -13,7 +13,7 @@ import msgspec
 
 from octavo.core.errors import InternalError
 from octavo.sources._shared.documents.frames import LENGTHS, MAX_HEADER, pack
-from octavo.sources._shared.documents.model import Limits
+from octavo.sources._shared.documents.model import ConversionLimits
 
 _WORKER: Final = "octavo.sources._shared.documents.worker"
 _START_SECONDS: Final = 30.0
@@ -54,7 +54,7 @@ class Child(asyncio.SubprocessProtocol):
         self._buffer = bytearray()
 
     @classmethod
-    async def start(cls, limits: Limits) -> Child:
+    async def start(cls, limits: ConversionLimits) -> Child:
         """Raises InternalError when no process can be started."""
         try:
             _, child = await asyncio.get_running_loop().subprocess_exec(

@@ -8,9 +8,9 @@ from typing import Final, NamedTuple
 
 from octavo.core.errors import InvalidParams, TooLarge
 from octavo.sources._shared.documents.draft import Draft, Full
-from octavo.sources._shared.documents.model import Choice, Document, Limits, Protected, Unreadable
+from octavo.sources._shared.documents.model import Choice, ConversionLimits, Document, Protected, Unreadable
 
-Read = Callable[[bytes, Draft, Choice, Limits], None]
+Read = Callable[[bytes, Draft, Choice, ConversionLimits], None]
 
 _OOXML: Final = "application/vnd.openxmlformats-officedocument"
 
@@ -64,7 +64,7 @@ def convert(
     pages: str | None = None,
     sheet: str | None = None,
     range: str | None = None,
-    limits: Limits,
+    limits: ConversionLimits,
 ) -> Document:
     """The document as Markdown, in this very process: see `Converter` for the bytes of strangers.
 
@@ -74,18 +74,18 @@ def convert(
     return prepared(mime)(raw, Choice(pages, sheet, range), limits)
 
 
-def prepared(mime: str) -> Callable[[bytes, Choice, Limits], Document]:
+def prepared(mime: str) -> Callable[[bytes, Choice, ConversionLimits], Document]:
     """The conversion of one kind, with all its imports done: the worker opens no file after this."""
     kind = format_of(mime)
     read: Read = import_module(f"octavo.sources._shared.documents.{kind.module}").read
 
-    def run(raw: bytes, choice: Choice, limits: Limits) -> Document:
+    def run(raw: bytes, choice: Choice, limits: ConversionLimits) -> Document:
         return _run(kind, read, raw, choice, limits)
 
     return run
 
 
-def _run(kind: Format, read: Read, raw: bytes, choice: Choice, limits: Limits) -> Document:
+def _run(kind: Format, read: Read, raw: bytes, choice: Choice, limits: ConversionLimits) -> Document:
     _refuse_foreign_choice(kind, choice)
     draft = Draft(limits.output_bytes)
     try:

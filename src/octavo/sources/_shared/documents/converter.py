@@ -10,7 +10,7 @@ from octavo.core.errors import InternalError, InvalidParams, OctavoError, Source
 from octavo.core.fair import FairQueue
 from octavo.sources._shared.documents.child import Child, Gone, Reply
 from octavo.sources._shared.documents.convert import format_of
-from octavo.sources._shared.documents.model import Document, Limits
+from octavo.sources._shared.documents.model import ConversionLimits, Document
 
 _WORKERS: Final = 3  # of which one caller has two
 _IDLE_SECONDS: Final = 60.0
@@ -29,9 +29,9 @@ class Converter:
     """
 
     def __init__(
-        self, limits: Limits | None = None, *, workers: int = _WORKERS, idle_seconds: float = _IDLE_SECONDS
+        self, limits: ConversionLimits | None = None, *, workers: int = _WORKERS, idle_seconds: float = _IDLE_SECONDS
     ) -> None:
-        self.limits = limits or Limits()
+        self.limits = limits or ConversionLimits()
         self._slots = FairQueue(workers, "conversions", spare=min(1, workers - 1))
         self._inside = 0
         self._left = asyncio.Event()

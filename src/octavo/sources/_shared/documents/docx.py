@@ -10,7 +10,7 @@ from octavo.sources._shared.documents.archive import Archive
 from octavo.sources._shared.documents.docx_styles import Lists, headings
 from octavo.sources._shared.documents.draft import Draft, inline, link, paragraph
 from octavo.sources._shared.documents.markup import number, tree
-from octavo.sources._shared.documents.model import Choice, Limits, Unreadable
+from octavo.sources._shared.documents.model import Choice, ConversionLimits, Unreadable
 from octavo.sources._shared.documents.package import main_part, related, relations
 
 # What was deleted, moved away or drawn a second time for old programs is not the text.
@@ -19,7 +19,7 @@ _CHARACTERS: Final = {"tab": "\t", "br": "\n", "cr": "\n", "noBreakHyphen": "-"}
 _MAX_SPAN: Final = 64
 
 
-def read(raw: bytes, draft: Draft, choice: Choice, limits: Limits) -> None:
+def read(raw: bytes, draft: Draft, choice: Choice, limits: ConversionLimits) -> None:
     archive = Archive(raw, limits.unpacked_bytes)
     main = main_part(archive)
     body = tree(archive.stream(main)).find("body")

@@ -10,7 +10,7 @@ from xml.etree.ElementTree import Element
 from octavo.sources._shared.documents.archive import Archive
 from octavo.sources._shared.documents.draft import Draft, inline, link, paragraph
 from octavo.sources._shared.documents.markup import children, number, tree
-from octavo.sources._shared.documents.model import Choice, Limits, Protected, Unreadable
+from octavo.sources._shared.documents.model import Choice, ConversionLimits, Protected, Unreadable
 
 _MANIFEST: Final = "META-INF/manifest.xml"
 _CONTENTS: Final = "Contents/content.hpf"
@@ -24,7 +24,7 @@ _COUNTED: Final = frozenset(("TABLE", "PICTURE", "EQUATION"))
 _MAX_SPAN: Final = 64
 
 
-def read(raw: bytes, draft: Draft, choice: Choice, limits: Limits) -> None:
+def read(raw: bytes, draft: Draft, choice: Choice, limits: ConversionLimits) -> None:
     archive = Archive(raw, limits.unpacked_bytes)
     if _MANIFEST in archive and any(True for _ in tree(archive.stream(_MANIFEST)).iter("encryption-data")):
         raise Protected

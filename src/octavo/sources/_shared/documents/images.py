@@ -7,7 +7,7 @@ import io
 from typing import Final
 
 from octavo.core.errors import InvalidParams, TooLarge
-from octavo.sources._shared.documents.model import Limits
+from octavo.sources._shared.documents.model import ConversionLimits
 
 try:
     from PIL import Image, ImageOps, TiffImagePlugin, UnidentifiedImageError, WebPImagePlugin  # noqa: F401
@@ -30,7 +30,7 @@ _TRIES: Final = 6
 _MIN_SIDE: Final = 16
 
 
-def shrink(raw: bytes, mime: str, *, max_pixels: int, max_bytes: int, limits: Limits) -> tuple[bytes, str]:
+def shrink(raw: bytes, mime: str, *, max_pixels: int, max_bytes: int, limits: ConversionLimits) -> tuple[bytes, str]:
     """The image with at most so many pixels and bytes, as it is when it already fits.
 
     An animation becomes its first picture. What is turned by its EXIF data is turned for good. PNG and JPEG
@@ -48,7 +48,7 @@ def shrink(raw: bytes, mime: str, *, max_pixels: int, max_bytes: int, limits: Li
 
 
 def _shrink(
-    image: Image.Image, raw: bytes, mime: str, max_pixels: int, max_bytes: int, limits: Limits
+    image: Image.Image, raw: bytes, mime: str, max_pixels: int, max_bytes: int, limits: ConversionLimits
 ) -> tuple[bytes, str]:
     pixels = image.width * image.height
     if pixels > limits.pixels:

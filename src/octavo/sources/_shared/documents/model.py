@@ -7,7 +7,7 @@ from typing import NamedTuple
 from octavo.core.sizes import MIB
 
 
-class Limits(NamedTuple):
+class ConversionLimits(NamedTuple):
     """What one conversion may cost. Reaching `output_bytes` cuts the text and says so; the others refuse."""
 
     input_bytes: int = 64 * MIB

@@ -7,7 +7,7 @@ import re
 from typing import Any, Final
 
 from octavo.sources._shared.documents.draft import Draft, clean, fenced, inline
-from octavo.sources._shared.documents.model import Choice, Limits, Unreadable
+from octavo.sources._shared.documents.model import Choice, ConversionLimits, Unreadable
 
 _BOM: Final = b"\xef\xbb\xbf"
 _COLOURS: Final = re.compile(r"\x1b\[[0-9;?]*[ -/]*[@-~]")
@@ -15,7 +15,7 @@ _HEADING: Final = re.compile(r"^#{1,6}\s+(.+)$", re.MULTILINE)
 _LANGUAGE: Final = re.compile(r"[\w+#.-]{1,20}")
 
 
-def read(raw: bytes, draft: Draft, choice: Choice, limits: Limits) -> None:
+def read(raw: bytes, draft: Draft, choice: Choice, limits: ConversionLimits) -> None:
     try:
         notebook = json.loads(raw.removeprefix(_BOM).decode("utf-8"))
     except ValueError:

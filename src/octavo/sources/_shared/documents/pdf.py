@@ -11,7 +11,7 @@ from typing import Any, Final
 from octavo.core.errors import InvalidParams
 from octavo.sources._shared.documents.choose import pages
 from octavo.sources._shared.documents.draft import Draft, clean, link
-from octavo.sources._shared.documents.model import Choice, Limits, Protected, Unreadable
+from octavo.sources._shared.documents.model import Choice, ConversionLimits, Protected, Unreadable
 from octavo.sources._shared.documents.pdf_layout import Layout, Line
 
 try:
@@ -27,7 +27,7 @@ _HYPHENS: Final = ("\x02\r\n", "\ufffe\r\n", "\u00ad\r\n")  # of a word that goe
 _NO_TEXT: Final = "(no text on this page; it may be a scanned image)"
 
 
-def read(raw: bytes, draft: Draft, choice: Choice, limits: Limits) -> None:
+def read(raw: bytes, draft: Draft, choice: Choice, limits: ConversionLimits) -> None:
     try:
         opened = pypdfium2.PdfDocument(raw)
     except pypdfium2.PdfiumError as error:

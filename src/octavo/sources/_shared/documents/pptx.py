@@ -10,7 +10,7 @@ from octavo.sources._shared.documents.archive import Archive
 from octavo.sources._shared.documents.choose import pages
 from octavo.sources._shared.documents.draft import Draft, inline, link, paragraph
 from octavo.sources._shared.documents.markup import number, tree
-from octavo.sources._shared.documents.model import Choice, Limits
+from octavo.sources._shared.documents.model import Choice, ConversionLimits
 from octavo.sources._shared.documents.package import Relation, main_part, related, relations
 
 _TITLES: Final = frozenset(("title", "ctrTitle"))
@@ -18,7 +18,7 @@ _FURNITURE: Final = frozenset(("sldNum", "dt", "ftr", "hdr", "sldImg"))
 _LISTS: Final = frozenset(("body", "obj", "subTitle"))
 
 
-def read(raw: bytes, draft: Draft, choice: Choice, limits: Limits) -> None:
+def read(raw: bytes, draft: Draft, choice: Choice, limits: ConversionLimits) -> None:
     archive = Archive(raw, limits.unpacked_bytes)
     main = main_part(archive)
     known = relations(archive, main)

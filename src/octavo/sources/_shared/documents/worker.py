@@ -19,7 +19,7 @@ from octavo.core.errors import OctavoError, TooLarge
 from octavo.core.sizes import exactly
 from octavo.sources._shared.documents.convert import prepared
 from octavo.sources._shared.documents.frames import LENGTHS, pack
-from octavo.sources._shared.documents.model import Choice, Limits
+from octavo.sources._shared.documents.model import Choice, ConversionLimits
 
 _IN: Final = 0
 _FILES: Final = 32  # while modules are imported
@@ -29,7 +29,7 @@ Answer = tuple[dict[str, object], bytes]
 
 
 def main() -> None:
-    limits = Limits(*json.loads(sys.argv[1]))
+    limits = ConversionLimits(*json.loads(sys.argv[1]))
     out = os.dup(1)
     os.dup2(2, 1)  # what a library prints must not stand among the frames
     os.nice(_BEHIND)
@@ -52,7 +52,7 @@ def main() -> None:
             return
 
 
-def _answer(header: dict[str, Any], body: bytes, limits: Limits, out: int) -> Answer:
+def _answer(header: dict[str, Any], body: bytes, limits: ConversionLimits, out: int) -> Answer:
     if header["do"] == "shrink":
         from octavo.sources._shared.documents.images import shrink  # heavy, and only some need it
 
@@ -73,7 +73,7 @@ def _touched() -> int:
     return resource.getrusage(resource.RUSAGE_SELF).ru_minflt * resource.getpagesize()
 
 
-def _confine(limits: Limits) -> None:
+def _confine(limits: ConversionLimits) -> None:
     for what, most in (
         (resource.RLIMIT_AS, limits.memory_bytes),
         (resource.RLIMIT_NOFILE, _FILES),
@@ -86,7 +86,7 @@ def _confine(limits: Limits) -> None:
 
 
 @contextlib.contextmanager
-def _sealed(limits: Limits, last: int) -> Iterator[None]:
+def _sealed(limits: ConversionLimits, last: int) -> Iterator[None]:
     """No descriptor after the last, so nothing can be opened; and so much processor time from now on."""
     usage = resource.getrusage(resource.RUSAGE_SELF)
     until = math.ceil(usage.ru_utime + usage.ru_stime + limits.seconds) + 1

@@ -12,7 +12,7 @@ from typing import Final, TypeAlias
 
 from octavo.core.errors import SourceUnavailable
 from octavo.sources._shared.git.history import MAX_COMMITS, MAX_PARENTS
-from octavo.sources._shared.git.kept import Kept
+from octavo.sources._shared.git.kept import ObjectCache
 from octavo.sources._shared.git.objects import Commit, Id, Objects
 from octavo.sources._shared.git.refs import Names
 from octavo.sources._shared.git.trees import FOLDERS, Trees, name_of
@@ -64,7 +64,7 @@ class _Walk:
         self._files: dict[Id, set[Names]] = {}  # on their way, by the commit that they have come to
         self._waiting: list[tuple[float, Id]] = []
         self._folders: set[Names] = set()
-        self._kept: Kept[Id, frozenset[_Item]] = Kept(_KEPT_ITEMS)
+        self._kept: ObjectCache[Id, frozenset[_Item]] = ObjectCache(_KEPT_ITEMS)
 
     def times_at(self, tip: Id) -> Mapping[Names, float]:
         files = self._trees.files(self._objects, self._top(self._objects.commit(tip)), ())

@@ -17,7 +17,7 @@ from octavo.sources._shared.fs.names import Rules
 from octavo.sources._shared.git.ages import SECONDS, Ages
 from octavo.sources._shared.git.ancestry import ID, Ancestry, committed, end_of_day
 from octavo.sources._shared.git.history import State, Walk
-from octavo.sources._shared.git.kept import Kept
+from octavo.sources._shared.git.kept import ObjectCache
 from octavo.sources._shared.git.objects import ID_BYTES, Id
 from octavo.sources._shared.git.refs import Names
 from octavo.sources._shared.git.repository import Repository
@@ -60,8 +60,8 @@ class Files:
         self._ancestry, self._ages, self._monotonic = Ancestry(), Ages(self._trees), monotonic
         self._examined = b""
         self._known: tuple[Id, dict[Names, Id]] | None = None  # a commit, and the files of it that are served
-        self._contents: Kept[tuple[Id, str], tuple[str | bytes, str]] = Kept(_KEPT_BYTES)
-        self._pasts: Kept[tuple[Id, Names, int], Sequence[State]] = Kept(_KEPT_STATES)
+        self._contents: ObjectCache[tuple[Id, str], tuple[str | bytes, str]] = ObjectCache(_KEPT_BYTES)
+        self._pasts: ObjectCache[tuple[Id, Names, int], Sequence[State]] = ObjectCache(_KEPT_STATES)
 
     def tip(self) -> Id:
         """Looks where the branch is now."""

@@ -12,7 +12,7 @@ K = TypeVar("K", bound=Hashable)
 V = TypeVar("V")
 
 
-class Kept(Weighted[K, V]):
+class ObjectCache(Weighted[K, V]):
     """The last ones that were asked for, up to a weight of `room` together. For several threads."""
 
     __slots__ = ("_lock",)

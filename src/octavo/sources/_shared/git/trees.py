@@ -13,7 +13,7 @@ from octavo.core.errors import SourceUnavailable
 from octavo.core.ref import MAX_SEGMENT_BYTES
 from octavo.sources._shared.fs.confine import MAX_DEPTH
 from octavo.sources._shared.fs.names import Rules, canonical_name
-from octavo.sources._shared.git.kept import Kept
+from octavo.sources._shared.git.kept import ObjectCache
 from octavo.sources._shared.git.objects import Commit, Id, Objects
 from octavo.sources._shared.git.refs import Names
 
@@ -44,9 +44,9 @@ class Trees:
 
     def __init__(self, rules: Rules, below: Names = ()) -> None:
         self._rules, self._above = rules, below
-        self._tops: Kept[Id, Id] = Kept(_KEPT_COUNTS)
-        self._items: Kept[Id, Mapping[str, Item]] = Kept(_KEPT_ITEMS)
-        self._counts: Kept[tuple[int, Id], int] = Kept(_KEPT_COUNTS)
+        self._tops: ObjectCache[Id, Id] = ObjectCache(_KEPT_COUNTS)
+        self._items: ObjectCache[Id, Mapping[str, Item]] = ObjectCache(_KEPT_ITEMS)
+        self._counts: ObjectCache[tuple[int, Id], int] = ObjectCache(_KEPT_COUNTS)
 
     def top(self, objects: Objects, commit: Commit) -> Id:
         """The tree of the folder in a commit; that of an empty one where it was not there."""

@@ -36,7 +36,7 @@ from octavo.sources.file.writing.drafts import Draft, changed, stray_of
 from octavo.sources.file.writing.journal import Journal
 from octavo.sources.file.writing.keeping import Old, hidden_scan, keep_directory, keep_file, keep_link
 from octavo.sources.file.writing.locks import locked
-from octavo.sources.file.writing.records import UNKNOWN, Kept, Op, Record, Spelled, Version
+from octavo.sources.file.writing.records import UNKNOWN, Backup, Op, Record, Spelled, Version
 from octavo.sources.file.writing.recovery import recover, settle, sweep
 from octavo.sources.file.writing.removal import take_away
 from octavo.sources.file.writing.spots import (
@@ -215,7 +215,7 @@ class Engine:
 
     @contextmanager
     def acting(
-        self, record: Record, spots: list[Spot], keep: Callable[[], Kept] | None = None
+        self, record: Record, spots: list[Spot], keep: Callable[[], Backup] | None = None
     ) -> Iterator[Record | None]:
         """Around the change itself: before it, on disk, what was and what will be; after it, that it is so."""
         journal = self.journal

@@ -25,7 +25,7 @@ from typing import Any, Final, NamedTuple
 from octavo.core.errors import TooLarge
 from octavo.core.private import make_private
 from octavo.core.sizes import MIB
-from octavo.sources.file.writing.records import Kept, Record, Status
+from octavo.sources.file.writing.records import Backup, Record, Status
 
 log = logging.getLogger(__name__)
 
@@ -239,5 +239,5 @@ def _line(value: dict[str, Any]) -> bytes:
     return b"\n" + json.dumps(value, ensure_ascii=True, separators=(",", ":")).encode()
 
 
-def _size(kept: Kept | None) -> int:
+def _size(kept: Backup | None) -> int:
     return 0 if kept is None else kept.size

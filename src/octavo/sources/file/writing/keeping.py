@@ -14,7 +14,7 @@ from octavo.sources._shared.fs.stats import identity
 from octavo.sources.file.writing.attributes import Attributes
 from octavo.sources.file.writing.drafts import Draft, Print, changed, copy_all, rename_new, stray_of
 from octavo.sources.file.writing.journal import Journal
-from octavo.sources.file.writing.records import Kept, Leaf, Record, Version
+from octavo.sources.file.writing.records import Backup, Leaf, Record, Version
 from octavo.sources.file.writing.removal import drop
 from octavo.sources.file.writing.spots import Spot, content_mark, mark_of_file, read_link
 from octavo.sources.file.writing.trees import Contents, Scan, below, plant
@@ -35,7 +35,7 @@ class Old(NamedTuple):
         return Print.of(self.stat)
 
 
-def keep_file(journal: Journal, number: str, old: Old, ref: Ref) -> Kept:
+def keep_file(journal: Journal, number: str, old: Old, ref: Ref) -> Backup:
     journal.refuse_over(old.stat.st_size, str(ref))
     fd = journal.create(number)
     try:
@@ -46,10 +46,10 @@ def keep_file(journal: Journal, number: str, old: Old, ref: Ref) -> Kept:
         mark = mark_of_file(fd)
     finally:
         os.close(fd)
-    return Kept(Version(old.print, mark), (Leaf((), Attributes.of(old.fd)),), old.stat.st_size)
+    return Backup(Version(old.print, mark), (Leaf((), Attributes.of(old.fd)),), old.stat.st_size)
 
 
-def keep_directory(journal: Journal, number: str, scan: Scan, contents: Contents, ref: Ref) -> Kept:
+def keep_directory(journal: Journal, number: str, scan: Scan, contents: Contents, ref: Ref) -> Backup:
     journal.refuse_over(contents.size, str(ref))
     fd = journal.create_directory(number)
     try:
@@ -57,17 +57,17 @@ def keep_directory(journal: Journal, number: str, scan: Scan, contents: Contents
         digest = _digest(fd, contents.leaves)
     finally:
         os.close(fd)
-    return Kept(Version(contents.prints[0], contents.mark), contents.leaves, contents.size, digest)
+    return Backup(Version(contents.prints[0], contents.mark), contents.leaves, contents.size, digest)
 
 
-def keep_link(spot: Spot, found: os.stat_result) -> Kept:
+def keep_link(spot: Spot, found: os.stat_result) -> Backup:
     """All of it is in the record."""
     link = read_link(spot.name, spot.here)
     leaf = Leaf((), Attributes.of_link(found), os.fsdecode(link))
-    return Kept(Version(Print.of(found), _mark_of_link(link)), (leaf,), 0)
+    return Backup(Version(Print.of(found), _mark_of_link(link)), (leaf,), 0)
 
 
-def put_back(journal: Journal, record: Record, kept: Kept, spot: Spot, instead: Print | None) -> None:
+def put_back(journal: Journal, record: Record, kept: Backup, spot: Spot, instead: Print | None) -> None:
     """The kept version where it was, in place of nothing or of the file `instead`, with its attributes and time.
 
     Raises Damaged, and changes nothing, for one that is not what was kept."""

@@ -43,7 +43,7 @@ class Version(NamedTuple):
     mark: str
 
 
-class Kept(NamedTuple):
+class Backup(NamedTuple):
     """A version whose content is in the journal."""
 
     version: Version
@@ -65,7 +65,7 @@ class Record(Struct, frozen=True, kw_only=True):
     by: str
     op: Op
     place: Spelled
-    old: Kept | None = None
+    old: Backup | None = None
     new: Version | None = None
     source: Spelled | None = None
     moved: Print | None = None
@@ -96,8 +96,8 @@ def _version(version: Version) -> list[Any]:
     return [version.print, version.mark]
 
 
-def _kept(print_: list[Any], mark: str, size: int, leaves: list[Any], digest: str = "") -> Kept:
-    return Kept(Version(Print(*print_), mark), tuple(_leaf(*leaf) for leaf in leaves), size, digest)
+def _kept(print_: list[Any], mark: str, size: int, leaves: list[Any], digest: str = "") -> Backup:
+    return Backup(Version(Print(*print_), mark), tuple(_leaf(*leaf) for leaf in leaves), size, digest)
 
 
 def _spelled(value: list[Any]) -> Spelled:

@@ -18,7 +18,7 @@ from octavo.sources.file.writing.drafts import Draft, Print, changed, print_at, 
 from octavo.sources.file.writing.engine import Engine, new_number
 from octavo.sources.file.writing.keeping import Old, keep_file
 from octavo.sources.file.writing.locks import locked
-from octavo.sources.file.writing.records import UNKNOWN, Kept, Record, Version
+from octavo.sources.file.writing.records import UNKNOWN, Backup, Record, Version
 from octavo.sources.file.writing.removal import is_still
 from octavo.sources.file.writing.spots import Spot, Use, mark_of_file, spot_of
 from octavo.sources.file.writing.trees import Scan
@@ -194,7 +194,7 @@ class Transfer:
             id=number, at=0, by=self._by, op="move", place=engine.spelled(target), new=new,
             source=engine.spelled(source), moved=moved, made=target.made,
         )  # fmt: skip
-        keep: Callable[[], Kept] | None = None
+        keep: Callable[[], Backup] | None = None
         if over is not None:
             journal, replaced = engine.required_journal(self._to), over
             keep = lambda: keep_file(journal, number, replaced, self._to)  # noqa: E731

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from octavo.core import landlock
 from octavo.core.errors import InvalidParams, NotFound, TooLarge
-from octavo.core.outside import Opening, Place, Program
+from octavo.core.outside import Opening, Program, WorkFolder
 from octavo.core.ref import Ref
 from octavo.tools.builtin.addresses import address, read_with
 from octavo.tools.builtin.process.places import ONE_BYTE, Places, Root, Workplace, found_in, too_many
@@ -18,7 +18,7 @@ from octavo.tools.context import ToolContext
 
 
 class Named(Struct, frozen=True):
-    place: Place | None
+    place: WorkFolder | None
     words: tuple[str, ...]  # by which the program opens them, in their order
     folders: tuple[Workplace, ...] = ()  # those among them that are folders
 
@@ -42,7 +42,7 @@ async def named(places: Places, ctx: ToolContext, program: Program, targets: Seq
     if too_many(openings):
         raise TooLarge("These are more files than a program can be confined to; name fewer, or a folder below")
     return Named(
-        Place(_real(root), openings=openings, open=not landlock.version()),
+        WorkFolder(_real(root), openings=openings, open=not landlock.version()),
         tuple("/".join((".", *one.names)) for one in found),
         tuple(one.folder for one in found if one.folder is not None),
     )
@@ -57,7 +57,7 @@ async def _target(places: Places, ctx: ToolContext, target: str) -> _Target:
         if root is None:
             raise InvalidParams(f"{uri} is no folder that a command can be given; a link to one is none", uri=uri)
         extent = await root.source.survey(root.number, ref.segments, ctx.rights())
-        place = Place(_real(root), ref.segments, openings=extent.openings)
+        place = WorkFolder(_real(root), ref.segments, openings=extent.openings)
         below = tuple(replace(one, names=(*ref.segments, *one.names)) for one in extent.openings)
         return _Target(root, ref.segments, below, Workplace(place, root))
     await read_with(ctx, uri, ONE_BYTE)  # first: who may not read it does not learn whether it is there

@@ -14,7 +14,7 @@ from octavo.core import landlock
 from octavo.core.errors import Conflict, Forbidden, InvalidParams, NotFound
 from octavo.core.foundation import Foundation
 from octavo.core.landlock import READ_DIR, REMOVE_DIR, REMOVE_FILE, WRITE
-from octavo.core.outside import Extent, Folder, Opening, Place, Program, Rights, Surveys
+from octavo.core.outside import Extent, Opening, Program, Rights, ServedFolder, Surveys, WorkFolder
 from octavo.core.ref import Ref
 from octavo.core.sizes import KIB
 from octavo.tools.builtin.addresses import address, read_with
@@ -38,7 +38,7 @@ class Root(Struct, frozen=True):
 
 
 class Workplace(Struct, frozen=True):
-    place: Place
+    place: WorkFolder
     root: Root
     unlisted: tuple[Ref, ...] = ()  # folders whose names the program cannot list
 
@@ -69,7 +69,9 @@ class Places:
         await self.refuse_beside(ctx, program)
         rights = ctx.rights()
         extent = await root.source.survey(root.number, ref.segments, rights)
-        place = Place(real, ref.segments, write and root.write and ctx.may("write", uri), open=not landlock.version())
+        place = WorkFolder(
+            real, ref.segments, write and root.write and ctx.may("write", uri), open=not landlock.version()
+        )
         if place.write:
             self._refuse_essentials(uri, place)
             return Workplace(_writing(place, extent, rights, ctx), root)
@@ -78,7 +80,7 @@ class Places:
             raise _refused(f"A program cannot be kept to what you may read of {uri}: {much}", ctx, rights, extent.free)
         return Workplace(replace(place, openings=extent.openings), root, extent.unlisted)
 
-    def _refuse_essentials(self, uri: str, place: Place) -> None:
+    def _refuse_essentials(self, uri: str, place: WorkFolder) -> None:
         if self._foundation.below(os.stat(place.root)).within(place.names) is not None:
             raise Forbidden(
                 f"{uri} holds, or could, what this server stands on, such as its configuration, and a program that "
@@ -113,7 +115,9 @@ class Places:
         if any(_is_there(work.place, one) for one in _listed(work.place.openings) - _listed(extent.openings)):
             raise Conflict("What is in the folder has changed while the program ran, and some of it may be hidden")
 
-    async def refuse_unseen(self, ctx: ToolContext, place: Place, paths: Sequence[str], target: str | None) -> None:
+    async def refuse_unseen(
+        self, ctx: ToolContext, place: WorkFolder, paths: Sequence[str], target: str | None
+    ) -> None:
         """Whatever a command is pointed at, its caller may read, and write where the command may: raises what a read of
         one byte would. A new file passes, if its folder is one that the caller sees and the command may write."""
         base = Ref.parse(address(target) if target is not None else f"{self._roots[0].scheme}://")
@@ -138,7 +142,7 @@ def too_many(openings: Sequence[Opening]) -> bool:
     return len(openings) > _OPENINGS or sum(len(os.fsencode(opening_word(one))) for one in openings) > _WORDS
 
 
-def _writing(place: Place, extent: Extent, rights: Rights, ctx: ToolContext) -> Place:
+def _writing(place: WorkFolder, extent: Extent, rights: Rights, ctx: ToolContext) -> WorkFolder:
     """Who may write in a folder may make anything below it, so nothing there may be kept from the caller."""
     ref, spellings = extent.folder
     why = ""
@@ -155,7 +159,7 @@ def _writing(place: Place, extent: Extent, rights: Rights, ctx: ToolContext) -> 
     return replace(place, openings=tuple(replace(one, rights=WRITE & ~removes) for one in extent.openings))
 
 
-def _refused(message: str, ctx: ToolContext, rights: Rights, free: Sequence[Folder] = ()) -> Forbidden:
+def _refused(message: str, ctx: ToolContext, rights: Rights, free: Sequence[ServedFolder] = ()) -> Forbidden:
     by = [f"by {', '.join(rights.rules.values())}"] if rights.rules else []
     folders = [str(folder.ref) for folder in free[:_FOLDERS]]
     instead = [f"a folder that would do: {', '.join(folders)}"] if folders else []
@@ -168,11 +172,11 @@ def _listed(openings: Sequence[Opening]) -> set[Opening]:
     return {one for one in openings if one.rights & READ_DIR}
 
 
-def _is_there(place: Place, opening: Opening) -> bool:
+def _is_there(place: WorkFolder, opening: Opening) -> bool:
     return os.path.isdir(os.path.join(place.root, *place.names, *opening.names))
 
 
-def _is_free(place: Place, names: tuple[str, ...]) -> bool:
+def _is_free(place: WorkFolder, names: tuple[str, ...]) -> bool:
     folder = os.path.join(place.root, *place.names, *names[:-1])
     return os.path.realpath(folder) == folder and not os.path.lexists(os.path.join(folder, names[-1]))
 

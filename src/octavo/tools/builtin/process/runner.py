@@ -9,7 +9,7 @@ from typing import Final
 from octavo.core.clock import Clock
 from octavo.core.errors import Forbidden, InvalidParams
 from octavo.core.fair import FairQueue
-from octavo.core.outside import Finished, Place, Program, RunLimits
+from octavo.core.outside import Finished, Program, RunLimits, WorkFolder
 from octavo.tools.builtin.process.running import Printed, Running
 
 DEFAULTS: Final = RunLimits()
@@ -31,7 +31,7 @@ class ProgramRunner:
         *,
         stdin: bytes = b"",
         limits: RunLimits = DEFAULTS,
-        place: Place | None = None,
+        place: WorkFolder | None = None,
     ) -> Finished:
         async with self._room.turn():
             began = self._clock.monotonic()
@@ -62,7 +62,13 @@ class ProgramRunner:
             )
 
     async def start(
-        self, program: Program, arguments: Sequence[str], *, limits: RunLimits, place: Place | None, printed: Printed
+        self,
+        program: Program,
+        arguments: Sequence[str],
+        *,
+        limits: RunLimits,
+        place: WorkFolder | None,
+        printed: Printed,
     ) -> Running:
         """One that runs on; whoever starts it ends it. Raises as `run`."""
         if program not in self._programs:  # as a whole: two may differ in nothing but what they may reach

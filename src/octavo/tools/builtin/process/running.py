@@ -13,7 +13,7 @@ from typing import Final, Protocol, cast
 
 from octavo.core.errors import InvalidParams, SourceUnavailable
 from octavo.core.landlock import EXECUTE, READ, READ_FILE, WRITE_FILE
-from octavo.core.outside import Ended, Opening, Place, Program, RunLimits
+from octavo.core.outside import Ended, Opening, Program, RunLimits, WorkFolder
 from octavo.core.version import PACKAGE
 
 _LAUNCH: Final = os.path.join(os.path.dirname(__file__), "launch.py")
@@ -60,7 +60,7 @@ class Running(asyncio.SubprocessProtocol):
         program: Program,
         arguments: Sequence[str],
         limits: RunLimits,
-        place: Place | None,
+        place: WorkFolder | None,
         printed: Printed,
         *,
         strict: bool,
@@ -200,7 +200,7 @@ _FAULTS: Final = {
 }
 
 
-def _order(status: int, program: Program, limits: RunLimits, place: Place | None, *, strict: bool) -> list[str]:
+def _order(status: int, program: Program, limits: RunLimits, place: WorkFolder | None, *, strict: bool) -> list[str]:
     """What `launch` is told, as its arguments."""
     unwalled = place is None or place.open
     numbers = (

@@ -15,7 +15,7 @@ from octavo.tools.builtin.process.running import Running
 _CUTS: Final = 1000  # places that are remembered
 
 
-class Part(NamedTuple):
+class OutputPart(NamedTuple):
     text: str
     next: int  # the offset to go on with
     dropped: int  # bytes between the offset that was asked for and the first that is still there
@@ -44,7 +44,7 @@ class Tail:
             del self._data[:over]
             self.begin += over
 
-    def part(self, after: int, most: int, *, whole: bool) -> Part:
+    def part(self, after: int, most: int, *, whole: bool) -> OutputPart:
         """From the last place before an offset where one may begin. A character whose end has not come yet is left for
         later, unless no more will come."""
         begin = self._cuts[bisect_right(self._cuts, max(after, 0)) - 1]
@@ -57,7 +57,7 @@ class Tail:
         if end not in self._cuts:
             insort(self._cuts, end)
             del self._cuts[1:-_CUTS]
-        return Part(data.decode("utf-8", "replace"), end, max(begin - after, 0))
+        return OutputPart(data.decode("utf-8", "replace"), end, max(begin - after, 0))
 
 
 def _unfinished(data: bytes) -> int:
