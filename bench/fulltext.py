@@ -20,9 +20,9 @@ from pathlib import Path
 
 from corpus import ENGLISH, KOREAN
 
-from octavo.core.model import Change, Entry
 from octavo.core.query import TextQuery
 from octavo.core.ref import Ref
+from octavo.core.values import Change, Entry
 from octavo.search import Document, FullText, Index, Upkeep
 
 BATCH = 200

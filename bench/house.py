@@ -96,7 +96,7 @@ def figures(folder: Path) -> dict[str, int]:
     edges = {name: imported(name, path, tree, known) for name, (path, tree, _) in house.items()}
     importers = Counter(one for targets in edges.values() for one in targets)
     functions = [node for _, tree, _ in house.values() for node in ast.walk(tree) if isinstance(node, _FUNCTIONS)]
-    seam = ("octavo.core.ports", "octavo.core.model", "octavo.core.arguments", "octavo.core.operations")
+    seam = ("octavo.core.ports", "octavo.core.values", "octavo.core.arguments", "octavo.core.operations")
     texts = {name: text for name, (_, _, text) in house.items()}
     return {
         "modules": len(house),
@@ -117,7 +117,7 @@ def figures(folder: Path) -> dict[str, int]:
             sum(f'"{method}"' in text for method in _METHODS) >= 3 for text in texts.values()
         ),
         "modules that build calls": sum(
-            any(calls_of(tree, "Call")) and name != "octavo.core.model" for name, (_, tree, _) in house.items()
+            any(calls_of(tree, "Call")) and name != "octavo.core.values" for name, (_, tree, _) in house.items()
         ),
         "functions of complexity D or worse": sum(complexity(one) >= D for one in functions),
         "lines of src": sum(text.count("\n") for text in texts.values()),

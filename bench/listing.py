@@ -24,9 +24,9 @@ from typing import Any, cast
 from octavo.app import Octavo
 from octavo.app.configuration import load_text
 from octavo.core.arguments import OwnArguments
-from octavo.core.model import EVERYTHING, Call, Change, Trail
 from octavo.core.ports import Arms
 from octavo.core.ref import Ref
+from octavo.core.values import EVERYTHING, Call, Change, Trail
 from octavo.stores.state import StateDirectory
 from search import build
 

@@ -28,8 +28,8 @@ from ruamel.yaml import YAML
 from octavo.app import Octavo
 from octavo.app.configuration import load
 from octavo.cli.demo import make
-from octavo.core.model import Call, Trail
 from octavo.core.ref import Ref
+from octavo.core.values import Call, Trail
 from octavo.stores.state import StateDirectory
 
 TOP_1 = 0.85

@@ -23,8 +23,8 @@ from time import perf_counter, perf_counter_ns
 from zoneinfo import ZoneInfo
 
 from octavo.core.glob import Glob
-from octavo.core.model import Entry, Principal, Template
 from octavo.core.ref import Ref
+from octavo.core.values import Entry, Principal, Template
 from octavo.pipeline.conditions import Condition, Demands, Metadata, Times
 from octavo.pipeline.policy import Policy
 from octavo.pipeline.rulebook import Facts, Rule

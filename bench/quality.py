@@ -32,9 +32,9 @@ from octavo.app import Octavo
 from octavo.app.configuration import load
 from octavo.core.arguments import OwnArguments
 from octavo.core.errors import OctavoError
-from octavo.core.model import Call, Trail
 from octavo.core.query import TextQuery
 from octavo.core.ref import Ref
+from octavo.core.values import Call, Trail
 from octavo.search import Document, FullText, Index
 
 RECALL, MRR = 0.95, 0.8

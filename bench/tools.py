@@ -25,7 +25,7 @@ from candidates import HERE, Candidate, Json, installed
 from wire import Wrong, conversation, measure
 
 PLUGIN = """
-from octavo.core.surface import Hints
+from octavo.core.tools import Hints
 
 HINTS = Hints(read_only=True, destructive=False, idempotent=True, open_world=False)
 TAKES = {"type": "object", "properties": {"a": {"type": "integer"}, "b": {"type": "integer"}}, "required": ["a", "b"],

@@ -35,8 +35,8 @@ from ruamel.yaml import YAML
 from octavo.app import Octavo
 from octavo.app.configuration import load
 from octavo.core.arguments import OwnArguments
-from octavo.core.model import Call, Trail
 from octavo.core.ref import Ref
+from octavo.core.values import Call, Trail
 
 FIRST = 5
 ENOUGH, TITLES, ENOUGH_TITLES = 17, 12, 58

@@ -24,8 +24,8 @@ import click
 from octavo.app.configuration import KINDS
 from octavo.config.schema import schema
 from octavo.core import errors
-from octavo.core.model import VERBS, Verb
 from octavo.core.operations import ACTS, Act
+from octavo.core.values import VERBS, Verb
 from octavo.pipeline.rules.book import SECRETS
 from octavo.pipeline.rules.personal import GROUPS
 from octavo.sources._shared.fs.credentials import KEYS, SETTINGS

@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from octavo.config.words import Count as Count
     from octavo.config.words import Flag as Flag
     from octavo.config.words import Scheme as Scheme
-    from octavo.core.asking import Answer as Answer
     from octavo.core.edit import Revision as Revision
     from octavo.core.errors import ApprovalRequired as ApprovalRequired
     from octavo.core.errors import Conflict as Conflict
@@ -37,8 +36,7 @@ if TYPE_CHECKING:
     from octavo.core.errors import TooLarge as TooLarge
     from octavo.core.errors import Unauthenticated as Unauthenticated
     from octavo.core.errors import Unrecorded as Unrecorded
-    from octavo.core.guard import Shown as Shown
-    from octavo.core.guard import check as _check
+    from octavo.core.forms import Answer as Answer
     from octavo.core.kinds import AddressTemplate as AddressTemplate
     from octavo.core.kinds import Host as Host
     from octavo.core.kinds import Needs as Needs
@@ -46,15 +44,6 @@ if TYPE_CHECKING:
     from octavo.core.kinds import Over as Over
     from octavo.core.kinds import SourceFolder as SourceFolder
     from octavo.core.kinds import SourceKind as SourceKind
-    from octavo.core.model import Change as Change
-    from octavo.core.model import Content as Content
-    from octavo.core.model import Edited as Edited
-    from octavo.core.model import Entry as Entry
-    from octavo.core.model import Page as Page
-    from octavo.core.model import Past as Past
-    from octavo.core.model import Suggestion as Suggestion
-    from octavo.core.model import Template as Template
-    from octavo.core.model import Undone as Undone
     from octavo.core.parameters import refuse_unknown as refuse_unknown
     from octavo.core.ports import Arranges as Arranges
     from octavo.core.ports import Completes as Completes
@@ -73,20 +62,31 @@ if TYPE_CHECKING:
     from octavo.core.ports import Undoes as Undoes
     from octavo.core.ports import Watches as Watches
     from octavo.core.ports import Writes as Writes
+    from octavo.core.preconditions import Shown as Shown
+    from octavo.core.preconditions import check as _check
     from octavo.core.query import ContentQuery as ContentQuery
     from octavo.core.query import NameQuery as NameQuery
     from octavo.core.ref import Ref as Ref
-    from octavo.core.surface import Audio as Audio
-    from octavo.core.surface import Embedded as Embedded
-    from octavo.core.surface import Hints as Hints
-    from octavo.core.surface import Image as Image
-    from octavo.core.surface import Link as Link
-    from octavo.core.surface import PromptArgument as PromptArgument
-    from octavo.core.surface import PromptInfo as PromptInfo
-    from octavo.core.surface import PromptMessage as PromptMessage
-    from octavo.core.surface import PromptResult as PromptResult
-    from octavo.core.surface import Text as Text
-    from octavo.core.surface import ToolResult as ToolResult
+    from octavo.core.tools import Audio as Audio
+    from octavo.core.tools import Embedded as Embedded
+    from octavo.core.tools import Hints as Hints
+    from octavo.core.tools import Image as Image
+    from octavo.core.tools import Link as Link
+    from octavo.core.tools import PromptArgument as PromptArgument
+    from octavo.core.tools import PromptInfo as PromptInfo
+    from octavo.core.tools import PromptMessage as PromptMessage
+    from octavo.core.tools import PromptResult as PromptResult
+    from octavo.core.tools import Text as Text
+    from octavo.core.tools import ToolResult as ToolResult
+    from octavo.core.values import Change as Change
+    from octavo.core.values import Content as Content
+    from octavo.core.values import Edited as Edited
+    from octavo.core.values import Entry as Entry
+    from octavo.core.values import Page as Page
+    from octavo.core.values import Past as Past
+    from octavo.core.values import Suggestion as Suggestion
+    from octavo.core.values import Template as Template
+    from octavo.core.values import Undone as Undone
     from octavo.text.revise import revise as revise
     from octavo.tools.authoring import tool as tool
     from octavo.tools.context import ToolContext as ToolContext
@@ -100,16 +100,16 @@ _NAMES = {  # the same, by the modules where they stand
     "octavo.config.source": "Cache SourceOptions",
     "octavo.config.units": "Size Time",
     "octavo.config.words": "Count Flag Scheme",
-    "octavo.core.asking": "Answer",
+    "octavo.core.forms": "Answer",
     "octavo.core.edit": "Revision",
     "octavo.core.errors": (
         "ApprovalRequired Conflict Forbidden InputRequired InternalError InvalidParams NotFound "
         "OctavoError ProtocolError RateLimited SourceUnavailable Timeout TooLarge Unauthenticated "
         "Unrecorded"
     ),
-    "octavo.core.guard": "check_hidden Shown",
+    "octavo.core.preconditions": "check_hidden Shown",
     "octavo.core.kinds": "Folder Form Host Needs Objection Over SourceKind",
-    "octavo.core.model": ("Change Content Edited Entry Page Past Suggestion Template Undone"),
+    "octavo.core.values": ("Change Content Edited Entry Page Past Suggestion Template Undone"),
     "octavo.core.parameters": "refuse_unknown",
     "octavo.core.ports": (
         "Arranges Completes Edits Filters Folders Levels Offers Refuses Searches Source Spells Stamps "
@@ -117,7 +117,7 @@ _NAMES = {  # the same, by the modules where they stand
     ),
     "octavo.core.query": "ContentQuery NameQuery",
     "octavo.core.ref": "Ref",
-    "octavo.core.surface": (
+    "octavo.core.tools": (
         "Audio Embedded Hints Image Link PromptArgument PromptInfo PromptMessage PromptResult Text ToolResult"
     ),
     "octavo.text.revise": "revise",

@@ -9,9 +9,9 @@ from typing import Any
 import anyio
 
 from octavo.app import Octavo
-from octavo.core.model import Call, Op, Trail
 from octavo.core.operations import arguments_of
 from octavo.core.ref import Ref
+from octavo.core.values import Call, Op, Trail
 
 
 async def ask(house: Octavo, who: str | None, op: Op, uri: str, arguments: Mapping[str, Any] = {}, **more: Any) -> Any:

@@ -18,8 +18,8 @@ from octavo.config.load import Loaded
 from octavo.config.problems import ConfigError
 from octavo.core.errors import Forbidden, NotFound, OctavoError
 from octavo.core.event import event
-from octavo.core.model import Change, Entry, News
 from octavo.core.query import NameQuery
+from octavo.core.values import Change, Entry, News
 from octavo.stores.state import StateDirectory
 
 pytestmark = [pytest.mark.anyio, pytest.mark.seed("F1")]

@@ -11,8 +11,8 @@ from octavo.app import Octavo
 from octavo.app.configuration import load_text
 from octavo.core.arguments import WriteArguments
 from octavo.core.errors import ApprovalRequired
-from octavo.core.model import Call, Trail
 from octavo.core.ref import Ref
+from octavo.core.values import Call, Trail
 from octavo.stores.state import StateDirectory
 
 pytestmark = [pytest.mark.anyio, pytest.mark.seed("T5")]

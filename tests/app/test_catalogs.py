@@ -16,8 +16,8 @@ from octavo.app import Octavo
 from octavo.app.configuration import load
 from octavo.core.arguments import ListArguments
 from octavo.core.errors import Forbidden, InvalidParams, NotFound, OctavoError
-from octavo.core.model import EVERYTHING, Call, Change, Trail
 from octavo.core.ref import Ref
+from octavo.core.values import EVERYTHING, Call, Change, Trail
 
 pytestmark = pytest.mark.anyio
 

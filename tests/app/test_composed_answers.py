@@ -13,8 +13,8 @@ from tests.app.asking import ask, told
 from octavo.app import Octavo
 from octavo.app.configuration import load
 from octavo.core.errors import InvalidParams, NotFound, TooLarge
-from octavo.core.model import Content
-from octavo.core.surface import Text, ToolResult
+from octavo.core.tools import Text, ToolResult
+from octavo.core.values import Content
 from octavo.sources.catalog import views
 
 pytestmark = pytest.mark.anyio

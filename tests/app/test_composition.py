@@ -14,10 +14,10 @@ import pytest
 from octavo.app import Octavo
 from octavo.app.configuration import load, load_text
 from octavo.core.errors import Forbidden, InvalidParams, NotFound, OctavoError, TooLarge
-from octavo.core.model import EVERYTHING, VERBS, Call, Change, Entry, Op, Page, Trail
 from octavo.core.operations import arguments_of
 from octavo.core.ports import Reply
 from octavo.core.ref import Ref
+from octavo.core.values import EVERYTHING, VERBS, Call, Change, Entry, Op, Page, Trail
 
 pytestmark = pytest.mark.anyio
 
@@ -350,7 +350,7 @@ async def test_a_plugin_cannot_take_a_scheme_that_is_taken(tmp_path: Path, schem
 
 
 GIVING = """
-from octavo.core.surface import Hints
+from octavo.core.tools import Hints
 
 HINTS = Hints(read_only=True, destructive=False, idempotent=True, open_world=False)
 

@@ -15,11 +15,11 @@ from octavo.app import Octavo
 from octavo.app.configuration import load
 from octavo.core.errors import Forbidden, NotFound, OctavoError
 from octavo.core.glob import Glob
-from octavo.core.model import EVERYTHING, Call, Change, Op, Trail
 from octavo.core.operations import arguments_of
 from octavo.core.ports import Reply
 from octavo.core.query import TextQuery
 from octavo.core.ref import Ref
+from octavo.core.values import EVERYTHING, Call, Change, Op, Trail
 
 pytestmark = pytest.mark.anyio
 

@@ -12,8 +12,8 @@ import pytest
 from octavo.app import Octavo
 from octavo.app.configuration import load
 from octavo.core.errors import InvalidParams, NotFound
-from octavo.core.model import Call, Entry, Page, Trail
 from octavo.core.ref import Ref
+from octavo.core.values import Call, Entry, Page, Trail
 
 pytestmark = pytest.mark.anyio
 

@@ -19,8 +19,8 @@ from tests.gate.world import principal
 from octavo.app import Octavo
 from octavo.app.configuration import load
 from octavo.core.errors import NotFound, OctavoError, SourceUnavailable
-from octavo.core.model import Content, Page
 from octavo.core.ref import Ref
+from octavo.core.values import Content, Page
 from octavo.sources.file import FileSource
 
 pytestmark = pytest.mark.anyio

@@ -17,9 +17,9 @@ from octavo.config.load import Loaded
 from octavo.core.delivery import Delivery
 from octavo.core.errors import Conflict, Forbidden, InvalidParams, NotFound, OctavoError
 from octavo.core.glob import Glob
-from octavo.core.model import Change, Entry, shown
 from octavo.core.query import ContentQuery, NameQuery, TextQuery
 from octavo.core.ref import Ref
+from octavo.core.values import Change, Entry, shown
 from octavo.stores.state import StateDirectory
 
 pytestmark = [pytest.mark.anyio, pytest.mark.seed("F1")]

@@ -10,8 +10,8 @@ from octavo.app import Octavo
 from octavo.app.configuration import load_text
 from octavo.config.problems import ConfigError
 from octavo.core.errors import RateLimited
-from octavo.core.model import Call, Principal, Trail
 from octavo.core.ref import Ref
+from octavo.core.values import Call, Principal, Trail
 from octavo.stores.state import StateDirectory
 
 pytestmark = pytest.mark.seed("A5", "T7")

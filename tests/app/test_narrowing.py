@@ -14,11 +14,11 @@ from octavo.app import Octavo
 from octavo.app.configuration import load_text
 from octavo.core.edit import Revision
 from octavo.core.errors import Forbidden, InvalidParams, NotFound, OctavoError
-from octavo.core.model import Call, Change, Op, Principal, Trail
 from octavo.core.operations import arguments_of
 from octavo.core.ports import Reply
 from octavo.core.query import ContentQuery, NameQuery
 from octavo.core.ref import Ref
+from octavo.core.values import Call, Change, Op, Principal, Trail
 from octavo.stores.state import StateDirectory
 
 pytestmark = [pytest.mark.anyio, pytest.mark.seed("F4")]

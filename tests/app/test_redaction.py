@@ -17,12 +17,12 @@ from octavo.app.configuration import load
 from octavo.cli.group import octavo as cli
 from octavo.config.problems import ConfigError
 from octavo.core.arguments import OwnArguments
-from octavo.core.asking import Answer, Form
 from octavo.core.errors import InputRequired, InvalidParams
-from octavo.core.model import Call, Op, Trail
+from octavo.core.forms import Answer, Form
 from octavo.core.operations import arguments_of
 from octavo.core.ref import Ref
-from octavo.core.surface import Embedded, Text
+from octavo.core.tools import Embedded, Text
+from octavo.core.values import Call, Op, Trail
 
 pytestmark = pytest.mark.anyio
 
@@ -46,7 +46,7 @@ CONFIGURATION = """
 """
 PLUGIN = """
 from octavo.core.errors import InputRequired, InvalidParams
-from octavo.core.surface import Hints
+from octavo.core.tools import Hints
 
 HINTS = Hints(read_only=True, destructive=False, idempotent=True, open_world=False)
 SCHEMA = {"type": "object", "properties": {"text": {"type": "string"}}}

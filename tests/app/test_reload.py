@@ -20,9 +20,9 @@ from octavo.app.follow import follow_file
 from octavo.config.load import Loaded
 from octavo.config.problems import ConfigError
 from octavo.core.errors import Forbidden, OctavoError, SourceUnavailable, Unauthenticated
-from octavo.core.model import Call, Change, Op, Principal, Trail
 from octavo.core.ports import Reply
 from octavo.core.ref import Ref
+from octavo.core.values import Call, Change, Op, Principal, Trail
 
 pytestmark = pytest.mark.anyio
 
@@ -205,7 +205,7 @@ async def test_new_rules_and_agents_hold_from_the_next_call_on(tmp_path: Path) -
 
 TWICE = """
 import octavo
-from octavo.core.surface import Hints
+from octavo.core.tools import Hints
 
 HINTS = Hints(read_only=True, destructive=False, idempotent=True, open_world=False)
 

@@ -14,10 +14,10 @@ from tests.e2e.harness import audit_records
 from octavo.app import Octavo
 from octavo.app.configuration import load
 from octavo.core.errors import Forbidden, NotFound, OctavoError
-from octavo.core.model import EVERYTHING, Call, Op, Page, Trail
 from octavo.core.ports import Reply
 from octavo.core.ref import Ref
 from octavo.core.skill import Skill
+from octavo.core.values import EVERYTHING, Call, Op, Page, Trail
 from octavo.text.frontmatter import of_markdown
 
 pytestmark = pytest.mark.anyio

@@ -13,9 +13,9 @@ import pytest
 from octavo.app.threads import MOST, Threads
 from octavo.core.errors import SourceUnavailable
 from octavo.core.foreign import owner
-from octavo.core.model import Call, Content, Entry, Principal, Trail
 from octavo.core.ref import Ref
-from octavo.core.surface import Hints, ToolInfo
+from octavo.core.tools import Hints, ToolInfo
+from octavo.core.values import Call, Content, Entry, Principal, Trail
 from octavo.tools.context import ToolContext
 from octavo.tools.registry import Tool, ToolRegistry
 

@@ -14,8 +14,8 @@ from octavo.app import Octavo
 from octavo.app.configuration import load_text, zero
 from octavo.core.arguments import OwnArguments
 from octavo.core.errors import Conflict, OctavoError
-from octavo.core.model import Call, Op, Trail
 from octavo.core.ref import Ref
+from octavo.core.values import Call, Op, Trail
 from octavo.stores.state import StateDirectory
 
 pytestmark = [pytest.mark.anyio, pytest.mark.seed("F1")]

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from octavo.core.asking import Answer, form
 from octavo.core.errors import InvalidParams
+from octavo.core.forms import Answer, form
 
 pytestmark = pytest.mark.seed("T4")
 

@@ -9,9 +9,9 @@ from msgspec.structs import replace
 
 from octavo.core.arguments import PLAIN, OwnArguments
 from octavo.core.clock import FrozenClock, SystemClock, iso
-from octavo.core.model import VERBS, Call, Change, Content, Entry, Op, Page, Principal, Trail, Verb
 from octavo.core.operations import VERB_OF
 from octavo.core.ref import Ref
+from octavo.core.values import VERBS, Call, Change, Content, Entry, Op, Page, Principal, Trail, Verb
 
 REF = Ref.parse("sop://brand/guide")
 ENTRY = Entry(ref=REF, name="guide", version="1", size=3, metadata={"status": "draft", "owner": "kim"})

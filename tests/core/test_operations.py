@@ -6,7 +6,8 @@ from typing import get_args
 
 import pytest
 
-from octavo.core import model, surface
+from octavo.core import tools
+from octavo.core import values as model
 from octavo.core.arguments import (
     PLAIN,
     Arguments,
@@ -15,9 +16,9 @@ from octavo.core.arguments import (
     OwnArguments,
     WriteArguments,
 )
-from octavo.core.model import Call, Op, Principal, Trail
 from octavo.core.operations import CHANGING, METHODS, OPERATIONS, act_of, arguments_of
 from octavo.core.ref import Ref
+from octavo.core.values import Call, Op, Principal, Trail
 from octavo.transport.mcp.calls import CALLING
 
 GUIDE = Ref.parse("sop://brand/guide")
@@ -38,9 +39,9 @@ def test_what_changes_something_is_kept_by_nobody() -> None:
 
 
 def test_what_an_operation_gives_is_a_value_of_the_core() -> None:
-    from octavo.core import findings, skill, tasks
+    from octavo.core import search_results, skill, tasks
 
-    known = [vars(room) for room in (model, surface, findings, skill, tasks)]
+    known = [vars(room) for room in (model, tools, search_results, skill, tasks)]
     for name, row in OPERATIONS.items():
         words = row.gives.replace("|", " ").replace("[", " ").replace("]", " ").split()
         strange = [word for word in words if word not in ("None", "bool", "str", "Sequence")]

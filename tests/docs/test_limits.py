@@ -23,8 +23,8 @@ from octavo.app.configuration import load, load_text
 from octavo.cli.group import octavo
 from octavo.config.problems import ConfigError
 from octavo.core.errors import OctavoError
-from octavo.core.model import Call, Trail
 from octavo.core.ref import Ref
+from octavo.core.values import Call, Trail
 
 ROOT = Path(__file__).parents[2]
 SECTIONS = re.compile(

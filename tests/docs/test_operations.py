@@ -16,8 +16,8 @@ from octavo.app.built_in import _OFFERED
 from octavo.app.configuration import load_text
 from octavo.core.arguments import OwnArguments
 from octavo.core.errors import OctavoError
-from octavo.core.model import Call, Trail
 from octavo.core.ref import Ref
+from octavo.core.values import Call, Trail
 from octavo.stores.state import StateDirectory
 
 FILES = {

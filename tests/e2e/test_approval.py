@@ -39,7 +39,7 @@ policy:
 """
 PLUGIN = """\
 import os
-from octavo.core.surface import Hints
+from octavo.core.tools import Hints
 
 DONE = os.path.join(os.path.dirname(__file__), "done")
 ONE = {"type": "object", "properties": {"path": {"type": "string"}}}

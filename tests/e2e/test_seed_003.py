@@ -425,7 +425,7 @@ def test_the_tools_cost_a_client_less_than_2500_tokens(brand: Door) -> None:
 
 
 DOWN = """\
-from octavo.core.model import Content, Entry, Page
+from octavo.core.values import Content, Entry, Page
 
 
 class Customers:

@@ -24,7 +24,7 @@ walled = pytest.mark.skipif(landlock.version() < 2, reason="this kernel has no L
 
 PLUGIN = """
 import os, subprocess
-from octavo.core.surface import Hints
+from octavo.core.tools import Hints
 
 def attempt(what, path):
     if what == "read":

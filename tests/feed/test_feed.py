@@ -12,8 +12,8 @@ import anyio.lowlevel
 import pytest
 
 from octavo.core.clock import FrozenClock
-from octavo.core.model import Change, Content, Entry, Page
 from octavo.core.ref import Ref
+from octavo.core.values import Change, Content, Entry, Page
 from octavo.feed import ChangeFeed
 from octavo.feed.feed import PAUSE
 from octavo.sources.memory import MemorySource

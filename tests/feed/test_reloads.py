@@ -11,7 +11,7 @@ import pytest
 from octavo.app import Octavo
 from octavo.app.configuration import load_text
 from octavo.config.load import Loaded
-from octavo.core.model import Change
+from octavo.core.values import Change
 
 pytestmark = [pytest.mark.anyio, pytest.mark.seed("F12")]
 

@@ -13,8 +13,8 @@ from collections.abc import AsyncIterator, Iterable, Mapping
 from typing import Any, NamedTuple
 
 from octavo.app import Octavo
-from octavo.core.model import Principal
 from octavo.core.routes import Routes, no_routes
+from octavo.core.values import Principal
 from octavo.transport.mcp import serve_http, serve_stdio
 from octavo.transport.mcp.http import Access, Front
 from octavo.transport.mcp.lane import Lane

@@ -18,15 +18,15 @@ from octavo.app.configuration import load_text
 from octavo.config.load import Loaded
 from octavo.core.clock import FrozenClock, SystemClock
 from octavo.core.errors import Unrecorded
-from octavo.core.model import Principal
+from octavo.core.values import Principal
 from octavo.stores.ledger import MemoryLedger
 from octavo.stores.state import StateDirectory
 
 PLUGIN = """
 import asyncio
 from octavo.core.errors import Conflict, NotFound, ProtocolError, SourceUnavailable
-from octavo.core.surface import *
-from octavo.core.surface import PromptArgument
+from octavo.core.tools import *
+from octavo.core.tools import PromptArgument
 
 SAFE = dict(hints=Hints(read_only=True, destructive=False, idempotent=True, open_world=False), lane_safe=True)
 TEXT = {"type": "object", "properties": {"uri": {"type": "string"}, "n": {"type": "integer"}}}

@@ -20,10 +20,10 @@ from octavo.config.load import Loaded
 from octavo.config.problems import ConfigError
 from octavo.config.schema import schema
 from octavo.core.errors import InvalidParams, OctavoError, SourceUnavailable
-from octavo.core.model import Call, Op, Trail
 from octavo.core.operations import arguments_of
 from octavo.core.ports import Reply
 from octavo.core.ref import Ref
+from octavo.core.values import Call, Op, Trail
 from octavo.stores.state import StateDirectory
 from octavo.testing import SourceSuite
 

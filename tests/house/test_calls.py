@@ -7,7 +7,7 @@ from pathlib import Path
 
 SRC = Path(__file__).parents[2] / "src" / "octavo"
 # The value itself, the builder, and a world for tests of tools that has no limits.
-MAKES_CALLS = {"core/model.py", "core/calls.py", "testing/tool_suite.py"}
+MAKES_CALLS = {"core/values.py", "core/calls.py", "testing/tool_suite.py"}
 
 
 def test_calls_are_made_in_one_place() -> None:

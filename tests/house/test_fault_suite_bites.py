@@ -11,8 +11,8 @@ import anyio.lowlevel
 import pytest
 
 from octavo.core.errors import NotFound, OctavoError, SourceUnavailable
-from octavo.core.model import Content, Entry, Page
 from octavo.core.ref import Ref
+from octavo.core.values import Content, Entry, Page
 from octavo.testing import Fault, FaultSuite, SourceSuite, broken_calls
 from octavo.testing.base import TREE
 

@@ -17,8 +17,8 @@ from msgspec.structs import replace
 
 from octavo.core.errors import Conflict, InvalidParams, NotFound, TooLarge
 from octavo.core.kinds import Host, SourceKind
-from octavo.core.model import Change, Content, Entry, Page, Template
 from octavo.core.ref import Ref, decode
+from octavo.core.values import Change, Content, Entry, Page, Template
 from octavo.sources.memory import MemorySource
 from octavo.testing import SourceSuite
 

@@ -8,8 +8,8 @@ import pytest
 
 from octavo.core.arguments import UndoArguments
 from octavo.core.errors import Forbidden
-from octavo.core.model import Call, Past, Principal, Trail
 from octavo.core.ref import Ref
+from octavo.core.values import Call, Past, Principal, Trail
 from octavo.pipeline.acting import Judge, arrange
 from octavo.pipeline.refusals import Refused
 from octavo.pipeline.rulebook import CLOSED, OPEN, Decision

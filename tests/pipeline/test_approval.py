@@ -15,10 +15,10 @@ from octavo.core.arguments import OwnArguments
 from octavo.core.clock import FrozenClock
 from octavo.core.errors import ApprovalRequired, Conflict, Forbidden, InvalidParams, OctavoError, Unauthenticated
 from octavo.core.glob import Glob
-from octavo.core.model import Call, Principal, Trail
 from octavo.core.ports import Ask
 from octavo.core.ref import Ref
-from octavo.core.surface import Hints, ToolInfo
+from octavo.core.tools import Hints, ToolInfo
+from octavo.core.values import Call, Principal, Trail
 from octavo.pipeline import versions
 from octavo.pipeline.approval import Approving
 from octavo.pipeline.chain import awaitable

@@ -21,9 +21,9 @@ from octavo.core.errors import (
     SourceUnavailable,
     Unrecorded,
 )
-from octavo.core.model import Call, Op, Principal, Trail
 from octavo.core.ports import Reply
 from octavo.core.ref import Ref
+from octavo.core.values import Call, Op, Principal, Trail
 from octavo.pipeline.audit import Audit
 
 BRAND = Principal("agent-brand")

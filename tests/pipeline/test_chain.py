@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from octavo.core.model import Call, Principal, Trail
 from octavo.core.ports import Next, Reply
 from octavo.core.ref import Ref
+from octavo.core.values import Call, Principal, Trail
 from octavo.pipeline.audit import Audit
 from octavo.pipeline.cache import Cache
 from octavo.pipeline.chain import ORDER, fold, inner

@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 from octavo.core.errors import InternalError
-from octavo.core.model import Content, Entry
 from octavo.core.ref import Ref
+from octavo.core.values import Content, Entry
 from octavo.pipeline.composed import Sees, visible
 
 

@@ -13,10 +13,10 @@ from tests.pipeline.test_policy import House, call_of, shape
 from octavo.core.clock import FrozenClock
 from octavo.core.errors import Forbidden, NotFound, SourceUnavailable
 from octavo.core.glob import Glob
-from octavo.core.model import Call, Change, Content, Entry, Page, Principal
 from octavo.core.ports import Reply, settled
 from octavo.core.ref import Ref
-from octavo.core.surface import Hints, ToolInfo
+from octavo.core.tools import Hints, ToolInfo
+from octavo.core.values import Call, Change, Content, Entry, Page, Principal
 from octavo.pipeline.conditions import Arguments, Bounds, Condition, Demands, Metadata, Times
 from octavo.pipeline.policy import Policy, Rule
 from octavo.pipeline.rulebook import Facts

@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 
 from octavo.core.errors import Forbidden, InvalidParams
-from octavo.core.model import Call, Content, Entry, Op, Page, Principal, Template, Trail
 from octavo.core.operations import arguments_of
 from octavo.core.ports import Reply, Source
 from octavo.core.ref import Ref
+from octavo.core.values import Call, Content, Entry, Op, Page, Principal, Template, Trail
 from octavo.pipeline.desk import UNSTAMPED, Desk
 from octavo.prompts.registry import PromptRegistry
 from octavo.sources.file.addresses import FileRoot

@@ -11,10 +11,10 @@ from tests.pipeline.test_policy import ALL, BRAND, House, call_of, rule, sops
 
 from octavo.core.edit import Revision
 from octavo.core.errors import NotFound, OctavoError, SourceUnavailable
-from octavo.core.model import Call, Content, Entry, Op, Page
 from octavo.core.operations import CHANGING
 from octavo.core.query import NameQuery, TextQuery
 from octavo.core.ref import Ref
+from octavo.core.values import Call, Content, Entry, Op, Page
 from octavo.sources.memory import MemorySource
 
 pytestmark = [pytest.mark.anyio, pytest.mark.seed("O13", "B2")]

@@ -22,11 +22,11 @@ from octavo.core.errors import (
     TooLarge,
 )
 from octavo.core.glob import Glob
-from octavo.core.model import EVERYTHING, Call, Content, Entry, Op, Page, Principal, Template, Trail, Verb
 from octavo.core.operations import arguments_of
 from octavo.core.ports import Reply
 from octavo.core.ref import Ref
-from octavo.core.surface import Hints, ToolInfo
+from octavo.core.tools import Hints, ToolInfo
+from octavo.core.values import EVERYTHING, Call, Content, Entry, Op, Page, Principal, Template, Trail, Verb
 from octavo.pipeline import decisions, seeing
 from octavo.pipeline.desk import Desk
 from octavo.pipeline.policy import Decision, Policy, Rule

@@ -9,8 +9,8 @@ import pytest
 
 from octavo.core.clock import FrozenClock
 from octavo.core.errors import Forbidden, RateLimited
-from octavo.core.model import Call, Content, Entry, Principal, Trail
 from octavo.core.ref import Ref
+from octavo.core.values import Call, Content, Entry, Principal, Trail
 from octavo.pipeline.quota import Allowance, Quota
 
 KEYED = Principal("agent-brand", key="k")

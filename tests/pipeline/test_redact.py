@@ -18,8 +18,8 @@ from tests.pipeline.secrets_corpus import DIGITS, Maker, rrn
 
 from octavo.core.errors import InvalidParams
 from octavo.core.fair import in_thread
-from octavo.core.model import Call, Content, Entry, Page, Principal, Trail
 from octavo.core.ref import Ref
+from octavo.core.values import Call, Content, Entry, Page, Principal, Trail
 from octavo.pipeline.redact import Redact
 from octavo.pipeline.rules import numbers
 from octavo.pipeline.rules.book import rules_for

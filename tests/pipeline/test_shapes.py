@@ -11,8 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.pipeline import secrets_corpus as corpus
 
-from octavo.core.model import Content, Entry
 from octavo.core.ref import Ref
+from octavo.core.values import Content, Entry
 from octavo.pipeline.rules.personal import GROUPS
 from octavo.pipeline.veil import Veil
 

@@ -10,9 +10,9 @@ import pytest
 
 from octavo.core.clock import FrozenClock
 from octavo.core.errors import NotFound, OctavoError, RateLimited, SourceUnavailable, Timeout
-from octavo.core.model import Call, Op, Principal, Trail
 from octavo.core.operations import CHANGING
 from octavo.core.ref import Ref
+from octavo.core.values import Call, Op, Principal, Trail
 from octavo.pipeline.throttle import SourceLimits, Throttle
 
 pytestmark = pytest.mark.anyio

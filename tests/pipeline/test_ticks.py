@@ -10,7 +10,7 @@ from tests.pipeline.test_hidden import HIDES, NAMED, WAYS
 from tests.pipeline.test_policy import ALL, BRAND, House, call_of, rule, sops
 
 from octavo.core.errors import Forbidden, NotFound, OctavoError, SourceUnavailable
-from octavo.core.model import Call, Op, Page
+from octavo.core.values import Call, Op, Page
 from octavo.pipeline.ticks import FIRST, LAST, Ticks, sleep_exactly, tick
 from octavo.sources.memory import MemorySource
 

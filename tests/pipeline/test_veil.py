@@ -10,9 +10,9 @@ import pytest
 from tests.pipeline import secrets_corpus as corpus
 
 from octavo.core.errors import NotFound, RateLimited, SourceUnavailable
-from octavo.core.model import Call, Entry, Op, Page, Principal, Trail
 from octavo.core.ref import Ref
-from octavo.core.surface import PromptMessage, PromptResult, Text
+from octavo.core.tools import PromptMessage, PromptResult, Text
+from octavo.core.values import Call, Entry, Op, Page, Principal, Trail
 from octavo.pipeline.redact import Redact
 from octavo.pipeline.veil import Veil
 

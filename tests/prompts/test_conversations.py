@@ -10,9 +10,9 @@ import pytest
 
 from octavo.core.arguments import OwnArguments
 from octavo.core.errors import InvalidParams, RateLimited, TooLarge
-from octavo.core.model import Call, Principal, Trail
 from octavo.core.ref import Ref
-from octavo.core.surface import Said
+from octavo.core.tools import Said
+from octavo.core.values import Call, Principal, Trail
 from octavo.prompts import conversations as bounds
 from octavo.prompts.conversations import InMemory
 from octavo.prompts.registry import PromptRegistry

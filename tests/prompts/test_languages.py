@@ -12,8 +12,8 @@ import pytest
 from octavo.core.arguments import OwnArguments
 from octavo.core.errors import InvalidParams
 from octavo.core.languages import accepted, chosen
-from octavo.core.model import Call, Principal, Trail
 from octavo.core.ref import Ref
+from octavo.core.values import Call, Principal, Trail
 from octavo.prompts.registry import PromptRegistry
 from octavo.tools.schema import compile_schema
 from octavo.transport.mcp.channel import McpChannel

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from tests.prompts.fuzz import run, starters
 
-from octavo.core.surface import Image, PromptArgument
+from octavo.core.tools import Image, PromptArgument
 from octavo.prompts.jsonc import Broken, parse
 from octavo.prompts.loader import PromptProblem, load
 from octavo.prompts.template import Message, ResourcePart, Template, TextPart

@@ -11,9 +11,9 @@ import pytest
 
 from octavo.core.arguments import CompleteArguments, OwnArguments
 from octavo.core.errors import Conflict, Forbidden, InvalidParams, NotFound, OctavoError, TooLarge
-from octavo.core.model import Call, Content, Entry, Page, Principal, Trail
 from octavo.core.ref import Ref
-from octavo.core.surface import Embedded, Link, PromptArgument, PromptInfo, PromptMessage, PromptResult, Text
+from octavo.core.tools import Embedded, Link, PromptArgument, PromptInfo, PromptMessage, PromptResult, Text
+from octavo.core.values import Call, Content, Entry, Page, Principal, Trail
 from octavo.prompts.registry import PromptRegistry
 from octavo.testing import SourceSuite
 from octavo.tools.schema import compile_schema

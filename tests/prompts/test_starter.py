@@ -10,9 +10,9 @@ from octavo.app import Octavo
 from octavo.app.configuration import load
 from octavo.core.arguments import OwnArguments
 from octavo.core.errors import Forbidden
-from octavo.core.model import Call, Trail
 from octavo.core.ref import Ref
-from octavo.core.surface import Embedded, PromptResult, Text
+from octavo.core.tools import Embedded, PromptResult, Text
+from octavo.core.values import Call, Trail
 from octavo.prompts.beginning import begun
 from octavo.prompts.loader import STARTER
 from octavo.prompts.loader import load as load_prompts

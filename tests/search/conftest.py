@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
-from octavo.core.findings import Findings
 from octavo.core.query import TextQuery
 from octavo.core.ref import Ref
+from octavo.core.search_results import Findings
 from octavo.search import Document, FullText, Index
 
 Put = Callable[..., None]

@@ -9,9 +9,9 @@ import anyio
 import pytest
 
 from octavo.core.errors import SourceUnavailable
-from octavo.core.model import Entry
 from octavo.core.query import TextQuery
 from octavo.core.ref import Ref
+from octavo.core.values import Entry
 from octavo.search import Document, FullText, Index, Meaning, Upkeep
 
 pytestmark = pytest.mark.anyio

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from octavo.core.findings import Findings
 from octavo.core.query import TextQuery
 from octavo.core.ref import Ref
+from octavo.core.search_results import Findings
 from octavo.search import Document, FullText, Index, matching
 
 WORDS = ["예산", "캠페인", "승인", "계약", "고객", "환불", "규정", "정산", "경비", "온보딩", "급여"]

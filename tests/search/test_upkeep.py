@@ -14,9 +14,9 @@ import pytest
 from msgspec.structs import replace
 
 from octavo.core.errors import NotFound, OctavoError, SourceUnavailable, TooLarge
-from octavo.core.model import Change, ChangeKind, Entry
 from octavo.core.query import TextQuery
 from octavo.core.ref import Ref
+from octavo.core.values import Change, ChangeKind, Entry
 from octavo.search import Document, FullText, Index, Upkeep
 from octavo.search import upkeep as upkeep_module
 

@@ -28,9 +28,9 @@ from octavo.app import Octavo
 from octavo.app.compose import Composed
 from octavo.app.configuration import load
 from octavo.core.errors import OctavoError
-from octavo.core.model import Call, Content, Op, Page, Trail
 from octavo.core.operations import arguments_of
 from octavo.core.ref import Ref
+from octavo.core.values import Call, Content, Op, Page, Trail
 
 WALK = """
 import os

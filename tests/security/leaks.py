@@ -24,9 +24,9 @@ from typing import Any, NamedTuple
 from octavo.app import Octavo
 from octavo.app.configuration import load_text
 from octavo.core.errors import OctavoError
-from octavo.core.model import EVERYTHING, Call, Content, Entry, Op, Page, Principal, Trail
 from octavo.core.operations import arguments_of
 from octavo.core.ref import Ref
+from octavo.core.values import EVERYTHING, Call, Content, Entry, Op, Page, Principal, Trail
 from octavo.stores.state import StateDirectory
 
 FUNCTIONS = ("brand", "finance", "hr", "ops")

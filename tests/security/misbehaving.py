@@ -43,9 +43,9 @@ limits: {time: TIME, per_principal: "off"}
 PLUGIN = """
 import asyncio, sys, threading, time
 from octavo.core.errors import NotFound
-from octavo.core.model import Change, Content, Entry, Page
+from octavo.core.values import Change, Content, Entry, Page
 from octavo.core.ref import Ref
-from octavo.core.surface import Hints, PromptInfo
+from octavo.core.tools import Hints, PromptInfo
 
 HINTS = Hints(read_only=True, destructive=False, idempotent=True, open_world=False)
 

@@ -22,8 +22,8 @@ from zoneinfo import ZoneInfo
 from wcmatch import glob as wcmatch
 
 from octavo.core.glob import Glob
-from octavo.core.model import Entry, Principal, Template, Verb
 from octavo.core.ref import Ref
+from octavo.core.values import Entry, Principal, Template, Verb
 from octavo.pipeline.conditions import Arguments, Bounds, Condition, Demands, Metadata, Times
 from octavo.pipeline.policy import Policy
 from octavo.pipeline.rulebook import Facts, Rule

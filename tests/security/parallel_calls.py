@@ -26,8 +26,8 @@ from octavo.app import Octavo
 from octavo.app.configuration import load
 from octavo.core.arguments import OwnArguments
 from octavo.core.errors import OctavoError
-from octavo.core.model import Call, Trail
 from octavo.core.ref import Ref
+from octavo.core.values import Call, Trail
 
 AT_ONCE, STARTED = 6, 20
 COMMANDS = 0.60  # of all calls; the rest are requests and reads

@@ -23,7 +23,7 @@ import httpcore2
 from tests.security.inward import urls
 
 from octavo.core.errors import OctavoError
-from octavo.core.outside import HttpRequest
+from octavo.core.external import HttpRequest
 from octavo.sources._shared.http.addresses import network, outward
 from octavo.sources._shared.http.client import GuardedClient, HostRule, HttpLimits
 from octavo.sources._shared.http.dial import VettedNetwork

@@ -31,8 +31,8 @@ from tests.security.ways import WAYS, Asks, Way, add_ways, caller, chosen, faile
 from octavo.app import Octavo
 from octavo.app.configuration import load
 from octavo.core.errors import Unauthenticated
-from octavo.core.model import Call, Trail, Verb
 from octavo.core.ref import Ref
+from octavo.core.values import Call, Trail, Verb
 
 KEY, OTHER_KEY = "the-key-of-the-clerk-0123456789-abcdef", "a-key-of-the-intruder-0123456789-abcdef"
 HELLO = {"type": "text", "text": "Hello"}
@@ -77,7 +77,7 @@ sources: {work: {kind: file, roots: [.], write: true, extensions: ["*"], hard_li
     + RULES
 )
 PLUGIN = """
-from octavo.core.surface import Hints
+from octavo.core.tools import Hints
 
 def register(octavo):
     async def act(ctx, arguments):

@@ -33,7 +33,7 @@ CLIENTS = {"agent-brand": BRAND, "agent-ops": OPS}
 # A tool that waits for a file waits for an event that the test decides about.
 PLUGIN = """
 import asyncio, pathlib
-from octavo.core.surface import Hints
+from octavo.core.tools import Hints
 
 HINTS = Hints(read_only=True, destructive=False, idempotent=True, open_world=False)
 HERE = pathlib.Path(__file__).parent / "signals"

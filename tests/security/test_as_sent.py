@@ -12,8 +12,8 @@ from tests.security.wrong_calls import GOOD, door, house
 
 from octavo.app import Octavo
 from octavo.core.arguments import OwnArguments
-from octavo.core.model import Call, Trail
 from octavo.core.ref import Ref
+from octavo.core.values import Call, Trail
 
 pytestmark = [pytest.mark.anyio, pytest.mark.seed("F6", "T3")]
 

@@ -29,9 +29,9 @@ from octavo.app.configuration import load_text
 from octavo.core.arguments import OwnArguments
 from octavo.core.clock import SystemClock
 from octavo.core.fair import Claim, on_behalf_of
-from octavo.core.model import Call, Principal, Trail, Verb
 from octavo.core.query import TextQuery
 from octavo.core.ref import Ref
+from octavo.core.values import Call, Principal, Trail, Verb
 from octavo.pipeline.cache import Cache
 from octavo.pipeline.throttle import SourceLimits, Throttle
 from octavo.search import Document, FullText, Index

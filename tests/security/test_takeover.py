@@ -15,9 +15,9 @@ from tests.security.takeover import KEY, PROMPT, Arrangement, arranged, besieged
 from octavo.app import Octavo
 from octavo.app.configuration import load, load_text, zero
 from octavo.core.errors import Forbidden, NotFound, OctavoError
-from octavo.core.model import Call, Op, Trail
 from octavo.core.operations import arguments_of
 from octavo.core.ref import Ref
+from octavo.core.values import Call, Op, Trail
 
 pytestmark = [pytest.mark.anyio, pytest.mark.seed("F3", "A8")]
 

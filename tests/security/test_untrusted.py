@@ -41,7 +41,7 @@ prompts: {dirs: [./prompts]}
 approval: {after_untrusted: 8h}
 """
 PLUGIN = """
-from octavo.core.surface import Hints
+from octavo.core.tools import Hints
 
 def register(octavo):
     async def act(ctx, arguments):

@@ -9,8 +9,8 @@ import pytest
 from tests.security.verbs import leaks
 
 from octavo.core import operations
-from octavo.core.model import VERBS, Op
 from octavo.core.operations import ACTS, OPERATIONS, VERB_OF
+from octavo.core.values import VERBS, Op
 
 pytestmark = pytest.mark.seed("F5", "B2", "B4")
 

@@ -11,8 +11,8 @@ import pytest
 from tests.prompts.test_loader import GENERATE_DOCS
 
 from octavo.core.arguments import OwnArguments
-from octavo.core.model import Call, Trail
 from octavo.core.ref import Ref
+from octavo.core.values import Call, Trail
 
 pytestmark = pytest.mark.anyio
 

@@ -7,9 +7,9 @@ import pytest
 from msgspec.structs import replace
 
 from octavo.core.errors import Forbidden, InvalidParams, NotFound, OctavoError, TooLarge
-from octavo.core.model import Template
 from octavo.core.ports import abilities
 from octavo.core.ref import Ref
+from octavo.core.values import Template
 from octavo.sources.memory import MemoryEntry, MemorySource, TemplateBody
 from octavo.testing import FrozenClock, SourceSuite
 

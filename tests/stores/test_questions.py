@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from octavo.core.asking import Answer, form
 from octavo.core.clock import FrozenClock
 from octavo.core.errors import Conflict, InvalidParams, NotFound, RateLimited, SourceUnavailable
+from octavo.core.forms import Answer, form
 from octavo.stores import waiting
 from octavo.stores.questions import QuestionFile
 from octavo.stores.waiting import MOST_OF_ONE

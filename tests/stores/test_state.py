@@ -14,9 +14,9 @@ from octavo.app import Octavo
 from octavo.app.configuration import zero
 from octavo.core.arguments import OwnArguments
 from octavo.core.clock import FrozenClock
-from octavo.core.model import Call, Trail
-from octavo.core.private import make_private
+from octavo.core.private_folders import make_private
 from octavo.core.ref import Ref
+from octavo.core.values import Call, Trail
 from octavo.stores.state import Purpose, StateDirectory
 
 PURPOSES = get_args(Purpose)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 
-from octavo.core.measure import Measure
+from octavo.core.metrics import Measure
 from octavo.stores.tally import Tally
 
 

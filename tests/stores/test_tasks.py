@@ -10,8 +10,8 @@ from tests.stores.task_files import closed, task_file
 
 from octavo.core.clock import FrozenClock
 from octavo.core.errors import RateLimited
-from octavo.core.model import Principal
 from octavo.core.tasks import Ended, StoredTask, Task
+from octavo.core.values import Principal
 from octavo.stores.tasks import NAME
 
 __all__ = ["closed"]

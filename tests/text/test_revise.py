@@ -8,7 +8,7 @@ import pytest
 from octavo.core.arguments import EditArguments
 from octavo.core.edit import Edit, Revised, Revision, Words
 from octavo.core.errors import InvalidParams
-from octavo.core.guard import Shown, guarded
+from octavo.core.preconditions import Shown, guarded
 from octavo.text.revise import revise
 
 PATCH = "@@ -1,2 +1,2 @@\n-one\n+ONE\n two\n"

@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
-from octavo.core.effort import step
 from octavo.core.errors import Forbidden, InvalidParams, OctavoError
-from octavo.core.model import Call, Content, Entry, Page, Principal, Trail
+from octavo.core.progress import step
 from octavo.core.ref import Ref
-from octavo.core.surface import Hints, PromptResult, ToolInfo
+from octavo.core.tools import Hints, PromptResult, ToolInfo
+from octavo.core.values import Call, Content, Entry, Page, Principal, Trail
 from octavo.tools import context
 from octavo.tools.context import NoWire, ToolContext
 from octavo.tools.registry import Tool, ToolRegistry

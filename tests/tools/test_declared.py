@@ -10,9 +10,9 @@ import pytest
 
 from octavo.core.arguments import OwnArguments
 from octavo.core.errors import InternalError, InvalidParams, OctavoError, SourceUnavailable, Timeout, TooLarge
-from octavo.core.model import Call, Principal, Trail
 from octavo.core.ref import Ref
-from octavo.core.surface import Text, ToolResult
+from octavo.core.tools import Text, ToolResult
+from octavo.core.values import Call, Principal, Trail
 from octavo.tools.context import ToolContext
 from octavo.tools.declared import Order, Outside, declared
 from octavo.tools.registry import ToolRegistry

@@ -20,8 +20,8 @@ from octavo.config.load import Loaded, chosen_as, with_tools
 from octavo.config.problems import ConfigError
 from octavo.core.arguments import OwnArguments
 from octavo.core.errors import InternalError, InvalidParams
-from octavo.core.model import Call, Trail
 from octavo.core.ref import Ref
+from octavo.core.values import Call, Trail
 from octavo.tools.context import ToolContext
 from octavo.tools.declared import Outside
 from octavo.tools.folder import load_tools

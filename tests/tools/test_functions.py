@@ -16,9 +16,9 @@ from pydantic import BaseModel, Field
 
 from octavo.core.arguments import OwnArguments
 from octavo.core.errors import InternalError, InvalidParams, Timeout, TooLarge
-from octavo.core.model import Call, Entry, Principal, Trail
 from octavo.core.ref import Ref
-from octavo.core.surface import Image, Link, Text, ToolResult
+from octavo.core.tools import Image, Link, Text, ToolResult
+from octavo.core.values import Call, Entry, Principal, Trail
 from octavo.tools import ToolContext, tool
 from octavo.tools.functions import tool_of
 from octavo.tools.registry import ToolRegistry

@@ -11,10 +11,10 @@ import pytest
 
 from octavo.core.arguments import OwnArguments
 from octavo.core.errors import Forbidden
-from octavo.core.model import Call, Principal, Trail
 from octavo.core.operations import arguments_of
 from octavo.core.ref import Ref
-from octavo.core.surface import Hints, ToolInfo
+from octavo.core.tools import Hints, ToolInfo
+from octavo.core.values import Call, Principal, Trail
 from octavo.testing import FrozenClock
 from octavo.testing.tool_suite import World
 from octavo.tools.context import ToolContext

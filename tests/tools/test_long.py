@@ -13,12 +13,12 @@ from tests.stores.task_files import closed, task_file
 
 from octavo.core.approval import ApprovalQuestion
 from octavo.core.arguments import AnswerArguments, OwnArguments, TaskArguments
-from octavo.core.asking import Answer, Form, form
 from octavo.core.errors import Conflict, InvalidParams, RateLimited, Unauthenticated
-from octavo.core.model import Call, Principal, Trail
+from octavo.core.forms import Answer, Form, form
 from octavo.core.ref import Ref
-from octavo.core.surface import Hints, ToolInfo
 from octavo.core.tasks import Ended, Lost, Task
+from octavo.core.tools import Hints, ToolInfo
+from octavo.core.values import Call, Principal, Trail
 from octavo.tools import long
 from octavo.tools.long import Bounds, LongWork, TaskContext
 

@@ -11,8 +11,8 @@ import pytest
 from octavo.app import Octavo
 from octavo.app.configuration import load_text
 from octavo.core.errors import Forbidden, InvalidParams
-from octavo.core.model import Call, Trail
 from octavo.core.ref import Ref
+from octavo.core.values import Call, Trail
 from octavo.stores.state import StateDirectory
 from octavo.tools.permissions import demands
 

@@ -9,16 +9,16 @@ from typing import Any
 import pytest
 
 from octavo.core.arguments import OwnArguments
-from octavo.core.model import Call, Principal, Trail
 from octavo.core.ref import Ref
-from octavo.core.surface import Hints, PromptInfo, Text, ToolResult
+from octavo.core.tools import Hints, PromptInfo, Text, ToolResult
+from octavo.core.values import Call, Principal, Trail
 from octavo.tools.plugins import Plugin, PluginError, load_plugin
 from octavo.tools.registry import ToolRegistry
 
 pytestmark = pytest.mark.anyio
 
 GREET = """
-from octavo.core.surface import Hints, PromptInfo, PromptMessage, PromptResult, Text
+from octavo.core.tools import Hints, PromptInfo, PromptMessage, PromptResult, Text
 
 HINTS = Hints(read_only=True, destructive=False, idempotent=True, open_world=False)
 SCHEMA = {"type": "object", "properties": {"name": {"type": "string"}}, "required": ["name"]}

@@ -12,9 +12,9 @@ import pytest
 
 from octavo.core.arguments import OwnArguments
 from octavo.core.errors import Conflict, Forbidden, InternalError, InvalidParams, NotFound, Timeout
-from octavo.core.model import Call, Principal, Trail
 from octavo.core.ref import Ref
-from octavo.core.surface import Hints, Text, ToolInfo, ToolResult
+from octavo.core.tools import Hints, Text, ToolInfo, ToolResult
+from octavo.core.values import Call, Principal, Trail
 from octavo.testing import SourceSuite
 from octavo.tools.context import ToolContext
 from octavo.tools.registry import Tool, ToolRegistry

@@ -22,7 +22,7 @@ from octavo.app import Octavo
 from octavo.app.configuration import load, load_text
 from octavo.app.follow import follow_file
 from octavo.config.load import Loaded
-from octavo.core.surface import Hints, ToolInfo
+from octavo.core.tools import Hints, ToolInfo
 from octavo.tools.registry import Tool
 
 pytestmark = [pytest.mark.anyio, pytest.mark.seed("A4")]

@@ -19,8 +19,8 @@ from tests.gate.twins import INITIALIZED, META, frame, initialize
 from tests.gate.world import KEYS, configuration, house, principal
 
 from octavo.app import Octavo
-from octavo.core.model import Change, Entry, Principal
 from octavo.core.ref import Ref
+from octavo.core.values import Change, Entry, Principal
 from octavo.transport.mcp import hub as hub_module
 from octavo.transport.mcp.hub import Note, Subscriber
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from octavo.config.model import Approval as Options
 from octavo.core.approval import Approval, Step, Told
-from octavo.core.surface import Tools
+from octavo.core.tools import Tools
 from octavo.pipeline.approval import Approving
 from octavo.pipeline.audit import Audit
 from octavo.pipeline.desk import Desk

@@ -10,7 +10,7 @@ from octavo.app.narrowing import WHOLE, Narrowing, public_folders
 from octavo.config.model import Config
 from octavo.config.source import Options
 from octavo.core.ref import Ref
-from octavo.core.surface import Conversations
+from octavo.core.tools import Conversations
 from octavo.tools.aliases import FILESYSTEM, SEED
 from octavo.tools.registry import Tool
 

@@ -12,9 +12,9 @@ from octavo.app.host import SourceHost
 from octavo.config.model import Config
 from octavo.core.errors import OctavoError
 from octavo.core.glob import Glob
-from octavo.core.model import VERBS, Principal, Verb
 from octavo.core.ports import Source
 from octavo.core.ref import Ref
+from octavo.core.values import VERBS, Principal, Verb
 from octavo.pipeline.identity import Identity
 from octavo.pipeline.policy import Policy
 from octavo.pipeline.rulebook import Rule

@@ -37,11 +37,11 @@ from octavo.config.model import Config
 from octavo.core.calls import Builder
 from octavo.core.clock import SystemClock
 from octavo.core.house import CallLimits
-from octavo.core.model import Change, Op, Principal, Template
 from octavo.core.ports import Ask, Called, Finds, Ledger, Next, Source, Watches
 from octavo.core.ref import Ref
 from octavo.core.seal import Seal
-from octavo.core.surface import Conversations, PromptInfo
+from octavo.core.tools import Conversations, PromptInfo
+from octavo.core.values import Change, Op, Principal, Template
 from octavo.feed import ChangeFeed, Changes
 from octavo.pipeline.audit import Audit
 from octavo.pipeline.cache import Cache
@@ -63,7 +63,7 @@ from octavo.tools.registry import ToolRegistry
 from octavo.tools.schema import compile_schema
 
 if TYPE_CHECKING:
-    from octavo.core.asking import Asked, Questions
+    from octavo.core.forms import Asked, Questions
     from octavo.pipeline.approval import Approving
     from octavo.tools.long import LongWork
     from octavo.tools.long import TaskContext as Lasts

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 
-from octavo.core.model import Call, Op
 from octavo.core.ports import Ask, Reply
 from octavo.core.ref import Ref
+from octavo.core.values import Call, Op
 from octavo.pipeline.directory import Directories
 
 

@@ -10,7 +10,7 @@ from octavo.app.finding import Diagnosis
 from octavo.config.load import Loaded
 from octavo.core.clock import SystemClock
 from octavo.core.errors import OctavoError
-from octavo.core.outside import Program, RunLimits
+from octavo.core.external import Program, RunLimits
 from octavo.tools.builtin.process.runner import ProgramRunner
 
 _WALLS: Final = {

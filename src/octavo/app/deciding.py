@@ -13,9 +13,9 @@ from octavo.config.table import Outcome, Table
 from octavo.config.units import written_time
 from octavo.core.errors import OctavoError
 from octavo.core.glob import Glob
-from octavo.core.model import VERBS, Entry, Principal, Verb
 from octavo.core.ports import page_of
 from octavo.core.ref import Ref
+from octavo.core.values import VERBS, Entry, Principal, Verb
 from octavo.pipeline.conditions import Condition
 from octavo.pipeline.facts import metadata_at
 from octavo.pipeline.rulebook import CLOSED, Decision, Depends, Facts, Rule, Truth, Verdict, stricter

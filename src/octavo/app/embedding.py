@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 
 from octavo.config.search import Embedder as Options
 from octavo.core.errors import SourceUnavailable
-from octavo.core.outside import Fetcher, HttpRequest
+from octavo.core.external import Fetcher, HttpRequest
 from octavo.core.sizes import MIB
 from octavo.sources._shared.http.addresses import network
 from octavo.sources._shared.http.client import GuardedClient, HostRule, HttpLimits

@@ -13,8 +13,8 @@ from octavo.config.load import Loaded
 from octavo.config.model import ResourceWords
 from octavo.core.errors import SourceUnavailable
 from octavo.core.foundation import Essential, Foundation
-from octavo.core.model import Template
 from octavo.core.ports import Source
+from octavo.core.values import Template
 
 if TYPE_CHECKING:
     from octavo.app.narrowing import Narrowing

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from octavo.core.glob import Glob
-from octavo.core.model import VERBS, Principal, Verb
+from octavo.core.values import VERBS, Principal, Verb
 from octavo.tools.aliases import FILESYSTEM, SEED
 
 if TYPE_CHECKING:

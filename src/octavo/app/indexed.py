@@ -18,12 +18,12 @@ from msgspec.structs import replace
 
 from octavo.core.arguments import PLAIN, Arguments, SearchArguments
 from octavo.core.errors import OctavoError, RateLimited, SourceUnavailable, Timeout
-from octavo.core.findings import Finding
-from octavo.core.model import Content, Entry, Op, Page, Principal
 from octavo.core.ports import Reply, Searches, expected, page_of
 from octavo.core.query import NameQuery
 from octavo.core.ref import Ref
+from octavo.core.search_results import Finding
 from octavo.core.sizes import MIB
+from octavo.core.values import Content, Entry, Op, Page, Principal
 from octavo.search import Borrowed, Document, FullText, Index
 from octavo.sources._shared.documents.convert import FORMATS
 from octavo.sources.catalog.names import plain, words

@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from octavo.config.limits import Allowance as Wanted
 from octavo.config.model import Config, Limits
 from octavo.config.units import Rate
-from octavo.core.model import Principal
 from octavo.core.ref import Ref
+from octavo.core.values import Principal
 from octavo.pipeline.quota import Allowance, Quota
 from octavo.pipeline.throttle import DEFAULT, Throttle
 

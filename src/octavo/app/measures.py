@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from octavo.app.compose import Composed
 from octavo.core.clock import SystemClock
-from octavo.core.measure import Measure, Sample, number
+from octavo.core.metrics import Measure, Sample, number
 from octavo.core.version import VERSION
 from octavo.stores.tally import Tally
 

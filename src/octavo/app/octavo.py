@@ -21,9 +21,9 @@ from octavo.app.wall import Wall
 from octavo.config.load import Loaded, state_directory
 from octavo.core.clock import SystemClock
 from octavo.core.errors import Forbidden, OctavoError, SourceUnavailable
-from octavo.core.model import Call, Principal
 from octavo.core.ports import Ledger, Reply
 from octavo.core.ref import Ref
+from octavo.core.values import Call, Principal
 from octavo.feed import ChangeFeed
 from octavo.pipeline.audit import Begun
 from octavo.stores.keys import KeyFile
@@ -31,7 +31,7 @@ from octavo.stores.state import StateDirectory
 
 if TYPE_CHECKING:
     from octavo.app.catalogs import Catalogs
-    from octavo.core.measure import Measure
+    from octavo.core.metrics import Measure
     from octavo.prompts.conversations import InMemory
     from octavo.stores.approvals import ApprovalFile
     from octavo.stores.tally import Tally

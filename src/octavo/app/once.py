@@ -14,13 +14,13 @@ from octavo.app.octavo import Octavo
 from octavo.config.load import Loaded
 from octavo.core.arguments import PLAIN, Arguments
 from octavo.core.errors import InvalidParams, OctavoError
-from octavo.core.model import Entry, Op
 from octavo.core.ports import Reply, page_of
+from octavo.core.values import Entry, Op
 from octavo.stores.state import StateDirectory
 
 if TYPE_CHECKING:
     from octavo.core.approval import ApprovalQuestion, Verdict
-    from octavo.core.asking import Answer, Form
+    from octavo.core.forms import Answer, Form
 
 T = TypeVar("T")
 

@@ -11,8 +11,8 @@ from octavo.config.model import Config
 from octavo.config.reference import interpreters
 from octavo.core.clock import Clock
 from octavo.core.errors import InvalidParams
+from octavo.core.external import Program, RunLimits, Surveys
 from octavo.core.foundation import Foundation
-from octavo.core.outside import Program, RunLimits, Surveys
 from octavo.core.ports import Source
 from octavo.tools.builtin.process.commands import Argument, Command, path_word
 from octavo.tools.builtin.process.named import Named, named

@@ -16,16 +16,16 @@ from octavo.config.load import Loaded, state_directory
 from octavo.core.arguments import SearchArguments, WatchArguments
 from octavo.core.delivery import Delivery
 from octavo.core.errors import Conflict, InvalidParams
-from octavo.core.findings import Findings
-from octavo.core.model import Change, Content, Entry, shown
 from octavo.core.ports import expected
 from octavo.core.query import TextQuery
-from octavo.core.surface import PromptResult, ToolResult
+from octavo.core.search_results import Findings
+from octavo.core.tools import PromptResult, ToolResult
+from octavo.core.values import Change, Content, Entry, shown
 
 if TYPE_CHECKING:
     from octavo.core.glob import Glob
     from octavo.core.ref import Ref
-    from octavo.core.surface import PromptInfo, ToolInfo
+    from octavo.core.tools import PromptInfo, ToolInfo
 
 Shows = Callable[..., None]  # hears how far something is
 

@@ -17,7 +17,7 @@ from octavo.config.load import Loaded
 from octavo.core.clock import Clock
 
 if TYPE_CHECKING:
-    from octavo.core.outside import Fetcher, Finished, HttpReply
+    from octavo.core.external import Fetcher, Finished, HttpReply
     from octavo.core.ports import Source
     from octavo.sources._shared.http.client import GuardedClient
     from octavo.tools.builtin.process.places import Places
@@ -92,7 +92,7 @@ class Reaching:
         return finished
 
     async def _fetch(self, method: str, url: str, headers: Mapping[str, str], body: bytes) -> HttpReply:
-        from octavo.core.outside import HttpRequest
+        from octavo.core.external import HttpRequest
 
         client: Fetcher = self._client
         return await client.fetch(HttpRequest(url=url, method=method, headers=headers, body=body))

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from octavo.config.load import Loaded
 from octavo.config.model import Rule as RuleOptions
 from octavo.core.glob import Glob
-from octavo.core.model import VERBS, Verb
+from octavo.core.values import VERBS, Verb
 from octavo.pipeline.rulebook import Rule
 
 if TYPE_CHECKING:

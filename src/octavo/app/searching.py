@@ -17,9 +17,9 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from msgspec.structs import replace
 
-from octavo.core.findings import Finding, Findings
 from octavo.core.ports import Allowed, Watches
 from octavo.core.query import TextQuery
+from octavo.core.search_results import Finding, Findings
 from octavo.feed import ChangeFeed
 
 if TYPE_CHECKING:

@@ -14,8 +14,8 @@ from octavo.config.model import Config
 from octavo.core.clock import SystemClock, iso
 from octavo.core.errors import OctavoError
 from octavo.core.kinds import UNWRITTEN
-from octavo.core.model import Principal
 from octavo.core.ref import Ref
+from octavo.core.values import Principal
 from octavo.stores.keys import KeyFile
 
 if TYPE_CHECKING:

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from octavo.core.errors import OctavoError
 from octavo.core.glob import Glob
-from octavo.core.model import Principal
 from octavo.core.ports import page_of
 from octavo.core.ref import Ref
+from octavo.core.values import Principal
 
 if TYPE_CHECKING:
     from octavo.app.compose import Composed

@@ -6,7 +6,7 @@ from contextlib import AsyncExitStack
 
 from octavo.config.model import Config
 from octavo.config.web import Web, WebHost
-from octavo.core.outside import Socket
+from octavo.core.external import Socket
 from octavo.sources._shared.http.addresses import network
 from octavo.sources._shared.http.client import GuardedClient, HostRule, HttpLimits
 from octavo.sources._shared.http.dial import VettedNetwork

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from octavo.cli._screen import laid_out
 from octavo.core.clock import iso
-from octavo.core.visible import visible
+from octavo.core.printable import visible
 
 if TYPE_CHECKING:
     from types import TracebackType

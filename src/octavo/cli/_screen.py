@@ -7,7 +7,7 @@ import sys
 
 import click
 
-from octavo.core.visible import visible
+from octavo.core.printable import visible
 
 _LAYOUT = re.compile(r"([\n\t])")
 

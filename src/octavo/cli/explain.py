@@ -12,7 +12,7 @@ from octavo.cli._help import Spoken
 from octavo.cli._screen import out
 from octavo.cli._shared import FAILED, config_option, json_option, known_agent, loaded, print_json
 from octavo.cli._words import CONDITION, said, translated
-from octavo.core.model import VERBS, Verb
+from octavo.core.values import VERBS, Verb
 
 if TYPE_CHECKING:
     from octavo.config.load import Loaded

@@ -11,7 +11,7 @@ from octavo.cli._screen import give, out
 from octavo.cli._shared import as_option, config_option, json_option, known_agent, loaded, print_json
 
 if TYPE_CHECKING:
-    from octavo.core.surface import PromptInfo, PromptMessage
+    from octavo.core.tools import PromptInfo, PromptMessage
 
 
 @click.group(short_help="List and render prompts, as clients get them.")
@@ -89,7 +89,7 @@ def _told(info: PromptInfo) -> dict[str, object]:
 
 
 def _shown(message: PromptMessage) -> str:
-    from octavo.core.surface import Audio, Embedded, Image, Text
+    from octavo.core.tools import Audio, Embedded, Image, Text
 
     block = message.content
     if isinstance(block, Text):

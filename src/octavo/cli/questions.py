@@ -15,7 +15,7 @@ from octavo.cli._shared import LOCAL, config_option, json_option, loaded, print_
 if TYPE_CHECKING:
     from octavo.app import Octavo
     from octavo.config.load import Loaded
-    from octavo.core.asking import Action, Asked
+    from octavo.core.forms import Action, Asked
     from octavo.stores.questions import QuestionFile
 
 
@@ -89,7 +89,7 @@ def _kept(found: Loaded) -> QuestionFile:
 def _answered(found: Loaded, name: str, action: Action, content: Mapping[str, Any]) -> Asked:
     """Raises NotFound or Conflict for one that cannot be answered any more, InvalidParams for what does not fit."""
     from octavo.app.once import changing, inside
-    from octavo.core.asking import Answer
+    from octavo.core.forms import Answer
 
     async def ask(house: Octavo) -> Asked:
         with changing(house, LOCAL, f"questions {action}", question=name):

@@ -31,7 +31,7 @@ from octavo.core.ref import Ref
 if TYPE_CHECKING:
     from octavo.config.load import Loaded
     from octavo.core.glob import Glob
-    from octavo.core.model import Change, Content, Entry
+    from octavo.core.values import Change, Content, Entry
 
 LOOK = 0.2  # seconds between two looks at the audit log
 

@@ -23,7 +23,7 @@ from octavo.cli._shared import (
 from octavo.cli._visible import nothing_for, sees_nothing
 
 if TYPE_CHECKING:
-    from octavo.core.findings import Finding
+    from octavo.core.search_results import Finding
 
 
 @click.command(short_help="Find documents of all sources by words.")

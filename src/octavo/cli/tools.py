@@ -12,7 +12,7 @@ from octavo.cli._screen import give, out
 from octavo.cli._shared import FAILED, as_option, config_option, json_option, known_agent, loaded, print_json, tell
 
 if TYPE_CHECKING:
-    from octavo.core.surface import Block, ToolInfo, ToolResult
+    from octavo.core.tools import Block, ToolInfo, ToolResult
 
 
 class Listing(click.Group):

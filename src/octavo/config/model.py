@@ -46,7 +46,7 @@ from octavo.config.words import (
     check_url,
     verbs,
 )
-from octavo.core.model import LONGEST_QUESTION, Verb
+from octavo.core.values import LONGEST_QUESTION, Verb
 
 
 def _check_digest(digest: str) -> str:

@@ -10,7 +10,7 @@ from octavo.config.findings import ConfigFinding, Site
 from octavo.config.model import Config, Rule
 from octavo.core.clock import SystemClock
 from octavo.core.glob import Glob
-from octavo.core.model import VERBS
+from octavo.core.values import VERBS
 
 # What is asked of tools and prompts; of everything else, the other verbs.
 _ASKED: Mapping[str, frozenset[str]] = {

@@ -15,7 +15,7 @@ from octavo.config.problems import ConfigError, KeyPath, Position, Problem, dott
 from octavo.config.strict import Strict
 from octavo.config.words import Whos, check_uri, one_or_many
 from octavo.config.yaml import read_yaml
-from octavo.core.model import Verb
+from octavo.core.values import Verb
 
 Outcome: TypeAlias = Literal["allow", "approve", "deny", "hidden"]  # approve: once a human has allowed it, by a rule
 

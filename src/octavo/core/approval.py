@@ -14,9 +14,9 @@ from typing import Any, Literal, NamedTuple, Protocol, TypeAlias
 
 from msgspec import Struct
 
-from octavo.core.asking import Answer
 from octavo.core.clock import iso
-from octavo.core.visible import escaped, visible
+from octavo.core.forms import Answer
+from octavo.core.printable import escaped, visible
 
 MAX_VALUE = 1000  # characters of one argument that are shown
 MAX_ARGUMENTS = 40

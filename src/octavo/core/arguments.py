@@ -18,9 +18,9 @@ from octavo.core.query import Query, TextQuery
 from octavo.core.ref import Ref
 
 if TYPE_CHECKING:
-    from octavo.core.asking import Answer
+    from octavo.core.forms import Answer
     from octavo.core.glob import Glob
-    from octavo.core.model import Suggestion
+    from octavo.core.values import Suggestion
 
 NOTHING: Mapping[str, Any] = MappingProxyType({})
 

@@ -23,16 +23,16 @@ from octavo.core.arguments import (
     WatchArguments,
 )
 from octavo.core.cursor import INVALID
+from octavo.core.definitions import most_entries
 from octavo.core.errors import InvalidParams, OctavoError
 from octavo.core.glob import Glob
 from octavo.core.memo import Memo
-from octavo.core.model import EVERYTHING, NOWHERE, Call, Op, Principal, Trail
 from octavo.core.ref import Ref
-from octavo.core.shelf import most_entries
-from octavo.core.surface import unknown_prompt, unknown_task, unknown_tool
+from octavo.core.tools import unknown_prompt, unknown_task, unknown_tool
+from octavo.core.values import EVERYTHING, NOWHERE, Call, Op, Principal, Trail
 
 if TYPE_CHECKING:
-    from octavo.core.asking import Answer
+    from octavo.core.forms import Answer
     from octavo.core.house import CallLimits
     from octavo.core.ports import Channel
 

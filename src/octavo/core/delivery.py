@@ -11,8 +11,8 @@ from typing import TypeAlias
 
 from octavo.core.glob import Glob
 from octavo.core.house import Works
-from octavo.core.model import Change, Entry, Principal, Verb
 from octavo.core.ref import Ref
+from octavo.core.values import Change, Entry, Principal, Verb
 
 Wanted: TypeAlias = Callable[[Ref, Entry | None], bool]
 

@@ -27,7 +27,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 if TYPE_CHECKING:
     from octavo.core.approval import ApprovalQuestion
-    from octavo.core.asking import Form
+    from octavo.core.forms import Form
 
 
 class OctavoError(Exception):

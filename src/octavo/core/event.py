@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from octavo.core.clock import iso
-from octavo.core.model import Change
+from octavo.core.values import Change
 
 
 def event(change: Change, uri: str = "", source: str = "") -> dict[str, Any]:

@@ -7,15 +7,15 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 from urllib.parse import urlsplit
 
 from octavo.core.glob import Glob
-from octavo.core.model import Change, Entry, Principal, Template, Verb
 from octavo.core.ports import Ask, Called, Feed, Ledger, Next
 from octavo.core.ref import Ref
 from octavo.core.sizes import MIB
-from octavo.core.surface import PromptInfo, Prompts, Tools
+from octavo.core.tools import PromptInfo, Prompts, Tools
+from octavo.core.values import Change, Entry, Principal, Template, Verb
 
 if TYPE_CHECKING:
     from octavo.core.calls import Builder
-    from octavo.core.measure import Measure
+    from octavo.core.metrics import Measure
     from octavo.core.tasks import Tasks
 
 WELL_KNOWN = "/.well-known/oauth-protected-resource"

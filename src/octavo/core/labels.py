@@ -12,8 +12,8 @@ from typing import Any, Final, NamedTuple
 from msgspec.structs import replace
 
 from octavo.core.glob import Glob
-from octavo.core.model import Entry
 from octavo.core.ref import Ref
+from octavo.core.values import Entry
 
 # By label, the strictest word last.
 LEVELS: Final[Mapping[str, tuple[str, ...]]] = {

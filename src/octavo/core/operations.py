@@ -32,7 +32,7 @@ from octavo.core.arguments import (
     WriteArguments,
     if_match_of,
 )
-from octavo.core.model import Op, Verb
+from octavo.core.values import Op, Verb
 
 # An operation, or one way of asking for it that needs more.
 ActName: TypeAlias = str

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection
 
 from octavo.core.errors import InvalidParams
-from octavo.core.meant import meant
+from octavo.core.near_names import meant
 from octavo.core.ref import Ref
 
 

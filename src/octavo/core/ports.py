@@ -10,14 +10,14 @@ from octavo.core.arguments import Allowed as Allowed
 from octavo.core.arguments import Mode as Mode
 from octavo.core.edit import Revision
 from octavo.core.errors import OctavoError
-from octavo.core.findings import Findings
-from octavo.core.model import Call, Change, Content, Edited, Entry, Page, Past, Suggestion, Template, Undone
 from octavo.core.query import Query, TextQuery
 from octavo.core.ref import Ref
+from octavo.core.search_results import Findings
+from octavo.core.values import Call, Change, Content, Edited, Entry, Page, Past, Suggestion, Template, Undone
 
 if TYPE_CHECKING:
     from octavo.core.approval import ApprovalQuestion, Verdict
-    from octavo.core.asking import Answer, Form
+    from octavo.core.forms import Answer, Form
 
 T = TypeVar("T")
 

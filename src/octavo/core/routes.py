@@ -12,9 +12,9 @@ from typing import Any, Final, Literal, NamedTuple, TypeAlias
 
 from msgspec import Struct
 
-from octavo.core.model import Call, Op, Principal, Verb
 from octavo.core.ports import Reply
 from octavo.core.ref import Ref
+from octavo.core.values import Call, Op, Principal, Verb
 
 Method: TypeAlias = Literal["GET", "POST", "PUT", "DELETE"]  # HEAD comes with GET
 

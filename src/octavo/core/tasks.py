@@ -7,10 +7,10 @@ from typing import Any, Final, Literal, Protocol, TypeAlias
 
 from msgspec import Struct
 
-from octavo.core.asking import Answer, Form
 from octavo.core.errors import InternalError
-from octavo.core.model import NOTHING, Call, Principal
+from octavo.core.forms import Answer, Form
 from octavo.core.ports import Reply
+from octavo.core.values import NOTHING, Call, Principal
 
 Status: TypeAlias = Literal["working", "input_required", "completed", "failed", "cancelled"]
 ENDED: Final[frozenset[Status]] = frozenset(("completed", "failed", "cancelled"))

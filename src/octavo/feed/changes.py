@@ -12,9 +12,9 @@ from typing import Final
 from octavo.core.arguments import ChangesArguments
 from octavo.core.errors import InvalidParams
 from octavo.core.event import numbered
-from octavo.core.model import EVERYTHING, FEED, Call, Content, Entry, News
 from octavo.core.ports import Ask, expected
 from octavo.core.ref import Ref
+from octavo.core.values import EVERYTHING, FEED, Call, Content, Entry, News
 from octavo.feed.feed import ChangeFeed
 
 _FRAME: Final = 128  # bytes around the changes

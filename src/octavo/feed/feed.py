@@ -19,9 +19,9 @@ from msgspec.structs import replace
 from octavo.core.clock import Clock, SystemClock
 from octavo.core.errors import NotFound, OctavoError
 from octavo.core.foreign import passed_on
-from octavo.core.model import Change, Entry
 from octavo.core.ports import Arms, Listener, Source, Watches
 from octavo.core.ref import Ref
+from octavo.core.values import Change, Entry
 
 logger = logging.getLogger(__name__)
 

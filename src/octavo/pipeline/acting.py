@@ -11,10 +11,10 @@ from msgspec.structs import replace
 
 from octavo.core.arguments import PLAIN, CopyArguments, FoldersArguments, UndoArguments
 from octavo.core.errors import Conflict, Forbidden, InvalidParams, OctavoError, through_a_link
-from octavo.core.model import EVERYTHING, Call, Entry, Op, Past, Principal, Undone, Verb
 from octavo.core.operations import act_of
 from octavo.core.ports import Next, Reply, page_of, settled, several
 from octavo.core.ref import Ref
+from octavo.core.values import EVERYTHING, Call, Entry, Op, Past, Principal, Undone, Verb
 from octavo.pipeline.hidden import Decides, look_beside
 from octavo.pipeline.refusals import Refused, forbidden, not_whole, told
 from octavo.pipeline.rulebook import OPEN, Decision, Verdict, stricter

@@ -18,11 +18,11 @@ from octavo.core.arguments import CopyArguments
 from octavo.core.clock import Clock, SystemClock, iso
 from octavo.core.errors import ApprovalRequired, Conflict, Forbidden, NotFound
 from octavo.core.fair import FairThreads, acting_for
-from octavo.core.model import Call, Principal
 from octavo.core.ports import Channel, Next
 from octavo.core.ref import Ref
 from octavo.core.seal import Seal
-from octavo.core.surface import Tools
+from octavo.core.tools import Tools
+from octavo.core.values import Call, Principal
 from octavo.pipeline.consent import Demand
 from octavo.pipeline.versions import Versions
 

@@ -29,9 +29,9 @@ from typing import NamedTuple
 from octavo.core.clock import Clock, SystemClock, iso
 from octavo.core.errors import InternalError, OctavoError, RateLimited, Unrecorded
 from octavo.core.memo import Memo
-from octavo.core.model import Call
 from octavo.core.ports import Ledger, Next, Reply
 from octavo.core.ref import Ref
+from octavo.core.values import Call
 
 logger = logging.getLogger(__name__)
 

@@ -20,10 +20,10 @@ from octavo.core.arguments import PLAIN, ListArguments
 from octavo.core.clock import Clock
 from octavo.core.errors import OctavoError, SourceUnavailable, Timeout
 from octavo.core.fair import Claim, acting_for, on_behalf_of
-from octavo.core.model import FEED, Call, Change, Content, Entry, Page
 from octavo.core.operations import CHANGING, FOREIGN
 from octavo.core.ports import Next, Reply, settled
 from octavo.core.ref import Ref, spelled_otherwise
+from octavo.core.values import FEED, Call, Change, Content, Entry, Page
 
 _GRACE = 0.5  # seconds for a source to end when its time is over
 _OVERHEAD = 512  # bytes that a reply costs beside its bodies

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from types import CoroutineType
 
-from octavo.core.model import Call
 from octavo.core.ports import Ask, Next, Reply, Step
+from octavo.core.values import Call
 
 # The order is the architecture: configuration tunes the steps and cannot reorder them.
 ORDER = ("audit", "identity", "quota", "policy", "mask", "cache", "redact", "throttle")

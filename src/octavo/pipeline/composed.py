@@ -12,9 +12,9 @@ from typing import Any, NamedTuple
 from msgspec.structs import replace
 
 from octavo.core.errors import InternalError, OctavoError
-from octavo.core.model import QUOTED, Content
 from octavo.core.ref import Ref
 from octavo.core.skill import usability
+from octavo.core.values import QUOTED, Content
 from octavo.pipeline.marks import hides_in
 
 _GONE = object()

@@ -6,11 +6,11 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from octavo.core.arguments import EditArguments
-from octavo.core.model import Call
 from octavo.core.operations import CHANGING
 from octavo.core.ports import Next
 from octavo.core.ref import Ref
-from octavo.core.surface import Tools
+from octavo.core.tools import Tools
+from octavo.core.values import Call
 from octavo.pipeline.rulebook import Decision
 
 if TYPE_CHECKING:

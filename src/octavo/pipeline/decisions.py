@@ -17,9 +17,9 @@ from octavo.core.clock import Clock
 from octavo.core.errors import OctavoError
 from octavo.core.glob import Glob
 from octavo.core.memo import Bounded, Memo
-from octavo.core.model import FEED, Call, Entry, Principal, Template, Verb
 from octavo.core.ports import Called, Next
 from octavo.core.ref import Ref
+from octavo.core.values import FEED, Call, Entry, Principal, Template, Verb
 from octavo.pipeline.refusals import refusal, told
 from octavo.pipeline.rulebook import CLOSED, OPEN, UNKNOWN, Decision, Depends, Facts, Rule, Rulebook, Truth, Verdict
 

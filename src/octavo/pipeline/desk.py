@@ -24,8 +24,6 @@ from octavo.core.arguments import (
     WriteArguments,
 )
 from octavo.core.errors import Conflict, Forbidden, InvalidParams, OctavoError
-from octavo.core.findings import Findings
-from octavo.core.model import EVERYTHING, FEED, Call, Content, Entry, Memo, Op, Page, Template
 from octavo.core.operations import STEERING
 from octavo.core.ports import (
     Arms,
@@ -56,7 +54,9 @@ from octavo.core.ports import (
 from octavo.core.query import TextQuery
 from octavo.core.ref import Ref, spelled_otherwise
 from octavo.core.rehearsal import Rehearsed
-from octavo.core.surface import Changes, Prompts, Tools
+from octavo.core.search_results import Findings
+from octavo.core.tools import Changes, Prompts, Tools
+from octavo.core.values import EVERYTHING, FEED, Call, Content, Entry, Memo, Op, Page, Template
 
 if TYPE_CHECKING:
     from octavo.core.labels import Labels

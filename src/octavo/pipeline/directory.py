@@ -15,10 +15,10 @@ from msgspec.structs import replace
 from octavo.core.arguments import PLAIN, Arguments, FoldersArguments, ListArguments
 from octavo.core.cursor import joined, parts_of
 from octavo.core.errors import Forbidden, InvalidParams, NotFound
-from octavo.core.model import Call, Entry, Op, Page
 from octavo.core.ports import Ask
 from octavo.core.ref import Ref
 from octavo.core.skill import DIRECTORY, MANIFEST, is_skill_name
+from octavo.core.values import Call, Entry, Op, Page
 
 MOST_FOLDERS: Final = 10_000  # that are looked at for empty ones
 _END: Final = "\U0010ffff"  # behind every name

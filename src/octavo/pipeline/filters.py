@@ -13,9 +13,9 @@ from urllib.parse import quote
 
 from octavo.core.errors import InvalidParams
 from octavo.core.glob import Glob
-from octavo.core.meant import nearest, unknown_filter
-from octavo.core.model import Entry
+from octavo.core.near_names import nearest, unknown_filter
 from octavo.core.ref import Ref
+from octavo.core.values import Entry
 
 Test: TypeAlias = Callable[[Entry], bool]
 _TEXTS: Final = ("mimeType", "name")

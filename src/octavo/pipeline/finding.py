@@ -8,11 +8,11 @@ from functools import partial
 from msgspec.structs import replace
 
 from octavo.core.arguments import PLAIN, Allowed, RankedArguments, SearchArguments
-from octavo.core.findings import Findings
-from octavo.core.model import EVERYTHING, Call, Entry, Page, Trail
 from octavo.core.ports import Next, expected, page_of, settled, several
 from octavo.core.query import TextQuery
 from octavo.core.ref import Ref
+from octavo.core.search_results import Findings
+from octavo.core.values import EVERYTHING, Call, Entry, Page, Trail
 from octavo.pipeline.hidden import beside, look_beside, unheard
 from octavo.pipeline.refusals import Refused, refusal
 from octavo.pipeline.rulebook import CLOSED, Decision

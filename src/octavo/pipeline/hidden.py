@@ -17,10 +17,10 @@ from typing import Protocol
 
 from octavo.core.arguments import PLAIN
 from octavo.core.errors import NotFound, OctavoError, RateLimited, SourceUnavailable, Timeout
-from octavo.core.model import Call, Op, Principal, Trail, Verb
 from octavo.core.operations import CHANGING, VERB_OF
 from octavo.core.ports import Next, Reply, settled
 from octavo.core.ref import Ref
+from octavo.core.values import Call, Op, Principal, Trail, Verb
 from octavo.pipeline.refusals import Refused
 from octavo.pipeline.rulebook import Decision
 

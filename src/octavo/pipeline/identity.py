@@ -17,8 +17,8 @@ from msgspec import Struct
 from octavo.core.clock import Clock, SystemClock
 from octavo.core.errors import InvalidParams, Unauthenticated
 from octavo.core.house import Admitted, Protected
-from octavo.core.model import Call, Principal
 from octavo.core.ports import Next, Reply
+from octavo.core.values import Call, Principal
 
 if TYPE_CHECKING:
     from octavo.pipeline.tokens.verify import Tokens

@@ -19,12 +19,12 @@ from msgspec import Struct
 from octavo.core.arguments import PLAIN, ListArguments
 from octavo.core.clock import Clock
 from octavo.core.cursor import INVALID, joined, parts_of
+from octavo.core.definitions import most_entries
 from octavo.core.errors import InvalidParams, OctavoError, SourceUnavailable, Timeout
 from octavo.core.memo import Bounded
-from octavo.core.model import EVERYTHING, Call, Entry, Memo, Page, Principal
 from octavo.core.ports import Next, Reply, page_of, settled
 from octavo.core.ref import Ref
-from octavo.core.shelf import most_entries
+from octavo.core.values import EVERYTHING, Call, Entry, Memo, Page, Principal
 from octavo.pipeline.filters import Keys, Narrowed, Test, narrowed
 from octavo.pipeline.hidden import Decides, look_beside
 from octavo.pipeline.marks import hides

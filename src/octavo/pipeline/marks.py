@@ -8,7 +8,7 @@ from itertools import count
 from typing import Any, Final
 
 from octavo.core.marks import DIGITS, MARK
-from octavo.core.model import Entry
+from octavo.core.values import Entry
 
 _HIDDEN: Final = re.compile(MARK)
 

@@ -12,13 +12,13 @@ from typing import Any, TypeGuard
 from msgspec.structs import replace
 
 from octavo.core.arguments import SearchArguments
+from octavo.core.definitions import most_entries
 from octavo.core.errors import InvalidParams, TooLarge
 from octavo.core.fair import acting_for, in_thread
-from octavo.core.model import Call, Content, Edited, Entry, News, Page, Principal
 from octavo.core.ports import Next, Reply
 from octavo.core.query import TextQuery
-from octavo.core.shelf import most_entries
-from octavo.core.surface import PromptResult, ToolResult
+from octavo.core.tools import PromptResult, ToolResult
+from octavo.core.values import Call, Content, Edited, Entry, News, Page, Principal
 from octavo.pipeline.veil import Veil
 
 

@@ -12,10 +12,10 @@ from typing import Protocol
 from octavo.core.arguments import Arguments, WatchArguments
 from octavo.core.errors import Forbidden, NotFound, OctavoError, SourceUnavailable
 from octavo.core.glob import Glob
-from octavo.core.model import Call, Principal, Verb
 from octavo.core.operations import VERB_OF
 from octavo.core.ports import Next, Reply, settled
 from octavo.core.ref import Ref
+from octavo.core.values import Call, Principal, Verb
 from octavo.pipeline.decisions import Addresses
 from octavo.pipeline.refusals import told
 from octavo.pipeline.rulebook import Decision

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from urllib.parse import quote
 
 from octavo.core.glob import Glob
-from octavo.core.model import Template
+from octavo.core.values import Template
 
 _VARIABLE = re.compile(r"\{(\+?)([A-Za-z_][A-Za-z0-9_.]*)\}")
 _QUERY = re.compile(r"\{[?&]([^{}]*)\}")

@@ -14,26 +14,13 @@ from types import CoroutineType, MappingProxyType
 from octavo.core.arguments import PLAIN, FoldersArguments, SearchArguments
 from octavo.core.clock import Clock, SystemClock
 from octavo.core.errors import Forbidden, InvalidParams, NotFound, OctavoError
-from octavo.core.model import (
-    EVERYTHING,
-    FEED,
-    Call,
-    Content,
-    Edited,
-    Entry,
-    Op,
-    Page,
-    Principal,
-    Trail,
-    Verb,
-    moments,
-)
 from octavo.core.operations import BY_ID, TASKS, VERB_OF, act_of
 from octavo.core.ports import Next, Reply, expected, settled
 from octavo.core.query import TextQuery
 from octavo.core.ref import Ref
 from octavo.core.rehearsal import Rehearsed
 from octavo.core.sizes import MIB
+from octavo.core.values import EVERYTHING, FEED, Call, Content, Edited, Entry, Op, Page, Principal, Trail, Verb, moments
 from octavo.pipeline.acting import act, act_with_consent, arrange, done
 from octavo.pipeline.completing import Completing
 from octavo.pipeline.composing import BY_ENTRY, Composing

@@ -22,10 +22,10 @@ from typing import NamedTuple
 
 from octavo.core.clock import Clock, SystemClock
 from octavo.core.errors import RateLimited
-from octavo.core.model import Call, Content, Principal
 from octavo.core.ports import Next, Reply
 from octavo.core.ref import Ref
-from octavo.core.surface import Audio, Embedded, Image, PromptResult, Text, ToolResult
+from octavo.core.tools import Audio, Embedded, Image, PromptResult, Text, ToolResult
+from octavo.core.values import Call, Content, Principal
 
 WAITING = 4096  # calls of everybody that may wait for a place
 PATIENCE = 10.0  # seconds for which one may wait

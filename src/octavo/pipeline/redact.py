@@ -20,14 +20,14 @@ from msgspec.structs import replace
 from octavo.core.arguments import WriteArguments
 from octavo.core.errors import InvalidParams, NotFound, OctavoError
 from octavo.core.fair import in_thread
-from octavo.core.guard import guarded
 from octavo.core.marks import MARK
-from octavo.core.model import Call, Change, Content, Edited, Entry, News, Page, Principal
 from octavo.core.operations import CHANGING, FOREIGN
 from octavo.core.ports import Next, Reply, settled
+from octavo.core.preconditions import guarded
 from octavo.core.ref import Ref
 from octavo.core.sizes import KIB
-from octavo.core.surface import PromptResult, ToolResult
+from octavo.core.tools import PromptResult, ToolResult
+from octavo.core.values import Call, Change, Content, Edited, Entry, News, Page, Principal
 from octavo.core.version import VERSION
 from octavo.pipeline.telling import Telling
 from octavo.pipeline.unseen import Unseen

@@ -9,9 +9,9 @@ from __future__ import annotations
 from typing import Any
 
 from octavo.core.errors import Conflict, Forbidden, InvalidParams, NotFound, OctavoError, SourceUnavailable, TooLarge
-from octavo.core.model import FEED, Call, Verb
 from octavo.core.operations import VERB_OF
-from octavo.core.surface import unknown_prompt, unknown_tool
+from octavo.core.tools import unknown_prompt, unknown_tool
+from octavo.core.values import FEED, Call, Verb
 from octavo.pipeline.identity import LOCAL
 from octavo.pipeline.rulebook import Decision
 

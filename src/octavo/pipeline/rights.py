@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Collection
 
 from octavo.core.errors import Forbidden
-from octavo.core.model import Principal, Verb
 from octavo.core.ref import Ref
+from octavo.core.values import Principal, Verb
 from octavo.pipeline.rulebook import CLOSED, Decision, Depends, Facts
 from octavo.pipeline.seeing import Seeing
 

@@ -17,8 +17,8 @@ from msgspec import Struct
 
 from octavo.core.errors import OctavoError
 from octavo.core.glob import Glob
-from octavo.core.model import Principal, Verb
 from octavo.core.ref import Ref
+from octavo.core.values import Principal, Verb
 
 if TYPE_CHECKING:
     from octavo.pipeline.conditions import Condition

@@ -15,9 +15,9 @@ from octavo.core.arguments import WriteArguments
 from octavo.core.errors import Conflict, OctavoError, TooLarge
 from octavo.core.glob import Glob
 from octavo.core.memo import Bounded
-from octavo.core.model import VERBS, Call, Change, Entry, Principal, Verb
 from octavo.core.operations import ACTS, act_of
 from octavo.core.ref import Ref
+from octavo.core.values import VERBS, Call, Change, Entry, Principal, Verb
 from octavo.pipeline.decisions import Decisions
 from octavo.pipeline.listing import Sight
 from octavo.pipeline.refusals import in_the_way

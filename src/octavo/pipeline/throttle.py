@@ -22,9 +22,9 @@ from octavo.core.clock import Clock, SystemClock
 from octavo.core.errors import OctavoError, RateLimited, SourceUnavailable, Timeout
 from octavo.core.fair import FairQueue
 from octavo.core.foreign import passed_on, sound
-from octavo.core.model import FEED, Call
 from octavo.core.operations import CHANGING
 from octavo.core.ports import Next, Reply, settled
+from octavo.core.values import FEED, Call
 
 logger = logging.getLogger(__name__)
 

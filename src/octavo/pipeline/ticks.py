@@ -14,10 +14,10 @@ from collections.abc import Awaitable, Callable, Sequence
 
 from octavo.core.clock import SystemClock, passing
 from octavo.core.errors import Forbidden, InvalidParams, NotFound, OctavoError
-from octavo.core.findings import Findings
 from octavo.core.memo import Bounded
-from octavo.core.model import VERBS, Call, Page, Principal
 from octavo.core.ports import Reply, settled
+from octavo.core.search_results import Findings
+from octavo.core.values import VERBS, Call, Page, Principal
 from octavo.pipeline.rulebook import Rule
 
 FIRST = 0.008  # seconds: more than a look at files or memory takes on a busy machine, less than a person notices

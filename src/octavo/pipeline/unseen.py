@@ -14,8 +14,8 @@ from msgspec.structs import replace
 
 from octavo.core.edit import Revised
 from octavo.core.errors import InvalidParams, OctavoError
-from octavo.core.guard import Shown
-from octavo.core.signs import SIGN, as_marks, number_of, sign
+from octavo.core.placeholders import SIGN, as_marks, number_of, sign
+from octavo.core.preconditions import Shown
 from octavo.pipeline.marks import numbered_mark
 from octavo.pipeline.spans import Span, merged
 from octavo.pipeline.veil import Veil

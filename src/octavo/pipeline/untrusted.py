@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping
 from typing import Any, cast
 
-from octavo.core.findings import Findings
-from octavo.core.model import Call, Content, Edited, Entry, Page
 from octavo.core.operations import CHANGING
 from octavo.core.ports import Reply
-from octavo.core.surface import Tools
+from octavo.core.search_results import Findings
+from octavo.core.tools import Tools
+from octavo.core.values import Call, Content, Edited, Entry, Page
 from octavo.pipeline.consent import Demand
 
 MOST = 10_000  # callers that are remembered; beyond, everybody counts as one who was shown something

@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Any, TypeGuard
 from msgspec.structs import replace
 
 from octavo.core.errors import InvalidParams
-from octavo.core.model import Change, Content, Entry, Memo, News, Page, Suggestion
-from octavo.core.surface import Block, Embedded, Link, PromptInfo, PromptMessage, PromptResult, Text, ToolResult
+from octavo.core.tools import Block, Embedded, Link, PromptInfo, PromptMessage, PromptResult, Text, ToolResult
+from octavo.core.values import Change, Content, Entry, Memo, News, Page, Suggestion
 from octavo.pipeline.marks import numbered
 from octavo.pipeline.readings import Cut, others, reading
 from octavo.pipeline.spans import Span, carried, merged, occurrences, without

@@ -7,9 +7,9 @@ from typing import Any
 
 from octavo.core.arguments import PLAIN, CopyArguments
 from octavo.core.errors import InvalidParams, NotFound, OctavoError
-from octavo.core.model import Call, Entry, Trail
 from octavo.core.ports import Next, expected, page_of, settled
 from octavo.core.ref import Ref
+from octavo.core.values import Call, Entry, Trail
 
 MAX_RESOURCES = 10_000  # that one call may name
 MAX_PAGES = 10  # of what stands in a folder

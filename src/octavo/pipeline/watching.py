@@ -6,8 +6,8 @@ from msgspec.structs import replace
 
 from octavo.core.arguments import ChangesArguments, WatchArguments
 from octavo.core.glob import Glob
-from octavo.core.model import Call, News
 from octavo.core.ports import Next, Reply, expected, settled
+from octavo.core.values import Call, News
 from octavo.pipeline.refusals import refusal
 from octavo.pipeline.rulebook import CLOSED, Decision
 from octavo.pipeline.seeing import Seeing, under

@@ -10,9 +10,9 @@ from typing import Any, cast
 import msgspec
 
 from octavo.core.errors import InvalidParams
-from octavo.core.meant import meant
-from octavo.core.spelled import spelled
-from octavo.core.surface import PromptArgument, PromptInfo
+from octavo.core.near_names import meant
+from octavo.core.scalars import spelled
+from octavo.core.tools import PromptArgument, PromptInfo
 from octavo.prompts.filling import written
 from octavo.prompts.template import CONTEXT, LANGUAGE, Check
 

@@ -10,7 +10,7 @@ from typing import Final
 from octavo.core.clock import Clock
 from octavo.core.errors import InvalidParams, RateLimited, TooLarge
 from octavo.core.sizes import KIB
-from octavo.core.surface import Said
+from octavo.core.tools import Said
 
 MAX_OPEN: Final = 32  # of one caller
 MAX_OF_ALL: Final = 4096

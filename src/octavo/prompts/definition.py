@@ -11,7 +11,7 @@ from typing import Any, Final, NoReturn, cast
 from octavo.core.errors import OctavoError
 from octavo.core.languages import chosen, is_tag
 from octavo.core.ref import Ref
-from octavo.core.surface import Audio, Image, PromptInfo
+from octavo.core.tools import Audio, Image, PromptInfo
 from octavo.prompts.arguments import arguments_of, properties, with_further
 from octavo.prompts.filling import Address, Fill, Wrong, address, compiled
 from octavo.prompts.jsonc import Broken, JsonText

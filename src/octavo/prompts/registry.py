@@ -12,15 +12,15 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from msgspec import Struct
 
 from octavo.core.arguments import CompleteArguments, OwnArguments
+from octavo.core.definitions import Shelf
 from octavo.core.errors import Conflict, InternalError, InvalidParams
 from octavo.core.fair import in_thread
 from octavo.core.foundation import Changeable, nothing_changes
-from octavo.core.meant import meant
-from octavo.core.model import Call
+from octavo.core.near_names import meant
 from octavo.core.ports import Ask, Reply
-from octavo.core.shelf import Shelf
 from octavo.core.sizes import KIB
-from octavo.core.surface import Conversations, PromptInfo, PromptResult, unknown_prompt
+from octavo.core.tools import Conversations, PromptInfo, PromptResult, unknown_prompt
+from octavo.core.values import Call
 
 if TYPE_CHECKING:
     from octavo.prompts.filling import Address

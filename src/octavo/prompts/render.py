@@ -11,10 +11,10 @@ from typing import Any, Final
 from msgspec import Struct
 
 from octavo.core.errors import Forbidden, InvalidParams, NotFound, Timeout, TooLarge
-from octavo.core.model import Call, Content, Entry
 from octavo.core.ports import Ask, expected
 from octavo.core.sizes import KIB
-from octavo.core.surface import Block, Embedded, Link, PromptMessage, PromptResult, Said, Text
+from octavo.core.tools import Block, Embedded, Link, PromptMessage, PromptResult, Said, Text
+from octavo.core.values import Call, Content, Entry
 from octavo.prompts.filling import MAX_OUTPUT, bounded
 from octavo.prompts.renderings import Renderings
 from octavo.prompts.template import HISTORY, Message, ResourcePart, Template, TextPart, Variant

@@ -12,7 +12,7 @@ from typing import Final, NamedTuple
 
 from octavo.core.memo import Weighted
 from octavo.core.sizes import MIB
-from octavo.core.surface import Audio, Block, Embedded, Image, Link, PromptResult, Text
+from octavo.core.tools import Audio, Block, Embedded, Image, Link, PromptResult, Text
 from octavo.prompts.template import Template
 
 MAX_KEPT: Final = 256

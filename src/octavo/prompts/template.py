@@ -7,7 +7,7 @@ from typing import Any, Literal, TypeAlias
 
 from msgspec import Struct
 
-from octavo.core.surface import Audio, Image, PromptInfo
+from octavo.core.tools import Audio, Image, PromptInfo
 from octavo.prompts.filling import Address, Fill
 
 # Gives what is wrong with a value as `{path, message}`; [] when it is right.

@@ -16,7 +16,7 @@ from typing import Any, Final, cast
 
 from msgspec import Struct
 
-from octavo.core.surface import PromptInfo
+from octavo.core.tools import PromptInfo
 from octavo.prompts.arguments import arguments_of
 from octavo.prompts.filling import Fill, Plain, bounded, written
 from octavo.prompts.jsonc import Broken

@@ -9,9 +9,9 @@ from typing import Any, Final, NamedTuple, cast
 
 from msgspec import Struct
 
-from octavo.core.model import NOTHING, Entry
 from octavo.core.ref import Ref
 from octavo.core.sizes import MIB
+from octavo.core.values import NOTHING, Entry
 from octavo.search import tokens as t
 
 MAX_CHARACTERS: Final = MIB  # of a text; the rest of it is not searched

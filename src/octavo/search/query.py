@@ -14,9 +14,9 @@ from typing import Final
 from octavo.core.clock import Clock, SystemClock
 from octavo.core.cursor import INVALID, joined, parts_of
 from octavo.core.errors import InvalidParams
-from octavo.core.findings import Finding, Findings
 from octavo.core.ports import Allowed
 from octavo.core.query import TextQuery
+from octavo.core.search_results import Finding, Findings
 from octavo.search.index import UNREAD, Index
 from octavo.search.matching import Matcher, Matches
 from octavo.search.meaning import Meaning

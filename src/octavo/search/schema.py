@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Final
 
 from octavo.core.clock import Clock
-from octavo.core.private import make_private
+from octavo.core.private_folders import make_private
 from octavo.search import tokens
 
 logger = logging.getLogger(__name__)

@@ -18,8 +18,8 @@ from msgspec.structs import replace
 
 from octavo.core.clock import Clock, SystemClock
 from octavo.core.errors import Forbidden, InvalidParams, NotFound, OctavoError, SourceUnavailable, TooLarge
-from octavo.core.model import Change, Entry
 from octavo.core.ref import Ref
+from octavo.core.values import Change, Entry
 from octavo.search.document import Document
 from octavo.search.index import Index
 from octavo.search.meaning import Meaning

@@ -10,7 +10,7 @@ from importlib import import_module
 from typing import Any, Final
 
 from octavo.core.kinds import SourceKind
-from octavo.core.model import NOTHING
+from octavo.core.values import NOTHING
 
 # In the order in which they are documented. Each module has its records in KINDS.
 _MODULES: Final[Mapping[str, str]] = {

@@ -43,7 +43,7 @@ from typing import Literal, NamedTuple, TypeAlias
 
 from octavo.core.clock import Clock, SystemClock, iso
 from octavo.core.errors import Unrecorded
-from octavo.core.private import check_private, make_private
+from octavo.core.private_folders import check_private, make_private
 from octavo.core.sizes import MIB
 from octavo.stores.growth import growth
 from octavo.stores.reserve import Reserve

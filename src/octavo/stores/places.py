@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 from typing import Final
 
-from octavo.core.private import make_private
+from octavo.core.private_folders import make_private
 
 if sys.platform != "win32":
     import fcntl

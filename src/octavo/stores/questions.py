@@ -13,9 +13,9 @@ from typing import Literal, TypeAlias
 
 from msgspec.structs import replace
 
-from octavo.core.asking import Answer, Asked, Form
 from octavo.core.clock import Clock, SystemClock
 from octavo.core.errors import Conflict, InvalidParams, NotFound, RateLimited
+from octavo.core.forms import Answer, Asked, Form
 from octavo.stores.waiting import MOST, MOST_OF_ONE, WaitingFile
 
 Step: TypeAlias = Literal["asked", "answered", "used"]

@@ -32,7 +32,7 @@ from typing import Literal, NamedTuple, TypeAlias
 
 from octavo.core.clock import Clock, SystemClock
 from octavo.core.errors import SourceUnavailable
-from octavo.core.private import check_private, make_private
+from octavo.core.private_folders import check_private, make_private
 from octavo.stores.verify import fingerprint
 
 if sys.platform != "win32":

@@ -17,8 +17,8 @@ import msgspec
 
 from octavo.core import errors
 from octavo.core.approval import Step
-from octavo.core.measure import Measure, Sample
-from octavo.core.model import Op
+from octavo.core.metrics import Measure, Sample
+from octavo.core.values import Op
 
 BATCH = 512  # records that may wait to be counted
 BOUNDS = (0.0001, 0.0005, 0.001, 0.005, 0.01, 0.05, 0.1, 0.5, 1.0, 5.0, 10.0)  # seconds

@@ -21,8 +21,8 @@ import msgspec
 
 from octavo.core.clock import Clock, SystemClock
 from octavo.core.errors import RateLimited, SourceUnavailable
-from octavo.core.model import Principal
 from octavo.core.tasks import Ended, StoredTask, Task
+from octavo.core.values import Principal
 from octavo.stores.state import NOT_THROUGH_LINKS
 
 if sys.platform != "win32":

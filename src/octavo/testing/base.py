@@ -13,10 +13,10 @@ import anyio.lowlevel
 import pytest
 
 from octavo.core.errors import OctavoError
-from octavo.core.model import Change, Content, Entry
 from octavo.core.ports import Source, Watches, Writes
 from octavo.core.ref import Ref
 from octavo.core.sizes import MIB
+from octavo.core.values import Change, Content, Entry
 
 T = TypeVar("T")
 ENOUGH = MIB

@@ -26,7 +26,6 @@ import pytest
 
 from octavo.core.errors import Conflict, InvalidParams, NotFound, OctavoError, TooLarge
 from octavo.core.kinds import faults
-from octavo.core.model import Change, Entry
 from octavo.core.ports import (
     ABILITIES,
     Arranges,
@@ -42,6 +41,7 @@ from octavo.core.ports import (
 )
 from octavo.core.query import NameQuery
 from octavo.core.ref import MAX_SEGMENT_BYTES, Ref
+from octavo.core.values import Change, Entry
 from octavo.pipeline.guard import Faults, guarded
 from octavo.testing.base import ENOUGH, Suite, closable, outcome, showing, text_of, told
 

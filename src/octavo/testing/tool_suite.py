@@ -22,11 +22,11 @@ import pytest
 
 from octavo.core.arguments import DeleteArguments, EditArguments, OwnArguments, WriteArguments
 from octavo.core.errors import InvalidParams, NotFound, OctavoError
-from octavo.core.model import Call, Content, Edited, Principal, Trail
 from octavo.core.operations import CHANGING
 from octavo.core.ref import Ref
 from octavo.core.sizes import GIB
-from octavo.core.surface import ToolResult
+from octavo.core.tools import ToolResult
+from octavo.core.values import Call, Content, Edited, Principal, Trail
 from octavo.sources.memory import MemoryEntry, MemorySource
 from octavo.text.revise import revise
 from octavo.tools.registry import Tool, ToolRegistry

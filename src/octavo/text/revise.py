@@ -12,9 +12,9 @@ from typing import Final
 
 from octavo.core.edit import Revised, Revision
 from octavo.core.errors import InvalidParams
-from octavo.core.guard import below
 from octavo.core.marks import MARK
-from octavo.core.signs import as_marks
+from octavo.core.placeholders import as_marks
+from octavo.core.preconditions import below
 from octavo.text import edits, patch
 from octavo.text.diff import unified
 

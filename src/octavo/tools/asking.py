@@ -8,13 +8,13 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final
 from weakref import WeakKeyDictionary
 
-from octavo.core.asking import Answer, Form, Questions, form
 from octavo.core.clock import iso
 from octavo.core.errors import InputRequired
 from octavo.core.fair import FairThreads
-from octavo.core.model import Call
+from octavo.core.forms import Answer, Form, Questions, form
 from octavo.core.ports import Channel
 from octavo.core.seal import Seal
+from octavo.core.values import Call
 
 SECONDS: Final = 3600.0  # that a question waits for somebody
 _LOOK: Final = 1.0  # seconds between two looks whether somebody has answered

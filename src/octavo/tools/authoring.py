@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 
 from msgspec import Struct
 
-from octavo.core.surface import Hints
+from octavo.core.tools import Hints
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 

@@ -15,7 +15,7 @@ from urllib.parse import unquote
 
 from msgspec import Struct
 
-from octavo.core.spelled import spelled, whole
+from octavo.core.scalars import spelled, whole
 from octavo.tools.schema import MAX_ERRORS, pointer
 
 Node: TypeAlias = Mapping[str, Any]

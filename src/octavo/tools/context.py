@@ -26,21 +26,21 @@ from octavo.core.arguments import (
 )
 from octavo.core.cursor import Kind, joined, parts_of
 from octavo.core.edit import Revision
-from octavo.core.effort import Effort
 from octavo.core.errors import Forbidden, OctavoError
-from octavo.core.findings import Findings
-from octavo.core.model import EVERYTHING, Call, Content, Edited, Entry, News, Op, Page, Principal, Undone, Verb
 from octavo.core.ports import Ask, Channel, Mode, expected, page_of, several
+from octavo.core.progress import Effort
 from octavo.core.query import Query, TextQuery
 from octavo.core.ref import Ref
 from octavo.core.rehearsal import Rehearsed
 from octavo.core.seal import Seal
-from octavo.core.surface import PromptResult
+from octavo.core.search_results import Findings
+from octavo.core.tools import PromptResult
+from octavo.core.values import EVERYTHING, Call, Content, Edited, Entry, News, Op, Page, Principal, Undone, Verb
 from octavo.tools.permissions import May
 
 if TYPE_CHECKING:
-    from octavo.core.asking import Answer, Questions
-    from octavo.core.outside import Rights
+    from octavo.core.external import Rights
+    from octavo.core.forms import Answer, Questions
 
 _BEAT: Final = 1.0  # seconds between two words of progress
 # What somebody may see of a text that has a name, in the resource in which it stands.

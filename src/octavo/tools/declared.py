@@ -15,7 +15,7 @@ from msgspec import Struct, field
 
 from octavo.core.errors import InternalError, InvalidParams, SourceUnavailable, Timeout, TooLarge
 from octavo.core.sizes import KIB
-from octavo.core.surface import Hints, Text, ToolInfo, ToolResult
+from octavo.core.tools import Hints, Text, ToolInfo, ToolResult
 from octavo.tools.context import ToolContext
 from octavo.tools.data.yaml_text import parse
 from octavo.tools.registry import Handler, Tool

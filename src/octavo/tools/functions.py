@@ -14,7 +14,7 @@ from pydantic_core import PydanticSerializationError, to_jsonable_python
 from typing_extensions import TypedDict
 
 from octavo.core.errors import InternalError, InvalidParams
-from octavo.core.surface import Audio, Embedded, Image, Link, Text, ToolInfo, ToolResult
+from octavo.core.tools import Audio, Embedded, Image, Link, Text, ToolInfo, ToolResult
 from octavo.tools.authoring import marks_of
 from octavo.tools.context import ToolContext
 from octavo.tools.docstring import said_in

@@ -17,10 +17,10 @@ from msgspec import Struct
 from octavo.core.clock import Clock, SystemClock
 from octavo.core.errors import OctavoError
 from octavo.core.memo import Bounded
-from octavo.core.model import Call, Content, Entry, Page, Principal, Trail
 from octavo.core.ports import Ask, Reply
 from octavo.core.sizes import KIB
-from octavo.core.surface import Text, ToolResult
+from octavo.core.tools import Text, ToolResult
+from octavo.core.values import Call, Content, Entry, Page, Principal, Trail
 
 MOST: Final = 500  # answers
 MOST_OF_ONE: Final = 100  # of one caller: more push out his own

@@ -9,8 +9,8 @@ from typing import Any
 from msgspec.structs import replace
 
 from octavo.core.approval import CONSENT, ApprovalQuestion, Verdict, verdict
-from octavo.core.asking import Answer, Form
 from octavo.core.clock import Clock
+from octavo.core.forms import Answer, Form
 from octavo.core.ports import Channel, Reply
 from octavo.core.tasks import ENDED, Answers, Task
 

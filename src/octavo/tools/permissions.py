@@ -7,8 +7,8 @@ from collections.abc import Callable, Sequence
 from typing import Final, TypeAlias
 
 from octavo.core.errors import Forbidden, InvalidParams, OctavoError
-from octavo.core.model import VERBS, Principal, Verb
 from octavo.core.ref import Ref
+from octavo.core.values import VERBS, Principal, Verb
 
 SCHEME: Final = "permission"
 

@@ -19,9 +19,9 @@ from octavo.core.errors import InternalError, OctavoError
 from octavo.core.foreign import described, own_fault, passed_on
 from octavo.core.foundation import LINKED, Changeable, nothing_changes
 from octavo.core.kinds import SourceKind
-from octavo.core.model import Call
 from octavo.core.ports import Ask, Source
-from octavo.core.surface import Hints, PromptInfo, PromptResult, ToolInfo
+from octavo.core.tools import Hints, PromptInfo, PromptResult, ToolInfo
+from octavo.core.values import Call
 from octavo.tools.context import ToolContext
 from octavo.tools.modules import execute, line_of
 from octavo.tools.registry import Handler, Tool

@@ -13,15 +13,15 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from octavo.core.arguments import OwnArguments
+from octavo.core.definitions import Shelf
 from octavo.core.errors import Conflict, InternalError, InvalidParams, Timeout, TooLarge
 from octavo.core.foreign import own_fault, owner
-from octavo.core.model import Call, Principal
 from octavo.core.ports import Ask, Next, Reply, settled
 from octavo.core.ref import Ref
 from octavo.core.rehearsal import Rehearsed
 from octavo.core.seal import Seal
-from octavo.core.shelf import Shelf
-from octavo.core.surface import Audio, Block, Embedded, Image, Text, ToolInfo, ToolResult, unknown_tool
+from octavo.core.tools import Audio, Block, Embedded, Image, Text, ToolInfo, ToolResult, unknown_tool
+from octavo.core.values import Call, Principal
 from octavo.tools.coercion import Coercion
 from octavo.tools.context import OF_THIS_PROCESS, Deadline, Seen, ToolContext
 from octavo.tools.kept import Results
@@ -29,8 +29,8 @@ from octavo.tools.permissions import Demand, May, demand, demands
 from octavo.tools.schema import Check, compile_schema, mentions
 
 if TYPE_CHECKING:
-    from octavo.core.asking import Questions
-    from octavo.core.outside import Rights
+    from octavo.core.external import Rights
+    from octavo.core.forms import Questions
 
 T = TypeVar("T")
 

@@ -15,7 +15,7 @@ from typing import Any, Final, NoReturn, TypeAlias, cast
 import jsonschema_rs
 
 from octavo.core.errors import InvalidParams
-from octavo.core.meant import MOST
+from octavo.core.near_names import MOST
 from octavo.tools.schema_cost import bounded
 
 MAX_MEMBERS = 1000  # of the arguments of a call: to look through more would hold up everybody

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from octavo.core.model import Entry
 from octavo.core.ref import Ref
+from octavo.core.values import Entry
 from octavo.sources.catalog import DECLARATIONS, CatalogSource, Declaration, Handbook
 from octavo.sources.file import FileRoot, FileSource
 

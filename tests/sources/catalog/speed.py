@@ -9,8 +9,8 @@ from collections.abc import Awaitable
 from pathlib import Path
 from typing import TypeVar
 
-from octavo.core.model import Change
 from octavo.core.ref import Ref
+from octavo.core.values import Change
 from octavo.sources.catalog import DECLARATIONS, CatalogSource
 from octavo.sources.file import FileRoot, FileSource
 

@@ -9,8 +9,8 @@ from typing import Any
 import anyio
 import pytest
 
-from octavo.core.model import Change
 from octavo.core.ref import Ref
+from octavo.core.values import Change
 from octavo.sources.catalog import DECLARATIONS, CatalogSource
 from octavo.sources.memory import MemorySource
 

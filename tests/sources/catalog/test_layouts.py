@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from octavo.core.errors import InvalidParams, NotFound
-from octavo.core.model import Entry
 from octavo.core.ref import Ref
+from octavo.core.values import Entry
 from octavo.sources.catalog import DECLARATIONS, CatalogSource, chosen, doc_with, with_options
 from octavo.sources.file import FileRoot, FileSource
 

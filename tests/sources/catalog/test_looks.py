@@ -14,8 +14,8 @@ from typing import Any
 import pytest
 from tests.sources.catalog.test_changes import heard
 
-from octavo.core.model import Content, Entry, Page
 from octavo.core.ref import Ref
+from octavo.core.values import Content, Entry, Page
 from octavo.sources.catalog import DECLARATIONS, CatalogSource, Handbook
 from octavo.sources.file import FileRoot, FileSource
 

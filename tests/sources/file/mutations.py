@@ -24,8 +24,8 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from octavo.core.model import Change, Entry
 from octavo.core.ref import Ref
+from octavo.core.values import Change, Entry
 from octavo.sources.file import FileRoot, FileSource
 
 PATIENCE = 60.0

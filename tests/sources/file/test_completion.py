@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from octavo.core.model import Template
+from octavo.core.values import Template
 
 pytestmark = [pytest.mark.anyio, pytest.mark.seed("F6")]
 

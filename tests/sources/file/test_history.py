@@ -10,8 +10,8 @@ import pytest
 from tests.sources.git.clones import Clone
 
 from octavo.core.errors import InvalidParams, NotFound, SourceUnavailable
-from octavo.core.model import Content, Entry
 from octavo.core.ref import Ref
+from octavo.core.values import Content, Entry
 from octavo.sources._shared.git import repository
 from octavo.sources.catalog import DECLARATIONS, CatalogSource
 from octavo.sources.file import FileRoot

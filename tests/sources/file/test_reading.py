@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from octavo.core.errors import NotFound, TooLarge
-from octavo.core.model import Content
 from octavo.core.ref import Ref
+from octavo.core.values import Content
 from octavo.sources.file import FileSource
 
 pytestmark = pytest.mark.anyio

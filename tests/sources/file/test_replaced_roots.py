@@ -14,8 +14,8 @@ import pytest
 
 from octavo.core.edit import Edit, Revision
 from octavo.core.errors import OctavoError, SourceUnavailable
-from octavo.core.model import Change
 from octavo.core.ref import Ref
+from octavo.core.values import Change
 from octavo.sources.file.addresses import FileRoot
 from octavo.sources.file.writable import WritableFileSource
 

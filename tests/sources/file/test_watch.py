@@ -15,8 +15,8 @@ import pytest
 
 from octavo.core.clock import SystemClock
 from octavo.core.errors import SourceUnavailable
-from octavo.core.model import Change, Entry
 from octavo.core.ref import Ref
+from octavo.core.values import Change, Entry
 from octavo.sources._shared.fs.hints import Batch, Hints, Inotify, NoHints, Watchfiles
 from octavo.sources.file import FileRoot, FileSource
 from octavo.sources.file import watch as watch_module

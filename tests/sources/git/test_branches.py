@@ -13,8 +13,8 @@ import pytest
 from tests.sources.git.clones import Clone
 
 from octavo.core.errors import OctavoError, SourceUnavailable
-from octavo.core.model import Change
 from octavo.core.ref import Ref
+from octavo.core.values import Change
 from octavo.sources.catalog import DECLARATIONS, CatalogSource
 from octavo.sources.git import GitSource
 

@@ -8,8 +8,8 @@ import pytest
 from tests.sources.git.clones import Clone
 
 from octavo.core.errors import InvalidParams, NotFound
-from octavo.core.model import Content
 from octavo.core.ref import Ref
+from octavo.core.values import Content
 from octavo.sources.catalog import DECLARATIONS, CatalogSource
 from octavo.sources.git import GitSource
 

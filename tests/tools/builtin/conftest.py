@@ -14,9 +14,9 @@ import pytest
 from octavo.app import Octavo
 from octavo.app.configuration import load
 from octavo.core.arguments import OwnArguments
-from octavo.core.model import Call, Trail
 from octavo.core.ref import Ref
-from octavo.core.surface import Text, ToolResult
+from octavo.core.tools import Text, ToolResult
+from octavo.core.values import Call, Trail
 
 WRITABLE = 'sources: {work: {kind: file, uris: relative, roots: [./work], extensions: ["*"], write: true}}'
 

@@ -11,7 +11,7 @@ import pytest
 
 from octavo.core.errors import OctavoError
 from octavo.core.ref import Ref
-from octavo.core.surface import Image, Link, Text, ToolResult
+from octavo.core.tools import Image, Link, Text, ToolResult
 from octavo.text.budget import tokens
 from octavo.transport.mcp import shapes
 

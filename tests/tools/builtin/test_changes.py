@@ -12,8 +12,8 @@ from tests.tools.builtin.conftest import Tools
 
 from octavo.app.configuration import load
 from octavo.core.errors import Forbidden, InvalidParams
-from octavo.core.model import Call, Change, Content, Trail
 from octavo.core.ref import Ref
+from octavo.core.values import Call, Change, Content, Trail
 from octavo.feed import ChangeFeed
 
 pytestmark = [pytest.mark.anyio, pytest.mark.seed("F5", "O10", "B3")]

@@ -15,7 +15,7 @@ from tests.tools.builtin.test_walls import LANDLOCK, change_launcher
 
 from octavo.core import landlock
 from octavo.core.errors import Conflict, Forbidden, OctavoError
-from octavo.core.surface import ToolResult
+from octavo.core.tools import ToolResult
 
 pytestmark = [
     pytest.mark.anyio,

@@ -18,9 +18,9 @@ from octavo.app.configuration import load
 from octavo.config.problems import ConfigError
 from octavo.core.arguments import OwnArguments
 from octavo.core.errors import Forbidden, InvalidParams, NotFound, OctavoError, TooLarge
-from octavo.core.model import Call, Trail
 from octavo.core.ref import Ref
-from octavo.core.surface import Text, ToolResult
+from octavo.core.tools import Text, ToolResult
+from octavo.core.values import Call, Trail
 from octavo.tools.builtin.process import telling
 
 pytestmark = [pytest.mark.anyio, pytest.mark.skipif(sys.platform != "linux", reason="programs of Linux")]

@@ -18,9 +18,9 @@ from octavo.app import Octavo
 from octavo.app.configuration import load_text
 from octavo.core.arguments import OwnArguments
 from octavo.core.errors import Forbidden, InvalidParams, NotFound, OctavoError, SourceUnavailable, Timeout, TooLarge
-from octavo.core.model import Call, Trail
 from octavo.core.ref import Ref
-from octavo.core.surface import Image, Text, ToolResult
+from octavo.core.tools import Image, Text, ToolResult
+from octavo.core.values import Call, Trail
 from octavo.stores.ledger import MemoryLedger
 from octavo.stores.state import StateDirectory
 from octavo.tools.data.child import Work

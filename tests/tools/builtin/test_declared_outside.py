@@ -11,7 +11,7 @@ from tests.tools.builtin.conftest import Serve, Tools
 from tests.tools.builtin.test_web import Site
 
 from octavo.core.errors import Forbidden, InternalError, InvalidParams, NotFound
-from octavo.core.surface import Text
+from octavo.core.tools import Text
 
 pytestmark = [pytest.mark.anyio, pytest.mark.seed("T10", "T7")]
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from tests.tools.builtin.conftest import Serve, Tools
 
-from octavo.core.surface import Text, ToolResult
+from octavo.core.tools import Text, ToolResult
 
 pytestmark = [pytest.mark.anyio, pytest.mark.seed("F6")]
 

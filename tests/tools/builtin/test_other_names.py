@@ -11,7 +11,7 @@ import pytest
 
 from octavo.core.errors import Conflict, Forbidden, InvalidParams, NotFound
 from octavo.core.ref import Ref
-from octavo.core.surface import Image, Text
+from octavo.core.tools import Image, Text
 from octavo.tools.builtin.filesystem import filesystem_tools
 from octavo.tools.builtin.room import Budget, Media
 from octavo.tools.builtin.seeds import seed_tools
@@ -209,7 +209,7 @@ async def test_another_name_is_no_way_around_a_rule(serve: Any, toolsets: str) -
 
 async def test_a_plugin_may_have_a_name_of_the_seeds(serve: Any, tmp_path: Path) -> None:
     (tmp_path / "plugin.py").write_text(
-        "from octavo.core.surface import Hints\n"
+        "from octavo.core.tools import Hints\n"
         "HINTS = Hints(read_only=True, destructive=False, idempotent=True, open_world=False)\n"
         "def register(octavo):\n"
         "    @octavo.tool('readFile', description='mine', hints=HINTS)\n"

@@ -11,7 +11,7 @@ import pytest
 from PIL import Image as Picture
 
 from octavo.core.errors import InvalidParams, Timeout, TooLarge
-from octavo.core.surface import Image, Link, Text
+from octavo.core.tools import Image, Link, Text
 
 pytestmark = [pytest.mark.anyio, pytest.mark.seed("A5", "B5")]
 

@@ -325,7 +325,7 @@ from tests.sources.documents.build import docx
 
 from octavo.app import Octavo
 from octavo.app.configuration import zero
-from octavo.core.model import EVERYTHING, Call, Trail
+from octavo.core.values import EVERYTHING, Call, Trail
 from octavo.core.ref import Ref
 from octavo.stores.state import StateDirectory
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from octavo.core.errors import Forbidden, InvalidParams, NotFound, TooLarge
-from octavo.core.surface import Image, Link, Text
+from octavo.core.tools import Image, Link, Text
 
 pytestmark = [pytest.mark.anyio, pytest.mark.seed("T2", "T4", "B5", "A5")]
 

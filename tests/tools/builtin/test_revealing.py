@@ -9,7 +9,7 @@ import pytest
 
 from octavo.app.configuration import load
 from octavo.core.errors import ApprovalRequired, Conflict, Forbidden, NotFound, OctavoError
-from octavo.core.surface import Text
+from octavo.core.tools import Text
 
 pytestmark = [pytest.mark.anyio, pytest.mark.seed("F5", "B4", "B2")]
 

@@ -9,16 +9,16 @@ import pytest
 from tests.tools.builtin.conftest import Serve, Tools
 
 from octavo.core.errors import ApprovalRequired, Conflict, Forbidden, InvalidParams
-from octavo.core.model import Call, Trail
 from octavo.core.operations import arguments_of
 from octavo.core.ref import Ref
+from octavo.core.values import Call, Trail
 
 pytestmark = [pytest.mark.anyio, pytest.mark.seed("F5", "T4", "T5")]
 
 # Each kind of source that can be written, by its scheme; and whether it can take back what was done.
 PLUGIN = """
 from collections.abc import Sequence
-from octavo.core.model import Past, Undone
+from octavo.core.values import Past, Undone
 from octavo.core.ref import Ref
 from octavo.sources.memory import MemorySource
 import time

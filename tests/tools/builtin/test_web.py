@@ -26,7 +26,7 @@ from octavo.core.errors import (
     Timeout,
     TooLarge,
 )
-from octavo.core.surface import Embedded, Image, Text
+from octavo.core.tools import Embedded, Image, Text
 from octavo.sources._shared.http.sockets import WebSocket
 
 pytestmark = pytest.mark.anyio

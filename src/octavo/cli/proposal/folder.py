@@ -16,9 +16,9 @@ from msgspec import Struct
 from octavo.cli._progress import Shows
 from octavo.core.clock import SystemClock
 from octavo.core.errors import NotFound
-from octavo.core.model import Content, Entry, Page
 from octavo.core.ref import Ref
 from octavo.core.sizes import KIB
+from octavo.core.values import Content, Entry, Page
 from octavo.sources._shared.fs.names import canonical_name
 from octavo.sources.catalog.declaration import Segments
 

@@ -10,7 +10,6 @@ from typing import Final, cast
 from octavo.core.edit import Revision
 from octavo.core.errors import OctavoError
 from octavo.core.foreign import passed_on
-from octavo.core.model import Change, Edited, Entry, Page, Past, Suggestion, Template, Undone
 from octavo.core.ports import (
     ABILITIES,
     Arms,
@@ -42,6 +41,7 @@ from octavo.core.ports import (
 )
 from octavo.core.query import Query
 from octavo.core.ref import Ref
+from octavo.core.values import Change, Edited, Entry, Page, Past, Suggestion, Template, Undone
 from octavo.pipeline.guard import contract
 from octavo.pipeline.guard.contract import Breach
 from octavo.pipeline.guard.door import LOOKING, Guarded

@@ -26,7 +26,9 @@ from octavo.core.errors import (
     Timeout,
     TooLarge,
 )
-from octavo.core.model import (
+from octavo.core.ref import Ref
+from octavo.core.sizes import KIB
+from octavo.core.values import (
     NOTHING,
     Change,
     ChangeKind,
@@ -40,8 +42,6 @@ from octavo.core.model import (
     Template,
     Undone,
 )
-from octavo.core.ref import Ref
-from octavo.core.sizes import KIB
 
 T = TypeVar("T")
 

@@ -8,8 +8,8 @@ from functools import partial
 from typing import Any, TypeAlias
 
 from octavo.core.errors import OctavoError
-from octavo.core.model import Change, Entry
 from octavo.core.ref import Ref
+from octavo.core.values import Change, Entry
 
 _News: TypeAlias = Change | OctavoError  # an error is the last thing that a watch hears
 

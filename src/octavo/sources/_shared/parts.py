@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Final
 
 from octavo.core.errors import InvalidParams
-from octavo.core.model import Entry
 from octavo.core.ref import Ref
 from octavo.core.sizes import MIB
+from octavo.core.values import Entry
 
 DOCUMENT_BYTES: Final = 64 * MIB  # of a document that is converted
 _NOTEBOOK: Final = "application/x-ipynb+json"

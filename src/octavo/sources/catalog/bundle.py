@@ -11,9 +11,9 @@ import hashlib
 from collections.abc import Iterator
 
 from octavo.core.errors import InvalidParams, NotFound, TooLarge
-from octavo.core.model import Content, Entry
 from octavo.core.ref import Ref
 from octavo.core.skill import MAX_BYTES, MAX_FILES, is_skill_name
+from octavo.core.values import Content, Entry
 from octavo.sources.catalog.card import Card
 from octavo.sources.catalog.declaration import Declaration, Segments
 from octavo.sources.catalog.index import Index

@@ -11,9 +11,9 @@ from msgspec import Struct
 
 from octavo.core.clock import iso
 from octavo.core.labels import LEVELS
-from octavo.core.model import NOTHING, Entry
 from octavo.core.ref import Ref
 from octavo.core.sizes import KIB
+from octavo.core.values import NOTHING, Entry
 from octavo.sources.catalog.declaration import FRONT_PAGES, Declaration, Segments, Shape, ending_of, form_of
 from octavo.sources.catalog.model import Check
 from octavo.sources.catalog.names import plain, words

@@ -10,8 +10,8 @@ from typing import Any, Final
 
 from octavo.core.errors import OctavoError
 from octavo.core.glob import Glob
-from octavo.core.model import VERBS
 from octavo.core.ref import Ref
+from octavo.core.values import VERBS
 from octavo.sources.catalog.card import Card, said_at
 from octavo.sources.catalog.handbook import Live
 from octavo.sources.catalog.problems import FileProblem

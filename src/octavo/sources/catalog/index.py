@@ -16,8 +16,8 @@ from msgspec.structs import replace
 
 from octavo.core.clock import Clock
 from octavo.core.errors import Conflict, NotFound
-from octavo.core.model import Entry
 from octavo.core.ref import Ref
+from octavo.core.values import Entry
 from octavo.sources.catalog.card import Card, Cards
 from octavo.sources.catalog.declaration import Declaration, Segments, Shape, ending_of
 from octavo.sources.catalog.first import FirstLook

@@ -12,10 +12,10 @@ from typing import Any, Final
 
 from octavo.core.cursor import joined, parts_of
 from octavo.core.errors import Forbidden, InvalidParams, NotFound, TooLarge
-from octavo.core.model import Call, Content, Entry, Op, Page
 from octavo.core.ports import Ask
 from octavo.core.ref import Ref
 from octavo.core.skill import MANIFEST, MAX_BYTES, MAX_FILES, Skill, SkillFile, is_skill_name
+from octavo.core.values import Call, Content, Entry, Op, Page
 from octavo.text.handwritten import handwritten
 
 _WITHHELD = (NotFound, Forbidden, TooLarge, InvalidParams)

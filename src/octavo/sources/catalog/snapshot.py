@@ -8,8 +8,8 @@ from typing import TypeVar
 
 from msgspec import Struct, field
 
-from octavo.core.model import Entry
 from octavo.core.ref import Ref
+from octavo.core.values import Entry
 from octavo.sources.catalog.card import Card
 from octavo.sources.catalog.declaration import Segments
 from octavo.sources.catalog.names import folded, plain

@@ -12,9 +12,9 @@ from msgspec.structs import replace
 from octavo.core.clock import Clock, SystemClock
 from octavo.core.cursor import of_path, path_of
 from octavo.core.errors import InvalidParams, NotFound, OctavoError, TooLarge
-from octavo.core.model import Change, Content, Entry, Page, Suggestion, Template
 from octavo.core.ports import Called, Source
 from octavo.core.ref import Ref
+from octavo.core.values import Change, Content, Entry, Page, Suggestion, Template
 from octavo.sources.catalog import views
 from octavo.sources.catalog.bundle import Bundles
 from octavo.sources.catalog.card import MIME, Card, Cards

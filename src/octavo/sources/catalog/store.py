@@ -8,10 +8,10 @@ from typing import Final, NamedTuple, TypeVar
 
 from octavo.core.clock import passing
 from octavo.core.errors import Conflict, Forbidden, InvalidParams, NotFound, OctavoError, SourceUnavailable, TooLarge
-from octavo.core.model import Change, Content, Entry, Page
 from octavo.core.ports import Arms, CatchesUp, Pins, Recalls, Remembers, Source, Stamps, TellsTwins, Watches
 from octavo.core.ref import Ref
 from octavo.core.sizes import KIB
+from octavo.core.values import Change, Content, Entry, Page
 from octavo.sources.catalog.declaration import Segments, form_of
 
 T = TypeVar("T")

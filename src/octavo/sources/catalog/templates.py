@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Final
 
-from octavo.core.model import Template
+from octavo.core.values import Template
 from octavo.sources.catalog.card import DIRECTORY, MIME
 from octavo.sources.catalog.declaration import Declaration, Shape
 

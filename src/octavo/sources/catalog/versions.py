@@ -16,8 +16,8 @@ from msgspec.structs import replace
 
 from octavo.core.errors import InvalidParams, NotFound
 from octavo.core.memo import Bounded
-from octavo.core.model import Content, Entry
 from octavo.core.ref import Ref
+from octavo.core.values import Content, Entry
 from octavo.sources.catalog.card import Card, Cards
 from octavo.sources.catalog.declaration import Segments, Shape
 from octavo.sources.catalog.index import Index

@@ -18,9 +18,9 @@ from typing import Any, Final
 
 from msgspec.structs import replace
 
-from octavo.core.model import QUOTED, Content, Entry
 from octavo.core.ref import Ref
 from octavo.core.skill import usability
+from octavo.core.values import QUOTED, Content, Entry
 from octavo.sources.catalog.card import DIRECTORY, Card
 from octavo.sources.catalog.handbook import PLURALS, Live, Pages
 from octavo.sources.catalog.match import Match

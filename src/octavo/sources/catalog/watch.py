@@ -13,9 +13,9 @@ from msgspec.structs import replace
 
 from octavo.core.clock import Clock
 from octavo.core.errors import NotFound, OctavoError, SourceUnavailable
-from octavo.core.model import Change, ChangeKind, Entry
 from octavo.core.ref import Ref
 from octavo.core.sizes import MIB
+from octavo.core.values import Change, ChangeKind, Entry
 from octavo.sources._shared.audience import Audience
 from octavo.sources.catalog.index import Index
 from octavo.sources.catalog.store import Store

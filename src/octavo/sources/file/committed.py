@@ -16,10 +16,10 @@ from msgspec.structs import replace
 
 from octavo.core.clock import Clock, SystemClock
 from octavo.core.errors import InvalidParams, OctavoError, SourceUnavailable
-from octavo.core.model import Content, Entry, Page
 from octavo.core.parameters import refuse_unknown
 from octavo.core.ref import Ref
 from octavo.core.sizes import MIB
+from octavo.core.values import Content, Entry, Page
 from octavo.sources._shared.fs.credentials import CREDENTIALS
 from octavo.sources._shared.fs.faults import not_found
 from octavo.sources._shared.fs.names import Rules

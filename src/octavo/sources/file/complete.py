@@ -12,8 +12,8 @@ from msgspec import Struct
 
 from octavo.core.errors import OctavoError
 from octavo.core.glob import Glob
-from octavo.core.model import Suggestion
 from octavo.core.ref import Ref
+from octavo.core.values import Suggestion
 from octavo.sources._shared.places import Place, Where
 from octavo.sources.file.addresses import Addresses
 from octavo.sources.file.entries import Facts

@@ -13,8 +13,8 @@ from collections.abc import Callable, Sequence
 from typing import Final, NamedTuple
 
 from octavo.core.errors import TooLarge
+from octavo.core.external import Extent, Opening, Rights, ServedFolder
 from octavo.core.landlock import READ, READ_DIR, READ_FILE
-from octavo.core.outside import Extent, Opening, Rights, ServedFolder
 from octavo.core.ref import Ref
 from octavo.sources._shared.fs.faults import ABSENT, DENIED
 from octavo.sources.file.addresses import Addresses

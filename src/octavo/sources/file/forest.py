@@ -13,9 +13,9 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Final
 
 from octavo.core.errors import OctavoError, SourceUnavailable, TooLarge
-from octavo.core.guard import Shown
-from octavo.core.model import Content, Entry, Memo
+from octavo.core.preconditions import Shown
 from octavo.core.ref import Ref
+from octavo.core.values import Content, Entry, Memo
 from octavo.sources._shared.fs.faults import ABSENT, DENIED, fault, not_found
 from octavo.sources._shared.fs.mime import mime_type
 from octavo.sources._shared.fs.reading import contents

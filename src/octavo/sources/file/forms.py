@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 from msgspec.structs import replace
 
 from octavo.core.errors import InvalidParams, Timeout
-from octavo.core.model import Content, Entry
 from octavo.core.ref import Ref
+from octavo.core.values import Content, Entry
 from octavo.sources._shared.parts import document_mime
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ from octavo.config.words import variables
 from octavo.core.errors import SourceUnavailable
 from octavo.core.foundation import Essential
 from octavo.core.kinds import Host, Needs, Objection, SourceFolder, SourceKind
-from octavo.core.model import Template
+from octavo.core.values import Template
 from octavo.sources.file.options import FileOptions
 from octavo.sources.file.parameters import PARAMETERS
 

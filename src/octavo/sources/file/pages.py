@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from octavo.core.model import Entry, Page
+from octavo.core.values import Entry, Page
 from octavo.sources._shared.places import Names, Place, Where, opened, sealed
 from octavo.sources.file.forest import Forest
 from octavo.sources.file.titles import Titles

@@ -17,10 +17,10 @@ from octavo.core.errors import InvalidParams, OctavoError, SourceUnavailable
 from octavo.core.fair import FairQueue, FairThreads
 from octavo.core.foundation import Foundation
 from octavo.core.memo import Bounded
-from octavo.core.model import Change, Content, Entry, Page, Suggestion, Template
 from octavo.core.query import ContentQuery, NameQuery
 from octavo.core.ref import Ref
 from octavo.core.sizes import MIB
+from octavo.core.values import Change, Content, Entry, Page, Suggestion, Template
 from octavo.sources._shared.fs.confine import Confinement
 from octavo.sources._shared.fs.credentials import CREDENTIALS
 from octavo.sources._shared.fs.faults import fault, not_found, outside, unserved
@@ -42,7 +42,7 @@ from octavo.sources.file.tree import HardLinks, Symlinks, Tree
 from octavo.sources.file.watch import Watcher
 
 if TYPE_CHECKING:
-    from octavo.core.outside import Extent, Opening, Rights
+    from octavo.core.external import Extent, Opening, Rights
     from octavo.sources.file.search.searcher import Searcher
 
 T = TypeVar("T")

@@ -12,8 +12,8 @@ from typing import Final, NamedTuple
 
 from msgspec.structs import replace
 
-from octavo.core.model import Change, ChangeKind, Entry
 from octavo.core.ref import Ref
+from octavo.core.values import Change, ChangeKind, Entry
 from octavo.sources._shared.places import Place
 from octavo.sources.file.entries import Facts
 from octavo.sources.file.etags import Etags

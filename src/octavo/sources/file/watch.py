@@ -17,8 +17,8 @@ from msgspec.structs import replace
 
 from octavo.core.clock import Clock
 from octavo.core.errors import SourceUnavailable
-from octavo.core.model import Change, ChangeKind
 from octavo.core.ref import Ref
+from octavo.core.values import Change, ChangeKind
 from octavo.sources._shared.fs.hints import Batch, Hints
 from octavo.sources._shared.places import Where
 from octavo.sources.file.forest import Forest

@@ -15,13 +15,13 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, TypeVar
 
-from octavo.core import guard
+from octavo.core import preconditions
 from octavo.core.edit import Revision
-from octavo.core.effort import current
 from octavo.core.errors import SourceUnavailable
-from octavo.core.model import Edited, Entry, Past, Undone
 from octavo.core.ports import Mode
+from octavo.core.progress import current
 from octavo.core.ref import Ref
+from octavo.core.values import Edited, Entry, Past, Undone
 from octavo.sources._shared.fs.credentials import CREDENTIALS
 from octavo.sources._shared.fs.faults import fault_of_change
 from octavo.sources.file.addresses import FileRoot
@@ -202,13 +202,13 @@ class WritableFileSource(FileSource):
         return Transfer(engine, ref, where, to, to_where, overwrite=overwrite, by=by)
 
     async def _change(self, work: Callable[[], T], ref: Ref) -> T:
-        effort, holding, trees = current(), guard.current(), self._forest.trees
+        effort, holding, trees = current(), preconditions.current(), self._forest.trees
 
         def changing() -> T:
             try:
                 for tree in trees:
                     tree.confirm()
-                with effort.made(), guard.guarded(holding):
+                with effort.made(), preconditions.guarded(holding):
                     return work()
             except JournalMissing:
                 self._say_removed()

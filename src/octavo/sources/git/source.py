@@ -13,9 +13,9 @@ from octavo.core.clock import Clock, SystemClock
 from octavo.core.errors import InvalidParams, OctavoError, SourceUnavailable
 from octavo.core.fair import FairThreads
 from octavo.core.memo import Bounded
-from octavo.core.model import Change, Content, Entry, Page
 from octavo.core.parameters import refuse_unknown, unknown
 from octavo.core.ref import Ref
+from octavo.core.values import Change, Content, Entry, Page
 from octavo.sources._shared.fs.credentials import CREDENTIALS
 from octavo.sources._shared.fs.faults import not_found
 from octavo.sources._shared.fs.hints import hints

@@ -10,8 +10,8 @@ from contextlib import suppress
 from typing import Final, Protocol
 
 from octavo.core.errors import OctavoError, SourceUnavailable
-from octavo.core.model import Change
 from octavo.core.ref import Ref
+from octavo.core.values import Change
 from octavo.sources._shared.audience import Audience
 from octavo.sources._shared.fs.hints import Batch, Hints
 from octavo.sources._shared.git.objects import Id

@@ -24,11 +24,11 @@ from msgspec.structs import replace
 from octavo.core.clock import Clock, SystemClock
 from octavo.core.cursor import of_path, path_of
 from octavo.core.errors import Conflict, Forbidden, InvalidParams, NotFound, TooLarge
-from octavo.core.guard import Shown, check
-from octavo.core.model import NOTHING, Change, ChangeKind, Content, Entry, Page, Template
 from octavo.core.parameters import refuse_unknown
 from octavo.core.ports import Mode
+from octavo.core.preconditions import Shown, check
 from octavo.core.ref import Ref
+from octavo.core.values import NOTHING, Change, ChangeKind, Content, Entry, Page, Template
 
 _VARIABLE = re.compile(r"\{([A-Za-z_][A-Za-z0-9_]*)\}")
 

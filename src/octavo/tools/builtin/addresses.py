@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Final
 
 from octavo.core.errors import OctavoError
-from octavo.core.model import Content, Entry
 from octavo.core.ref import Ref, is_scheme
+from octavo.core.values import Content, Entry
 from octavo.tools.context import ToolContext
 
 _ESCAPES: Final = {ord(c): f"%{ord(c):02X}" for c in "%?#"}

@@ -9,8 +9,8 @@ from typing import Any
 
 from octavo.core.errors import InvalidParams
 from octavo.core.event import numbered
-from octavo.core.model import Change, News
-from octavo.core.surface import ToolResult
+from octavo.core.tools import ToolResult
+from octavo.core.values import Change, News
 from octavo.tools.builtin import defining as d
 from octavo.tools.builtin.addresses import address
 from octavo.tools.builtin.room import Budget, Room

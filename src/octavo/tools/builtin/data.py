@@ -7,9 +7,9 @@ from collections.abc import Mapping
 from typing import Any, Final, NamedTuple
 
 from octavo.core.errors import InvalidParams, TooLarge
-from octavo.core.model import Entry
 from octavo.core.sizes import MIB
-from octavo.core.surface import Block, Image, Text, ToolResult
+from octavo.core.tools import Block, Image, Text, ToolResult
+from octavo.core.values import Entry
 from octavo.tools.builtin import defining as d
 from octavo.tools.builtin.addresses import address, repeated
 from octavo.tools.builtin.room import Budget, Room

@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from octavo.core.clock import iso
-from octavo.core.model import LABELS, Entry
-from octavo.core.surface import Hints, Text, ToolInfo, ToolResult
+from octavo.core.tools import Hints, Text, ToolInfo, ToolResult
+from octavo.core.values import LABELS, Entry
 from octavo.tools.registry import Handler, Tool
 
 Schema = Mapping[str, Any]

@@ -8,8 +8,8 @@ from typing import Any
 
 from octavo.core.edit import Edit, Revision
 from octavo.core.errors import Forbidden, InvalidParams, NotFound
-from octavo.core.model import Edited
-from octavo.core.surface import ToolResult
+from octavo.core.tools import ToolResult
+from octavo.core.values import Edited
 from octavo.tools.builtin import defining as d
 from octavo.tools.builtin.addresses import address, repeated
 from octavo.tools.builtin.kinds import instead

@@ -10,7 +10,7 @@ from typing import Any, Final
 from octavo.core.errors import Forbidden, NotFound, OctavoError
 from octavo.core.ref import Ref
 from octavo.core.sizes import KIB
-from octavo.core.surface import ToolResult
+from octavo.core.tools import ToolResult
 from octavo.text.budget import tokens
 from octavo.text.lines import endings, split
 from octavo.text.outline import outline

@@ -15,7 +15,7 @@ from typing import Any, Final, NamedTuple
 from octavo.core.clock import iso
 from octavo.core.edit import Edit, Revision, Words
 from octavo.core.errors import Conflict, Forbidden, InvalidParams, NotFound, OctavoError, TooLarge
-from octavo.core.surface import Block, Embedded, Hints, Text, ToolResult
+from octavo.core.tools import Block, Embedded, Hints, Text, ToolResult
 from octavo.text.lines import body, split
 from octavo.tools.aliases import FILESYSTEM
 from octavo.tools.builtin import defining as d

@@ -11,9 +11,9 @@ from functools import partial
 from typing import Any, Final, NamedTuple, cast
 
 from octavo.core.errors import InvalidParams, SourceUnavailable, Timeout
-from octavo.core.meant import unknown_filter
-from octavo.core.model import Entry, Page
-from octavo.core.surface import ToolResult
+from octavo.core.near_names import unknown_filter
+from octavo.core.tools import ToolResult
+from octavo.core.values import Entry, Page
 from octavo.text.patterns import Pattern, path_pattern
 from octavo.tools.builtin import defining as d
 from octavo.tools.builtin.addresses import address

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Final
 
 from octavo.core.errors import InvalidParams, Timeout, TooLarge
-from octavo.core.model import Entry
-from octavo.core.surface import Audio, Block, Image, Link, Text
+from octavo.core.tools import Audio, Block, Image, Link, Text
+from octavo.core.values import Entry
 from octavo.tools.builtin import defining as d
 from octavo.tools.builtin.addresses import read_with
 from octavo.tools.builtin.room import Media

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from octavo.core.surface import ToolResult
+from octavo.core.tools import ToolResult
 from octavo.tools.builtin import defining as d
 from octavo.tools.builtin.addresses import address, repeated
 from octavo.tools.builtin.writing import IF_MATCH, STATED, stated

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import NamedTuple
 
-from octavo.core.model import Entry, Page
+from octavo.core.values import Entry, Page
 
 # Gives one page: (cursor, limit).
 Ask = Callable[[str | None, int], Awaitable[Page[Entry]]]

@@ -11,7 +11,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from octavo.core.errors import InvalidParams
-from octavo.core.surface import Audio, Block, Conversations, Embedded, Image, Link, PromptResult, Said, Text, ToolResult
+from octavo.core.tools import Audio, Block, Conversations, Embedded, Image, Link, PromptResult, Said, Text, ToolResult
 from octavo.tools.builtin import defining as d
 from octavo.tools.context import ToolContext
 from octavo.tools.registry import Tool

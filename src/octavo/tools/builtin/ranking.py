@@ -7,9 +7,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from octavo.core.errors import InvalidParams, NotFound
-from octavo.core.findings import Finding, Findings
 from octavo.core.query import TextQuery
-from octavo.core.surface import ToolResult
+from octavo.core.search_results import Finding, Findings
+from octavo.core.tools import ToolResult
 from octavo.tools.builtin import defining as d
 from octavo.tools.builtin.addresses import address
 from octavo.tools.builtin.kinds import refuse_missing

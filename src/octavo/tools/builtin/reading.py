@@ -9,8 +9,8 @@ from typing import Any, Final, NamedTuple
 from urllib.parse import quote
 
 from octavo.core.errors import Forbidden, InvalidParams, NotFound, OctavoError, TooLarge
-from octavo.core.model import Content, Entry
-from octavo.core.surface import Block, Link, Text, ToolResult
+from octavo.core.tools import Block, Link, Text, ToolResult
+from octavo.core.values import Content, Entry
 from octavo.text.budget import tokens
 from octavo.text.frontmatter import of_markdown, of_yaml
 from octavo.tools.builtin import defining as d

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Final, NamedTuple
 
-from octavo.core.surface import Block, Link, Text
+from octavo.core.tools import Block, Link, Text
 from octavo.text.budget import fit, tokens
 
 _FRAME: Final = 512  # bytes and a quarter as many tokens, for what stands around the content

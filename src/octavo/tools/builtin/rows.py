@@ -9,9 +9,9 @@ from functools import cached_property
 from itertools import takewhile
 from typing import Any, Final, NamedTuple
 
-from octavo.core.model import Entry
 from octavo.core.ref import Ref
-from octavo.core.surface import ToolResult
+from octavo.core.tools import ToolResult
+from octavo.core.values import Entry
 from octavo.text.patterns import Pattern
 from octavo.tools.builtin import defining as d
 from octavo.tools.builtin.addresses import as_asked, below, is_hidden

@@ -12,9 +12,9 @@ from functools import partial
 from typing import Any, Final, NamedTuple
 
 from octavo.core.errors import Forbidden, InvalidParams, NotFound, OctavoError, RateLimited, TooLarge
-from octavo.core.model import Entry
 from octavo.core.query import ContentQuery, NameQuery
-from octavo.core.surface import ToolResult
+from octavo.core.tools import ToolResult
+from octavo.core.values import Entry
 from octavo.text.hits import Hit, matches
 from octavo.tools.builtin import defining as d
 from octavo.tools.builtin.addresses import address, path_of

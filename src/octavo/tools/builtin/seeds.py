@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from functools import partial
 from typing import Any, Final
 
-from octavo.core.surface import Text, ToolResult
+from octavo.core.tools import Text, ToolResult
 from octavo.tools.aliases import SEED
 from octavo.tools.builtin import defining as d
 from octavo.tools.builtin.addresses import address, repeated

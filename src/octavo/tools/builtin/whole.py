@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from octavo.core.errors import Forbidden, InvalidParams, NotFound, TooLarge
-from octavo.core.model import Entry
-from octavo.core.surface import Block, Link
+from octavo.core.tools import Block, Link
+from octavo.core.values import Entry
 from octavo.tools.builtin.addresses import with_parameter
 from octavo.tools.builtin.kinds import instead
 from octavo.tools.builtin.large import Binary, large_piece

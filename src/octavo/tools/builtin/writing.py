@@ -10,8 +10,8 @@ from functools import partial
 from typing import Any
 
 from octavo.core.errors import InvalidParams
-from octavo.core.model import Entry
-from octavo.core.surface import ToolResult
+from octavo.core.tools import ToolResult
+from octavo.core.values import Entry
 from octavo.tools.builtin import defining as d
 from octavo.tools.builtin.addresses import address, repeated
 from octavo.tools.builtin.room import Budget, Room

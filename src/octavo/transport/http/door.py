@@ -20,10 +20,10 @@ from urllib.parse import parse_qsl
 
 from octavo.core.errors import Forbidden, InternalError, InvalidParams, OctavoError, RateLimited, Timeout
 from octavo.core.house import Admitted, House
-from octavo.core.model import Call, Principal
 from octavo.core.operations import OPERATIONS
 from octavo.core.ports import Reply
 from octavo.core.routes import Anybody, Route, RouteAnswer, RouteRequest, Routes
+from octavo.core.values import Call, Principal
 from octavo.transport.http.budgets import Budgets
 from octavo.transport.http.table import Found, Table
 from octavo.transport.mcp import frames

@@ -12,8 +12,8 @@ import mcp_types as types
 from mcp.server.context import ServerRequestContext
 
 from octavo.core.approval import CONSENT, ApprovalQuestion, Verdict, verdict
-from octavo.core.asking import Answer, Form
 from octavo.core.errors import ApprovalRequired
+from octavo.core.forms import Answer, Form
 from octavo.transport.mcp import keys
 from octavo.transport.mcp.forms import shown, shows_forms
 

@@ -23,18 +23,18 @@ from octavo.core.arguments import (
 from octavo.core.calls import Builder
 from octavo.core.errors import InternalError, InvalidParams, OctavoError
 from octavo.core.house import House, Works
-from octavo.core.model import EVERYTHING, NOWHERE, Call, Content, Entry, Op, Page, Principal, Template, Trail
 from octavo.core.operations import METHODS
 from octavo.core.ports import Reply
 from octavo.core.ref import Ref
 from octavo.core.skill import Skill
-from octavo.core.surface import PromptResult, ToolResult
+from octavo.core.tools import PromptResult, ToolResult
+from octavo.core.values import EVERYTHING, NOWHERE, Call, Content, Entry, Op, Page, Principal, Template, Trail
 from octavo.transport.mcp import keys, shapes
 from octavo.transport.mcp.codes import Codes, WireError
 from octavo.transport.mcp.cursors import Cursors
 
 if TYPE_CHECKING:
-    from octavo.core.asking import Answer
+    from octavo.core.forms import Answer
 
 logger = logging.getLogger(__name__)
 

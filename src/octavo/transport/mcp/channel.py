@@ -14,7 +14,7 @@ from octavo.transport.mcp import keys
 
 if TYPE_CHECKING:
     from octavo.core.approval import ApprovalQuestion, Verdict
-    from octavo.core.asking import Answer, Form
+    from octavo.core.forms import Answer, Form
 
 _SEVERITY = ("debug", "info", "notice", "warning", "error", "critical", "alert", "emergency")
 

@@ -9,8 +9,8 @@ from __future__ import annotations
 from octavo.core.cursor import joined, parts_of
 from octavo.core.errors import InvalidParams
 from octavo.core.memo import Bounded
-from octavo.core.model import Principal
 from octavo.core.seal import Seal
+from octavo.core.values import Principal
 
 _KEPT = 4096  # cursors remembered, so that a client that lists again and again costs nothing each time
 _BAD = "The cursor is not valid here; list again from the start"

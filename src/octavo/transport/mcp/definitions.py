@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from octavo.core.house import House
 from octavo.core.memo import Bounded
-from octavo.core.model import Principal
+from octavo.core.values import Principal
 from octavo.transport.mcp import shapes
 
 DEFINED: Final = frozenset(("tools", "prompts"))  # kinds of lists that are made of definitions

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from octavo.core.measure import Measure, Sample
+from octavo.core.metrics import Measure, Sample
 
 MEDIA_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 

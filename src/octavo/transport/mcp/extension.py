@@ -14,8 +14,8 @@ from mcp.shared.exceptions import MCPError
 from pydantic import ConfigDict
 
 from octavo.core.errors import Forbidden, NotFound
-from octavo.core.model import Call, Page, Principal
 from octavo.core.ports import expected, page_of
+from octavo.core.values import Call, Page, Principal
 from octavo.transport.mcp import eras, keys, shapes
 from octavo.transport.mcp.calls import Calls
 

@@ -17,8 +17,8 @@ from mcp.server.context import ServerRequestContext
 from mcp.shared.exceptions import MCPError
 from pydantic import ValidationError
 
-from octavo.core.asking import Answer, Form
 from octavo.core.errors import InputRequired
+from octavo.core.forms import Answer, Form
 from octavo.transport.mcp import keys
 
 TRIES = 3  # of a user who is asked while his request waits

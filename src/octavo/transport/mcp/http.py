@@ -21,9 +21,9 @@ from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS
 from octavo.core.errors import OctavoError, RateLimited
 from octavo.core.fair import FairQueue, acting_for
 from octavo.core.house import Admitted, House
-from octavo.core.model import Principal
 from octavo.core.routes import Routes, no_routes
 from octavo.core.sizes import KIB
+from octavo.core.values import Principal
 from octavo.transport.http.door import Door, Shared
 from octavo.transport.mcp import frames, keys
 from octavo.transport.mcp.backlog import Backlog

@@ -18,8 +18,8 @@ from octavo.core.errors import OctavoError, RateLimited
 from octavo.core.event import event
 from octavo.core.glob import Glob
 from octavo.core.house import House
-from octavo.core.model import Change, Entry, Principal, shown
 from octavo.core.ref import Ref
+from octavo.core.values import Change, Entry, Principal, shown
 from octavo.transport.mcp import keys
 from octavo.transport.mcp.definitions import DEFINED, Definitions
 

@@ -25,11 +25,11 @@ import msgspec
 from octavo.core.errors import OctavoError, ProtocolError
 from octavo.core.house import Works
 from octavo.core.memo import Bounded
-from octavo.core.model import Call, Content, Op, Page, Principal, Template
 from octavo.core.operations import FOREIGN, METHODS, VERB_OF
 from octavo.core.ports import Reply, several
 from octavo.core.ref import Ref
-from octavo.core.surface import PromptResult, ToolResult, is_unknown_tool
+from octavo.core.tools import PromptResult, ToolResult, is_unknown_tool
+from octavo.core.values import Call, Content, Op, Page, Principal, Template
 from octavo.transport.mcp import frames, keys, shapes
 from octavo.transport.mcp.calls import Calls, incident
 from octavo.transport.mcp.immediate import begin, start

@@ -15,7 +15,7 @@ from pydantic import ConfigDict, ValidationError
 
 from octavo.core.errors import OctavoError
 from octavo.core.house import House
-from octavo.core.model import Principal
+from octavo.core.values import Principal
 from octavo.transport.mcp import keys
 from octavo.transport.mcp.calls import announced
 

@@ -10,7 +10,7 @@ from mcp.server.context import ServerRequestContext
 
 from octavo.core.errors import OctavoError
 from octavo.core.house import House
-from octavo.core.model import Principal
+from octavo.core.values import Principal
 from octavo.transport.mcp import stdio
 from octavo.transport.mcp.calls import Calls
 from octavo.transport.mcp.ending import Ending

@@ -30,9 +30,9 @@ from octavo.core.errors import (
     ProtocolError,
     RateLimited,
 )
-from octavo.core.model import LONGEST_QUESTION, Content, Principal, Template
 from octavo.core.ports import expected, page_of, several
-from octavo.core.surface import PromptResult, ToolResult, is_unknown_tool, unknown_tool
+from octavo.core.tools import PromptResult, ToolResult, is_unknown_tool, unknown_tool
+from octavo.core.values import LONGEST_QUESTION, Content, Principal, Template
 from octavo.core.version import VERSION
 from octavo.transport.mcp import eras, keys
 from octavo.transport.mcp.calls import CALLING, Account, Calls, accounting, incident

@@ -13,7 +13,7 @@ from contextlib import contextmanager
 
 from octavo.core.errors import RateLimited
 from octavo.core.house import House
-from octavo.core.model import Principal
+from octavo.core.values import Principal
 
 
 class SessionCounts:

@@ -6,9 +6,9 @@ from __future__ import annotations
 import base64
 from typing import Any
 
-from octavo.core.model import Content, Entry, Template
 from octavo.core.skill import Skill
-from octavo.core.surface import Audio, Block, Embedded, Image, Link, PromptInfo, PromptMessage, Text, ToolInfo
+from octavo.core.tools import Audio, Block, Embedded, Image, Link, PromptInfo, PromptMessage, Text, ToolInfo
+from octavo.core.values import Content, Entry, Template
 from octavo.transport.mcp import keys
 
 _MOST_TOLD = 500_000  # that Claude Code takes

@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from octavo.core.house import House
-from octavo.core.measure import Measure, Sample, number
+from octavo.core.metrics import Measure, Sample, number
 from octavo.core.ref import Ref
 from octavo.core.routes import Anybody, Handler, Route, RouteAnswer, RouteRequest
 from octavo.transport.mcp.backlog import Backlog

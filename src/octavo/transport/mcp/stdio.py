@@ -29,8 +29,8 @@ from pydantic import ValidationError
 from octavo.core.errors import OctavoError, RateLimited, Unrecorded
 from octavo.core.house import House
 from octavo.core.memo import Bounded
-from octavo.core.model import Principal, moments
 from octavo.core.sizes import BLOCK, MIB
+from octavo.core.values import Principal, moments
 from octavo.transport.mcp import frames, keys
 from octavo.transport.mcp.calls import CALLING, incident
 from octavo.transport.mcp.codes import Codes, WireError

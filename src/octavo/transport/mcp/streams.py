@@ -12,7 +12,7 @@ from mcp.server.context import ServerRequestContext
 from octavo.core.arguments import WatchArguments
 from octavo.core.errors import OctavoError, RateLimited
 from octavo.core.glob import Glob
-from octavo.core.model import Principal
+from octavo.core.values import Principal
 from octavo.transport.mcp import keys
 from octavo.transport.mcp.calls import Calls
 from octavo.transport.mcp.hub import Hub, Note, Subscriber

@@ -18,13 +18,13 @@ from mcp.shared.inbound import MCP_NAME_HEADER, decode_header_value
 from pydantic import ConfigDict
 
 from octavo.core.arguments import NOTHING
-from octavo.core.asking import Answer
 from octavo.core.clock import iso
 from octavo.core.errors import InternalError, NotFound, OctavoError, ProtocolError
-from octavo.core.model import Call, Principal
+from octavo.core.forms import Answer
 from octavo.core.ports import Reply
-from octavo.core.surface import ToolInfo, ToolResult, unknown_task
 from octavo.core.tasks import Ended, Lost, Task
+from octavo.core.tools import ToolInfo, ToolResult, unknown_task
+from octavo.core.values import Call, Principal
 from octavo.transport.mcp import eras, keys
 from octavo.transport.mcp.calls import Calls, incident
 from octavo.transport.mcp.channel import McpChannel

@@ -8,8 +8,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from octavo.core.model import Entry
 from octavo.core.ref import Ref
+from octavo.core.values import Entry
 from octavo.sources._shared.fs.confine import Confinement
 from octavo.sources._shared.fs.credentials import CREDENTIALS
 from octavo.sources._shared.fs.names import Rules

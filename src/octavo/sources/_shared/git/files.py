@@ -8,9 +8,9 @@ from itertools import islice, takewhile
 from typing import Final, Literal, TypeAlias
 
 from octavo.core.errors import InvalidParams, SourceUnavailable, TooLarge
-from octavo.core.model import Change, ChangeKind, Content, Entry, Memo, Page
 from octavo.core.ref import Ref
 from octavo.core.sizes import MIB
+from octavo.core.values import Change, ChangeKind, Content, Entry, Memo, Page
 from octavo.sources._shared.fs.faults import not_found
 from octavo.sources._shared.fs.mime import mime_type
 from octavo.sources._shared.fs.names import Rules

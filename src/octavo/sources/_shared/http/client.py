@@ -14,8 +14,8 @@ import httpcore2
 from msgspec import Struct
 
 from octavo.core.errors import Forbidden, InvalidParams, OctavoError, SourceUnavailable, Timeout, TooLarge
+from octavo.core.external import HttpReply, HttpRequest
 from octavo.core.fair import FairQueue
-from octavo.core.outside import HttpReply, HttpRequest
 from octavo.core.sizes import MIB
 from octavo.sources._shared.http.bodies import Body
 from octavo.sources._shared.http.dial import VettedNetwork

@@ -16,7 +16,7 @@ from websockets.frames import Frame, Opcode
 from websockets.protocol import CLIENT, Protocol
 
 from octavo.core.errors import Forbidden, InvalidParams, SourceUnavailable, Timeout, TooLarge
-from octavo.core.outside import Message
+from octavo.core.external import Message
 from octavo.core.sizes import KIB, PIECE
 from octavo.sources._shared.http.client import GuardedClient, HostRule, trust
 from octavo.sources._shared.http.dial import VettedNetwork

@@ -14,9 +14,9 @@ from typing import Final, NamedTuple
 
 from octavo.core.clock import Clock
 from octavo.core.errors import SourceUnavailable
-from octavo.core.model import Entry, Page
 from octavo.core.query import ContentQuery, NameQuery, Query
 from octavo.core.sizes import KIB
+from octavo.core.values import Entry, Page
 from octavo.sources._shared.places import Place, Where, opened, sealed
 from octavo.sources.file.entries import Facts
 from octavo.sources.file.forest import Forest

@@ -9,10 +9,10 @@ from typing import Final
 
 from octavo.core.edit import Revised, Revision
 from octavo.core.errors import Conflict, InvalidParams
-from octavo.core.guard import Shown, check
-from octavo.core.model import Edited, Entry
+from octavo.core.preconditions import Shown, check
 from octavo.core.ref import Ref
 from octavo.core.sizes import MIB
+from octavo.core.values import Edited, Entry
 from octavo.sources._shared.places import Where
 from octavo.sources._shared.text import decode, encode
 from octavo.sources._shared.text.decoding import Decoded

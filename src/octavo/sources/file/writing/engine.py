@@ -17,10 +17,10 @@ from typing import Final, Literal
 from msgspec.structs import replace
 
 from octavo.core.errors import Conflict, Forbidden, TooLarge
-from octavo.core.guard import check
-from octavo.core.model import Entry
+from octavo.core.preconditions import check
 from octavo.core.ref import Ref
 from octavo.core.sizes import MIB
+from octavo.core.values import Entry
 from octavo.sources._shared.fs.faults import ABSENT, forbidden, not_found, outside, unserved
 from octavo.sources._shared.fs.mime import known_binary, mime_type
 from octavo.sources._shared.fs.names import Rules, extension_of

@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 from octavo.core.errors import TooLarge
-from octavo.core.private import make_private
+from octavo.core.private_folders import make_private
 from octavo.core.sizes import MIB
 from octavo.sources.file.writing.records import Backup, Record, Status
 

@@ -8,8 +8,8 @@ from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 
 from octavo.core.errors import Conflict, InvalidParams
-from octavo.core.model import Entry
 from octavo.core.ref import Ref
+from octavo.core.values import Entry
 from octavo.sources._shared.fs.faults import fault_of_change, forbidden, not_found
 from octavo.sources._shared.places import Place, Where
 from octavo.sources.file.writing.attributes import Attributes

@@ -8,8 +8,8 @@ import stat
 from collections.abc import Callable
 from typing import Final, NamedTuple
 
-from octavo.core.effort import step
 from octavo.core.errors import Forbidden, TooLarge
+from octavo.core.progress import step
 from octavo.core.ref import Ref
 from octavo.core.sizes import MIB
 from octavo.sources._shared.fs.faults import ABSENT

@@ -10,8 +10,8 @@ from collections.abc import Sequence
 from contextlib import ExitStack
 
 from octavo.core.errors import Conflict, Forbidden
-from octavo.core.model import Past, Undone
 from octavo.core.ref import Ref
+from octavo.core.values import Past, Undone
 from octavo.sources._shared.places import Where
 from octavo.sources.file.writing.carrying import carry
 from octavo.sources.file.writing.drafts import rename_new, stray_of

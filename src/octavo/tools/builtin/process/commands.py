@@ -9,7 +9,7 @@ from typing import Any, Final, Literal
 from msgspec import Struct
 
 from octavo.core.errors import InvalidParams
-from octavo.core.outside import Program
+from octavo.core.external import Program
 
 MANY: Final = 100  # values of one argument
 

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from octavo.core.errors import Conflict, InvalidParams, OctavoError
-from octavo.core.outside import Finished
-from octavo.core.surface import Hints, Text, ToolResult
+from octavo.core.external import Finished
+from octavo.core.tools import Hints, Text, ToolResult
 from octavo.tools.builtin import defining as d
 from octavo.tools.builtin.handles import Handles
 from octavo.tools.builtin.process.run_command import ACTS, ASKS, Shop, note, said, unlisted

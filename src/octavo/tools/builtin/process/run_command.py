@@ -9,8 +9,8 @@ from typing import Any, Final
 from msgspec.structs import replace
 
 from octavo.core.errors import InvalidParams, TooLarge
-from octavo.core.outside import Finished, RunLimits, Runner
-from octavo.core.surface import Hints, Text, ToolInfo, ToolResult
+from octavo.core.external import Finished, RunLimits, Runner
+from octavo.core.tools import Hints, Text, ToolInfo, ToolResult
 from octavo.text.budget import fit
 from octavo.tools.builtin import defining as d
 from octavo.tools.builtin.process.commands import Command

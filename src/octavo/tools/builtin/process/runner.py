@@ -8,8 +8,8 @@ from typing import Final
 
 from octavo.core.clock import Clock
 from octavo.core.errors import Forbidden, InvalidParams
+from octavo.core.external import Finished, Program, RunLimits, WorkFolder
 from octavo.core.fair import FairQueue
-from octavo.core.outside import Finished, Program, RunLimits, WorkFolder
 from octavo.tools.builtin.process.running import Printed, Running
 
 DEFAULTS: Final = RunLimits()

@@ -12,8 +12,8 @@ from functools import cache
 from typing import Final, Protocol, cast
 
 from octavo.core.errors import InvalidParams, SourceUnavailable
+from octavo.core.external import Ended, Opening, Program, RunLimits, WorkFolder
 from octavo.core.landlock import EXECUTE, READ, READ_FILE, WRITE_FILE
-from octavo.core.outside import Ended, Opening, Program, RunLimits, WorkFolder
 from octavo.core.version import PACKAGE
 
 _LAUNCH: Final = os.path.join(os.path.dirname(__file__), "launch.py")

@@ -6,7 +6,7 @@ import asyncio
 from bisect import bisect_right, insort
 from typing import Final, NamedTuple
 
-from octavo.core.outside import RunLimits
+from octavo.core.external import RunLimits
 from octavo.tools.builtin.process.commands import Command
 from octavo.tools.builtin.process.places import Workplace
 from octavo.tools.builtin.process.runner import ProgramRunner

@@ -7,10 +7,10 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from octavo.core.errors import InvalidParams
-from octavo.core.model import Content, Entry
-from octavo.core.outside import Fetcher, HttpReply, HttpRequest
+from octavo.core.external import Fetcher, HttpReply, HttpRequest
 from octavo.core.ref import Ref
-from octavo.core.surface import Audio, Block, Embedded, Hints, Image, Text, ToolInfo, ToolResult
+from octavo.core.tools import Audio, Block, Embedded, Hints, Image, Text, ToolInfo, ToolResult
+from octavo.core.values import Content, Entry
 from octavo.text.budget import fit
 from octavo.tools.builtin import defining as d
 from octavo.tools.builtin.room import Budget, Media

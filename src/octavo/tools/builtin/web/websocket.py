@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from octavo.core.errors import InvalidParams, SourceUnavailable
-from octavo.core.outside import Connector, Socket
-from octavo.core.surface import Text, ToolInfo, ToolResult
+from octavo.core.external import Connector, Socket
+from octavo.core.tools import Text, ToolInfo, ToolResult
 from octavo.text.budget import fit
 from octavo.tools.builtin import defining as d
 from octavo.tools.builtin.handles import Handles

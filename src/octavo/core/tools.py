@@ -8,8 +8,8 @@ from typing import Any, Literal, Protocol, TypeAlias
 from msgspec import Struct
 
 from octavo.core.errors import InvalidParams
-from octavo.core.model import NOTHING, Call, Content, Entry, News
 from octavo.core.ports import Next
+from octavo.core.values import NOTHING, Call, Content, Entry, News
 
 
 class Text(Struct, frozen=True):

@@ -7,8 +7,8 @@ from typing import Any
 
 from msgspec import Struct
 
-from octavo.core.model import NOTHING
 from octavo.core.ref import Ref
+from octavo.core.values import NOTHING
 
 
 class Finding(Struct, frozen=True, kw_only=True):

@@ -10,8 +10,8 @@ from typing import Any, Final
 
 from octavo.core.cursor import text_of, token
 from octavo.core.errors import InvalidParams, NotFound, TooLarge
-from octavo.core.model import Content, Entry, Page
 from octavo.core.ref import Ref
+from octavo.core.values import Content, Entry, Page
 
 # Many clients never ask for a second page of tools or prompts. The operator, who chose them, bounds how many there are.
 DEFINED: Final = frozenset(("tool", "prompt"))

@@ -7,9 +7,9 @@ from typing import Literal, NamedTuple, Protocol, runtime_checkable
 
 from msgspec import Struct
 
-from octavo.core.model import Verb
 from octavo.core.ref import Ref
 from octavo.core.sizes import GIB, MIB
+from octavo.core.values import Verb
 
 
 class Program(Struct, frozen=True, kw_only=True):
