@@ -24,7 +24,7 @@ from typing import Any, cast
 from octavo.app import Octavo
 from octavo.app.configuration import load_text
 from octavo.core.arguments import OwnArguments
-from octavo.core.ports import Arms
+from octavo.core.ports.source import Ready
 from octavo.core.ref import Ref
 from octavo.core.values import EVERYTHING, Call, Change, Trail
 from octavo.stores.state import StateDirectory
@@ -51,7 +51,7 @@ async def measure(root: Path, name: str) -> dict[str, Any]:
         reply = await works.ask(call)
         first = time.perf_counter() - begun
         shown = len(reply.items) if not asked else len(reply.structured["entries"])
-        await cast("Arms", works.desk.source("file")).armed()
+        await cast(Ready, works.desk.source("file")).armed()
         works.cache.forget(Change(kind="updated", ref=Ref("file"), at=0.0))
         begun = time.perf_counter()
         await works.ask(call._replace(trail=Trail()))

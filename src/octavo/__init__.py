@@ -45,23 +45,23 @@ if TYPE_CHECKING:
     from octavo.core.kinds import SourceFolder as SourceFolder
     from octavo.core.kinds import SourceKind as SourceKind
     from octavo.core.parameters import refuse_unknown as refuse_unknown
-    from octavo.core.ports import Arranges as Arranges
-    from octavo.core.ports import Completes as Completes
-    from octavo.core.ports import Edits as Edits
-    from octavo.core.ports import Filters as Filters
-    from octavo.core.ports import Folders as Folders
-    from octavo.core.ports import Levels as Levels
-    from octavo.core.ports import Offers as Offers
-    from octavo.core.ports import Refuses as Refuses
-    from octavo.core.ports import Searches as Searches
-    from octavo.core.ports import Source as Source
-    from octavo.core.ports import Spells as Spells
-    from octavo.core.ports import Stamps as Stamps
-    from octavo.core.ports import Suggests as Suggests
-    from octavo.core.ports import SuggestsMore as SuggestsMore
-    from octavo.core.ports import Undoes as Undoes
-    from octavo.core.ports import Watches as Watches
-    from octavo.core.ports import Writes as Writes
+    from octavo.core.ports.source import Aliases as Aliases
+    from octavo.core.ports.source import Arranges as Arranges
+    from octavo.core.ports.source import Completes as Completes
+    from octavo.core.ports.source import Edits as Edits
+    from octavo.core.ports.source import Filters as Filters
+    from octavo.core.ports.source import Folders as Folders
+    from octavo.core.ports.source import Levels as Levels
+    from octavo.core.ports.source import Offers as Offers
+    from octavo.core.ports.source import Rejects as Rejects
+    from octavo.core.ports.source import Searches as Searches
+    from octavo.core.ports.source import Source as Source
+    from octavo.core.ports.source import Stamps as Stamps
+    from octavo.core.ports.source import Suggests as Suggests
+    from octavo.core.ports.source import SuggestsMore as SuggestsMore
+    from octavo.core.ports.source import Undoes as Undoes
+    from octavo.core.ports.source import Watches as Watches
+    from octavo.core.ports.source import Writes as Writes
     from octavo.core.preconditions import Shown as Shown
     from octavo.core.preconditions import check as _check
     from octavo.core.query import ContentQuery as ContentQuery
@@ -108,11 +108,11 @@ _NAMES = {  # the same, by the modules where they stand
         "Unrecorded"
     ),
     "octavo.core.preconditions": "check_hidden Shown",
-    "octavo.core.kinds": "Folder Form Host Needs Objection Over SourceKind",
+    "octavo.core.kinds": "AddressTemplate Host Needs Objection Over SourceFolder SourceKind",
     "octavo.core.values": ("Change Content Edited Entry Page Past Suggestion Template Undone"),
     "octavo.core.parameters": "refuse_unknown",
-    "octavo.core.ports": (
-        "Arranges Completes Edits Filters Folders Levels Offers Refuses Searches Source Spells Stamps "
+    "octavo.core.ports.source": (
+        "Aliases Arranges Completes Edits Filters Folders Levels Offers Rejects Searches Source Stamps "
         "Suggests SuggestsMore Undoes Watches Writes"
     ),
     "octavo.core.query": "ContentQuery NameQuery",

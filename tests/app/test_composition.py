@@ -15,7 +15,7 @@ from octavo.app import Octavo
 from octavo.app.configuration import load, load_text
 from octavo.core.errors import Forbidden, InvalidParams, NotFound, OctavoError, TooLarge
 from octavo.core.operations import arguments_of
-from octavo.core.ports import Reply
+from octavo.core.ports.chain import Reply
 from octavo.core.ref import Ref
 from octavo.core.values import EVERYTHING, VERBS, Call, Change, Entry, Op, Page, Trail
 

@@ -16,7 +16,7 @@ from octavo.app.configuration import load
 from octavo.core.errors import Forbidden, NotFound, OctavoError
 from octavo.core.glob import Glob
 from octavo.core.operations import arguments_of
-from octavo.core.ports import Reply
+from octavo.core.ports.chain import Reply
 from octavo.core.query import TextQuery
 from octavo.core.ref import Ref
 from octavo.core.values import EVERYTHING, Call, Change, Op, Trail

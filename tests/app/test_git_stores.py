@@ -17,7 +17,7 @@ from octavo.app import Octavo
 from octavo.app.configuration import load
 from octavo.config.problems import ConfigError
 from octavo.core.errors import Forbidden, InvalidParams
-from octavo.core.ports import Reply
+from octavo.core.ports.chain import Reply
 from octavo.core.ref import Ref
 from octavo.core.values import Call, Change, Op, Trail
 from octavo.transport.mcp.hub import Hub, Note, Subscriber

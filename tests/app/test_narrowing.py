@@ -15,7 +15,7 @@ from octavo.app.configuration import load_text
 from octavo.core.edit import Revision
 from octavo.core.errors import Forbidden, InvalidParams, NotFound, OctavoError
 from octavo.core.operations import arguments_of
-from octavo.core.ports import Reply
+from octavo.core.ports.chain import Reply
 from octavo.core.query import ContentQuery, NameQuery
 from octavo.core.ref import Ref
 from octavo.core.values import Call, Change, Op, Principal, Trail

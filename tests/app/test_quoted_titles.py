@@ -16,7 +16,7 @@ from tests.gate.twins import INITIALIZED, frame, initialize
 from octavo.app import Octavo
 from octavo.app.configuration import load_text
 from octavo.core.errors import Forbidden
-from octavo.core.ports import Source
+from octavo.core.ports.source import Source
 from octavo.core.ref import Ref
 from octavo.core.values import Change
 

@@ -20,7 +20,7 @@ from octavo.app.follow import follow_file
 from octavo.config.load import Loaded
 from octavo.config.problems import ConfigError
 from octavo.core.errors import Forbidden, OctavoError, SourceUnavailable, Unauthenticated
-from octavo.core.ports import Reply
+from octavo.core.ports.chain import Reply
 from octavo.core.ref import Ref
 from octavo.core.values import Call, Change, Op, Principal, Trail
 

@@ -14,7 +14,7 @@ from tests.e2e.harness import audit_records
 from octavo.app import Octavo
 from octavo.app.configuration import load
 from octavo.core.errors import Forbidden, NotFound, OctavoError
-from octavo.core.ports import Reply
+from octavo.core.ports.chain import Reply
 from octavo.core.ref import Ref
 from octavo.core.skill import Skill
 from octavo.core.values import EVERYTHING, Call, Op, Page, Trail

@@ -18,7 +18,7 @@ from octavo.app.configuration import KINDS as REGISTRY
 from octavo.config.model import Config
 from octavo.config.schema import schema
 from octavo.core import errors
-from octavo.core.ports import ABILITIES
+from octavo.core.ports.source import ABILITIES
 from octavo.core.values import VERBS
 from octavo.pipeline.chain import ORDER
 from octavo.pipeline.rules.book import rules_for

@@ -20,7 +20,7 @@ from tests.gate.doors import modern_headers
 from tests.gate.twins import META, Differs, frame, houses, stdio_twins, web_twins
 from tests.gate.world import KEYS
 
-from octavo.core.house import House
+from octavo.core.ports.server import Server
 from octavo.transport.mcp import entry, http, serve_http, serve_stdio
 from octavo.transport.mcp.exchange import App
 from octavo.transport.mcp.lane import Lane
@@ -141,7 +141,7 @@ async def test_without_one_check_the_gate_fails(folder: Path, name: str, monkeyp
             case "entry":
                 behind = serve_http.Front
 
-                def front(app: App, house: House, lane: Lane, *a: Any, **k: Any) -> http.Front:
+                def front(app: App, house: Server, lane: Lane, *a: Any, **k: Any) -> http.Front:
                     with monkeypatch.context() as only:
                         if lane._on:  # the oracle keeps the sound one
                             only.setattr(http, "Entry", changed.Entry)

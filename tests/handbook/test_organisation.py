@@ -16,7 +16,7 @@ from octavo.app import Octavo
 from octavo.app.configuration import load
 from octavo.cli.demo import AGENTS, make
 from octavo.core.errors import Forbidden
-from octavo.core.ports import Reply
+from octavo.core.ports.chain import Reply
 from octavo.core.ref import Ref
 from octavo.core.values import Call, Op, Trail
 from octavo.stores.state import StateDirectory

@@ -21,7 +21,7 @@ from octavo.config.problems import ConfigError
 from octavo.config.schema import schema
 from octavo.core.errors import InvalidParams, OctavoError, SourceUnavailable
 from octavo.core.operations import arguments_of
-from octavo.core.ports import Reply
+from octavo.core.ports.chain import Reply
 from octavo.core.ref import Ref
 from octavo.core.values import Call, Op, Trail
 from octavo.stores.state import StateDirectory

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import octavo
 from octavo.core import errors
-from octavo.core.ports import ABILITIES
+from octavo.core.ports.source import ABILITIES
 
 ROOT = Path(__file__).parents[2]
 SRC = ROOT / "src" / "octavo"
@@ -20,11 +20,12 @@ PUBLIC = {
     "Ref", "Entry", "Content", "Page", "Change", "Template", "Suggestion", "Revision", "Edited", "Undone", "Past",
     "NameQuery", "ContentQuery",
     # sources and abilities
-    "Source", "Watches", "Completes", "Suggests", "SuggestsMore", "Offers", "Stamps", "Spells", "Refuses", "Levels",
+    "Source", "Watches", "Completes", "Suggests", "SuggestsMore", "Offers", "Stamps", "Aliases", "Rejects", "Levels",
     "Filters", "Folders", "Searches", "Writes", "Edits", "Arranges", "Undoes", "refuse_unknown", "revise",
     "check_hidden", "Shown",
     # kinds
-    "SourceKind", "Host", "Needs", "Folder", "Over", "Form", "Objection", "SourceOptions", "Cache", "FilePath",
+    "SourceKind", "Host", "Needs", "SourceFolder", "Over", "AddressTemplate", "Objection", "SourceOptions", "Cache",
+    "FilePath",
     "Secret", "Scheme", "Flag", "Count", "Size", "Time",
     # errors
     "OctavoError", "InvalidParams", "Unauthenticated", "NotFound", "Forbidden", "ApprovalRequired", "InputRequired",

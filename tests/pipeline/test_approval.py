@@ -15,7 +15,7 @@ from octavo.core.arguments import OwnArguments
 from octavo.core.clock import FrozenClock
 from octavo.core.errors import ApprovalRequired, Conflict, Forbidden, InvalidParams, OctavoError, Unauthenticated
 from octavo.core.glob import Glob
-from octavo.core.ports import Ask
+from octavo.core.ports.chain import Ask
 from octavo.core.ref import Ref
 from octavo.core.tools import Hints, ToolInfo
 from octavo.core.values import Call, Principal, Trail

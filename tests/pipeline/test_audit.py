@@ -21,7 +21,7 @@ from octavo.core.errors import (
     SourceUnavailable,
     Unrecorded,
 )
-from octavo.core.ports import Reply
+from octavo.core.ports.chain import Reply
 from octavo.core.ref import Ref
 from octavo.core.values import Call, Op, Principal, Trail
 from octavo.pipeline.audit import Audit

@@ -16,8 +16,8 @@ from msgspec.structs import replace
 from octavo.core.arguments import PLAIN
 from octavo.core.clock import FrozenClock
 from octavo.core.errors import InternalError, NotFound, OctavoError, RateLimited, SourceUnavailable, Timeout, TooLarge
-from octavo.core.ports import Reply
-from octavo.core.ports import settled as given
+from octavo.core.ports.chain import Reply
+from octavo.core.ports.chain import settled as given
 from octavo.core.ref import Ref
 from octavo.core.values import Call, Change, Content, Entry, Op, Page, Principal, Trail
 from octavo.pipeline.cache import Cache

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from octavo.core.ports import Next, Reply
+from octavo.core.ports.chain import Next, Reply
 from octavo.core.ref import Ref
 from octavo.core.values import Call, Principal, Trail
 from octavo.pipeline.audit import Audit

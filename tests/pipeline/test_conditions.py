@@ -13,7 +13,7 @@ from tests.pipeline.test_policy import House, call_of, shape
 from octavo.core.clock import FrozenClock
 from octavo.core.errors import Forbidden, NotFound, SourceUnavailable
 from octavo.core.glob import Glob
-from octavo.core.ports import Reply, settled
+from octavo.core.ports.chain import Reply, settled
 from octavo.core.ref import Ref
 from octavo.core.tools import Hints, ToolInfo
 from octavo.core.values import Call, Change, Content, Entry, Page, Principal

@@ -9,7 +9,8 @@ import pytest
 
 from octavo.core.errors import Forbidden, InvalidParams
 from octavo.core.operations import arguments_of
-from octavo.core.ports import Reply, Source
+from octavo.core.ports.chain import Reply
+from octavo.core.ports.source import Source
 from octavo.core.ref import Ref
 from octavo.core.values import Call, Content, Entry, Op, Page, Principal, Template, Trail
 from octavo.pipeline.desk import UNSTAMPED, Desk

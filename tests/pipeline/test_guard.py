@@ -15,7 +15,7 @@ from msgspec.structs import replace
 from octavo.core.clock import FrozenClock
 from octavo.core.edit import Revision
 from octavo.core.errors import InvalidParams, NotFound, OctavoError, ProtocolError, SourceUnavailable, Timeout
-from octavo.core.ports import ABILITIES, abilities
+from octavo.core.ports.source import ABILITIES, abilities
 from octavo.core.ref import Ref
 from octavo.core.values import Change, Content, Edited, Entry, Memo, Page, Suggestion, Template
 from octavo.pipeline.guard import Faults, Guarded, contract, door, guarded, life

@@ -10,7 +10,7 @@ import pytest
 
 from octavo.core.arguments import OwnArguments
 from octavo.core.errors import InvalidParams, Unauthenticated
-from octavo.core.ports import Reply
+from octavo.core.ports.chain import Reply
 from octavo.core.ref import Ref
 from octavo.core.values import Call, Principal, Trail
 from octavo.pipeline.identity import Agent, Identity, key_hash

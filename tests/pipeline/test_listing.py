@@ -15,7 +15,7 @@ from octavo.core.clock import FrozenClock
 from octavo.core.errors import InvalidParams, NotFound, OctavoError, RateLimited, SourceUnavailable, Timeout
 from octavo.core.glob import Glob
 from octavo.core.operations import arguments_of
-from octavo.core.ports import Reply
+from octavo.core.ports.chain import Reply
 from octavo.core.ref import Ref
 from octavo.core.values import EVERYTHING, Call, Entry, Page, Principal, Trail
 from octavo.pipeline import listing

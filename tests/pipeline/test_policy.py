@@ -23,7 +23,7 @@ from octavo.core.errors import (
 )
 from octavo.core.glob import Glob
 from octavo.core.operations import arguments_of
-from octavo.core.ports import Reply
+from octavo.core.ports.chain import Reply
 from octavo.core.ref import Ref
 from octavo.core.tools import Hints, ToolInfo
 from octavo.core.values import EVERYTHING, Call, Content, Entry, Op, Page, Principal, Template, Trail, Verb

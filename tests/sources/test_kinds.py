@@ -13,7 +13,7 @@ from octavo.app import Octavo
 from octavo.app.configuration import KINDS, load_text
 from octavo.core.errors import InvalidParams
 from octavo.core.kinds import faults
-from octavo.core.ports import abilities
+from octavo.core.ports.source import abilities
 from octavo.core.ref import Ref
 from octavo.stores.state import StateDirectory
 

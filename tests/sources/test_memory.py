@@ -7,7 +7,7 @@ import pytest
 from msgspec.structs import replace
 
 from octavo.core.errors import Forbidden, InvalidParams, NotFound, OctavoError, TooLarge
-from octavo.core.ports import abilities
+from octavo.core.ports.source import abilities
 from octavo.core.ref import Ref
 from octavo.core.values import Template
 from octavo.sources.memory import MemoryEntry, MemorySource, TemplateBody

@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 
 from octavo.core.clock import FrozenClock
 from octavo.core.errors import InternalError, Unrecorded
-from octavo.core.ports import Ledger
+from octavo.core.ports.audit import Ledger
 from octavo.stores.ledger import FileLedger, MemoryLedger, verify
 
 KEY = b"k" * 32

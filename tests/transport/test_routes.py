@@ -23,7 +23,7 @@ from tests.transport.test_credentials import Stream
 
 from octavo.app.configuration import load_text
 from octavo.core.errors import NotFound, SourceUnavailable
-from octavo.core.ports import expected
+from octavo.core.ports.chain import expected
 from octavo.core.ref import Ref
 from octavo.core.routes import EVENTS, Anybody, Route, RouteAnswer, RouteRequest
 from octavo.core.values import Content

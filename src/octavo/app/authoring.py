@@ -13,7 +13,7 @@ from octavo.config.load import Loaded
 from octavo.config.source import Options
 from octavo.core.clock import SystemClock, iso
 from octavo.core.errors import Forbidden, InvalidParams, NotFound
-from octavo.core.ports import Writes
+from octavo.core.ports.source import Writes
 from octavo.core.ref import Ref
 
 

@@ -12,7 +12,7 @@ from octavo.app.host import SourceHost
 from octavo.config.model import Config
 from octavo.core.errors import OctavoError
 from octavo.core.glob import Glob
-from octavo.core.ports import Source
+from octavo.core.ports.source import Source
 from octavo.core.ref import Ref
 from octavo.core.values import VERBS, Principal, Verb
 from octavo.pipeline.identity import Identity

@@ -36,8 +36,11 @@ from octavo.config.load import Loaded
 from octavo.config.model import Config
 from octavo.core.calls import Builder
 from octavo.core.clock import SystemClock
-from octavo.core.house import CallLimits
-from octavo.core.ports import Ask, Called, Finds, Ledger, Next, Source, Watches
+from octavo.core.ports.audit import Ledger
+from octavo.core.ports.chain import Ask, Next
+from octavo.core.ports.search import Finds
+from octavo.core.ports.server import CallLimits
+from octavo.core.ports.source import Called, Source, Watches
 from octavo.core.ref import Ref
 from octavo.core.seal import Seal
 from octavo.core.tools import Conversations, PromptInfo

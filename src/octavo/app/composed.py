@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 
-from octavo.core.ports import Ask, Reply
+from octavo.core.ports.chain import Ask, Reply
 from octavo.core.ref import Ref
 from octavo.core.values import Call, Op
 from octavo.pipeline.directory import Directories

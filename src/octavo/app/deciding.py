@@ -13,7 +13,7 @@ from octavo.config.table import Outcome, Table
 from octavo.config.units import written_time
 from octavo.core.errors import OctavoError
 from octavo.core.glob import Glob
-from octavo.core.ports import page_of
+from octavo.core.ports.chain import page_of
 from octavo.core.ref import Ref
 from octavo.core.values import VERBS, Entry, Principal, Verb
 from octavo.pipeline.conditions import Condition

@@ -13,7 +13,7 @@ from octavo.config.load import Loaded
 from octavo.config.model import ResourceWords
 from octavo.core.errors import SourceUnavailable
 from octavo.core.foundation import Essential, Foundation
-from octavo.core.ports import Source
+from octavo.core.ports.source import Source
 from octavo.core.values import Template
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ import logging
 from octavo.config.model import Config
 from octavo.core.clock import Clock
 from octavo.core.errors import InvalidParams, OctavoError
-from octavo.core.house import Protected
+from octavo.core.ports.server import Protected
 from octavo.pipeline.identity import Agent, Identity, Key
 from octavo.stores.keys import KeyFile
 from octavo.stores.state import StateDirectory

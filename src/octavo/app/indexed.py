@@ -18,7 +18,8 @@ from msgspec.structs import replace
 
 from octavo.core.arguments import PLAIN, Arguments, SearchArguments
 from octavo.core.errors import OctavoError, RateLimited, SourceUnavailable, Timeout
-from octavo.core.ports import Reply, Searches, expected, page_of
+from octavo.core.ports.chain import Reply, expected, page_of
+from octavo.core.ports.source import Searches
 from octavo.core.query import NameQuery
 from octavo.core.ref import Ref
 from octavo.core.search_results import Finding

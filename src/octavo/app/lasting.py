@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable
 
 from octavo.config.model import Tasks
 from octavo.core.errors import InternalError
-from octavo.core.ports import Ask, Reply
+from octavo.core.ports.chain import Ask, Reply
 from octavo.core.values import Call, Principal
 from octavo.tools.long import Bounds, LongWork, TaskContext
 from octavo.tools.registry import ToolRegistry

@@ -21,7 +21,8 @@ from octavo.app.wall import Wall
 from octavo.config.load import Loaded, state_directory
 from octavo.core.clock import SystemClock
 from octavo.core.errors import Forbidden, OctavoError, SourceUnavailable
-from octavo.core.ports import Ledger, Reply
+from octavo.core.ports.audit import Ledger
+from octavo.core.ports.chain import Reply
 from octavo.core.ref import Ref
 from octavo.core.values import Call, Principal
 from octavo.feed import ChangeFeed

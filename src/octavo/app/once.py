@@ -14,7 +14,7 @@ from octavo.app.octavo import Octavo
 from octavo.config.load import Loaded
 from octavo.core.arguments import PLAIN, Arguments
 from octavo.core.errors import InvalidParams, OctavoError
-from octavo.core.ports import Reply, page_of
+from octavo.core.ports.chain import Reply, page_of
 from octavo.core.values import Entry, Op
 from octavo.stores.state import StateDirectory
 

@@ -12,7 +12,7 @@ from contextlib import AsyncExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, cast, runtime_checkable
 
-from octavo.core.ports import Source
+from octavo.core.ports.source import Source
 
 if TYPE_CHECKING:
     from octavo.app.catalogs import Catalogs

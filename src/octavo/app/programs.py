@@ -13,7 +13,7 @@ from octavo.core.clock import Clock
 from octavo.core.errors import InvalidParams
 from octavo.core.external import Program, RunLimits, Surveys
 from octavo.core.foundation import Foundation
-from octavo.core.ports import Source
+from octavo.core.ports.source import Source
 from octavo.tools.builtin.process.commands import Argument, Command, path_word
 from octavo.tools.builtin.process.named import Named, named
 from octavo.tools.builtin.process.places import Places, Root

@@ -16,7 +16,7 @@ from octavo.config.load import Loaded, state_directory
 from octavo.core.arguments import SearchArguments, WatchArguments
 from octavo.core.delivery import Delivery
 from octavo.core.errors import Conflict, InvalidParams
-from octavo.core.ports import expected
+from octavo.core.ports.chain import expected
 from octavo.core.query import TextQuery
 from octavo.core.search_results import Findings
 from octavo.core.tools import PromptResult, ToolResult

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from octavo.app.compose import Composed
 from octavo.core.errors import OctavoError
-from octavo.core.ports import expected, page_of
+from octavo.core.ports.chain import expected, page_of
 from octavo.core.ref import Ref
 from octavo.core.values import Call, Content, Principal
 

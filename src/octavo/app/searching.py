@@ -17,7 +17,8 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from msgspec.structs import replace
 
-from octavo.core.ports import Allowed, Watches
+from octavo.core.arguments import Allowed
+from octavo.core.ports.source import Watches
 from octavo.core.query import TextQuery
 from octavo.core.search_results import Finding, Findings
 from octavo.feed import ChangeFeed

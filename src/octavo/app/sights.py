@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from msgspec import Struct, field
 
-from octavo.core.ports import page_of
+from octavo.core.ports.chain import page_of
 from octavo.core.ref import Ref
 from octavo.core.values import Principal
 

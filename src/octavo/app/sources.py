@@ -18,7 +18,7 @@ from octavo.config.source import Options
 from octavo.config.words import RESERVED_SCHEMES
 from octavo.core.errors import InvalidParams
 from octavo.core.foreign import described, passed_on
-from octavo.core.ports import Source
+from octavo.core.ports.source import Source
 from octavo.core.ref import Ref, is_scheme
 from octavo.core.values import Entry, Template
 from octavo.pipeline.guard import Faults, Guarded, guarded

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from octavo.core.errors import OctavoError
 from octavo.core.glob import Glob
-from octavo.core.ports import page_of
+from octavo.core.ports.chain import page_of
 from octavo.core.ref import Ref
 from octavo.core.values import Principal
 

@@ -54,7 +54,7 @@ def explain(
 
     found = loaded(config_file)
     known_agent(found, who)
-    question = deciding.Question(who, may, what, arguments=_arguments(given), at=_moment(at))
+    question = deciding.AccessQuestion(who, may, what, arguments=_arguments(given), at=_moment(at))
     with unlogged():
         explained = when_read(found, lambda house: deciding.explain(house.works, question))
     decision = explained.decision

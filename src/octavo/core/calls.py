@@ -33,8 +33,8 @@ from octavo.core.values import EVERYTHING, NOWHERE, Call, Op, Principal, Trail
 
 if TYPE_CHECKING:
     from octavo.core.forms import Answer
-    from octavo.core.house import CallLimits
-    from octavo.core.ports import Channel
+    from octavo.core.ports.client import Channel
+    from octavo.core.ports.server import CallLimits
 
 MEMO_SIZE: Final = 20_000  # addresses kept parsed
 MEMO_CHARACTERS: Final = 256  # of an address worth keeping: longer ones are rare, and would fill the memory

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TypeAlias
 
 from octavo.core.glob import Glob
-from octavo.core.house import Works
+from octavo.core.ports.server import Composition
 from octavo.core.ref import Ref
 from octavo.core.values import Change, Entry, Principal, Verb
 
@@ -20,7 +20,7 @@ Wanted: TypeAlias = Callable[[Ref, Entry | None], bool]
 class Delivery:
     """One change, redacted once for all who hear of it."""
 
-    def __init__(self, works: Works, change: Change) -> None:
+    def __init__(self, works: Composition, change: Change) -> None:
         self._works, self._change = works, works.redacted(change)
 
     @property
@@ -44,6 +44,6 @@ class Delivery:
         return None if part is None else self._works.policy.told(who, verb, part)
 
 
-def spellings(works: Works, ref: Ref, listed: Ref) -> Sequence[Ref]:
+def spellings(works: Composition, ref: Ref, listed: Ref) -> Sequence[Ref]:
     """The addresses by which somebody may have asked for what stands there; `listed` is that which lists give."""
     return (ref, listed if listed.absolute else works.spelled(ref), *works.called(ref).free)

@@ -13,7 +13,7 @@ from typing import Any, Final, Generic, Literal, NamedTuple, Protocol, TypeAlias
 from msgspec import Struct
 
 from octavo.core.foundation import Essential, Foundation
-from octavo.core.ports import ABILITIES, Source
+from octavo.core.ports.source import ABILITIES, Source
 from octavo.core.values import NOTHING, Template
 
 O = TypeVar("O")  # noqa: E741 - the options of a kind

@@ -9,7 +9,7 @@ from msgspec import Struct
 
 from octavo.core.errors import InternalError
 from octavo.core.forms import Answer, Form
-from octavo.core.ports import Reply
+from octavo.core.ports.chain import Reply
 from octavo.core.values import NOTHING, Call, Principal
 
 Status: TypeAlias = Literal["working", "input_required", "completed", "failed", "cancelled"]

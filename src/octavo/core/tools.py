@@ -8,7 +8,7 @@ from typing import Any, Literal, Protocol, TypeAlias
 from msgspec import Struct
 
 from octavo.core.errors import InvalidParams
-from octavo.core.ports import Next
+from octavo.core.ports.chain import Next
 from octavo.core.values import NOTHING, Call, Content, Entry, News
 
 

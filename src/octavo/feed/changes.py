@@ -12,7 +12,7 @@ from typing import Final
 from octavo.core.arguments import ChangesArguments
 from octavo.core.errors import InvalidParams
 from octavo.core.event import numbered
-from octavo.core.ports import Ask, expected
+from octavo.core.ports.chain import Ask, expected
 from octavo.core.ref import Ref
 from octavo.core.values import EVERYTHING, FEED, Call, Content, Entry, News
 from octavo.feed.feed import ChangeFeed

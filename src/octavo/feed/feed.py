@@ -19,7 +19,8 @@ from msgspec.structs import replace
 from octavo.core.clock import Clock, SystemClock
 from octavo.core.errors import NotFound, OctavoError
 from octavo.core.foreign import passed_on
-from octavo.core.ports import Arms, Listener, Source, Watches
+from octavo.core.ports.feed import Listener
+from octavo.core.ports.source import Ready, Source, Watches
 from octavo.core.ref import Ref
 from octavo.core.values import Change, Entry
 
@@ -265,7 +266,7 @@ class ChangeFeed:
         return change.new is not None
 
     async def _begin(self, source: Watches, watch: _Watch) -> None:
-        if isinstance(source, Arms):
+        if isinstance(source, Ready):
             with suppress(OctavoError):  # the watch itself fails with it, and tells
                 await source.armed()
                 watch.begin(self.number())

@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from octavo.core.arguments import PLAIN, CopyArguments, FoldersArguments, UndoArguments
 from octavo.core.errors import Conflict, Forbidden, InvalidParams, OctavoError, through_a_link
 from octavo.core.operations import act_of
-from octavo.core.ports import Next, Reply, page_of, settled, several
+from octavo.core.ports.chain import Next, Reply, page_of, settled, several
 from octavo.core.ref import Ref
 from octavo.core.values import EVERYTHING, Call, Entry, Op, Past, Principal, Undone, Verb
 from octavo.pipeline.hidden import Decides, look_beside

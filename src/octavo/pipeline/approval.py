@@ -18,7 +18,8 @@ from octavo.core.arguments import CopyArguments
 from octavo.core.clock import Clock, SystemClock, iso
 from octavo.core.errors import ApprovalRequired, Conflict, Forbidden, NotFound
 from octavo.core.fair import FairThreads, acting_for
-from octavo.core.ports import Channel, Next
+from octavo.core.ports.chain import Next
+from octavo.core.ports.client import Channel
 from octavo.core.ref import Ref
 from octavo.core.seal import Seal
 from octavo.core.tools import Tools

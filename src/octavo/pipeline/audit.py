@@ -29,7 +29,8 @@ from typing import NamedTuple
 from octavo.core.clock import Clock, SystemClock, iso
 from octavo.core.errors import InternalError, OctavoError, RateLimited, Unrecorded
 from octavo.core.memo import Memo
-from octavo.core.ports import Ledger, Next, Reply
+from octavo.core.ports.audit import Ledger
+from octavo.core.ports.chain import Next, Reply
 from octavo.core.ref import Ref
 from octavo.core.values import Call
 

@@ -21,7 +21,7 @@ from octavo.core.clock import Clock
 from octavo.core.errors import OctavoError, SourceUnavailable, Timeout
 from octavo.core.fair import Claim, acting_for, on_behalf_of
 from octavo.core.operations import CHANGING, FOREIGN
-from octavo.core.ports import Next, Reply, settled
+from octavo.core.ports.chain import Next, Reply, settled
 from octavo.core.ref import Ref, spelled_otherwise
 from octavo.core.values import FEED, Call, Change, Content, Entry, Page
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from types import CoroutineType
 
-from octavo.core.ports import Ask, Next, Reply, Step
+from octavo.core.ports.chain import Ask, Next, Reply, Step
 from octavo.core.values import Call
 
 # The order is the architecture: configuration tunes the steps and cannot reorder them.

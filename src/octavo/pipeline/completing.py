@@ -11,7 +11,7 @@ from octavo.core.arguments import CompleteArguments
 from octavo.core.errors import InvalidParams, OctavoError
 from octavo.core.glob import Glob
 from octavo.core.near_names import meant
-from octavo.core.ports import Next, Reply, settled, several
+from octavo.core.ports.chain import Next, Reply, settled, several
 from octavo.core.ref import Ref
 from octavo.core.values import Call, Entry, Principal, Suggestion, Template, Verb
 from octavo.pipeline.offers import below, choices, expand, names_in, variables

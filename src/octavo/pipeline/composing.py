@@ -10,7 +10,7 @@ from functools import partial
 
 from octavo.core.errors import OctavoError, TooLarge
 from octavo.core.glob import Glob
-from octavo.core.ports import Next, Reply, expected, settled
+from octavo.core.ports.chain import Next, Reply, expected, settled
 from octavo.core.ref import Ref
 from octavo.core.values import Call, Content, Entry, Principal, Verb
 from octavo.pipeline.composed import Sees, is_empty, visible

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from octavo.core.arguments import EditArguments
 from octavo.core.operations import CHANGING
-from octavo.core.ports import Next
+from octavo.core.ports.chain import Next
 from octavo.core.ref import Ref
 from octavo.core.tools import Tools
 from octavo.core.values import Call

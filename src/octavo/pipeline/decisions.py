@@ -17,7 +17,8 @@ from octavo.core.clock import Clock
 from octavo.core.errors import OctavoError
 from octavo.core.glob import Glob
 from octavo.core.memo import Bounded, Memo
-from octavo.core.ports import Called, Next
+from octavo.core.ports.chain import Next
+from octavo.core.ports.source import Called
 from octavo.core.ref import Ref
 from octavo.core.values import FEED, Call, Entry, Principal, Template, Verb
 from octavo.pipeline.refusals import refusal, told

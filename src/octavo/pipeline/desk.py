@@ -25,25 +25,25 @@ from octavo.core.arguments import (
 )
 from octavo.core.errors import Conflict, Forbidden, InvalidParams, OctavoError
 from octavo.core.operations import STEERING
-from octavo.core.ports import (
-    Arms,
+from octavo.core.ports.chain import Reply
+from octavo.core.ports.search import Finds
+from octavo.core.ports.source import (
+    Aliases,
     Arranges,
     Called,
     Collects,
     Completes,
+    Components,
     Edits,
     Filters,
-    Finds,
     Folders,
     Levels,
     Names,
     Offers,
-    Parts,
-    Refuses,
-    Reply,
+    Ready,
+    Rejects,
     Searches,
     Source,
-    Spells,
     Stamps,
     Suggests,
     SuggestsMore,
@@ -96,8 +96,8 @@ class Desk:
         self._stamps = {scheme: source.stamp for scheme, source in sources.items() if isinstance(source, Stamps)}
         self._names = {scheme: source for scheme, source in sources.items() if isinstance(source, Names)}
         self.naming = frozenset(self._names)
-        self._spelling = {scheme: source for scheme, source in sources.items() if isinstance(source, Spells)}
-        self._parts = {scheme: source for scheme, source in sources.items() if isinstance(source, Parts)}
+        self._spelling = {scheme: source for scheme, source in sources.items() if isinstance(source, Aliases)}
+        self._parts = {scheme: source for scheme, source in sources.items() if isinstance(source, Components)}
         self._tools, self._prompts = tools, prompts
         self.exposed = tuple(exposed)  # schemes in the order of the configuration
         self._labels = labels
@@ -217,7 +217,7 @@ class Desk:
     async def _armed(self, scope: Ref) -> None:
         """From here on nothing below the scope is missed."""
         for scheme in self.exposed if scope.scheme == "*" else (scope.scheme,):
-            if isinstance(one := self._sources.get(scheme), Arms):
+            if isinstance(one := self._sources.get(scheme), Ready):
                 await one.armed()
 
     async def _ranked(self, call: Call) -> Findings:
@@ -353,7 +353,7 @@ class Desk:
     def refuses(self, ref: Ref) -> OctavoError | None:
         """What the source says of the name alone, whether or not there is anything."""
         source = self._sources.get(ref.scheme)
-        return source.refuses(ref) if isinstance(source, Refuses) else None
+        return source.refuses(ref) if isinstance(source, Rejects) else None
 
     def unchangeable(self, ref: Ref) -> OctavoError | None:
         """What is said of every change there, whatever stands there."""

@@ -15,7 +15,7 @@ from msgspec.structs import replace
 from octavo.core.arguments import PLAIN, Arguments, FoldersArguments, ListArguments
 from octavo.core.cursor import joined, parts_of
 from octavo.core.errors import Forbidden, InvalidParams, NotFound
-from octavo.core.ports import Ask
+from octavo.core.ports.chain import Ask
 from octavo.core.ref import Ref
 from octavo.core.skill import DIRECTORY, MANIFEST, is_skill_name
 from octavo.core.values import Call, Entry, Op, Page

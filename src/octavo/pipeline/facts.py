@@ -8,7 +8,7 @@ from typing import Any, TypeAlias
 from octavo.core.arguments import PLAIN
 from octavo.core.errors import NotFound, OctavoError
 from octavo.core.operations import FOREIGN
-from octavo.core.ports import Next, settled
+from octavo.core.ports.chain import Next, settled
 from octavo.core.ref import Ref
 from octavo.core.values import NOTHING, Call, Entry
 from octavo.pipeline.rulebook import Decision, Depends, Facts, strictest

@@ -8,7 +8,7 @@ from functools import partial
 from msgspec.structs import replace
 
 from octavo.core.arguments import PLAIN, Allowed, RankedArguments, SearchArguments
-from octavo.core.ports import Next, expected, page_of, settled, several
+from octavo.core.ports.chain import Next, expected, page_of, settled, several
 from octavo.core.query import TextQuery
 from octavo.core.ref import Ref
 from octavo.core.search_results import Findings

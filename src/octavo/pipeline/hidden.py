@@ -18,7 +18,7 @@ from typing import Protocol
 from octavo.core.arguments import PLAIN
 from octavo.core.errors import NotFound, OctavoError, RateLimited, SourceUnavailable, Timeout
 from octavo.core.operations import CHANGING, VERB_OF
-from octavo.core.ports import Next, Reply, settled
+from octavo.core.ports.chain import Next, Reply, settled
 from octavo.core.ref import Ref
 from octavo.core.values import Call, Op, Principal, Trail, Verb
 from octavo.pipeline.refusals import Refused

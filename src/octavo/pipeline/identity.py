@@ -16,8 +16,8 @@ from msgspec import Struct
 
 from octavo.core.clock import Clock, SystemClock
 from octavo.core.errors import InvalidParams, Unauthenticated
-from octavo.core.house import Admitted, Protected
-from octavo.core.ports import Next, Reply
+from octavo.core.ports.chain import Next, Reply
+from octavo.core.ports.server import Admitted, Protected
 from octavo.core.values import Call, Principal
 
 if TYPE_CHECKING:

@@ -22,7 +22,7 @@ from octavo.core.cursor import INVALID, joined, parts_of
 from octavo.core.definitions import most_entries
 from octavo.core.errors import InvalidParams, OctavoError, SourceUnavailable, Timeout
 from octavo.core.memo import Bounded
-from octavo.core.ports import Next, Reply, page_of, settled
+from octavo.core.ports.chain import Next, Reply, page_of, settled
 from octavo.core.ref import Ref
 from octavo.core.values import EVERYTHING, Call, Entry, Memo, Page, Principal
 from octavo.pipeline.filters import Keys, Narrowed, Test, narrowed

@@ -15,7 +15,7 @@ from octavo.core.arguments import SearchArguments
 from octavo.core.definitions import most_entries
 from octavo.core.errors import InvalidParams, TooLarge
 from octavo.core.fair import acting_for, in_thread
-from octavo.core.ports import Next, Reply
+from octavo.core.ports.chain import Next, Reply
 from octavo.core.query import TextQuery
 from octavo.core.tools import PromptResult, ToolResult
 from octavo.core.values import Call, Content, Edited, Entry, News, Page, Principal

@@ -13,7 +13,7 @@ from octavo.core.arguments import Arguments, WatchArguments
 from octavo.core.errors import Forbidden, NotFound, OctavoError, SourceUnavailable
 from octavo.core.glob import Glob
 from octavo.core.operations import VERB_OF
-from octavo.core.ports import Next, Reply, settled
+from octavo.core.ports.chain import Next, Reply, settled
 from octavo.core.ref import Ref
 from octavo.core.values import Call, Principal, Verb
 from octavo.pipeline.decisions import Addresses

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from octavo.core.errors import OctavoError
 from octavo.core.operations import VERB_OF
-from octavo.core.ports import Next, Reply, settled
+from octavo.core.ports.chain import Next, Reply, settled
 from octavo.core.ref import Ref
 from octavo.core.values import Call, Content, Entry
 from octavo.pipeline.refusals import told

@@ -15,7 +15,7 @@ from octavo.core.arguments import PLAIN, FoldersArguments, SearchArguments
 from octavo.core.clock import Clock, SystemClock
 from octavo.core.errors import Forbidden, InvalidParams, NotFound, OctavoError
 from octavo.core.operations import BY_ID, TASKS, VERB_OF, act_of
-from octavo.core.ports import Next, Reply, expected, settled
+from octavo.core.ports.chain import Next, Reply, expected, settled
 from octavo.core.query import TextQuery
 from octavo.core.ref import Ref
 from octavo.core.rehearsal import Rehearsed

@@ -22,7 +22,7 @@ from typing import NamedTuple
 
 from octavo.core.clock import Clock, SystemClock
 from octavo.core.errors import RateLimited
-from octavo.core.ports import Next, Reply
+from octavo.core.ports.chain import Next, Reply
 from octavo.core.ref import Ref
 from octavo.core.tools import Audio, Embedded, Image, PromptResult, Text, ToolResult
 from octavo.core.values import Call, Content, Principal

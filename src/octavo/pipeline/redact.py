@@ -22,7 +22,7 @@ from octavo.core.errors import InvalidParams, NotFound, OctavoError
 from octavo.core.fair import in_thread
 from octavo.core.marks import MARK
 from octavo.core.operations import CHANGING, FOREIGN
-from octavo.core.ports import Next, Reply, settled
+from octavo.core.ports.chain import Next, Reply, settled
 from octavo.core.preconditions import guarded
 from octavo.core.ref import Ref
 from octavo.core.sizes import KIB

@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from octavo.core.arguments import PLAIN, CopyArguments, EditArguments, WriteArguments, if_match_of
 from octavo.core.errors import Conflict, Forbidden, NotFound, TooLarge
-from octavo.core.ports import Next, expected, settled
+from octavo.core.ports.chain import Next, expected, settled
 from octavo.core.ref import Ref
 from octavo.core.values import Call, Content, Entry, Trail
 from octavo.pipeline.acting import Judge, done, is_folder, knows_target

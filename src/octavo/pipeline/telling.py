@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from octavo.core.approval import ApprovalQuestion, Verdict
     from octavo.core.forms import Answer, Form
-    from octavo.core.ports import Channel
+    from octavo.core.ports.client import Channel
     from octavo.pipeline.veil import Veil
 
 

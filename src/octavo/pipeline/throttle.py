@@ -23,7 +23,7 @@ from octavo.core.errors import OctavoError, RateLimited, SourceUnavailable, Time
 from octavo.core.fair import FairQueue
 from octavo.core.foreign import passed_on, sound
 from octavo.core.operations import CHANGING
-from octavo.core.ports import Next, Reply, settled
+from octavo.core.ports.chain import Next, Reply, settled
 from octavo.core.values import FEED, Call
 
 logger = logging.getLogger(__name__)

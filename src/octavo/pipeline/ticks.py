@@ -15,7 +15,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from octavo.core.clock import SystemClock, passing
 from octavo.core.errors import Forbidden, InvalidParams, NotFound, OctavoError
 from octavo.core.memo import Bounded
-from octavo.core.ports import Reply, settled
+from octavo.core.ports.chain import Reply, settled
 from octavo.core.search_results import Findings
 from octavo.core.values import VERBS, Call, Page, Principal
 from octavo.pipeline.rulebook import Rule

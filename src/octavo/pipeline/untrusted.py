@@ -10,7 +10,7 @@ from collections.abc import Callable, Collection, Mapping
 from typing import Any, cast
 
 from octavo.core.operations import CHANGING
-from octavo.core.ports import Reply
+from octavo.core.ports.chain import Reply
 from octavo.core.search_results import Findings
 from octavo.core.tools import Tools
 from octavo.core.values import Call, Content, Edited, Entry, Page

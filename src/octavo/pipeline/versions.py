@@ -7,7 +7,7 @@ from typing import Any
 
 from octavo.core.arguments import PLAIN, CopyArguments
 from octavo.core.errors import InvalidParams, NotFound, OctavoError
-from octavo.core.ports import Next, expected, page_of, settled
+from octavo.core.ports.chain import Next, expected, page_of, settled
 from octavo.core.ref import Ref
 from octavo.core.values import Call, Entry, Trail
 

@@ -6,7 +6,7 @@ from msgspec.structs import replace
 
 from octavo.core.arguments import ChangesArguments, WatchArguments
 from octavo.core.glob import Glob
-from octavo.core.ports import Next, Reply, expected, settled
+from octavo.core.ports.chain import Next, Reply, expected, settled
 from octavo.core.values import Call, News
 from octavo.pipeline.refusals import refusal
 from octavo.pipeline.rulebook import CLOSED, Decision

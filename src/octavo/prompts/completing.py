@@ -13,7 +13,7 @@ import re2 as _untyped_re2  # type: ignore[import-untyped]  # it has no annotati
 
 from octavo.core.arguments import PLAIN, CompleteArguments, FoldersArguments, ListArguments
 from octavo.core.errors import OctavoError
-from octavo.core.ports import Ask, page_of, several
+from octavo.core.ports.chain import Ask, page_of, several
 from octavo.core.ref import MAX_URI_CHARACTERS, Ref
 from octavo.core.values import EVERYTHING, Call, Entry
 from octavo.prompts.arguments import completions, properties

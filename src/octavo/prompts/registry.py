@@ -17,7 +17,7 @@ from octavo.core.errors import Conflict, InternalError, InvalidParams
 from octavo.core.fair import in_thread
 from octavo.core.foundation import Changeable, nothing_changes
 from octavo.core.near_names import meant
-from octavo.core.ports import Ask, Reply
+from octavo.core.ports.chain import Ask, Reply
 from octavo.core.sizes import KIB
 from octavo.core.tools import Conversations, PromptInfo, PromptResult, unknown_prompt
 from octavo.core.values import Call

@@ -11,7 +11,7 @@ from typing import Any, Final
 from msgspec import Struct
 
 from octavo.core.errors import Forbidden, InvalidParams, NotFound, Timeout, TooLarge
-from octavo.core.ports import Ask, expected
+from octavo.core.ports.chain import Ask, expected
 from octavo.core.sizes import KIB
 from octavo.core.tools import Block, Embedded, Link, PromptMessage, PromptResult, Said, Text
 from octavo.core.values import Call, Content, Entry

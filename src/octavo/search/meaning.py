@@ -16,7 +16,7 @@ from operator import mul
 from typing import Final
 
 from octavo.core.errors import OctavoError
-from octavo.core.ports import Embedder
+from octavo.core.ports.search import Embedder
 from octavo.search.index import Index
 from octavo.search.sight import Sight
 

@@ -11,10 +11,10 @@ from collections.abc import Hashable, Sequence
 from itertools import islice
 from typing import Final
 
+from octavo.core.arguments import Allowed
 from octavo.core.clock import Clock, SystemClock
 from octavo.core.cursor import INVALID, joined, parts_of
 from octavo.core.errors import InvalidParams
-from octavo.core.ports import Allowed
 from octavo.core.query import TextQuery
 from octavo.core.search_results import Finding, Findings
 from octavo.search.index import UNREAD, Index

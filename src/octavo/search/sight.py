@@ -13,8 +13,8 @@ from collections.abc import Generator, Hashable
 from contextlib import contextmanager
 from typing import Final
 
+from octavo.core.arguments import Allowed
 from octavo.core.memo import Bounded
-from octavo.core.ports import Allowed
 from octavo.core.query import TextQuery
 from octavo.core.ref import Ref
 from octavo.search.document import facet

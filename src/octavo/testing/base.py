@@ -13,7 +13,7 @@ import anyio.lowlevel
 import pytest
 
 from octavo.core.errors import OctavoError
-from octavo.core.ports import Source, Watches, Writes
+from octavo.core.ports.source import Source, Watches, Writes
 from octavo.core.ref import Ref
 from octavo.core.sizes import MIB
 from octavo.core.values import Change, Content, Entry

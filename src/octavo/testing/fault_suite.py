@@ -13,7 +13,7 @@ import pytest
 
 from octavo.core.errors import NotFound, OctavoError, SourceUnavailable
 from octavo.core.foreign import passed_on
-from octavo.core.ports import Completes, Source, Writes
+from octavo.core.ports.source import Completes, Source, Writes
 from octavo.core.ref import Ref
 from octavo.core.values import Content, Entry
 from octavo.testing.base import ENOUGH, Suite, outcome, showing, text_of, told

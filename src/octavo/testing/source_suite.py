@@ -26,14 +26,14 @@ import pytest
 
 from octavo.core.errors import Conflict, InvalidParams, NotFound, OctavoError, TooLarge
 from octavo.core.kinds import faults
-from octavo.core.ports import (
+from octavo.core.ports.source import (
     ABILITIES,
+    Aliases,
     Arranges,
     Completes,
     Levels,
     Offers,
     Source,
-    Spells,
     Stamps,
     Watches,
     Writes,
@@ -253,7 +253,7 @@ class SourceSuite(Suite):
             assert text_of(await source.read(ref, max_bytes=ENOUGH)) == text
 
     async def test_5_both_spellings_of_an_address_are_one(self, source: Source) -> None:
-        if not isinstance(source, Spells):
+        if not isinstance(source, Aliases):
             pytest.skip("addresses have one spelling")
         for entry in await self.everything(source):
             assert source.canonical(entry.ref) == entry.ref

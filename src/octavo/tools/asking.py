@@ -12,7 +12,7 @@ from octavo.core.clock import iso
 from octavo.core.errors import InputRequired
 from octavo.core.fair import FairThreads
 from octavo.core.forms import Answer, Form, Questions, form
-from octavo.core.ports import Channel
+from octavo.core.ports.client import Channel
 from octavo.core.seal import Seal
 from octavo.core.values import Call
 

@@ -18,6 +18,7 @@ from octavo.core.arguments import (
     EditArguments,
     FoldersArguments,
     ListArguments,
+    Mode,
     MoveArguments,
     OwnArguments,
     SearchArguments,
@@ -27,7 +28,8 @@ from octavo.core.arguments import (
 from octavo.core.cursor import Kind, joined, parts_of
 from octavo.core.edit import Revision
 from octavo.core.errors import Forbidden, OctavoError
-from octavo.core.ports import Ask, Channel, Mode, expected, page_of, several
+from octavo.core.ports.chain import Ask, expected, page_of, several
+from octavo.core.ports.client import Channel
 from octavo.core.progress import Effort
 from octavo.core.query import Query, TextQuery
 from octavo.core.ref import Ref

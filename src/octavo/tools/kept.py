@@ -17,7 +17,7 @@ from msgspec import Struct
 from octavo.core.clock import Clock, SystemClock
 from octavo.core.errors import OctavoError
 from octavo.core.memo import Bounded
-from octavo.core.ports import Ask, Reply
+from octavo.core.ports.chain import Ask, Reply
 from octavo.core.sizes import KIB
 from octavo.core.tools import Text, ToolResult
 from octavo.core.values import Call, Content, Entry, Page, Principal, Trail

@@ -21,7 +21,7 @@ from octavo.core.calls import Builder
 from octavo.core.clock import Clock, SystemClock
 from octavo.core.errors import Conflict, InternalError, OctavoError, RateLimited, TooLarge
 from octavo.core.fair import FairThreads
-from octavo.core.ports import Ask, Reply
+from octavo.core.ports.chain import Ask, Reply
 from octavo.core.sizes import MIB
 from octavo.core.tasks import ENDED, Ended, Heard, Lost, Speaks, StoredTask, Task, TaskStore
 from octavo.core.tools import ToolInfo, unknown_task, unknown_tool

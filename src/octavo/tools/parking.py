@@ -11,7 +11,8 @@ from msgspec.structs import replace
 from octavo.core.approval import CONSENT, ApprovalQuestion, Verdict, verdict
 from octavo.core.clock import Clock
 from octavo.core.forms import Answer, Form
-from octavo.core.ports import Channel, Reply
+from octavo.core.ports.chain import Reply
+from octavo.core.ports.client import Channel
 from octavo.core.tasks import ENDED, Answers, Task
 
 LONGEST = 500  # characters of a message

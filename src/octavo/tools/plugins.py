@@ -19,7 +19,8 @@ from octavo.core.errors import InternalError, OctavoError
 from octavo.core.foreign import described, own_fault, passed_on
 from octavo.core.foundation import LINKED, Changeable, nothing_changes
 from octavo.core.kinds import SourceKind
-from octavo.core.ports import Ask, Source
+from octavo.core.ports.chain import Ask
+from octavo.core.ports.source import Source
 from octavo.core.tools import Hints, PromptInfo, PromptResult, ToolInfo
 from octavo.core.values import Call
 from octavo.tools.context import ToolContext

@@ -16,7 +16,7 @@ from octavo.core.arguments import OwnArguments
 from octavo.core.definitions import Shelf
 from octavo.core.errors import Conflict, InternalError, InvalidParams, Timeout, TooLarge
 from octavo.core.foreign import own_fault, owner
-from octavo.core.ports import Ask, Next, Reply, settled
+from octavo.core.ports.chain import Ask, Next, Reply, settled
 from octavo.core.ref import Ref
 from octavo.core.rehearsal import Rehearsed
 from octavo.core.seal import Seal

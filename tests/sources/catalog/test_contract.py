@@ -10,7 +10,7 @@ import pytest
 from tests.sources.catalog.trees import Agents, Catalog, Documents, Organisation, Skills, Sops
 
 from octavo.core.errors import SourceUnavailable
-from octavo.core.ports import Source, abilities
+from octavo.core.ports.source import Source, abilities
 from octavo.core.ref import Ref
 from octavo.sources.catalog import CatalogSource, own
 from octavo.sources.file import FileRoot, FileSource

@@ -6,7 +6,7 @@ from typing import ClassVar
 
 import pytest
 
-from octavo.core.ports import Source
+from octavo.core.ports.source import Source
 from octavo.core.ref import Ref
 from octavo.sources.catalog import DECLARATIONS, Declaration
 from octavo.testing.base import Suite

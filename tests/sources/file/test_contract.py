@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from octavo.core.ports import Source, abilities
+from octavo.core.ports.source import Source, abilities
 from octavo.sources.file import FileRoot, FileSource
 from octavo.testing import Fault, FaultSuite, SourceSuite
 from octavo.testing.base import Suite

@@ -11,7 +11,7 @@ import pytest
 from tests.sources.catalog.trees import Agents, Catalog, Documents, Organisation, Skills, Sops
 from tests.sources.git.clones import Clone
 
-from octavo.core.ports import Source, abilities
+from octavo.core.ports.source import Source, abilities
 from octavo.sources.catalog import CatalogSource
 from octavo.sources.git import GitSource
 from octavo.testing import Fault, FaultSuite, SourceSuite

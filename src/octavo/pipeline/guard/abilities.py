@@ -7,33 +7,33 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iter
 from functools import partial
 from typing import Final, cast
 
+from octavo.core.arguments import Mode
 from octavo.core.edit import Revision
 from octavo.core.errors import OctavoError
 from octavo.core.foreign import passed_on
-from octavo.core.ports import (
+from octavo.core.ports.source import (
     ABILITIES,
-    Arms,
+    Aliases,
     Arranges,
-    CatchesUp,
     Collects,
     Completes,
+    Components,
+    Deltas,
     Edits,
     Filters,
     Folders,
+    History,
     Levels,
-    Mode,
     Offers,
-    Parts,
     Pins,
-    Recalls,
-    Refuses,
-    Remembers,
+    Ready,
+    Rejects,
     Searches,
     Source,
-    Spells,
     Stamps,
     Suggests,
     SuggestsMore,
+    Syncs,
     TellsTwins,
     Undoes,
     Watches,
@@ -311,11 +311,11 @@ class _Filters(Guarded):
 DOORS: Final[Mapping[type, type[Guarded]]] = {
     Levels: _Levels, Searches: _Searches, Folders: _Folders, Completes: _Completes, Suggests: _Suggests,
     SuggestsMore: _SuggestsMore,
-    Writes: _Writes, Edits: _Edits, Arranges: _Arranges, Undoes: _Undoes, Watches: _Watches, Arms: _Arms,
-    CatchesUp: _CatchesUp,
-    Remembers: _Remembers, Pins: _Pins, Spells: _Spells, Refuses: _Refuses, TellsTwins: _TellsTwins,
-    Collects: _Collects, Parts: _Parts, Stamps: _Stamps,
-    Recalls: _Recalls, Offers: _Offers, Filters: _Filters,
+    Writes: _Writes, Edits: _Edits, Arranges: _Arranges, Undoes: _Undoes, Watches: _Watches, Ready: _Arms,
+    Syncs: _CatchesUp,
+    History: _Remembers, Pins: _Pins, Aliases: _Spells, Rejects: _Refuses, TellsTwins: _TellsTwins,
+    Collects: _Collects, Components: _Parts, Stamps: _Stamps,
+    Deltas: _Recalls, Offers: _Offers, Filters: _Filters,
 }  # fmt: skip
 
 

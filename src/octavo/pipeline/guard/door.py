@@ -18,7 +18,7 @@ from octavo.core.errors import OctavoError, SourceUnavailable, Timeout
 from octavo.core.foreign import owner, passed_on, sound
 from octavo.core.memo import Bounded
 from octavo.core.parameters import refuse_unknown
-from octavo.core.ports import Source
+from octavo.core.ports.source import Source
 from octavo.core.ref import Ref
 from octavo.core.values import Content, Entry, Page
 from octavo.pipeline.guard import contract

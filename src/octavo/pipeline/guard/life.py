@@ -6,7 +6,7 @@ import asyncio
 from typing import Any, Final
 
 from octavo.core.foreign import owner, passed_on
-from octavo.core.ports import Source
+from octavo.core.ports.source import Source
 from octavo.pipeline.guard.faults import Faults, told
 
 OPENING: Final = 10.0  # seconds

@@ -17,7 +17,7 @@ from typing import Final
 from msgspec.structs import replace
 
 from octavo.core.errors import OctavoError
-from octavo.core.ports import Source
+from octavo.core.ports.source import Source
 from octavo.core.ref import Ref
 from octavo.sources.catalog.declaration import Declaration, Segments, Shape
 from octavo.sources.catalog.store import WHOLE, Store

@@ -23,7 +23,7 @@ from octavo.sources.catalog.options import (
 )
 
 if TYPE_CHECKING:
-    from octavo.core.ports import Source
+    from octavo.core.ports.source import Source
     from octavo.sources.catalog.declaration import Declaration
 
 O = TypeVar("O", bound=OverStore)  # noqa: E741 - the options of one of them

@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from octavo.core.cursor import joined, parts_of
 from octavo.core.errors import Forbidden, InvalidParams, NotFound, TooLarge
-from octavo.core.ports import Ask
+from octavo.core.ports.chain import Ask
 from octavo.core.ref import Ref
 from octavo.core.skill import MANIFEST, MAX_BYTES, MAX_FILES, Skill, SkillFile, is_skill_name
 from octavo.core.values import Call, Content, Entry, Op, Page

@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from octavo.core.clock import Clock, SystemClock
 from octavo.core.cursor import of_path, path_of
 from octavo.core.errors import InvalidParams, NotFound, OctavoError, TooLarge
-from octavo.core.ports import Called, Source
+from octavo.core.ports.source import Called, Source
 from octavo.core.ref import Ref
 from octavo.core.values import Change, Content, Entry, Page, Suggestion, Template
 from octavo.sources.catalog import views

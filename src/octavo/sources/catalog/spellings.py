@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from itertools import product
 
 from octavo.core.errors import OctavoError
-from octavo.core.ports import Called
+from octavo.core.ports.source import Called
 from octavo.core.ref import Ref
 from octavo.sources.catalog.card import Card
 from octavo.sources.catalog.declaration import Declaration, Segments, Shape

@@ -8,7 +8,7 @@ from typing import Final, NamedTuple, TypeVar
 
 from octavo.core.clock import passing
 from octavo.core.errors import Conflict, Forbidden, InvalidParams, NotFound, OctavoError, SourceUnavailable, TooLarge
-from octavo.core.ports import Arms, CatchesUp, Pins, Recalls, Remembers, Source, Stamps, TellsTwins, Watches
+from octavo.core.ports.source import Deltas, History, Pins, Ready, Source, Stamps, Syncs, TellsTwins, Watches
 from octavo.core.ref import Ref
 from octavo.core.sizes import KIB
 from octavo.core.values import Change, Content, Entry, Page
@@ -36,7 +36,7 @@ class Moment:
         return None if self._until is None else max(0.0, self._until - passing())
 
     async def stamp(self, store: Store) -> object | None:
-        if not isinstance(store.source, CatchesUp):
+        if not isinstance(store.source, Syncs):
             return await store.caught_up()
         if store.source not in self._stamps:
             self._stamps[store.source] = await store.caught_up()
@@ -117,7 +117,7 @@ class Store:
 
     async def past(self, place: Segments, ref: Ref, limit: int) -> Sequence[Entry]:
         """What a file was, newest first; nothing where the store does not remember."""
-        if not isinstance(self.source, Remembers):
+        if not isinstance(self.source, History):
             return ()
         return await self._asked(self.source.past(self._ref(place), limit=limit), list, ref)
 
@@ -168,7 +168,7 @@ class Store:
     async def caught_up(self) -> object | None:
         """A stamp of the folder's listing, with all in it that had changed when this was called; None when only a look
         at everything can tell."""
-        if not isinstance(self.source, CatchesUp):
+        if not isinstance(self.source, Syncs):
             return self.stamp((), "list")
         try:
             return await self.source.caught_up()
@@ -177,7 +177,7 @@ class Store:
 
     def changed_since(self, stamp: object | None) -> list[Segments] | None:
         """Places that have changed since a stamp of a listing; None when only a look at everything can tell."""
-        refs = self.source.changed_since(stamp) if isinstance(self.source, Recalls) and stamp is not None else None
+        refs = self.source.changed_since(stamp) if isinstance(self.source, Deltas) and stamp is not None else None
         return None if refs is None else [place for ref in refs if (place := self.within(ref)) is not None]
 
     def watch(self) -> AsyncIterator[Change]:
@@ -186,7 +186,7 @@ class Store:
         return self.source.watch(self._root)
 
     async def armed(self) -> None:
-        if isinstance(self.source, Arms):
+        if isinstance(self.source, Ready):
             await self.source.armed()
 
     def _ref(self, place: Segments) -> Ref:

@@ -17,7 +17,7 @@ from octavo.sources.file.options import FileOptions
 from octavo.sources.file.parameters import PARAMETERS
 
 if TYPE_CHECKING:
-    from octavo.core.ports import Source
+    from octavo.core.ports.source import Source
 
 _FORM_TIME: Final = 0.8  # of the time of a request, for making text of a document: the rest is for reading it
 _READING: Final = frozenset(

@@ -16,9 +16,9 @@ from types import TracebackType
 from typing import Any, TypeVar
 
 from octavo.core import preconditions
+from octavo.core.arguments import Mode
 from octavo.core.edit import Revision
 from octavo.core.errors import SourceUnavailable
-from octavo.core.ports import Mode
 from octavo.core.progress import current
 from octavo.core.ref import Ref
 from octavo.core.values import Edited, Entry, Past, Undone

@@ -10,7 +10,7 @@ from octavo.sources.git.options import GitOptions
 from octavo.sources.git.parameters import PARAMETERS
 
 if TYPE_CHECKING:
-    from octavo.core.ports import Source
+    from octavo.core.ports.source import Source
 
 
 async def _open(options: GitOptions, host: Host) -> Source:

@@ -10,7 +10,7 @@ from octavo.core.kinds import Host, Objection, SourceKind
 from octavo.sources.memory.options import MemoryOptions
 
 if TYPE_CHECKING:
-    from octavo.core.ports import Source
+    from octavo.core.ports.source import Source
 
 
 async def _open(options: MemoryOptions, host: Host) -> Source:

@@ -21,11 +21,11 @@ from typing import Any
 from msgspec import Struct, field
 from msgspec.structs import replace
 
+from octavo.core.arguments import Mode
 from octavo.core.clock import Clock, SystemClock
 from octavo.core.cursor import of_path, path_of
 from octavo.core.errors import Conflict, Forbidden, InvalidParams, NotFound, TooLarge
 from octavo.core.parameters import refuse_unknown
-from octavo.core.ports import Mode
 from octavo.core.preconditions import Shown, check
 from octavo.core.ref import Ref
 from octavo.core.values import NOTHING, Change, ChangeKind, Content, Entry, Page, Template

@@ -19,9 +19,9 @@ from typing import Any, Final, NamedTuple, Protocol
 from urllib.parse import parse_qsl
 
 from octavo.core.errors import Forbidden, InternalError, InvalidParams, OctavoError, RateLimited, Timeout
-from octavo.core.house import Admitted, House
 from octavo.core.operations import OPERATIONS
-from octavo.core.ports import Reply
+from octavo.core.ports.chain import Reply
+from octavo.core.ports.server import Admitted, Server
 from octavo.core.routes import Anybody, Route, RouteAnswer, RouteRequest, Routes
 from octavo.core.values import Call, Principal
 from octavo.transport.http.budgets import Budgets
@@ -69,7 +69,7 @@ class Shared(NamedTuple):
 
 
 class Door:
-    def __init__(self, house: House, shared: Shared, given: Sequence[Routes], taken: str) -> None:
+    def __init__(self, house: Server, shared: Shared, given: Sequence[Routes], taken: str) -> None:
         """Raises ValueError for routes that cannot be served; `taken` is the path of the protocol."""
         self.house, self.shared = house, shared
         self._table = Table(given, taken)

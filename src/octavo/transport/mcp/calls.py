@@ -22,9 +22,9 @@ from octavo.core.arguments import (
 )
 from octavo.core.calls import Builder
 from octavo.core.errors import InternalError, InvalidParams, OctavoError
-from octavo.core.house import House, Works
 from octavo.core.operations import METHODS
-from octavo.core.ports import Reply
+from octavo.core.ports.chain import Reply
+from octavo.core.ports.server import Composition, Server
 from octavo.core.ref import Ref
 from octavo.core.skill import Skill
 from octavo.core.tools import PromptResult, ToolResult
@@ -92,13 +92,13 @@ def _named(op: Op, scope: Ref, arguments: Arguments) -> str:
 
 
 class Calls:
-    def __init__(self, house: House, *, strict_codes: bool) -> None:
+    def __init__(self, house: Server, *, strict_codes: bool) -> None:
         self.house = house
         self.codes = Codes(strict=strict_codes)
         self._cursors = Cursors(house.key("cursor"))
 
     @property
-    def works(self) -> Works:
+    def works(self) -> Composition:
         return self.house.works
 
     @property

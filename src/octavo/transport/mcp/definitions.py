@@ -7,8 +7,8 @@ import json
 from collections.abc import Hashable, Iterator
 from typing import Any, Final
 
-from octavo.core.house import House
 from octavo.core.memo import Bounded
+from octavo.core.ports.server import Server
 from octavo.core.values import Principal
 from octavo.transport.mcp import shapes
 
@@ -17,7 +17,7 @@ DIGESTS: Final = 1024  # principals whose digests are remembered
 
 
 class Definitions:
-    def __init__(self, house: House) -> None:
+    def __init__(self, house: Server) -> None:
         self._house = house
         self._digests = Bounded[tuple[str, Principal], bytes](DIGESTS)
         self._encoded: dict[Hashable, bytes] = {}  # one definition, as somebody is told of it

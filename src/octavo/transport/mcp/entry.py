@@ -20,8 +20,8 @@ from starlette.responses import Response
 
 from octavo.core.clock import SystemClock
 from octavo.core.errors import Forbidden, OctavoError, SourceUnavailable, Unauthenticated
-from octavo.core.house import WELL_KNOWN, Admitted, House, Protected
 from octavo.core.memo import Bounded
+from octavo.core.ports.server import WELL_KNOWN, Admitted, Protected, Server
 from octavo.core.ref import Ref
 from octavo.core.routes import Anybody, Route, RouteAnswer, RouteRequest
 from octavo.transport.mcp.exchange import Receive, Scope, Send, headers, respond
@@ -59,7 +59,7 @@ class Allowed:
 
 
 class Entry:
-    def __init__(self, house: House, security: TransportSecuritySettings, access: Access) -> None:
+    def __init__(self, house: Server, security: TransportSecuritySettings, access: Access) -> None:
         self._house, self._access = house, access
         self._security = TransportSecurityMiddleware(security)
         self._hosts, self._origins = Allowed(security.allowed_hosts), Allowed(security.allowed_origins)

@@ -14,7 +14,7 @@ from mcp.shared.exceptions import MCPError
 from pydantic import ConfigDict
 
 from octavo.core.errors import Forbidden, NotFound
-from octavo.core.ports import expected, page_of
+from octavo.core.ports.chain import expected, page_of
 from octavo.core.values import Call, Page, Principal
 from octavo.transport.mcp import eras, keys, shapes
 from octavo.transport.mcp.calls import Calls

@@ -10,7 +10,7 @@ from mcp.server.context import ServerRequestContext
 from pydantic import ConfigDict
 
 from octavo.core.errors import OctavoError, RateLimited
-from octavo.core.ports import expected
+from octavo.core.ports.chain import expected
 from octavo.core.ref import Ref
 from octavo.core.tasks import Task
 from octavo.transport.mcp import keys

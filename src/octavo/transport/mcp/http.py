@@ -20,7 +20,7 @@ from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS
 
 from octavo.core.errors import OctavoError, RateLimited
 from octavo.core.fair import FairQueue, acting_for
-from octavo.core.house import Admitted, House
+from octavo.core.ports.server import Admitted, Server
 from octavo.core.routes import Routes, no_routes
 from octavo.core.sizes import KIB
 from octavo.core.values import Principal
@@ -72,7 +72,7 @@ class Front:
     def __init__(
         self,
         app: App,
-        house: House,
+        house: Server,
         lane: Lane,
         security: TransportSecuritySettings,
         access: Access,

@@ -17,7 +17,7 @@ from octavo.core.delivery import Delivery
 from octavo.core.errors import OctavoError, RateLimited
 from octavo.core.event import event
 from octavo.core.glob import Glob
-from octavo.core.house import House
+from octavo.core.ports.server import Server
 from octavo.core.ref import Ref
 from octavo.core.values import Change, Entry, Principal, shown
 from octavo.transport.mcp import keys
@@ -82,7 +82,7 @@ class Subscriber:
 
 
 class Hub:
-    def __init__(self, house: House) -> None:
+    def __init__(self, house: Server) -> None:
         self._house = house
         self._subscribers: set[Subscriber] = set()
         self._streams: Counter[str] = Counter()  # subscribers by principal

@@ -23,10 +23,10 @@ from typing import Any, Literal
 import msgspec
 
 from octavo.core.errors import OctavoError, ProtocolError
-from octavo.core.house import Works
 from octavo.core.memo import Bounded
 from octavo.core.operations import FOREIGN, METHODS, VERB_OF
-from octavo.core.ports import Reply, several
+from octavo.core.ports.chain import Reply, several
+from octavo.core.ports.server import Composition
 from octavo.core.ref import Ref
 from octavo.core.tools import PromptResult, ToolResult, is_unknown_tool
 from octavo.core.values import Call, Content, Op, Page, Principal, Template
@@ -133,7 +133,7 @@ class Lane:
         self._decode = msgspec.json.Decoder(_Frame).decode
         self._envelopes: Bounded[bytes, str] = Bounded(KNOWN_META)  # and who brought each
         self._seen: tuple[Bounded[bytes, _Asked], ...] = (Bounded(SEEN), Bounded(SEEN))  # by era
-        self._works: Works | None = None  # of which the known frames asked
+        self._works: Composition | None = None  # of which the known frames asked
         calls.house.on_swap(self._forget)
         self.hits = 0
         self.declined: Counter[str] = Counter()

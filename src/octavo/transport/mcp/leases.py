@@ -8,12 +8,12 @@ from contextlib import contextmanager
 
 from octavo.core.clock import SystemClock
 from octavo.core.errors import OctavoError
-from octavo.core.house import Admitted, House
+from octavo.core.ports.server import Admitted, Server
 from octavo.transport.mcp.exchange import App, Message, Receive, Scope, Send
 
 
 class Leases:
-    def __init__(self, house: House) -> None:
+    def __init__(self, house: Server) -> None:
         self._house = house
         self._held: dict[asyncio.Event, Admitted] = {}
         house.on_swap(self._review)

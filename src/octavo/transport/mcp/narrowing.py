@@ -14,7 +14,7 @@ from mcp.shared.exceptions import MCPDeprecationWarning, MCPError
 from pydantic import ConfigDict, ValidationError
 
 from octavo.core.errors import OctavoError
-from octavo.core.house import House
+from octavo.core.ports.server import Server
 from octavo.core.values import Principal
 from octavo.transport.mcp import keys
 from octavo.transport.mcp.calls import announced
@@ -33,7 +33,7 @@ class ConfigParams(types.RequestParams):
 
 
 class Narrowing:
-    def __init__(self, house: House, who: Who, *, owns_process: bool) -> None:
+    def __init__(self, house: Server, who: Who, *, owns_process: bool) -> None:
         self._house, self._who, self._owns_process = house, who, owns_process
         self._asking: asyncio.Task[None] | None = None
         self._ask_again = False

@@ -13,7 +13,7 @@ from typing import Any
 import msgspec
 
 from octavo.core.errors import OctavoError, Unrecorded
-from octavo.core.ports import Ledger
+from octavo.core.ports.audit import Ledger
 from octavo.transport.mcp import frames
 from octavo.transport.mcp.codes import Codes
 from octavo.transport.mcp.exchange import Message, Scope, Send, respond

@@ -13,7 +13,7 @@ import uvicorn
 from mcp.server.streamable_http_manager import DEFAULT_MAX_SESSIONS, DEFAULT_SESSION_IDLE_TIMEOUT
 from mcp.server.transport_security import TransportSecuritySettings
 
-from octavo.core.house import House
+from octavo.core.ports.server import Server
 from octavo.core.routes import Routes, no_routes
 from octavo.transport.mcp.accepting import AcceptingServer
 from octavo.transport.mcp.calls import Calls
@@ -35,7 +35,7 @@ RETRY_MS = 1000  # after which a handshake-era client asks again for a stream th
 
 
 def application(
-    house: House,
+    house: Server,
     *,
     access: Access,
     hosts: list[str],

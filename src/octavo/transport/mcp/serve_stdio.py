@@ -9,7 +9,7 @@ from typing import Any
 from mcp.server.context import ServerRequestContext
 
 from octavo.core.errors import OctavoError
-from octavo.core.house import House
+from octavo.core.ports.server import Server
 from octavo.core.values import Principal
 from octavo.transport.mcp import stdio
 from octavo.transport.mcp.calls import Calls
@@ -21,7 +21,7 @@ from octavo.transport.mcp.server import McpServer, Recorded
 Context = ServerRequestContext[Any, Any]
 
 
-async def serve(house: House, who: Principal, *, lane: bool, strict_codes: bool, traced: bool = False) -> bool:
+async def serve(house: Server, who: Principal, *, lane: bool, strict_codes: bool, traced: bool = False) -> bool:
     """Until the client closes its end, or a signal comes: whether that was Ctrl-C.
 
     `traced`: every request is a span, so none takes the lane."""
@@ -34,7 +34,7 @@ async def serve(house: House, who: Principal, *, lane: bool, strict_codes: bool,
 class StdioConnection:
     """One client at two descriptors."""
 
-    def __init__(self, house: House, who: Principal, *, lane: bool, strict_codes: bool, traced: bool = False) -> None:
+    def __init__(self, house: Server, who: Principal, *, lane: bool, strict_codes: bool, traced: bool = False) -> None:
         calls = Calls(house, strict_codes=strict_codes)
         caller = _Caller(house, who)
         recorded = stdio.Recorded()
@@ -79,7 +79,7 @@ def _adding_to(recorded: stdio.Recorded) -> Recorded:
 class _Caller:
     """Whoever started the process, with the roles that the current configuration gives."""
 
-    def __init__(self, house: House, who: Principal) -> None:
+    def __init__(self, house: Server, who: Principal) -> None:
         self._house, self._who = house, who
         house.on_swap(self._refresh)
 

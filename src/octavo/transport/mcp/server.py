@@ -30,7 +30,7 @@ from octavo.core.errors import (
     ProtocolError,
     RateLimited,
 )
-from octavo.core.ports import expected, page_of, several
+from octavo.core.ports.chain import expected, page_of, several
 from octavo.core.tools import PromptResult, ToolResult, is_unknown_tool, unknown_tool
 from octavo.core.values import LONGEST_QUESTION, Content, Principal, Template
 from octavo.core.version import VERSION

@@ -12,12 +12,14 @@ from collections.abc import Awaitable, Callable, Container, Iterator
 from contextlib import contextmanager
 
 from octavo.core.errors import RateLimited
-from octavo.core.house import House
+from octavo.core.ports.server import Server
 from octavo.core.values import Principal
 
 
 class SessionCounts:
-    def __init__(self, house: House, live: Callable[[], Container[str]], end: Callable[[str], Awaitable[None]]) -> None:
+    def __init__(
+        self, house: Server, live: Callable[[], Container[str]], end: Callable[[str], Awaitable[None]]
+    ) -> None:
         """`live` are the ids of those that still last, `end` ends one."""
         self._house, self._live, self._end = house, live, end
         # By the name among whose they count: how many requests of each are under way. What was used last is last.

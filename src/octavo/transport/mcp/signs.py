@@ -13,8 +13,8 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
-from octavo.core.house import House
 from octavo.core.metrics import Measure, Sample, number
+from octavo.core.ports.server import Server
 from octavo.core.ref import Ref
 from octavo.core.routes import Anybody, Handler, Route, RouteAnswer, RouteRequest
 from octavo.transport.mcp.backlog import Backlog
@@ -28,7 +28,7 @@ OPEN_METRICS = 10.0  # times a second that they are put together for one address
 
 
 class Signs:
-    def __init__(self, house: House, hub: Hub, backlog: Backlog) -> None:
+    def __init__(self, house: Server, hub: Hub, backlog: Backlog) -> None:
         self._house, self._hub, self._backlog = house, hub, backlog
         self.patience: Patience | None = None  # while there are connections
         self.stopping = False

@@ -27,8 +27,8 @@ from mcp.shared.message import SessionMessage
 from pydantic import ValidationError
 
 from octavo.core.errors import OctavoError, RateLimited, Unrecorded
-from octavo.core.house import House
 from octavo.core.memo import Bounded
+from octavo.core.ports.server import Server
 from octavo.core.sizes import BLOCK, MIB
 from octavo.core.values import Principal, moments
 from octavo.transport.mcp import frames, keys
@@ -84,7 +84,7 @@ class Recorded:
 class Pipes:
     """Both directions of one stdio connection."""
 
-    def __init__(self, house: House, lane: Lane, who: Callable[[], Principal], recorded: Recorded) -> None:
+    def __init__(self, house: Server, lane: Lane, who: Callable[[], Principal], recorded: Recorded) -> None:
         self._house, self._lane, self._who = house, lane, who
         self._loop = asyncio.get_running_loop()
         self.inbox = Inbox(room=self._has_room, streams=self._streams, changed=self._plan)

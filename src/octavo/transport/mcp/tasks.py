@@ -21,7 +21,7 @@ from octavo.core.arguments import NOTHING
 from octavo.core.clock import iso
 from octavo.core.errors import InternalError, NotFound, OctavoError, ProtocolError
 from octavo.core.forms import Answer
-from octavo.core.ports import Reply
+from octavo.core.ports.chain import Reply
 from octavo.core.tasks import Ended, Lost, Task
 from octavo.core.tools import ToolInfo, ToolResult, unknown_task
 from octavo.core.values import Call, Principal

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from octavo.core.ports import abilities
+from octavo.core.ports.source import abilities
 from octavo.sources.file import FileRoot
 from octavo.sources.file.writable import WritableFileSource as FileSource
 from octavo.testing import SourceSuite

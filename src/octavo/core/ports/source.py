@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Hashable, Iterable, Mapping, Sequence
-from types import CoroutineType
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeAlias, TypeVar, runtime_checkable
+from collections.abc import AsyncIterator, Collection, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeVar, runtime_checkable
 
 from octavo.core.arguments import Allowed as Allowed
 from octavo.core.arguments import Mode as Mode
 from octavo.core.edit import Revision
 from octavo.core.errors import OctavoError
-from octavo.core.query import Query, TextQuery
+from octavo.core.query import Query
 from octavo.core.ref import Ref
-from octavo.core.search_results import Findings
-from octavo.core.values import Call, Change, Content, Edited, Entry, Page, Past, Suggestion, Template, Undone
+from octavo.core.values import Change, Content, Edited, Entry, Page, Past, Suggestion, Template, Undone
 
 if TYPE_CHECKING:
-    from octavo.core.approval import ApprovalQuestion, Verdict
-    from octavo.core.forms import Answer, Form
+    pass
 
 T = TypeVar("T")
 
@@ -59,7 +56,7 @@ class Watches(Protocol):
 
 
 @runtime_checkable
-class Arms(Protocol):
+class Ready(Protocol):
     """Watching some sources takes a while to begin."""
 
     async def armed(self) -> None:
@@ -200,7 +197,7 @@ class SuggestsMore(Protocol):
 
 
 @runtime_checkable
-class Spells(Protocol):
+class Aliases(Protocol):
     """Some addresses have two spellings (`file://x.md`, `file:///root/x.md`)."""
 
     def canonical(self, ref: Ref) -> Ref:
@@ -246,7 +243,7 @@ class Names(Protocol):
 
 
 @runtime_checkable
-class Refuses(Protocol):
+class Rejects(Protocol):
     """Some names are refused whatever stands behind them: an extension that is not allowed."""
 
     def refuses(self, ref: Ref) -> OctavoError | None:
@@ -275,7 +272,7 @@ class Collects(Protocol):
 
 
 @runtime_checkable
-class Parts(Protocol):
+class Components(Protocol):
     """Some addresses are parts of an entry, such as the files of a skill."""
 
     def whole(self, ref: Ref) -> Ref | None:
@@ -298,7 +295,7 @@ class Stamps(Protocol):
 
 
 @runtime_checkable
-class Recalls(Protocol):
+class Deltas(Protocol):
     """Whoever keeps something of a whole source can bring it up to date without a look at everything."""
 
     def changed_since(self, stamp: object) -> Sequence[Ref] | None:
@@ -310,7 +307,7 @@ class Recalls(Protocol):
 
 
 @runtime_checkable
-class CatchesUp(Protocol):
+class Syncs(Protocol):
     """A source whose stamp of any listing is that of all of it, and which has one also while it changes."""
 
     async def caught_up(self) -> object | None:
@@ -319,7 +316,7 @@ class CatchesUp(Protocol):
 
 
 @runtime_checkable
-class Remembers(Protocol):
+class History(Protocol):
     """Some sources know what a resource was before."""
 
     async def past(self, ref: Ref, *, limit: int) -> Sequence[Entry]:
@@ -358,8 +355,8 @@ ABILITIES: Mapping[str, type] = {
     "complete": Completes,
     "suggest": Suggests,
     "suggest_more": SuggestsMore,
-    "spell": Spells,
-    "refuse": Refuses,
+    "spell": Aliases,
+    "refuse": Rejects,
     "stamp": Stamps,
     "template": Offers,
 }
@@ -368,169 +365,3 @@ ABILITIES: Mapping[str, type] = {
 def abilities(source: Source) -> frozenset[str]:
     """What `source` can do beyond the contract, seen from the methods it has."""
     return frozenset(name for name, ability in ABILITIES.items() if isinstance(source, ability))
-
-
-# What a call is answered with, by its operation (`core.operations`: Content for read, Page for list, and so on), or the
-# coroutine that will give it. Whoever looks into one says what it must be: `expected`, `page_of`, `several`.
-Reply: TypeAlias = object
-Ask: TypeAlias = Callable[[Call], Awaitable[Reply]]
-# The rest of the chain: the reply itself where it is there at once, else a coroutine that gives it.
-Next: TypeAlias = Callable[[Call], Reply]
-
-
-class Step(Protocol):
-    """One fold of the pipeline: `(call, call_next) -> reply`, an `async def` or a plain function.
-
-    A plain function may give a reply at once, and must pass on the coroutine of one that is not there yet; it
-    tells the two apart by `type(reply) is CoroutineType`.
-    That is what makes a cache hit cheap: it needs no coroutine, no task and no turn of the event loop. On the
-    way to one no step may set a context variable: the next request of the connection would see it.
-    """
-
-    def __call__(self, call: Call, call_next: Next) -> Reply: ...
-
-
-async def settled(reply: Reply) -> Reply:
-    """The reply of the rest of the chain, there at once or not."""
-    return await reply if type(reply) is CoroutineType else reply
-
-
-def expected(reply: Reply, kind: type[T]) -> T:
-    """A reply, as what its operation gives. Raises TypeError for anything else."""
-    if isinstance(reply, kind):
-        return reply
-    raise TypeError(f"{kind.__name__} was expected, not {type(reply).__name__}")
-
-
-def page_of(reply: Reply) -> Page[Entry]:
-    page: Page[Entry] = expected(reply, Page)
-    return page
-
-
-def several(reply: Reply, kind: type[T]) -> Sequence[T]:
-    """A sequence of such values, whose elements are not looked at."""
-    if isinstance(reply, list | tuple):
-        return reply
-    raise TypeError(f"a sequence of {kind.__name__} was expected, not {type(reply).__name__}")
-
-
-class Channel(Protocol):
-    """The client that waits for a call, as far as the pipeline may know it."""
-
-    async def progress(self, value: float, total: float | None = None, message: str | None = None) -> None: ...
-
-    @property
-    def locales(self) -> Sequence[str]:
-        """Languages that it asked for, the most wanted first."""
-        ...
-
-    @property
-    def asks(self) -> bool:
-        """Whether the client can put a question to its user."""
-        ...
-
-    @property
-    def lasts(self) -> bool:
-        """Whether the client takes a task for an answer."""
-        ...
-
-    @property
-    def waits(self) -> bool:
-        """Whether a call may take as long as people take: nobody holds a connection open for it."""
-        ...
-
-    async def ask(self, form: Form) -> Answer | None:
-        """What the user of the client says, which fits; None where the client cannot ask anybody. Raises InputRequired
-        where it asks on its own, and calls again with the answer."""
-        ...
-
-    @property
-    def wire(self) -> Any:
-        """Raw protocol features, for plugins that the operator marked `protocol: true`."""
-        ...
-
-    async def approve(self, question: ApprovalQuestion) -> Verdict | None:
-        """What the user of the client says; None where the client cannot ask anybody. Raises ApprovalRequired where
-        it asks on its own, and calls again with the answer."""
-        ...
-
-
-class Ledger(Protocol):
-    """Append-only audit records. `append` is cheap and never blocks; nothing that a record describes
-    may leave the process before `flush` has returned."""
-
-    def append(self, record: bytes) -> None:
-        """One JSON object without its closing line end."""
-        ...
-
-    def crowd(self, record: bytes, who: str, op: str, outcome: str) -> None:
-        """The same for one of which there may be very many: beyond a number they are only counted, by the rest."""
-        ...
-
-    def flush(self) -> None:
-        """Raises Unrecorded when the records could not be stored."""
-        ...
-
-    def check(self) -> None:
-        """Raises Unrecorded where what is recorded next could not be stored, as far as that can be told."""
-        ...
-
-    def intend(self, record: bytes) -> None:
-        """Stores at once that something is about to be changed, which must not begin before this returns.
-
-        Raises Unrecorded, and forgets the record, where it cannot be stored."""
-        ...
-
-    def settle(self, record: bytes, *, now: bool) -> bool:
-        """The outcome of what was intended: it goes before other records, into room that is held for it.
-
-        `now`: at once. Whether everything that was settled so far is stored."""
-        ...
-
-    def close(self) -> None: ...
-
-
-Listener: TypeAlias = Callable[[Change], None]
-
-
-class Feed(Protocol):
-    """The ordered change feed of all sources."""
-
-    def publish(self, change: Change) -> Change: ...
-
-    def subscribe(self, listener: Listener) -> Callable[[], None]:
-        """Calls `listener` for each change, in order, on the event loop. Returns the way out."""
-        ...
-
-    def begin(self) -> None:
-        """Watches now what was to wait for the first answer, if anything was."""
-        ...
-
-
-class Finds(Protocol):
-    """Ranked search over the texts of all sources."""
-
-    async def find(
-        self,
-        query: TextQuery,
-        *,
-        allowed: Allowed,
-        viewer: Hashable | None = None,
-        cursor: str | None = None,
-        limit: int = 10,
-        seconds: float = 10.0,
-    ) -> Findings:
-        """What the documents that `allowed` says yes to have to say, as if there were no others. What it said is
-        remembered by `viewer`, which must be another one when the rules are others. Within `seconds` it answers from
-        what was looked at by then. Raises InvalidParams for a query without a word and for a cursor of another one,
-        SourceUnavailable while the index is made anew."""
-        ...
-
-
-class Embedder(Protocol):
-    """Texts as vectors whose angles tell how alike their meanings are. There is none built in: no model that is good
-    at Korean comes with a package, so matching by meaning is off until an operator brings one."""
-
-    name: str  # vectors of another name are not compared
-
-    async def embed(self, texts: Sequence[str]) -> Sequence[Sequence[float]]: ...

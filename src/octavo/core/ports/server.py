@@ -7,7 +7,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 from urllib.parse import urlsplit
 
 from octavo.core.glob import Glob
-from octavo.core.ports import Ask, Called, Feed, Ledger, Next
+from octavo.core.ports.audit import Ledger
+from octavo.core.ports.chain import Ask, Next
+from octavo.core.ports.feed import Feed
+from octavo.core.ports.source import Called
 from octavo.core.ref import Ref
 from octavo.core.sizes import MIB
 from octavo.core.tools import PromptInfo, Prompts, Tools
@@ -88,7 +91,7 @@ class Decides(Protocol):
         ...
 
 
-class Works(Protocol):
+class Composition(Protocol):
     """One configuration, composed. A reload composes another and swaps it in; nobody keeps one."""
 
     @property
@@ -153,11 +156,11 @@ class Works(Protocol):
         ...
 
 
-class House(Protocol):
+class Server(Protocol):
     """The running whole: the works of the current configuration, and what outlives a reload."""
 
     @property
-    def works(self) -> Works: ...
+    def works(self) -> Composition: ...
     @property
     def feed(self) -> Feed: ...
     @property

@@ -1,0 +1,1 @@
+"""The seams. A room offers or needs one of these; nothing else crosses a wall."""
