@@ -25,9 +25,9 @@ from zoneinfo import ZoneInfo
 from octavo.core.glob import Glob
 from octavo.core.ref import Ref
 from octavo.core.values import Entry, Principal, Template
-from octavo.pipeline.conditions import Condition, Demands, Metadata, Times
-from octavo.pipeline.policy import Policy
-from octavo.pipeline.rulebook import Facts, Rule
+from octavo.pipeline.policy.conditions import Condition, Demands, Metadata, Times
+from octavo.pipeline.policy.fold import Policy
+from octavo.pipeline.policy.rules import Facts, Rule
 
 LIMIT, FILTER_LIMIT = 20.0, 2000
 DOCUMENTS = 100_000

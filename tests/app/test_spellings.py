@@ -19,7 +19,7 @@ from octavo.app.unmatched import unmatched
 from octavo.core.errors import Forbidden, InvalidParams, NotFound, OctavoError
 from octavo.core.glob import Glob
 from octavo.core.ref import Ref
-from octavo.pipeline.ticks import Ticks
+from octavo.pipeline.policy.hiding.delays import Ticks
 
 pytestmark = [pytest.mark.anyio, pytest.mark.seed("O16")]
 

@@ -10,9 +10,9 @@ from octavo.core.arguments import UndoArguments
 from octavo.core.errors import Forbidden
 from octavo.core.ref import Ref
 from octavo.core.values import Call, Past, Principal, Trail
-from octavo.pipeline.acting import Judge, arrange
-from octavo.pipeline.refusals import Refused
-from octavo.pipeline.rulebook import CLOSED, OPEN, Decision
+from octavo.pipeline.policy.on_write import Judge, arrange
+from octavo.pipeline.policy.refusals import Refused
+from octavo.pipeline.policy.rules import CLOSED, OPEN, Decision
 
 pytestmark = [pytest.mark.anyio, pytest.mark.seed("T5")]
 

@@ -19,13 +19,13 @@ from octavo.core.ports.chain import Ask
 from octavo.core.ref import Ref
 from octavo.core.tools import Hints, ToolInfo
 from octavo.core.values import Call, Principal, Trail
-from octavo.pipeline import versions
-from octavo.pipeline.approval import Approving
 from octavo.pipeline.chain import awaitable
-from octavo.pipeline.conditions import Arguments, Bounds, Condition, Demands, Times
-from octavo.pipeline.consent import Consent
 from octavo.pipeline.desk import Desk
-from octavo.pipeline.policy import Policy, Rule
+from octavo.pipeline.policy.approval import versions
+from octavo.pipeline.policy.approval.ask import Approving
+from octavo.pipeline.policy.approval.consent import Consent
+from octavo.pipeline.policy.conditions import Arguments, Bounds, Condition, Demands, Times
+from octavo.pipeline.policy.fold import Policy, Rule
 from octavo.prompts.registry import PromptRegistry
 from octavo.sources.memory import MemorySource
 from octavo.stores.approvals import ApprovalFile

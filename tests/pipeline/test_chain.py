@@ -15,7 +15,7 @@ from octavo.pipeline.cache import Cache
 from octavo.pipeline.chain import ORDER, fold, inner
 from octavo.pipeline.identity import Identity
 from octavo.pipeline.mask import Mask
-from octavo.pipeline.policy import Policy
+from octavo.pipeline.policy.fold import Policy
 from octavo.pipeline.quota import Quota
 from octavo.pipeline.redact import Redact
 from octavo.pipeline.throttle import Throttle

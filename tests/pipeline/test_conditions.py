@@ -17,9 +17,9 @@ from octavo.core.ports.chain import Reply, settled
 from octavo.core.ref import Ref
 from octavo.core.tools import Hints, ToolInfo
 from octavo.core.values import Call, Change, Content, Entry, Page, Principal
-from octavo.pipeline.conditions import Arguments, Bounds, Condition, Demands, Metadata, Times
-from octavo.pipeline.policy import Policy, Rule
-from octavo.pipeline.rulebook import Facts
+from octavo.pipeline.policy.conditions import Arguments, Bounds, Condition, Demands, Metadata, Times
+from octavo.pipeline.policy.fold import Policy, Rule
+from octavo.pipeline.policy.rules import Facts
 from octavo.sources.memory import MemoryEntry, MemorySource
 from octavo.tools.registry import Tool
 

@@ -18,10 +18,10 @@ from octavo.core.operations import arguments_of
 from octavo.core.ports.chain import Reply
 from octavo.core.ref import Ref
 from octavo.core.values import EVERYTHING, Call, Entry, Page, Principal, Trail
-from octavo.pipeline import listing
 from octavo.pipeline.desk import Desk
 from octavo.pipeline.mask import Mask
-from octavo.pipeline.policy import Policy, Rule
+from octavo.pipeline.policy import on_list
+from octavo.pipeline.policy.fold import Policy, Rule
 from octavo.prompts.registry import PromptRegistry
 from octavo.sources.memory import MemoryEntry, MemorySource
 from octavo.tools.registry import ToolRegistry
@@ -344,7 +344,7 @@ async def test_one_whole_page_is_one_look_and_carries_its_encoded_form() -> None
 
 async def test_verdicts_kept_with_a_page_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     """A page in the cache is seen by many principals; what it remembers of them must not grow for ever."""
-    monkeypatch.setattr(listing, "VERDICTS", 5)
+    monkeypatch.setattr(on_list, "VERDICTS", 5)
     house = House([source("sop", "a")], [rule("sop://a")])
     page = Page((await house.sources["sop"].stat(Ref.parse("sop://a")),))
 

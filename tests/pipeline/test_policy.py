@@ -27,9 +27,9 @@ from octavo.core.ports.chain import Reply
 from octavo.core.ref import Ref
 from octavo.core.tools import Hints, ToolInfo
 from octavo.core.values import EVERYTHING, Call, Content, Entry, Op, Page, Principal, Template, Trail, Verb
-from octavo.pipeline import decisions, seeing
 from octavo.pipeline.desk import Desk
-from octavo.pipeline.policy import Decision, Policy, Rule
+from octavo.pipeline.policy import decisions, visibility
+from octavo.pipeline.policy.fold import Decision, Policy, Rule
 from octavo.prompts.registry import PromptRegistry
 from octavo.sources.file.addresses import Addresses, FileRoot
 from octavo.sources.file.source import FileSource
@@ -801,7 +801,7 @@ def test_a_listing_that_shows_all_hides_nothing_and_one_that_shows_none_nothing(
 def test_decisions_kept_are_bounded_in_number_and_size(monkeypatch: pytest.MonkeyPatch) -> None:
     """Clients choose addresses, so they must not choose how much is remembered."""
     monkeypatch.setattr(decisions, "MEMO_SIZE", 100)
-    monkeypatch.setattr(seeing, "SIGHTS", 10)
+    monkeypatch.setattr(visibility, "SIGHTS", 10)
     policy = Policy([ALL], ADDRESSES)
     for number in range(1000):
         policy.decide(BRAND, "read", Ref("sop", (f"x{number}",)))

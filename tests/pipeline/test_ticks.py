@@ -11,7 +11,7 @@ from tests.pipeline.test_policy import ALL, BRAND, House, call_of, rule, sops
 
 from octavo.core.errors import Forbidden, NotFound, OctavoError, SourceUnavailable
 from octavo.core.values import Call, Op, Page
-from octavo.pipeline.ticks import FIRST, LAST, Ticks, sleep_exactly, tick
+from octavo.pipeline.policy.hiding.delays import FIRST, LAST, Ticks, sleep_exactly, tick
 from octavo.sources.memory import MemorySource
 
 pytestmark = [pytest.mark.anyio, pytest.mark.seed("O13", "B2")]

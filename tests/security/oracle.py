@@ -24,9 +24,9 @@ from wcmatch import glob as wcmatch
 from octavo.core.glob import Glob
 from octavo.core.ref import Ref
 from octavo.core.values import Entry, Principal, Template, Verb
-from octavo.pipeline.conditions import Arguments, Bounds, Condition, Demands, Metadata, Times
-from octavo.pipeline.policy import Policy
-from octavo.pipeline.rulebook import Facts, Rule
+from octavo.pipeline.policy.conditions import Arguments, Bounds, Condition, Demands, Metadata, Times
+from octavo.pipeline.policy.fold import Policy
+from octavo.pipeline.policy.rules import Facts, Rule
 
 VERBS: tuple[Verb, ...] = ("list", "read", "search", "watch", "write", "delete", "invoke", "render", "approve", "admin")
 ROLES = ("marketing", "operations", "audit")

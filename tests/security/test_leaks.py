@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from tests.security.leaks import leaks
 
-from octavo.pipeline.policy import Policy
+from octavo.pipeline.policy.fold import Policy
 
 pytestmark = pytest.mark.anyio
 

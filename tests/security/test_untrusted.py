@@ -17,7 +17,7 @@ from octavo.app import Octavo
 from octavo.app.configuration import load_text
 from octavo.config.load import Loaded
 from octavo.core.clock import FrozenClock
-from octavo.pipeline import untrusted
+from octavo.pipeline.policy.approval import untrusted
 from octavo.stores.state import StateDirectory
 
 __all__ = ["clock"]

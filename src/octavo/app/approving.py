@@ -8,10 +8,10 @@ from pathlib import Path
 from octavo.config.model import Approval as Options
 from octavo.core.approval import Approval, Step, Told
 from octavo.core.tools import Tools
-from octavo.pipeline.approval import Approving
 from octavo.pipeline.audit import Audit
 from octavo.pipeline.desk import Desk
 from octavo.pipeline.identity import Identity
+from octavo.pipeline.policy.approval.ask import Approving
 from octavo.stores.approvals import ApprovalFile
 from octavo.stores.state import StateDirectory
 from octavo.tools.builtin.addresses import address

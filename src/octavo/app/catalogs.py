@@ -16,8 +16,8 @@ from octavo.core.ports.source import Source
 from octavo.core.ref import Ref
 from octavo.core.values import VERBS, Principal, Verb
 from octavo.pipeline.identity import Identity
-from octavo.pipeline.policy import Policy
-from octavo.pipeline.rulebook import Rule
+from octavo.pipeline.policy.fold import Policy
+from octavo.pipeline.policy.rules import Rule
 from octavo.tools.registry import ToolRegistry
 
 if TYPE_CHECKING:

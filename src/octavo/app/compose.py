@@ -49,15 +49,15 @@ from octavo.feed import ChangeFeed, Changes
 from octavo.pipeline.audit import Audit
 from octavo.pipeline.cache import Cache
 from octavo.pipeline.chain import awaitable, fold, inner
-from octavo.pipeline.consent import Consent
 from octavo.pipeline.desk import Desk
 from octavo.pipeline.guard import Faults, Guarded
 from octavo.pipeline.identity import Identity
 from octavo.pipeline.mask import Mask
-from octavo.pipeline.policy import Policy
+from octavo.pipeline.policy.approval.consent import Consent
+from octavo.pipeline.policy.fold import Policy
+from octavo.pipeline.policy.rules import OPEN
 from octavo.pipeline.quota import Quota
 from octavo.pipeline.redact import Redact
-from octavo.pipeline.rulebook import OPEN
 from octavo.pipeline.throttle import Throttle
 from octavo.prompts.registry import PromptRegistry
 from octavo.stores.state import StateDirectory
@@ -67,7 +67,7 @@ from octavo.tools.schema import compile_schema
 
 if TYPE_CHECKING:
     from octavo.core.forms import Asked, Questions
-    from octavo.pipeline.approval import Approving
+    from octavo.pipeline.policy.approval.ask import Approving
     from octavo.tools.long import LongWork
     from octavo.tools.long import TaskContext as Lasts
 
@@ -295,7 +295,7 @@ async def compose(
 
     doubts = None
     if config.approval.after_untrusted is not None:
-        from octavo.pipeline.untrusted import Untrusted
+        from octavo.pipeline.policy.approval.untrusted import Untrusted
 
         seconds = config.approval.after_untrusted
         doubts = Untrusted(seconds, desk.labelled, tools, names, clock.monotonic, WEB)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from zoneinfo import ZoneInfo
 
 from octavo.config.conditions import DAYS, Between, Demands, Moment
-from octavo.pipeline import conditions
+from octavo.pipeline.policy import conditions
 
 
 def condition(when: Demands | None, unless: Demands | None) -> conditions.Condition:

@@ -16,13 +16,13 @@ from octavo.core.glob import Glob
 from octavo.core.ports.chain import page_of
 from octavo.core.ref import Ref
 from octavo.core.values import VERBS, Entry, Principal, Verb
-from octavo.pipeline.conditions import Condition
-from octavo.pipeline.facts import metadata_at
-from octavo.pipeline.rulebook import CLOSED, Decision, Depends, Facts, Rule, Truth, Verdict, stricter
+from octavo.pipeline.policy.conditions import Condition
+from octavo.pipeline.policy.facts import metadata_at
+from octavo.pipeline.policy.rules import CLOSED, Decision, Depends, Facts, Rule, Truth, Verdict, stricter
 
 if TYPE_CHECKING:
     from octavo.app.compose import Composed
-    from octavo.pipeline.policy import Policy
+    from octavo.pipeline.policy.fold import Policy
 
 ANYBODY: Final = "anybody else"  # of whom no rule speaks by name or role
 MOST: Final = 2000  # existing addresses of one scheme that two policies are compared on

@@ -8,11 +8,11 @@ from octavo.config.load import Loaded
 from octavo.config.model import Rule as RuleOptions
 from octavo.core.glob import Glob
 from octavo.core.values import VERBS, Verb
-from octavo.pipeline.rulebook import Rule
+from octavo.pipeline.policy.rules import Rule
 
 if TYPE_CHECKING:
     from octavo.core.labels import Labels
-    from octavo.pipeline.conditions import Condition
+    from octavo.pipeline.policy.conditions import Condition
 
 
 def rules_of(loaded: Loaded) -> list[Rule]:

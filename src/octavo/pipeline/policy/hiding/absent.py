@@ -21,8 +21,8 @@ from octavo.core.operations import CHANGING, VERB_OF
 from octavo.core.ports.chain import Next, Reply, settled
 from octavo.core.ref import Ref
 from octavo.core.values import Call, Op, Principal, Trail, Verb
-from octavo.pipeline.refusals import Refused
-from octavo.pipeline.rulebook import Decision
+from octavo.pipeline.policy.refusals import Refused
+from octavo.pipeline.policy.rules import Decision
 
 _KEY = os.urandom(16)  # nobody can make what stands beside a name
 

@@ -11,11 +11,11 @@ from octavo.core.ports.chain import Next
 from octavo.core.ref import Ref
 from octavo.core.tools import Tools
 from octavo.core.values import Call
-from octavo.pipeline.rulebook import Decision
+from octavo.pipeline.policy.rules import Decision
 
 if TYPE_CHECKING:
-    from octavo.pipeline.approval import Approving
-    from octavo.pipeline.untrusted import Untrusted
+    from octavo.pipeline.policy.approval.ask import Approving
+    from octavo.pipeline.policy.approval.untrusted import Untrusted
 
 
 class Demand(NamedTuple):

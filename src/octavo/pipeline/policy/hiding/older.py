@@ -7,9 +7,9 @@ from octavo.core.operations import VERB_OF
 from octavo.core.ports.chain import Next, Reply, settled
 from octavo.core.ref import Ref
 from octavo.core.values import Call, Content, Entry
-from octavo.pipeline.refusals import told
-from octavo.pipeline.rulebook import Depends
-from octavo.pipeline.seeing import Seeing
+from octavo.pipeline.policy.refusals import told
+from octavo.pipeline.policy.rules import Depends
+from octavo.pipeline.policy.visibility import Seeing
 
 
 def is_version(ref: Ref) -> bool:

@@ -14,7 +14,7 @@ from octavo.core.ports.chain import Reply
 from octavo.core.search_results import Findings
 from octavo.core.tools import Tools
 from octavo.core.values import Call, Content, Edited, Entry, Page
-from octavo.pipeline.consent import Demand
+from octavo.pipeline.policy.approval.consent import Demand
 
 MOST = 10_000  # callers that are remembered; beyond, everybody counts as one who was shown something
 KEPT = 64  # of what is kept with one page

@@ -18,7 +18,7 @@ from octavo.core.memo import Bounded
 from octavo.core.ports.chain import Reply, settled
 from octavo.core.search_results import Findings
 from octavo.core.values import VERBS, Call, Page, Principal
-from octavo.pipeline.rulebook import Rule
+from octavo.pipeline.policy.rules import Rule
 
 FIRST = 0.008  # seconds: more than a look at files or memory takes on a busy machine, less than a person notices
 LAST = 1.024  # between two ticks, however long something takes

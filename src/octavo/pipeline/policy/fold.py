@@ -21,23 +21,23 @@ from octavo.core.ref import Ref
 from octavo.core.rehearsal import Rehearsed
 from octavo.core.sizes import MIB
 from octavo.core.values import EVERYTHING, FEED, Call, Content, Edited, Entry, Op, Page, Principal, Trail, Verb, moments
-from octavo.pipeline.acting import act, act_with_consent, arrange, done
-from octavo.pipeline.completing import Completing
-from octavo.pipeline.composing import BY_ENTRY, Composing
-from octavo.pipeline.consent import Consent
-from octavo.pipeline.decisions import Addresses
-from octavo.pipeline.finding import find, folders, search
-from octavo.pipeline.hidden import as_if_absent, ask_beside, beside, look_beside
-from octavo.pipeline.listing import Listing
-from octavo.pipeline.naming import ask_by_name, may_name_an_id
-from octavo.pipeline.older import is_older, is_version, no_version, version
-from octavo.pipeline.refusals import Refused, absent, forbidden, told
-from octavo.pipeline.rehearsal import refuse_impossible
-from octavo.pipeline.rights import CallerRights
-from octavo.pipeline.rulebook import CLOSED, Decision, Depends, Rule
-from octavo.pipeline.seeing import KNOWN_BY, LIST_VERB, Seeing
-from octavo.pipeline.ticks import NO, Ticks
-from octavo.pipeline.watching import changes, watch
+from octavo.pipeline.policy.approval.consent import Consent
+from octavo.pipeline.policy.collections import BY_ENTRY, Composing
+from octavo.pipeline.policy.decisions import Addresses
+from octavo.pipeline.policy.hiding.absent import as_if_absent, ask_beside, beside, look_beside
+from octavo.pipeline.policy.hiding.delays import NO, Ticks
+from octavo.pipeline.policy.hiding.older import is_older, is_version, no_version, version
+from octavo.pipeline.policy.naming import ask_by_name, may_name_an_id
+from octavo.pipeline.policy.on_complete import Completing
+from octavo.pipeline.policy.on_list import Listing
+from octavo.pipeline.policy.on_search import find, folders, search
+from octavo.pipeline.policy.on_watch import changes, watch
+from octavo.pipeline.policy.on_write import act, act_with_consent, arrange, done
+from octavo.pipeline.policy.refusals import Refused, absent, forbidden, told
+from octavo.pipeline.policy.rehearsal import refuse_impossible
+from octavo.pipeline.policy.rights import CallerRights
+from octavo.pipeline.policy.rules import CLOSED, Decision, Depends, Rule
+from octavo.pipeline.policy.visibility import KNOWN_BY, LIST_VERB, Seeing
 
 __all__ = ["Decision", "Policy", "Rule"]
 

@@ -13,10 +13,10 @@ from octavo.core.query import TextQuery
 from octavo.core.ref import Ref
 from octavo.core.search_results import Findings
 from octavo.core.values import EVERYTHING, Call, Entry, Page, Trail
-from octavo.pipeline.hidden import beside, look_beside, unheard
-from octavo.pipeline.refusals import Refused, refusal
-from octavo.pipeline.rulebook import CLOSED, Decision
-from octavo.pipeline.seeing import FINDING, Seeing, Telling, under
+from octavo.pipeline.policy.hiding.absent import beside, look_beside, unheard
+from octavo.pipeline.policy.refusals import Refused, refusal
+from octavo.pipeline.policy.rules import CLOSED, Decision
+from octavo.pipeline.policy.visibility import FINDING, Seeing, Telling, under
 
 
 async def search(seeing: Seeing, call: Call, call_next: Next, *, page: int, now: Callable[[], float]) -> Page[Entry]:

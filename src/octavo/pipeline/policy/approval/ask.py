@@ -24,8 +24,8 @@ from octavo.core.ref import Ref
 from octavo.core.seal import Seal
 from octavo.core.tools import Tools
 from octavo.core.values import Call, Principal
-from octavo.pipeline.consent import Demand
-from octavo.pipeline.versions import Versions
+from octavo.pipeline.policy.approval.consent import Demand
+from octavo.pipeline.policy.approval.versions import Versions
 
 
 class Approving:

@@ -16,9 +16,9 @@ from octavo.core.operations import VERB_OF
 from octavo.core.ports.chain import Next, Reply, settled
 from octavo.core.ref import Ref
 from octavo.core.values import Call, Principal, Verb
-from octavo.pipeline.decisions import Addresses
-from octavo.pipeline.refusals import told
-from octavo.pipeline.rulebook import Decision
+from octavo.pipeline.policy.decisions import Addresses
+from octavo.pipeline.policy.refusals import told
+from octavo.pipeline.policy.rules import Decision
 
 
 class Asks(Protocol):

@@ -21,7 +21,7 @@ from octavo.core.ref import Ref
 from octavo.core.values import Principal, Verb
 
 if TYPE_CHECKING:
-    from octavo.pipeline.conditions import Condition
+    from octavo.pipeline.policy.conditions import Condition
 
 Truth: TypeAlias = bool | None
 

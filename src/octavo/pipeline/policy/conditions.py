@@ -15,7 +15,7 @@ from msgspec import Struct
 
 from octavo.core import marks
 from octavo.core.glob import fits
-from octavo.pipeline.rulebook import Facts, Truth
+from octavo.pipeline.policy.rules import Facts, Truth
 
 Scalar: TypeAlias = str | int | float | bool
 DAYS: Final = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")

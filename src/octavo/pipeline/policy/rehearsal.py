@@ -15,7 +15,7 @@ from octavo.core.errors import Conflict, Forbidden, NotFound, TooLarge
 from octavo.core.ports.chain import Next, expected, settled
 from octavo.core.ref import Ref
 from octavo.core.values import Call, Content, Entry, Trail
-from octavo.pipeline.acting import Judge, done, is_folder, knows_target
+from octavo.pipeline.policy.on_write import Judge, done, is_folder, knows_target
 
 
 class Knows(Judge, Protocol):

@@ -7,8 +7,8 @@ from collections.abc import Collection
 from octavo.core.errors import Forbidden
 from octavo.core.ref import Ref
 from octavo.core.values import Principal, Verb
-from octavo.pipeline.rulebook import CLOSED, Decision, Depends, Facts
-from octavo.pipeline.seeing import Seeing
+from octavo.pipeline.policy.rules import CLOSED, Decision, Depends, Facts
+from octavo.pipeline.policy.visibility import Seeing
 
 _ACTS: frozenset[Verb] = frozenset(("write", "delete"))
 

@@ -11,7 +11,7 @@ from octavo.core.operations import FOREIGN
 from octavo.core.ports.chain import Next, settled
 from octavo.core.ref import Ref
 from octavo.core.values import NOTHING, Call, Entry
-from octavo.pipeline.rulebook import Decision, Depends, Facts, strictest
+from octavo.pipeline.policy.rules import Decision, Depends, Facts, strictest
 
 Known: TypeAlias = Mapping[str, Any] | None
 

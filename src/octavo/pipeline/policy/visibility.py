@@ -18,10 +18,10 @@ from octavo.core.memo import Bounded
 from octavo.core.operations import ACTS, act_of
 from octavo.core.ref import Ref
 from octavo.core.values import VERBS, Call, Change, Entry, Principal, Verb
-from octavo.pipeline.decisions import Decisions
-from octavo.pipeline.listing import Sight
-from octavo.pipeline.refusals import in_the_way
-from octavo.pipeline.rulebook import UNKNOWN, Decision, Depends, Facts
+from octavo.pipeline.policy.decisions import Decisions
+from octavo.pipeline.policy.on_list import Sight
+from octavo.pipeline.policy.refusals import in_the_way
+from octavo.pipeline.policy.rules import UNKNOWN, Decision, Depends, Facts
 
 SIGHTS = 1000
 FINDING = ACTS["search"].needs

@@ -14,9 +14,9 @@ from octavo.core.near_names import meant
 from octavo.core.ports.chain import Next, Reply, settled, several
 from octavo.core.ref import Ref
 from octavo.core.values import Call, Entry, Principal, Suggestion, Template, Verb
-from octavo.pipeline.offers import below, choices, expand, names_in, variables
-from octavo.pipeline.refusals import absent
-from octavo.pipeline.rulebook import CLOSED, Decision
+from octavo.pipeline.policy.offers import below, choices, expand, names_in, variables
+from octavo.pipeline.policy.refusals import absent
+from octavo.pipeline.policy.rules import CLOSED, Decision
 
 ENOUGH: Final = 101  # values, one more than a client is told: so it learns that there are more
 PARTS: Final = 20  # of what a source suggests that are looked at for them: what is hidden may fill some

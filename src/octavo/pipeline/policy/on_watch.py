@@ -8,9 +8,9 @@ from octavo.core.arguments import ChangesArguments, WatchArguments
 from octavo.core.glob import Glob
 from octavo.core.ports.chain import Next, Reply, expected, settled
 from octavo.core.values import Call, News
-from octavo.pipeline.refusals import refusal
-from octavo.pipeline.rulebook import CLOSED, Decision
-from octavo.pipeline.seeing import Seeing, under
+from octavo.pipeline.policy.refusals import refusal
+from octavo.pipeline.policy.rules import CLOSED, Decision
+from octavo.pipeline.policy.visibility import Seeing, under
 
 _BY_EVENT = Decision(True, "by event", "each event is decided when it is delivered")
 

@@ -21,8 +21,8 @@ from octavo.core.ports.chain import Next
 from octavo.core.ports.source import Called
 from octavo.core.ref import Ref
 from octavo.core.values import FEED, Call, Entry, Principal, Template, Verb
-from octavo.pipeline.refusals import refusal, told
-from octavo.pipeline.rulebook import CLOSED, OPEN, UNKNOWN, Decision, Depends, Facts, Rule, Rulebook, Truth, Verdict
+from octavo.pipeline.policy.refusals import refusal, told
+from octavo.pipeline.policy.rules import CLOSED, OPEN, UNKNOWN, Decision, Depends, Facts, Rule, Rulebook, Truth, Verdict
 
 MEMO_SIZE = 50_000  # decisions kept
 MEMO_CHARACTERS = 256  # of an address worth keeping: clients choose how long theirs are
@@ -135,7 +135,7 @@ class Decisions:
     async def settle(
         self, verdict: Depends, call: Call, ref: Ref, call_next: Next, entry: Entry | None = None
     ) -> Decision:
-        from octavo.pipeline.facts import settle
+        from octavo.pipeline.policy.facts import settle
 
         return await settle(verdict, call, ref, self.addresses.whole(ref.bare), call_next, self._wall(), entry)
 

@@ -13,10 +13,10 @@ from octavo.core.glob import Glob
 from octavo.core.ports.chain import Next, Reply, expected, settled
 from octavo.core.ref import Ref
 from octavo.core.values import Call, Content, Entry, Principal, Verb
-from octavo.pipeline.composed import Sees, is_empty, visible
-from octavo.pipeline.refusals import Refused, absent
-from octavo.pipeline.rulebook import Decision
-from octavo.pipeline.seeing import LIST_VERB, Seeing
+from octavo.pipeline.policy.refusals import Refused, absent
+from octavo.pipeline.policy.rules import Decision
+from octavo.pipeline.policy.several import Sees, is_empty, visible
+from octavo.pipeline.policy.visibility import LIST_VERB, Seeing
 
 SHOWN = 8  # callers for whom it is kept with a composed content what they may see of it
 _TOLD_BY: tuple[Verb, Verb] = ("list", "read")  # which an object needs, and what stands in the content behind it

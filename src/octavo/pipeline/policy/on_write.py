@@ -15,9 +15,9 @@ from octavo.core.operations import act_of
 from octavo.core.ports.chain import Next, Reply, page_of, settled, several
 from octavo.core.ref import Ref
 from octavo.core.values import EVERYTHING, Call, Entry, Op, Past, Principal, Undone, Verb
-from octavo.pipeline.hidden import Decides, look_beside
-from octavo.pipeline.refusals import Refused, forbidden, not_whole, told
-from octavo.pipeline.rulebook import OPEN, Decision, Verdict, stricter
+from octavo.pipeline.policy.hiding.absent import Decides, look_beside
+from octavo.pipeline.policy.refusals import Refused, forbidden, not_whole, told
+from octavo.pipeline.policy.rules import OPEN, Decision, Verdict, stricter
 
 _TAKING: frozenset[Op] = frozenset(("delete", "move", "copy"))  # something that has to be there
 

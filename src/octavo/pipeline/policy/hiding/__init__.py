@@ -1,0 +1,1 @@
+"""What is hidden looks absent: in what is answered, when it is answered, and in older versions."""
