@@ -28,8 +28,8 @@ from bench import foreign
 from bench.foreign.score import print_corpus, print_ordinary
 from tests.pipeline import secrets_corpus as corpus
 
-from octavo.pipeline.rules.personal import GROUPS
-from octavo.pipeline.veil import Veil
+from octavo.pipeline.redact.redactor import Redactor
+from octavo.pipeline.redact.rules.personal import GROUPS
 
 KEY = bytes(range(32))
 MEGABYTES = 16
@@ -56,7 +56,7 @@ class Score:
 
 def scores() -> tuple[dict[str, Score], list[str]]:
     """By group, and what went wrong, in words that hold no secret."""
-    veil = Veil(KEY, personal=[*GROUPS])
+    veil = Redactor(KEY, personal=[*GROUPS])
     table: dict[str, Score] = defaultdict(Score)
     faults: list[str] = []
     for group, rule, text, secret in corpus.positives():
@@ -93,7 +93,7 @@ def texts() -> list[str]:
 
 def speed(documents: list[str], personal: list[str]) -> float:
     """Megabytes a second, the best of three rounds."""
-    veil = Veil(KEY, personal=personal)
+    veil = Redactor(KEY, personal=personal)
     for document in documents[:50]:
         veil.text(document)
     rounds: list[float] = []

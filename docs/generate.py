@@ -26,8 +26,8 @@ from octavo.config.schema import schema
 from octavo.core import errors
 from octavo.core.operations import ACTS, Act
 from octavo.core.values import VERBS, Verb
-from octavo.pipeline.rules.book import SECRETS
-from octavo.pipeline.rules.personal import GROUPS
+from octavo.pipeline.redact.rules.book import SECRETS
+from octavo.pipeline.redact.rules.personal import GROUPS
 from octavo.sources._shared.fs.credentials import KEYS, SETTINGS
 from octavo.sources._shared.fs.mime import SAFE_EXTENSIONS, SAFE_NAMES
 from octavo.sources._shared.fs.names import ALWAYS_HIDDEN

@@ -14,7 +14,7 @@ from bench.foreign.case import Case, Kind, judged
 from bench.foreign.golang import Reader, tokens
 from bench.foreign.patterns import has_own_form, made_from
 
-from octavo.pipeline.rules.checks import entropy
+from octavo.pipeline.redact.rules.checks import entropy
 
 RULES = "cmd/generate/config/rules"
 CONFIGURATIONS = ("config/betterleaks.toml", "config/gitleaks.toml")  # a fork with rules of its own, and the first

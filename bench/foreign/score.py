@@ -10,10 +10,10 @@ from pathlib import Path
 
 from bench.foreign.case import Case
 
-from octavo.pipeline.rules.book import BY_LOOK
-from octavo.pipeline.rules.checks import entropy
-from octavo.pipeline.rules.personal import GROUPS
-from octavo.pipeline.veil import Veil
+from octavo.pipeline.redact.redactor import Redactor
+from octavo.pipeline.redact.rules.book import BY_LOOK
+from octavo.pipeline.redact.rules.checks import entropy
+from octavo.pipeline.redact.rules.personal import GROUPS
 
 _LOOKS = {rule.name for rule in BY_LOOK}
 _MARK = re.compile(r"\[redacted:([a-z0-9-]+):[^\]]*\]")
@@ -62,7 +62,7 @@ class Tally:
     wrong: list[str] = field(default_factory=list[str])
 
 
-def tallies(cases: list[Case], veil: Veil) -> dict[tuple[str, bool], Tally]:
+def tallies(cases: list[Case], veil: Redactor) -> dict[tuple[str, bool], Tally]:
     table: dict[tuple[str, bool], Tally] = defaultdict(Tally)
     secrets = _Secrets(cases)
     for case in cases:
@@ -127,7 +127,7 @@ def _is_hidden(case: Case, shown: str) -> bool:
 
 
 def print_corpus(name: str, cases: list[Case], *, show: bool, show_held_out: bool) -> None:
-    table = tallies(cases, Veil(bytes(32), personal=[*GROUPS]))
+    table = tallies(cases, Redactor(bytes(32), personal=[*GROUPS]))
     print(f"{name}\n{'':<26}{'two thirds':>30}{'held-out third':>38}")
     print(f"{'class':<26}" + f"{'found':>12}{'recall':>8}{'near misses hidden':>20}" * 2)
     for kind in dict.fromkeys(kind for kind, _ in table):
@@ -165,7 +165,10 @@ def _columns(tally: Tally) -> str:
 
 def print_ordinary(folder: Path, *, show: bool) -> None:
     """Documents and code: everything that is found is taken for wrong."""
-    secrets, personal = Veil(bytes(32), personal=["identity"]), Veil(bytes(32), secrets=False, personal=[*GROUPS])
+    secrets, personal = (
+        Redactor(bytes(32), personal=["identity"]),
+        Redactor(bytes(32), secrets=False, personal=[*GROUPS]),
+    )
     size = files = 0
     hits, others = Counter[str](), Counter[str]()
     for path, text in _texts(folder):

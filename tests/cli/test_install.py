@@ -646,7 +646,7 @@ def test_two_entries_stand_beside_each_other_and_go_in_any_order(home: Path, run
 DYING = """
 import os, signal, sys
 from click.testing import CliRunner
-import octavo.cli.install, octavo.config.load, octavo.pipeline.veil
+import octavo.cli.install, octavo.config.load, octavo.pipeline.redact.redactor
 from octavo.cli.group import octavo
 
 EVENTS = ("open", "os.rename", "os.remove", "os.mkdir", "os.chmod", "os.rmdir")

@@ -21,8 +21,8 @@ from octavo.core import errors
 from octavo.core.ports.source import ABILITIES
 from octavo.core.values import VERBS
 from octavo.pipeline.chain import ORDER
-from octavo.pipeline.rules.book import rules_for
-from octavo.pipeline.rules.personal import GROUPS
+from octavo.pipeline.redact.rules.book import rules_for
+from octavo.pipeline.redact.rules.personal import GROUPS
 from octavo.tools.context import ToolContext
 
 KINDS = {record.name: record.options for record in REGISTRY}

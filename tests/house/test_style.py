@@ -34,7 +34,7 @@ OWNERS: dict[str, tuple[str, ...]] = {
         "gateway",
         "sources/_shared/documents/child.py",
     ),
-    "opens connections": ("sources/_shared/http", "cli", "pipeline/tokens/fetch.py"),
+    "opens connections": ("sources/_shared/http", "cli", "pipeline/identity/tokens/fetch.py"),
     "tells the time": ("core/clock.py",),
     "runs text as code": (),
     "declares dataclasses": (),

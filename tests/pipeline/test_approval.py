@@ -20,7 +20,7 @@ from octavo.core.ref import Ref
 from octavo.core.tools import Hints, ToolInfo
 from octavo.core.values import Call, Principal, Trail
 from octavo.pipeline.chain import awaitable
-from octavo.pipeline.desk import Desk
+from octavo.pipeline.dispatch import Dispatch
 from octavo.pipeline.policy.approval import versions
 from octavo.pipeline.policy.approval.ask import Approving
 from octavo.pipeline.policy.approval.consent import Consent
@@ -71,7 +71,7 @@ class House:
         self.done: list[tuple[str, Mapping[str, Any]]] = []
         self.doc = MemorySource("doc", {"a": "first", "b": "other"})
         prompts = PromptRegistry(compile_schema)
-        desk = Desk(
+        desk = Dispatch(
             {"doc": self.doc, "tool": self.tools, "prompt": prompts},
             tools=self.tools,
             prompts=prompts,

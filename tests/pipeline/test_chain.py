@@ -13,11 +13,11 @@ from octavo.core.values import Call, Principal, Trail
 from octavo.pipeline.audit import Audit
 from octavo.pipeline.cache import Cache
 from octavo.pipeline.chain import ORDER, fold, inner
-from octavo.pipeline.identity import Identity
+from octavo.pipeline.identity.fold import Identity
 from octavo.pipeline.mask import Mask
 from octavo.pipeline.policy.fold import Policy
 from octavo.pipeline.quota import Quota
-from octavo.pipeline.redact import Redact
+from octavo.pipeline.redact.fold import Redact
 from octavo.pipeline.throttle import Throttle
 
 CALL = Call("read", Ref.parse("sop://a"), Principal("local"), Trail())

@@ -7,9 +7,9 @@ import json
 import pytest
 from tests.pipeline import secrets_corpus as corpus
 
-from octavo.pipeline.veil import Veil
+from octavo.pipeline.redact.redactor import Redactor
 
-VEIL = Veil(b"k" * 32)
+VEIL = Redactor(b"k" * 32)
 WORD = "tr0ub4dor" + "3xyZ"
 TOKEN = corpus.ALL["github-token"](corpus.Maker(3))[1]
 

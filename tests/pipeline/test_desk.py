@@ -13,7 +13,7 @@ from octavo.core.ports.chain import Reply
 from octavo.core.ports.source import Source
 from octavo.core.ref import Ref
 from octavo.core.values import Call, Content, Entry, Op, Page, Principal, Template, Trail
-from octavo.pipeline.desk import UNSTAMPED, Desk
+from octavo.pipeline.dispatch import UNSTAMPED, Dispatch
 from octavo.prompts.registry import PromptRegistry
 from octavo.sources.file.addresses import FileRoot
 from octavo.sources.file.source import FileSource
@@ -24,14 +24,14 @@ from octavo.tools.schema import compile_schema
 pytestmark = pytest.mark.anyio
 
 
-def desk(*sources: Source, exposed: list[str] | None = None, **more: Any) -> Desk:
+def desk(*sources: Source, exposed: list[str] | None = None, **more: Any) -> Dispatch:
     tools, prompts = ToolRegistry(), PromptRegistry(compile_schema)
     served: dict[str, Any] = {source.scheme: source for source in sources}
     shown = [source.scheme for source in sources] if exposed is None else exposed
-    return Desk({**served, "tool": tools, "prompt": prompts}, tools=tools, prompts=prompts, exposed=shown, **more)
+    return Dispatch({**served, "tool": tools, "prompt": prompts}, tools=tools, prompts=prompts, exposed=shown, **more)
 
 
-async def ask(at: Desk, op: Op, uri: str, *, arguments: dict[str, Any] | None = None, **more: Any) -> Reply:
+async def ask(at: Dispatch, op: Op, uri: str, *, arguments: dict[str, Any] | None = None, **more: Any) -> Reply:
     given = arguments_of(op, arguments or {})
     return await at(Call(op, Ref.parse(uri), Principal("local"), Trail(), uri, given, **more))
 

@@ -12,7 +12,7 @@ from bench import foreign
 from bench.foreign.case import Case
 from bench.foreign.score import print_corpus, print_ordinary, tallies
 
-from octavo.pipeline.veil import Veil
+from octavo.pipeline.redact.redactor import Redactor
 
 HEX = "9f8e1d2c3b4a5f6e7d8c9b0a1f2e3d4c"
 SECRET = "acme_" + HEX
@@ -238,9 +238,11 @@ def test_what_is_found_and_what_is_taken_wrongly_are_counted(tmp_path: Path) -> 
     _noseyparker(tmp_path)
     read = foreign.read(tmp_path)
     assert read is not None
-    acme = Veil(bytes(32), secrets=False, extra=[{"name": "acme", "pattern": PATTERN}])
-    wide = Veil(bytes(32), secrets=False, extra=[{"name": "jwt", "pattern": "acme_[0-9a-f]+"}])  # the name of a form
-    half = Veil(bytes(32), secrets=False, extra=[{"name": "acme", "pattern": "acme_[0-9a-f]{12}"}])
+    acme = Redactor(bytes(32), secrets=False, extra=[{"name": "acme", "pattern": PATTERN}])
+    wide = Redactor(
+        bytes(32), secrets=False, extra=[{"name": "jwt", "pattern": "acme_[0-9a-f]+"}]
+    )  # the name of a form
+    half = Redactor(bytes(32), secrets=False, extra=[{"name": "acme", "pattern": "acme_[0-9a-f]{12}"}])
     counted = {
         who: [
             sum(getattr(tally, what) for (kind, _), tally in tallies(read[1], veil).items() if kind == "published")
@@ -260,7 +262,7 @@ def test_a_near_miss_around_what_the_corpus_holds_to_be_a_secret_is_counted_apar
         Case("published", "acme", f"not-so={SECRET}"),
         Case("published", "acme", f"token={SHORT}"),
     ]
-    named = Veil(
+    named = Redactor(
         bytes(32), secrets=False, extra=[{"name": "any", "pattern": "=(.+)"}, {"name": "acme", "pattern": PATTERN}]
     )
     (tally,) = tallies(cases, named).values()

@@ -13,7 +13,7 @@ from octavo.core.errors import InvalidParams, Unauthenticated
 from octavo.core.ports.chain import Reply
 from octavo.core.ref import Ref
 from octavo.core.values import Call, Principal, Trail
-from octavo.pipeline.identity import Agent, Identity, key_hash
+from octavo.pipeline.identity.fold import Agent, Identity, key_hash
 
 KEY = "correct-horse-battery-staple"
 BRAND = Agent("agent-brand", frozenset({"marketing"}), key_hash(KEY))

@@ -6,10 +6,10 @@ import pytest
 from tests.pipeline import secrets_corpus as corpus
 from tests.pipeline.issuer_samples import CHECKED, FORMS, samples
 
-from octavo.pipeline.rules.checksums import has_base58_checksum, has_crc16
-from octavo.pipeline.veil import Veil
+from octavo.pipeline.redact.redactor import Redactor
+from octavo.pipeline.redact.rules.checksums import has_base58_checksum, has_crc16
 
-VEIL = Veil(b"k" * 32)
+VEIL = Redactor(b"k" * 32)
 
 
 @pytest.mark.parametrize("rule", [*FORMS, *CHECKED])

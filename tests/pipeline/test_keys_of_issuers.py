@@ -9,7 +9,7 @@ import pytest
 from cryptography.hazmat.primitives.asymmetric import ec, rsa
 from jwt.algorithms import ECAlgorithm, RSAAlgorithm
 
-from octavo.pipeline.tokens.keys import MOST_KEYS, keys_in
+from octavo.pipeline.identity.tokens.keys import MOST_KEYS, keys_in
 
 ALGORITHMS = ("RS256", "PS256", "ES256", "EdDSA")
 RSA = rsa.generate_private_key(65537, 2048)

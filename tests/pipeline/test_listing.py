@@ -18,7 +18,7 @@ from octavo.core.operations import arguments_of
 from octavo.core.ports.chain import Reply
 from octavo.core.ref import Ref
 from octavo.core.values import EVERYTHING, Call, Entry, Page, Principal, Trail
-from octavo.pipeline.desk import Desk
+from octavo.pipeline.dispatch import Dispatch
 from octavo.pipeline.mask import Mask
 from octavo.pipeline.policy import on_list
 from octavo.pipeline.policy.fold import Policy, Rule
@@ -43,7 +43,7 @@ class House:
         tools, prompts = ToolRegistry(), PromptRegistry(compile_schema)
         self.clock = FrozenClock()
         self.sources = {source.scheme: source for source in sources}
-        self._desk = Desk(
+        self._desk = Dispatch(
             {**self.sources, "tool": tools, "prompt": prompts},
             tools=tools,
             prompts=prompts,

@@ -27,7 +27,7 @@ from octavo.core.ports.chain import Reply
 from octavo.core.ref import Ref
 from octavo.core.tools import Hints, ToolInfo
 from octavo.core.values import EVERYTHING, Call, Content, Entry, Op, Page, Principal, Template, Trail, Verb
-from octavo.pipeline.desk import Desk
+from octavo.pipeline.dispatch import Dispatch
 from octavo.pipeline.policy import decisions, visibility
 from octavo.pipeline.policy.fold import Decision, Policy, Rule
 from octavo.prompts.registry import PromptRegistry
@@ -82,7 +82,7 @@ class House:
         self.tools = ToolRegistry()
         self.prompts = PromptRegistry(compile_schema)
         served = {source.scheme: source for source in sources}
-        self.desk = Desk(
+        self.desk = Dispatch(
             {**served, "tool": self.tools, "prompt": self.prompts},
             tools=self.tools,
             prompts=self.prompts,

@@ -20,10 +20,10 @@ from octavo.core.errors import InvalidParams
 from octavo.core.fair import in_thread
 from octavo.core.ref import Ref
 from octavo.core.values import Call, Content, Entry, Page, Principal, Trail
-from octavo.pipeline.redact import Redact
-from octavo.pipeline.rules import numbers
-from octavo.pipeline.rules.book import rules_for
-from octavo.pipeline.rules.personal import GROUPS
+from octavo.pipeline.redact.fold import Redact
+from octavo.pipeline.redact.rules import numbers
+from octavo.pipeline.redact.rules.book import rules_for
+from octavo.pipeline.redact.rules.personal import GROUPS
 
 KEY = b"m" * 32
 REF = Ref.parse("doc://policies/access")
@@ -256,7 +256,7 @@ async def test_a_long_text_is_redacted_off_the_loop_with_the_same_result(
         hops.append(function)
         return await in_thread(function, *args)
 
-    monkeypatch.setattr("octavo.pipeline.redact.in_thread", watched)
+    monkeypatch.setattr("octavo.pipeline.redact.fold.in_thread", watched)
     reply = await through(redact, text_content(body))
     assert (reply.body, len(hops)) == (redact.text(body), 1)
     await through(redact, text_content(secret))

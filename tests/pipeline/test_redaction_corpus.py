@@ -9,12 +9,12 @@ import pytest
 from tests.pipeline import secrets_corpus as corpus
 
 from octavo.config.model import Redact as RedactOptions
-from octavo.pipeline.rules.book import SECRETS
-from octavo.pipeline.rules.checksums import has_bech32_checksum
-from octavo.pipeline.rules.personal import GROUPS
-from octavo.pipeline.veil import Veil
+from octavo.pipeline.redact.redactor import Redactor
+from octavo.pipeline.redact.rules.book import SECRETS
+from octavo.pipeline.redact.rules.checksums import has_bech32_checksum
+from octavo.pipeline.redact.rules.personal import GROUPS
 
-VEIL = Veil(b"k" * 32, personal=GROUPS)
+VEIL = Redactor(b"k" * 32, personal=GROUPS)
 
 
 @pytest.mark.seed("A6")

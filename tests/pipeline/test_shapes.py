@@ -13,10 +13,10 @@ from tests.pipeline import secrets_corpus as corpus
 
 from octavo.core.ref import Ref
 from octavo.core.values import Content, Entry
-from octavo.pipeline.rules.personal import GROUPS
-from octavo.pipeline.veil import Veil
+from octavo.pipeline.redact.redactor import Redactor
+from octavo.pipeline.redact.rules.personal import GROUPS
 
-VEIL = Veil(b"k" * 32, personal=GROUPS)
+VEIL = Redactor(b"k" * 32, personal=GROUPS)
 REF = Ref.parse("file://settings")
 
 

@@ -8,9 +8,9 @@ import pytest
 import yaml
 from tests.pipeline import secrets_corpus as corpus
 
-from octavo.pipeline.veil import Veil
+from octavo.pipeline.redact.redactor import Redactor
 
-VEIL = Veil(b"k" * 32)
+VEIL = Redactor(b"k" * 32)
 ANYWHERE = "&;,#%!?@$^*+=|/~:.'\"`\\"  # characters that end a value in one notation or another
 
 

@@ -13,8 +13,8 @@ from octavo.core.errors import NotFound, RateLimited, SourceUnavailable
 from octavo.core.ref import Ref
 from octavo.core.tools import PromptMessage, PromptResult, Text
 from octavo.core.values import Call, Entry, Op, Page, Principal, Trail
-from octavo.pipeline.redact import Redact
-from octavo.pipeline.veil import Veil
+from octavo.pipeline.redact.fold import Redact
+from octavo.pipeline.redact.redactor import Redactor
 
 pytestmark = pytest.mark.anyio
 
@@ -57,7 +57,7 @@ async def test_an_error_keeps_its_kind_and_its_facts_and_loses_the_secret() -> N
 
 
 def test_a_long_number_in_metadata_is_looked_at_as_a_number() -> None:
-    veil = Veil(KEY, personal=["payment"])
+    veil = Redactor(KEY, personal=["payment"])
     number = int(corpus.card(corpus.Maker(1)))
     told = veil.value({"card": number, "count": 12, "big": 10**12, "on": True})
     assert told == {"card": veil.text(str(number)), "count": 12, "big": 10**12, "on": True}
@@ -65,12 +65,12 @@ def test_a_long_number_in_metadata_is_looked_at_as_a_number() -> None:
 
 def test_a_value_is_hidden_for_the_name_it_has_unless_the_rule_is_left_out() -> None:
     word = "tr0ub4dor" + "3xy"
-    assert Veil(KEY).value({"db_password": word})["db_password"].startswith("[redacted:password:")
-    assert Veil(KEY, skip=["password"]).value({"db_password": word}) == {"db_password": word}
+    assert Redactor(KEY).value({"db_password": word})["db_password"].startswith("[redacted:password:")
+    assert Redactor(KEY, skip=["password"]).value({"db_password": word}) == {"db_password": word}
 
 
 def test_an_address_is_redacted_and_most_need_no_rules_for_it() -> None:
-    veil = Veil(KEY)
+    veil = Redactor(KEY)
     assert veil.address("file://docs/guide.md") == "file://docs/guide.md"
     assert not veil.ready
     assert SECRET not in veil.address(f"http://x/{SECRET}")
@@ -88,8 +88,8 @@ async def test_a_page_without_words_passes_as_it_is() -> None:
 
 def test_to_start_needs_no_rules() -> None:
     probe = (
-        "import sys, octavo.pipeline.redact as r; one = r.Redact(b'k' * 32); one.address('file://a.md');"
-        "print(sorted({'re2', 'octavo.pipeline.rules.engine', 'octavo.pipeline.rules.book'} & set(sys.modules)));"
+        "import sys, octavo.pipeline.redact.fold as r; one = r.Redact(b'k' * 32); one.address('file://a.md');"
+        "print(sorted({'re2', 'octavo.pipeline.redact.rules.engine', 'octavo.pipeline.redact.rules.book'} & set(sys.modules)));"
         "one.text('x'); print('re2' in sys.modules)"
     )
     done = subprocess.run([sys.executable, "-c", probe], capture_output=True, text=True, encoding="utf-8", check=True)

@@ -30,7 +30,7 @@ from tests.pipeline import secrets_corpus as corpus
 
 from octavo.app import Octavo
 from octavo.app.configuration import load_text
-from octavo.pipeline.veil import Veil
+from octavo.pipeline.redact.redactor import Redactor
 from octavo.stores.state import StateDirectory
 
 CONFIGURATION = """
@@ -68,7 +68,7 @@ class Figures(NamedTuple):
 
 def planted(seed: int) -> Iterator[Hidden]:
     """Secrets of every rule that are hidden as a whole."""
-    veil = Veil(b"k" * 32)
+    veil = Redactor(b"k" * 32)
     for rule, make in corpus.ALL.items():
         text, first = make(corpus.Maker(seed))
         for other in range(seed + 1, seed + 40):

@@ -32,7 +32,7 @@ from tests.security.issuer import (
 from octavo.app import Octavo
 from octavo.app.configuration import load_text
 from octavo.config.load import Loaded
-from octavo.pipeline.tokens import keyset
+from octavo.pipeline.identity.tokens import keyset
 
 pytestmark = [pytest.mark.anyio, pytest.mark.seed("O14", "A8")]
 

@@ -9,8 +9,8 @@ from octavo.config.model import Approval as Options
 from octavo.core.approval import Approval, Step, Told
 from octavo.core.tools import Tools
 from octavo.pipeline.audit import Audit
-from octavo.pipeline.desk import Desk
-from octavo.pipeline.identity import Identity
+from octavo.pipeline.dispatch import Dispatch
+from octavo.pipeline.identity.fold import Identity
 from octavo.pipeline.policy.approval.ask import Approving
 from octavo.stores.approvals import ApprovalFile
 from octavo.stores.state import StateDirectory
@@ -20,7 +20,7 @@ logger = logging.getLogger(__name__)
 
 
 def approving(
-    options: Options, state: StateDirectory, audit: Audit, tools: Tools, desk: Desk, identity: Identity
+    options: Options, state: StateDirectory, audit: Audit, tools: Tools, desk: Dispatch, identity: Identity
 ) -> Approving:
     return Approving(
         ApprovalFile(state.path, noting(audit)),

@@ -15,7 +15,7 @@ from octavo.core.glob import Glob
 from octavo.core.ports.source import Source
 from octavo.core.ref import Ref
 from octavo.core.values import VERBS, Principal, Verb
-from octavo.pipeline.identity import Identity
+from octavo.pipeline.identity.fold import Identity
 from octavo.pipeline.policy.fold import Policy
 from octavo.pipeline.policy.rules import Rule
 from octavo.tools.registry import ToolRegistry

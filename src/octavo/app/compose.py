@@ -49,15 +49,15 @@ from octavo.feed import ChangeFeed, Changes
 from octavo.pipeline.audit import Audit
 from octavo.pipeline.cache import Cache
 from octavo.pipeline.chain import awaitable, fold, inner
-from octavo.pipeline.desk import Desk
+from octavo.pipeline.dispatch import Dispatch
 from octavo.pipeline.guard import Faults, Guarded
-from octavo.pipeline.identity import Identity
+from octavo.pipeline.identity.fold import Identity
 from octavo.pipeline.mask import Mask
 from octavo.pipeline.policy.approval.consent import Consent
 from octavo.pipeline.policy.fold import Policy
 from octavo.pipeline.policy.rules import OPEN
 from octavo.pipeline.quota import Quota
-from octavo.pipeline.redact import Redact
+from octavo.pipeline.redact.fold import Redact
 from octavo.pipeline.throttle import Throttle
 from octavo.prompts.registry import PromptRegistry
 from octavo.stores.state import StateDirectory
@@ -86,7 +86,7 @@ class Composed(Struct, frozen=True):
     tools: ToolRegistry
     prompts: PromptRegistry
     calls: Builder
-    desk: Desk
+    desk: Dispatch
     cache: Cache
     redact: Redact
     audit: Audit
@@ -260,7 +260,7 @@ async def compose(
 
         lasting = Lasting(config.tasks, tasks, tools)
     changes = Changes(feed, [scheme for scheme in exposed if isinstance(served[scheme], Watches)])
-    desk = Desk(
+    desk = Dispatch(
         {**served, "tool": tools, "prompt": prompts},
         tools=tools,
         prompts=prompts,

@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from octavo.core.ports.chain import Ask, Reply
 from octavo.core.ref import Ref
 from octavo.core.values import Call, Op
-from octavo.pipeline.directory import Directories
+from octavo.pipeline.operations.directory import Directories
 
 
 class Collections:

@@ -17,8 +17,8 @@ class BuiltInKinds(Registry):
     """The kinds that come with Octavo. Plugins are loaded when a source is of a kind that is none of these."""
 
     def redactions(self) -> Collection[str]:
-        from octavo.pipeline.rules.book import rules_for
-        from octavo.pipeline.rules.personal import GROUPS
+        from octavo.pipeline.redact.rules.book import rules_for
+        from octavo.pipeline.redact.rules.personal import GROUPS
 
         return {rule.name for rule in rules_for(GROUPS)}
 

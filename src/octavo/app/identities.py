@@ -8,7 +8,7 @@ from octavo.config.model import Config
 from octavo.core.clock import Clock
 from octavo.core.errors import InvalidParams, OctavoError
 from octavo.core.ports.server import Protected
-from octavo.pipeline.identity import Agent, Identity, Key
+from octavo.pipeline.identity.fold import Agent, Identity, Key
 from octavo.stores.keys import KeyFile
 from octavo.stores.state import StateDirectory
 
@@ -28,8 +28,8 @@ def identity_of(config: Config, state: StateDirectory, clock: Clock) -> Identity
     if oauth is None:
         return Identity(agents, keys, peers=peers, clock=clock)
     # Here, so that only those wait for cryptography whom it serves.
-    from octavo.pipeline.tokens.issuer import Issuer
-    from octavo.pipeline.tokens.verify import Tokens
+    from octavo.pipeline.identity.tokens.issuer import Issuer
+    from octavo.pipeline.identity.tokens.verify import Tokens
 
     issuers = [
         Issuer(

@@ -16,7 +16,7 @@ from octavo.core.printable import visible
 if TYPE_CHECKING:
     from types import TracebackType
 
-    from octavo.pipeline.veil import Veil
+    from octavo.pipeline.redact.redactor import Redactor
 
 
 logger = logging.getLogger(__name__)
@@ -48,10 +48,10 @@ def hidden(text: str) -> str:
 
 
 @cache
-def _veil() -> Veil:
-    from octavo.pipeline.veil import Veil
+def _veil() -> Redactor:
+    from octavo.pipeline.redact.redactor import Redactor
 
-    return Veil(os.urandom(32), personal=("identity",))
+    return Redactor(os.urandom(32), personal=("identity",))
 
 
 class Discreet(logging.Formatter):

@@ -19,7 +19,7 @@ from octavo.core.ports.chain import Next, Reply
 from octavo.core.query import TextQuery
 from octavo.core.tools import PromptResult, ToolResult
 from octavo.core.values import Call, Content, Edited, Entry, News, Page, Principal
-from octavo.pipeline.veil import Veil
+from octavo.pipeline.redact.redactor import Redactor
 
 
 class Mask:
@@ -29,7 +29,7 @@ class Mask:
         max_bytes: int,
         timeout: float,
         page: int,
-        hidden_from: Callable[[Principal], Veil | None] | None = None,
+        hidden_from: Callable[[Principal], Redactor | None] | None = None,
         filters: Callable[[str], Collection[str]] = lambda _: (),
     ) -> None:
         """`hidden_from` gives what a caller may not see of what others may; None where that is so for nobody.
@@ -52,7 +52,7 @@ class Mask:
             return _bounded(call, reply)
         return _later(call, reply) if type(reply) is CoroutineType else reply
 
-    def _refuse_guesses(self, call: Call, veil: Veil) -> None:
+    def _refuse_guesses(self, call: Call, veil: Redactor) -> None:
         """What is found and judged in texts as others see them would tell a right guess from a wrong one."""
         if isinstance(call.arguments, SearchArguments) and isinstance(call.arguments.query, TextQuery):
             raise _refusal(call, "search by rank: search with kind: content or names, or list")
@@ -69,7 +69,7 @@ def _refusal(call: Call, what: str) -> InvalidParams:
     return InvalidParams(f"{who} cannot {what}", reason="hidden_data", uri=call.uri)
 
 
-async def _veiled(call: Call, reply: Reply, veil: Veil) -> Reply:
+async def _veiled(call: Call, reply: Reply, veil: Redactor) -> Reply:
     """What others may see lies in the cache, and what this caller may see beside it: each is made once."""
     if type(reply) is CoroutineType:
         reply = await reply

@@ -25,9 +25,9 @@ from octavo.core.memo import Bounded
 from octavo.core.ports.chain import Next, Reply, page_of, settled
 from octavo.core.ref import Ref
 from octavo.core.values import EVERYTHING, Call, Entry, Memo, Page, Principal
-from octavo.pipeline.marks import hides
 from octavo.pipeline.policy.filters import Keys, Narrowed, Test, narrowed
 from octavo.pipeline.policy.hiding.absent import Decides, look_beside
+from octavo.pipeline.redact.marks import hides
 
 VERDICTS = 64  # kept with one page; a page in the cache is seen by many principals
 SHARE = 0.8  # of the time of a listing over several sources, for one of them

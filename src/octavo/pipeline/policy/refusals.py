@@ -12,7 +12,7 @@ from octavo.core.errors import Conflict, Forbidden, InvalidParams, NotFound, Oct
 from octavo.core.operations import VERB_OF
 from octavo.core.tools import unknown_prompt, unknown_tool
 from octavo.core.values import FEED, Call, Verb
-from octavo.pipeline.identity import LOCAL
+from octavo.pipeline.identity.fold import LOCAL
 from octavo.pipeline.policy.rules import Decision
 
 _HINT = "start the server with --as AGENT to act as an agent of the configuration"

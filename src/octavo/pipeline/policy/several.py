@@ -15,7 +15,7 @@ from octavo.core.errors import InternalError, OctavoError
 from octavo.core.ref import Ref
 from octavo.core.skill import usability
 from octavo.core.values import QUOTED, Content
-from octavo.pipeline.marks import hides_in
+from octavo.pipeline.redact.marks import hides_in
 
 _GONE = object()
 

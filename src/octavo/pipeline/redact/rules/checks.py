@@ -9,8 +9,8 @@ import re
 from collections import Counter
 
 from octavo.core.marks import START
-from octavo.pipeline.rules.checksums import has_base58_checksum, has_bech32_checksum, has_crc16
-from octavo.pipeline.rules.examples import decoded, is_made_up, says_so
+from octavo.pipeline.redact.rules.checksums import has_base58_checksum, has_bech32_checksum, has_crc16
+from octavo.pipeline.redact.rules.examples import decoded, is_made_up, says_so
 
 MIN_LENGTH = 8
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from octavo.pipeline.rules import checks
-from octavo.pipeline.rules.rule import HEX, URL_SAFE, UUID, WORD, Rule, token
+from octavo.pipeline.redact.rules import checks
+from octavo.pipeline.redact.rules.rule import HEX, URL_SAFE, UUID, WORD, Rule, token
 
 MONEY: tuple[Rule, ...] = (
     token("stripe-key", "(?:sk|rk)_(?:live|test|prod)_", rf"{WORD}{{10,}}"),

@@ -9,11 +9,11 @@ from typing import Any, NamedTuple
 
 from octavo.core.clock import Clock
 from octavo.core.errors import Forbidden, Unauthenticated
-from octavo.pipeline.tokens.fetch import JwksOf
-from octavo.pipeline.tokens.issuer import Issuer, words
-from octavo.pipeline.tokens.keys import keys_in
-from octavo.pipeline.tokens.keyset import FetchedKeys, GivenKeys, KeySet
-from octavo.pipeline.tokens.token import Token, parse
+from octavo.pipeline.identity.tokens.fetch import JwksOf
+from octavo.pipeline.identity.tokens.issuer import Issuer, words
+from octavo.pipeline.identity.tokens.keys import keys_in
+from octavo.pipeline.identity.tokens.keyset import FetchedKeys, GivenKeys, KeySet
+from octavo.pipeline.identity.tokens.token import Token, parse
 
 _LATEST = float(1 << 53)
 

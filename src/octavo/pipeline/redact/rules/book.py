@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
-from octavo.pipeline.rules.clouds import CLOUDS
-from octavo.pipeline.rules.forges import FORGES
-from octavo.pipeline.rules.models import MODELS
-from octavo.pipeline.rules.money import MONEY
-from octavo.pipeline.rules.personal import GROUPS
-from octavo.pipeline.rules.rule import Rule
-from octavo.pipeline.rules.secrets import BY_SURROUNDINGS, KEYS
-from octavo.pipeline.rules.services import TALK, WORK
-from octavo.pipeline.rules.watchers import WATCHERS
+from octavo.pipeline.redact.rules.clouds import CLOUDS
+from octavo.pipeline.redact.rules.forges import FORGES
+from octavo.pipeline.redact.rules.models import MODELS
+from octavo.pipeline.redact.rules.money import MONEY
+from octavo.pipeline.redact.rules.personal import GROUPS
+from octavo.pipeline.redact.rules.rule import Rule
+from octavo.pipeline.redact.rules.secrets import BY_SURROUNDINGS, KEYS
+from octavo.pipeline.redact.rules.services import TALK, WORK
+from octavo.pipeline.redact.rules.watchers import WATCHERS
 
 BY_LOOK: tuple[Rule, ...] = (*KEYS, *CLOUDS, *WATCHERS, *FORGES, *TALK, *MONEY, *WORK, *MODELS)
 SECRETS: tuple[Rule, ...] = (*BY_LOOK, *BY_SURROUNDINGS)

@@ -18,13 +18,13 @@ from msgspec.structs import replace
 from octavo.core.errors import InvalidParams
 from octavo.core.tools import Block, Embedded, Link, PromptInfo, PromptMessage, PromptResult, Text, ToolResult
 from octavo.core.values import Change, Content, Entry, Memo, News, Page, Suggestion
-from octavo.pipeline.marks import numbered
-from octavo.pipeline.readings import Cut, others, reading
-from octavo.pipeline.spans import Span, carried, merged, occurrences, without
+from octavo.pipeline.redact.marks import numbered
+from octavo.pipeline.redact.readings import Cut, others, reading
+from octavo.pipeline.redact.spans import Span, carried, merged, occurrences, without
 
 if TYPE_CHECKING:
-    from octavo.pipeline.rules.engine import Engine
-    from octavo.pipeline.rules.rule import Rule
+    from octavo.pipeline.redact.rules.engine import Engine
+    from octavo.pipeline.redact.rules.rule import Rule
 
 MAX_DEPTH = 16
 _NUMBER = 10**8  # an integer below it is neither a card nor anybody's number
@@ -38,7 +38,7 @@ _CELL = '"cell_type"'
 _SEAM = re.compile(r'"[ \t]*,[ \t]*\r?\n[ \t]*"(?=(?:[^"\\]|\\.)*+"[ \t]*\r?\n?[ \t]*[,\]])')
 
 
-class Veil:
+class Redactor:
     """Replaces what rules find by `[redacted:rule:hmac8]`. Everything gives the same object back where there is
     nothing to hide."""
 
@@ -60,7 +60,7 @@ class Veil:
         self._invisible = invisible
         self._hides = secrets or bool(self._personal or self._extra)
         self._numbered = False
-        self._origin: Veil | None = None
+        self._origin: Redactor | None = None
         self._engine: Engine | None = None
         self._building = threading.Lock()
         if self._extra or self._allow:
@@ -81,7 +81,7 @@ class Veil:
         return (self._origin or self)._engine is not None or not self._hides
 
     @cached_property
-    def numbered(self) -> Veil:
+    def numbered(self) -> Redactor:
         """The same with numbers in marks, not digests: for texts that a caller may have chosen."""
         twin = copy(self)
         twin._numbered, twin._origin = True, self
@@ -103,7 +103,7 @@ class Veil:
             return self._shown(text)
         shape = None
         if mime_type != "text/plain":
-            from octavo.pipeline.rules.shapes import shape_of
+            from octavo.pipeline.redact.rules.shapes import shape_of
 
             shape = shape_of(mime_type)
         bare = self._bare(text)
@@ -132,7 +132,7 @@ class Veil:
 
     def sightings(self, body: str | bytes, mime_type: str) -> list[tuple[int, str]]:
         """What would be hidden or shown in another way: the line, from 1, and the rule."""
-        from octavo.pipeline.rules.invisible import places
+        from octavo.pipeline.redact.rules.invisible import places
 
         text, hidden = self.reading(body, mime_type)
         found = [(span.start, span.rule) for span in hidden]
@@ -246,8 +246,8 @@ class Veil:
     def _named(self, name: str, value: str) -> str:
         shown = self.text(value)
         if shown is value and name and self._secrets and "password" not in self._skip:
-            from octavo.pipeline.rules.checks import is_password
-            from octavo.pipeline.rules.secrets import is_sensitive
+            from octavo.pipeline.redact.rules.checks import is_password
+            from octavo.pipeline.redact.rules.secrets import is_sensitive
 
             if is_sensitive(name) and is_password(value):
                 mark = self.engine.mark("password", value)
@@ -266,21 +266,21 @@ class Veil:
                 return block
 
     def _suspects(self, text: str) -> bool:
-        from octavo.pipeline.rules.invisible import suspicious
+        from octavo.pipeline.redact.rules.invisible import suspicious
 
         if self._invisible and suspicious(text):
             return True
         return self._hides and self.engine.suspects(text)
 
     def _shown(self, text: str) -> str:
-        from octavo.pipeline.rules.invisible import shown
+        from octavo.pipeline.redact.rules.invisible import shown
 
         return shown(text) if self._invisible else text
 
     def _bare(self, text: str) -> str:
         """Without what nobody sees, what is no character, and the seams of a notebook's lines: a secret with one of
         those inside is none to a rule, and one to whoever reads it."""
-        from octavo.pipeline.rules.invisible import shown, suspicious
+        from octavo.pipeline.redact.rules.invisible import shown, suspicious
 
         bare = _SEAM.sub("", text) if _CELL in text else text
         if suspicious(bare) or (bare.isascii() and "\0" in bare):
@@ -296,7 +296,7 @@ class Veil:
         """A part of a longer text: a secret that its border cuts in two must not pass in halves, so what is to be
         hidden is found in the whole, and a mark that reaches over a border belongs to the part. Bytes in which
         something is hidden are shown as text."""
-        from octavo.pipeline.rules.invisible import shown
+        from octavo.pipeline.redact.rules.invisible import shown
 
         if isinstance(part, bytes):
             if not self._hides:
@@ -324,20 +324,20 @@ class Veil:
         return cut, merged(hidden)
 
     def _made(self) -> Engine:
-        from octavo.pipeline.rules.engine import Engine
+        from octavo.pipeline.redact.rules.engine import Engine
 
         return Engine(self._rules(), self._key, allow=self._allow)
 
     def _rules(self) -> list[Rule]:
-        from octavo.pipeline.rules.book import rules_for
-        from octavo.pipeline.rules.rule import Rule
+        from octavo.pipeline.redact.rules.book import rules_for
+        from octavo.pipeline.redact.rules.rule import Rule
 
         known = rules_for(self._personal, secrets=self._secrets)
         return [rule for rule in known if rule.name not in self._skip] + [Rule(*extra) for extra in self._extra]
 
     def _checked(self) -> None:
-        from octavo.pipeline.rules.engine import Engine, compiled
-        from octavo.pipeline.rules.rule import Rule
+        from octavo.pipeline.redact.rules.engine import Engine, compiled
+        from octavo.pipeline.redact.rules.rule import Rule
 
         for name, pattern in self._extra:
             compiled(name, pattern)

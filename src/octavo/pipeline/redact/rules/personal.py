@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from typing import Final
 
-from octavo.pipeline.rules import numbers
-from octavo.pipeline.rules.rule import Rule
+from octavo.pipeline.redact.rules import numbers
+from octavo.pipeline.redact.rules.rule import Rule
 
 _LABEL = "(?:주민등록번호|주민번호|외국인등록번호|resident registration number|rrn|frn)(?:[ ]is)?"
 _PHONE = (

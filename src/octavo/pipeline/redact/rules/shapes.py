@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from octavo.core.sizes import KIB
-from octavo.pipeline.rules.engine import Patch, Shape
+from octavo.pipeline.redact.rules.engine import Patch, Shape
 
 MAX_YAML = 512 * KIB  # bytes; its scanner takes a second for a megabyte
 

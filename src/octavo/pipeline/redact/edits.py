@@ -16,15 +16,15 @@ from octavo.core.edit import Revised
 from octavo.core.errors import InvalidParams, OctavoError
 from octavo.core.placeholders import SIGN, as_marks, number_of, sign
 from octavo.core.preconditions import Shown
-from octavo.pipeline.marks import numbered_mark
-from octavo.pipeline.spans import Span, merged
-from octavo.pipeline.veil import Veil
+from octavo.pipeline.redact.marks import numbered_mark
+from octavo.pipeline.redact.redactor import Redactor
+from octavo.pipeline.redact.spans import Span, merged
 
 
 class Unseen:
     """Of one caller in one source: a `core.guard.Guard`."""
 
-    def __init__(self, veils: Sequence[Veil]) -> None:
+    def __init__(self, veils: Sequence[Redactor]) -> None:
         self._veils = veils
 
     def check(self, before: Shown, after: Shown) -> None:

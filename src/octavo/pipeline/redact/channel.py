@@ -14,13 +14,13 @@ if TYPE_CHECKING:
     from octavo.core.approval import ApprovalQuestion, Verdict
     from octavo.core.forms import Answer, Form
     from octavo.core.ports.client import Channel
-    from octavo.pipeline.veil import Veil
+    from octavo.pipeline.redact.redactor import Redactor
 
 
 class Telling:
     """A Channel. `veils` are those of everybody and of the caller."""
 
-    def __init__(self, channel: Channel, veils: Sequence[Veil]) -> None:
+    def __init__(self, channel: Channel, veils: Sequence[Redactor]) -> None:
         self._channel, self._veils = channel, veils
 
     async def progress(self, value: float, total: float | None = None, message: str | None = None) -> None:

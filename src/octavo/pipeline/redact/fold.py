@@ -29,9 +29,9 @@ from octavo.core.sizes import KIB
 from octavo.core.tools import PromptResult, ToolResult
 from octavo.core.values import Call, Change, Content, Edited, Entry, News, Page, Principal
 from octavo.core.version import VERSION
-from octavo.pipeline.telling import Telling
-from octavo.pipeline.unseen import Unseen
-from octavo.pipeline.veil import Veil
+from octavo.pipeline.redact.channel import Telling
+from octavo.pipeline.redact.edits import Unseen
+from octavo.pipeline.redact.redactor import Redactor
 
 # RE2 frees the interpreter lock while it searches (two threads on two cores: 1.9 times one), so a long text
 # does not hold up the loop; for a short one the hop to a thread costs more than the search.
@@ -76,8 +76,8 @@ class Redact:
         by_source = {
             scheme: None if further is None else groups | set(further) for scheme, further in (sources or {}).items()
         }
-        veils: dict[frozenset[str] | None, Veil] = {
-            these: Veil(
+        veils: dict[frozenset[str] | None, Redactor] = {
+            these: Redactor(
                 key,
                 secrets=rules == "default",
                 personal=these,
@@ -89,12 +89,12 @@ class Redact:
             for these in {groups, *by_source.values()}
             if these is not None
         }
-        veils[None] = Veil(key, secrets=False, invisible=invisible == "mark")
+        veils[None] = Redactor(key, secrets=False, invisible=invisible == "mark")
         self._veil = veils[groups]
         self._veils = {scheme: veils[these] for scheme, these in by_source.items()}
         self._veils |= {scheme: self.veil(scheme).numbered for scheme in chosen}
-        self._further: dict[frozenset[str], Veil] = {}
-        self._make = partial(Veil, key, secrets=False, skip=skip, allow=allow, invisible=False)
+        self._further: dict[frozenset[str], Redactor] = {}
+        self._make = partial(Redactor, key, secrets=False, skip=skip, allow=allow, invisible=False)
         facts = (
             rules,
             sorted(groups),
@@ -131,11 +131,11 @@ class Redact:
             return veil.content(reply)
         return self._other(call, reply, veil)
 
-    def _telling(self, call: Call, veil: Veil) -> Telling:
+    def _telling(self, call: Call, veil: Redactor) -> Telling:
         veils = (veil.numbered, self.further(call.principal))  # whoever calls a tool may choose what it tells
         return Telling(call.channel, [one for one in veils if one is not None and not one.idle])
 
-    def _guarding(self, call: Call, call_next: Next, veil: Veil) -> Next:
+    def _guarding(self, call: Call, call_next: Next, veil: Redactor) -> Next:
         """The rest of the chain, where nothing shows after a change that was hidden from its caller before."""
         further = self.further(call.principal)
         veils = [one for one in (veil, further) if one is not None and one.hides]
@@ -149,7 +149,7 @@ class Redact:
 
         return guarding
 
-    def _other(self, call: Call, reply: Reply, veil: Veil) -> Reply:
+    def _other(self, call: Call, reply: Reply, veil: Redactor) -> Reply:
         if _is_page(reply):
             return veil.page(reply)
         if isinstance(reply, ToolResult):
@@ -181,11 +181,11 @@ class Redact:
     def change(self, change: Change) -> Change:
         return self.veil(change.ref.scheme).change(change)
 
-    def veil(self, scheme: str) -> Veil:
+    def veil(self, scheme: str) -> Redactor:
         """What is hidden from everybody in a source."""
         return self._veils.get(scheme, self._veil)
 
-    def further(self, who: Principal) -> Veil | None:
+    def further(self, who: Principal) -> Redactor | None:
         """What is hidden from this principal beyond what is hidden from everybody."""
         if not self._principals:
             return None
@@ -199,7 +199,7 @@ class Redact:
         return veil
 
 
-def _clean(raised: OctavoError, veil: Veil) -> None:
+def _clean(raised: OctavoError, veil: Redactor) -> None:
     """Takes the secrets out of what a message quotes; the address is the caller's own."""
     raised.message = veil.text(raised.message)
     raised.args = (raised.message,)

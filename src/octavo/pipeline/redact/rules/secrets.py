@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import re
 
-from octavo.pipeline.rules import checks
-from octavo.pipeline.rules.columns import CLUE, HEADER, values_below
-from octavo.pipeline.rules.rule import Rule, token
-from octavo.pipeline.rules.values import argument_end, value_end
+from octavo.pipeline.redact.rules import checks
+from octavo.pipeline.redact.rules.columns import CLUE, HEADER, values_below
+from octavo.pipeline.redact.rules.rule import Rule, token
+from octavo.pipeline.redact.rules.values import argument_end, value_end
 
 _BLOCK = r"[A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----"
 _ENCODED = "(?:UFJJVkFURSBLRVkt|QUklWQVRFIEtFWS|BSSVZBVEUgS0VZL)"

@@ -64,7 +64,7 @@ if TYPE_CHECKING:
 UNSTAMPED = "unstamped"  # holds as long as the source's TTL and the change feed say so
 
 
-class Desk:
+class Dispatch:
     """Knows every source by its scheme, and lays the operator's descriptions over what they tell."""
 
     def __init__(

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from octavo.pipeline.rules import checks
-from octavo.pipeline.rules.rule import HEX, URL_SAFE, WORD, Rule, token
+from octavo.pipeline.redact.rules import checks
+from octavo.pipeline.redact.rules.rule import HEX, URL_SAFE, WORD, Rule, token
 
 FORGES: tuple[Rule, ...] = (
     token("github-token", "gh[pousr]_", rf"{WORD}{{36,}}"),

@@ -21,7 +21,7 @@ from octavo.core.ports.server import Admitted, Protected
 from octavo.core.values import Call, Principal
 
 if TYPE_CHECKING:
-    from octavo.pipeline.tokens.verify import Tokens
+    from octavo.pipeline.identity.tokens.verify import Tokens
 
 LOCAL = "local"  # whoever started the process, where no agent was selected
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 
 from msgspec import Struct
 
-from octavo.pipeline.rules import checks
+from octavo.pipeline.redact.rules import checks
 
 WORD = "[A-Za-z0-9]"
 URL_SAFE = "[A-Za-z0-9_-]"

@@ -13,7 +13,7 @@ from typing import Protocol
 
 from octavo.core.clock import Clock
 from octavo.core.errors import OctavoError, SourceUnavailable
-from octavo.pipeline.tokens.keys import Keys, Verify, keys_in
+from octavo.pipeline.identity.tokens.keys import Keys, Verify, keys_in
 
 logger = logging.getLogger(__name__)
 

@@ -17,8 +17,8 @@ import re2 as _untyped_re2  # type: ignore[import-untyped]  # it has no annotati
 from octavo.core import marks
 from octavo.core.errors import InvalidParams
 from octavo.core.sizes import MIB
-from octavo.pipeline.rules.rule import Rule
-from octavo.pipeline.spans import Span
+from octavo.pipeline.redact.rules.rule import Rule
+from octavo.pipeline.redact.spans import Span
 
 re2 = cast("Any", _untyped_re2)
 

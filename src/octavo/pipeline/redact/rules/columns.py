@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from octavo.pipeline.rules import checks
+from octavo.pipeline.redact.rules import checks
 
 _SENSITIVE = (
     "password|passwd|passphrase|pwd|secret|client[_-]?secret|secret[_-]?key|api[ _-]?key|access[_-]?key|private[_-]?key"

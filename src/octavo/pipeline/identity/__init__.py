@@ -1,0 +1,1 @@
+"""Fold 2, identity: who asks, and how that is proved."""

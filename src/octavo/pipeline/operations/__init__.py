@@ -1,0 +1,1 @@
+"""Operations that are made of child calls."""
