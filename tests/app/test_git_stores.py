@@ -20,7 +20,7 @@ from octavo.core.errors import Forbidden, InvalidParams
 from octavo.core.ports.chain import Reply
 from octavo.core.ref import Ref
 from octavo.core.values import Call, Change, Op, Trail
-from octavo.transport.mcp.hub import Hub, Note, Subscriber
+from octavo.transport.mcp.subscriptions import Hub, Note, Subscriber
 
 pytestmark = pytest.mark.anyio
 

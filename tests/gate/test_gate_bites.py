@@ -21,9 +21,11 @@ from tests.gate.twins import META, Differs, frame, houses, stdio_twins, web_twin
 from tests.gate.world import KEYS
 
 from octavo.core.ports.server import Server
-from octavo.transport.mcp import entry, http, serve_http, serve_stdio
-from octavo.transport.mcp.exchange import App
-from octavo.transport.mcp.lane import Lane
+from octavo.transport.http import auth, serve
+from octavo.transport.http import front as http
+from octavo.transport.http.exchange import App
+from octavo.transport.mcp.fast_path import Lane
+from octavo.transport.stdio import serve
 
 pytestmark = [pytest.mark.anyio, pytest.mark.usefixtures("clock")]
 
@@ -129,17 +131,17 @@ async def test_without_one_check_the_gate_fails(folder: Path, name: str, monkeyp
     with mutant(module, old, new) as changed:
         match module:
             case "lane":
-                for door in (serve_http, serve_stdio):
+                for door in (serve, serve):
                     monkeypatch.setattr(door, "Lane", changed.Lane)
             case "http":
-                sound = serve_http.Front  # the oracle keeps it
+                sound = serve.Front  # the oracle keeps it
                 monkeypatch.setattr(
-                    serve_http,
+                    serve,
                     "Front",
                     lambda app, house, lane, *a, **k: (changed.Front if lane._on else sound)(app, house, lane, *a, **k),
                 )
             case "entry":
-                behind = serve_http.Front
+                behind = serve.Front
 
                 def front(app: App, house: Server, lane: Lane, *a: Any, **k: Any) -> http.Front:
                     with monkeypatch.context() as only:
@@ -147,12 +149,12 @@ async def test_without_one_check_the_gate_fails(folder: Path, name: str, monkeyp
                             only.setattr(http, "Entry", changed.Entry)
                         return behind(app, house, lane, *a, **k)
 
-                monkeypatch.setattr(serve_http, "Front", front)
+                monkeypatch.setattr(serve, "Front", front)
             case "exchange":
-                for user in (http, entry):
+                for user in (http, auth):
                     monkeypatch.setattr(user, "headers", changed.headers)
             case _:
-                monkeypatch.setattr(serve_stdio, "stdio", changed)
+                monkeypatch.setattr(serve, "stdio", changed)
         monkeypatch.setattr(doors, "LIMIT", 5.0)  # some are found by an answer that never comes
         halves = (web_gate, stdio_gate) if module in (HTTP, ENTRY, EXCHANGE) else (stdio_gate, web_gate)
         # An answer that is no JSON is a difference as well.

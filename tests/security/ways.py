@@ -12,7 +12,7 @@ from tests.gate.doors import Pipe, Web, modern_headers
 from tests.gate.twins import INITIALIZED, META, frame, initialize
 
 from octavo.app import Octavo
-from octavo.transport.mcp.entry import Access
+from octavo.transport.http.auth import Access
 
 VERSION = "2025-11-25"
 Asks = Callable[[str, Mapping[str, Any]], Awaitable[bytes]]  # gives all that was told

@@ -21,8 +21,8 @@ from octavo.app.configuration import load_text
 from octavo.stores.ledger import MemoryLedger
 from octavo.stores.state import StateDirectory
 from octavo.transport.mcp.calls import Calls
-from octavo.transport.mcp.hub import Hub
 from octavo.transport.mcp.server import McpServer
+from octavo.transport.mcp.subscriptions import Hub
 
 PATIENCE = 30.0
 MODERN = "2026-07-28"

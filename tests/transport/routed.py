@@ -13,9 +13,9 @@ from octavo.app.configuration import load
 from octavo.core.ref import Ref
 from octavo.core.routes import EVENTS, Anybody, Route, RouteAnswer, RouteRequest
 from octavo.stores.state import StateDirectory
-from octavo.transport.mcp import serve_http
-from octavo.transport.mcp.entry import Access
-from octavo.transport.mcp.patience import Deadlines
+from octavo.transport.http import serve
+from octavo.transport.http.auth import Access
+from octavo.transport.http.deadlines import Deadlines
 
 
 async def _pieces(size: int) -> AsyncGenerator[bytes, None]:
@@ -41,11 +41,11 @@ def _routes() -> Iterator[Route]:
 
 async def main(file: Path) -> None:
     async with Octavo(load(file), state=StateDirectory.in_memory()) as house:
-        app, hub = serve_http.application(
+        app, hub = serve.application(
             house, access=Access(), hosts=["127.0.0.1:*"], origins=[], lane=True, strict_codes=False, routes=_routes
         )
         listening = socket.create_server(("127.0.0.1", 0))
-        await serve_http.serve(
+        await serve.serve(
             app, hub, listening, lambda address: print(address, file=sys.stderr), deadlines=Deadlines(send=1.0)
         )
 

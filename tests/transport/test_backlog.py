@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from octavo.transport.mcp.backlog import BURST, CROWD, ENOUGH, FLOOR, INTERVAL, OLD, TARGET, WINDOW, Backlog
+from octavo.transport.http.backlog import BURST, CROWD, ENOUGH, FLOOR, INTERVAL, OLD, TARGET, WINDOW, Backlog
 
 pytestmark = pytest.mark.seed("T7")
 

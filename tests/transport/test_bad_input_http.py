@@ -17,7 +17,7 @@ from tests.gate.twins import INITIALIZED, META, frame, initialize
 from tests.gate.world import KEYS, configuration, house, records
 from tests.transport.processes import connect, post, program, until
 
-from octavo.transport.mcp.http import Access
+from octavo.transport.http.front import Access
 
 pytestmark = [pytest.mark.anyio, pytest.mark.seed("A12", "A8", "T7")]
 
@@ -322,7 +322,7 @@ async def test_events_of_another_session_are_not_replayed(folder: Path) -> None:
 async def test_what_a_session_keeps_for_replay_is_bounded() -> None:
     from mcp_types import JSONRPCResponse
 
-    from octavo.transport.mcp.events import BYTES, KEPT, SessionEvents
+    from octavo.transport.http.replay import BYTES, KEPT, SessionEvents
 
     events = SessionEvents()
     for number in range(KEPT + 50):

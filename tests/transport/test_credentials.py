@@ -21,7 +21,7 @@ from octavo.app.follow import follow_file
 from octavo.core.clock import SystemClock
 from octavo.core.errors import Conflict
 from octavo.stores.state import StateDirectory
-from octavo.transport.mcp.entry import PEER, Access
+from octavo.transport.http.auth import PEER, Access
 
 pytestmark = [pytest.mark.anyio, pytest.mark.seed("O14", "A8")]
 

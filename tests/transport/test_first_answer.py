@@ -14,7 +14,7 @@ from octavo.app import Octavo
 from octavo.app.configuration import load
 from octavo.config.load import Loaded
 from octavo.stores.state import StateDirectory
-from octavo.transport.mcp import keys
+from octavo.transport.mcp import wire_names
 
 pytestmark = pytest.mark.anyio
 FILE = "file:///files/a.md"
@@ -47,11 +47,11 @@ async def watched(octavo: Octavo) -> None:
 
 @pytest.mark.parametrize("lane", [True, False], ids=["lane", "SDK"])
 @pytest.mark.parametrize(("method", "params"), LOOKS)
-@pytest.mark.parametrize("era", ["2025-11-25", keys.MODERN])
+@pytest.mark.parametrize("era", ["2025-11-25", wire_names.MODERN])
 async def test_a_handshake_begins_no_watch_and_the_first_answer_does(
     loaded: Loaded, era: str, method: str, params: dict[str, Any], lane: bool
 ) -> None:
-    octavo, meta = held(loaded), {"_meta": META} if era == keys.MODERN else {}
+    octavo, meta = held(loaded), {"_meta": META} if era == wire_names.MODERN else {}
     hello = frame("server/discover", meta) if meta else initialize(era)
     async with octavo, Pipe(octavo, octavo.works.identity.launched(None), lane=lane) as pipe:
         (said,) = await pipe.ask(hello)

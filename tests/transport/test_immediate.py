@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from octavo.transport.mcp.immediate import begin, start
+from octavo.transport.mcp.eager import begin, start
 
 pytestmark = pytest.mark.anyio
 

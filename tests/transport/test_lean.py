@@ -25,7 +25,7 @@ def run(code: str) -> str:
 
 def test_a_server_on_stdio_loads_neither_the_client_nor_the_decorator_framework_nor_uvicorn() -> None:
     run("""
-import octavo.transport.mcp.serve_stdio
+import octavo.transport.stdio.serve
 assert not executed("mcp") and not executed("mcp.server") and not executed("uvicorn")
 assert not any(name.startswith(("mcp.client", "mcp.server.mcpserver")) for name in sys.modules)
 """)
@@ -33,7 +33,7 @@ assert not any(name.startswith(("mcp.client", "mcp.server.mcpserver")) for name 
 
 def test_a_package_that_was_not_executed_answers_like_any_other_when_it_is_asked() -> None:
     run("""
-import octavo.transport.mcp.serve_stdio
+import octavo.transport.stdio.serve
 import mcp, mcp.server
 assert mcp.ClientSession.__module__ == "mcp.client.session" and executed("mcp")
 assert mcp.server.MCPServer and executed("mcp.server")
@@ -83,7 +83,7 @@ print(count)
 
 def test_models_are_built_when_they_are_first_used_and_only_those_declared_meanwhile() -> None:
     run("""
-from octavo.transport.mcp.lean import unbuilt
+from octavo.transport.mcp.sdk_lazy import unbuilt
 from pydantic import BaseModel
 with unbuilt():
     class Later(BaseModel):
@@ -133,7 +133,7 @@ def test_models_and_adapters_that_were_left_unbuilt_are_what_the_SDK_declares() 
 
 def test_what_the_SDK_declares_is_not_looked_at_before_it_is_used() -> None:
     run("""
-import octavo.transport.mcp.serve_stdio
+import octavo.transport.stdio.serve
 from mcp_types import _types
 from mcp_types import CallToolRequest, InitializeRequest
 assert not _types.client_request_adapter.pydantic_complete
@@ -148,7 +148,7 @@ assert whole.method == "ping" and _types.client_request_adapter.pydantic_complet
 def test_fields_are_collected_once_whoever_asks_and_however_many_do() -> None:
     run("""
 from threading import Barrier, Thread
-from octavo.transport.mcp.lean import unbuilt
+from octavo.transport.mcp.sdk_lazy import unbuilt
 from pydantic import BaseModel
 with unbuilt():
     with unbuilt():
@@ -172,7 +172,7 @@ assert Later(n=1, later={"n": 3}).model_dump() == {"n": 1, "later": {"n": 3, "la
 
 def test_private_attributes_and_hashes_of_models_that_are_left_unbuilt_are_there() -> None:
     run("""
-from octavo.transport.mcp.lean import unbuilt
+from octavo.transport.mcp.sdk_lazy import unbuilt
 from pydantic import BaseModel, PrivateAttr
 with unbuilt():
     class Private(BaseModel):
@@ -194,7 +194,7 @@ assert bare._declared == 3 and hash(Frozen(n=1)) == hash(Frozen(n=1)) != hash(Fr
 
 def test_a_server_on_stdio_loads_neither_a_web_server_nor_what_seals_state() -> None:
     run("""
-import octavo.transport.mcp.serve_stdio
+import octavo.transport.stdio.serve
 assert not executed("mcp.server.auth.routes") and not executed("mcp.server.streamable_http_manager")
 assert not {"cryptography", "starlette.requests", "sse_starlette", "uvicorn"} & {*sys.modules}
 """)
@@ -202,8 +202,8 @@ assert not {"cryptography", "starlette.requests", "sse_starlette", "uvicorn"} & 
 
 def test_a_server_over_HTTP_can_be_made_after_one_on_stdio() -> None:
     run("""
-import octavo.transport.mcp.serve_stdio
-from octavo.transport.mcp.serve_http import DEFAULT_MAX_SESSIONS, DEFAULT_SESSION_IDLE_TIMEOUT
+import octavo.transport.stdio.serve
+from octavo.transport.http.serve import DEFAULT_MAX_SESSIONS, DEFAULT_SESSION_IDLE_TIMEOUT
 from mcp.server.lowlevel.server import Server
 from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 from starlette.applications import Starlette
@@ -216,7 +216,7 @@ assert isinstance(sdk.session_manager, StreamableHTTPSessionManager) and isinsta
 
 def test_a_function_that_was_promised_is_the_SDKs_own_when_it_is_called() -> None:
     run("""
-import octavo.transport.mcp.serve_stdio
+import octavo.transport.stdio.serve
 from mcp.server.lowlevel import server
 from pydantic import AnyHttpUrl
 told = server.build_resource_metadata_url(AnyHttpUrl("https://octavo.example/mcp"))

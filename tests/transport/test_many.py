@@ -23,7 +23,7 @@ from tests.transport.test_sessions import limited, opens
 from octavo.app import Octavo
 from octavo.stores.records import RecordFilter, found
 from octavo.stores.state import StateDirectory
-from octavo.transport.mcp import bodies
+from octavo.transport.http import bodies
 
 pytestmark = pytest.mark.seed("A5", "T9")
 

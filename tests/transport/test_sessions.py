@@ -21,8 +21,8 @@ from tests.transport.test_credentials import Stream
 from octavo.config.limits import Allowance
 from octavo.config.load import Loaded
 from octavo.core.clock import FrozenClock
-from octavo.transport.mcp import events
-from octavo.transport.mcp.http import Access
+from octavo.transport.http import replay
+from octavo.transport.http.front import Access
 
 pytestmark = [pytest.mark.anyio, pytest.mark.seed("A5", "T9")]
 
@@ -218,7 +218,7 @@ async def test_what_all_sessions_of_one_principal_keep_for_replay_is_bounded_and
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A hundred sessions would have kept 400 MiB. Here three answers of 60 KB are too much for one principal."""
-    monkeypatch.setattr(events, "OF_ONE", 150_000)
+    monkeypatch.setattr(replay, "OF_ONE", 150_000)
     async with house(configuration(folder)) as octavo, Web(octavo, lane=True) as web:
 
         async def reads(session: Headers) -> str:

@@ -21,8 +21,8 @@ from tests.gate.world import KEYS, configuration, house, principal
 from octavo.app import Octavo
 from octavo.core.ref import Ref
 from octavo.core.values import Change, Entry, Principal
-from octavo.transport.mcp import hub as hub_module
-from octavo.transport.mcp.hub import Note, Subscriber
+from octavo.transport.mcp import subscriptions as hub_module
+from octavo.transport.mcp.subscriptions import Note, Subscriber
 
 pytestmark = [pytest.mark.anyio, pytest.mark.seed("O10", "A4", "B3")]
 

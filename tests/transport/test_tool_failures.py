@@ -12,7 +12,7 @@ from tests.gate.twins import META
 from tests.gate.world import house
 
 from octavo.app.configuration import load_text
-from octavo.transport.mcp.http import Access
+from octavo.transport.http.front import Access
 
 pytestmark = [pytest.mark.anyio, pytest.mark.seed("T3")]
 

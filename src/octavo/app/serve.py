@@ -34,7 +34,7 @@ def serve_stdio(loaded: Loaded, *, as_who: str | None, ready: Callable[[], None]
     Raises KeyboardInterrupt once a Ctrl-C has ended it."""
 
     async def serve(house: Octavo) -> bool:
-        from octavo.transport.mcp import serve_stdio as mcp
+        from octavo.transport.stdio import serve as mcp
 
         who = house.works.identity.launched(as_who)
         options = loaded.config.serve
@@ -58,9 +58,9 @@ def serve_http(loaded: Loaded, *, bind: Bind, as_who: str | None, no_auth: bool,
     listening = listen(bind, shared=others)
 
     async def serve(house: Octavo) -> bool:
-        from octavo.transport.mcp import serve_http as mcp
-        from octavo.transport.mcp.entry import Access
-        from octavo.transport.mcp.patience import Deadlines
+        from octavo.transport.http import serve as mcp
+        from octavo.transport.http.auth import Access
+        from octavo.transport.http.deadlines import Deadlines
 
         access = Access(everybody=as_who or "") if no_auth else Access()
         if no_auth:

@@ -24,16 +24,16 @@ from octavo.core.ports.chain import Reply
 from octavo.core.ports.server import Admitted, Server
 from octavo.core.routes import Anybody, Route, RouteAnswer, RouteRequest, Routes
 from octavo.core.values import Call, Principal
+from octavo.transport.http.auth import Entry
+from octavo.transport.http.backlog import Backlog
 from octavo.transport.http.budgets import Budgets
+from octavo.transport.http.deadlines import CONNECTION
+from octavo.transport.http.exchange import Message, Receive, Scope, Send, respond
+from octavo.transport.http.leases import at
 from octavo.transport.http.table import Found, Table
+from octavo.transport.http.turns import Turns
 from octavo.transport.mcp import frames
-from octavo.transport.mcp.backlog import Backlog
 from octavo.transport.mcp.calls import incident
-from octavo.transport.mcp.entry import Entry
-from octavo.transport.mcp.exchange import Message, Receive, Scope, Send, respond
-from octavo.transport.mcp.leases import at
-from octavo.transport.mcp.patience import CONNECTION
-from octavo.transport.mcp.turns import Turns
 
 logger = logging.getLogger(__name__)
 

@@ -1,6 +1,6 @@
 """MCP on stdio and HTTP, in both protocol eras. The only room that imports the SDK."""
 
-from octavo.transport.mcp.lean import VERSIONS, promised, spare, unbuilt
+from octavo.transport.mcp.sdk_lazy import VERSIONS, promised, spare, unbuilt
 
 spare()
 with unbuilt(), promised(*VERSIONS):

@@ -14,7 +14,7 @@ from mcp.server.context import ServerRequestContext
 from octavo.core.approval import CONSENT, ApprovalQuestion, Verdict, verdict
 from octavo.core.errors import ApprovalRequired
 from octavo.core.forms import Answer, Form
-from octavo.transport.mcp import keys
+from octavo.transport.mcp import wire_names
 from octavo.transport.mcp.forms import shown, shows_forms
 
 KEY = "approval"  # of the question among those of one result
@@ -24,7 +24,7 @@ async def approve(ctx: ServerRequestContext[Any, Any], params: Any, question: Ap
     """See `core.ports.Channel`."""
     if not shows_forms(ctx):
         return None
-    if ctx.protocol_version == keys.MODERN:
+    if ctx.protocol_version == wire_names.MODERN:
         said = _said(params) if getattr(params, "request_state", None) == question.state else None
         if said is None:
             raise ApprovalRequired("A human has to allow this first", question=question)

@@ -29,7 +29,7 @@ from octavo.core.ref import Ref
 from octavo.core.skill import Skill
 from octavo.core.tools import PromptResult, ToolResult
 from octavo.core.values import EVERYTHING, NOWHERE, Call, Content, Entry, Op, Page, Principal, Template, Trail
-from octavo.transport.mcp import keys, shapes
+from octavo.transport.mcp import shapes, wire_names
 from octavo.transport.mcp.codes import Codes, WireError
 from octavo.transport.mcp.cursors import Cursors
 
@@ -198,7 +198,7 @@ class Calls:
         if following is not None:
             result["nextCursor"] = following
         if page.unavailable:
-            result["_meta"] = {keys.UNAVAILABLE: list(page.unavailable)}
+            result["_meta"] = {wire_names.UNAVAILABLE: list(page.unavailable)}
         return result
 
     def directory(self, call: Call, page: Page[Entry]) -> dict[str, Any]:
@@ -241,7 +241,7 @@ class Calls:
             shape["structuredContent"] = dict(result.structured)
         if result.is_error:
             failed = InternalError(f"The tool {name} failed; its content says why", reason="tool_failed")
-            shape["_meta"] = {keys.ERROR: self.codes.encode(failed, modern=True).of_tool(name)}
+            shape["_meta"] = {wire_names.ERROR: self.codes.encode(failed, modern=True).of_tool(name)}
         return shape
 
     def tool_error(self, name: str, error: WireError) -> dict[str, Any]:
@@ -250,7 +250,7 @@ class Calls:
         shape: dict[str, Any] = {
             "content": [{"type": "text", "text": json.dumps(body, ensure_ascii=False)}],
             "isError": True,
-            "_meta": {keys.ERROR: body},
+            "_meta": {wire_names.ERROR: body},
         }
         info = self.house.works.tools.tool(name)
         if info is None or info.output_schema is None:
@@ -263,7 +263,7 @@ class Calls:
         if result.description is not None:
             shape["description"] = result.description
         if result.locale:
-            shape["_meta"] = {keys.LOCALE: result.locale}
+            shape["_meta"] = {wire_names.LOCALE: result.locale}
         return shape
 
 

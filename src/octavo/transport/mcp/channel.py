@@ -10,7 +10,7 @@ import mcp_types as types
 from mcp.server.context import ServerRequestContext
 from mcp.shared.exceptions import MCPDeprecationWarning
 
-from octavo.transport.mcp import keys
+from octavo.transport.mcp import wire_names
 
 if TYPE_CHECKING:
     from octavo.core.approval import ApprovalQuestion, Verdict
@@ -37,7 +37,7 @@ class Wire:
 
     @property
     def modern(self) -> bool:
-        return self.context.protocol_version == keys.MODERN
+        return self.context.protocol_version == wire_names.MODERN
 
     async def log(self, level: types.LoggingLevel, data: Any, logger: str | None = None) -> None:
         """A log message to the client, if it wants messages of this level."""
@@ -66,7 +66,7 @@ class McpChannel:
         from octavo.core.languages import accepted, is_tag
 
         meta: Any = (self._context.params or {}).get("_meta")
-        said = meta.get(keys.LOCALE) if isinstance(meta, dict) else None
+        said = meta.get(wire_names.LOCALE) if isinstance(meta, dict) else None
         header = "" if self._context.request is None else self._context.request.headers.get("accept-language", "")
         return [*([said] if isinstance(said, str) and is_tag(said) else []), *accepted(header)]
 

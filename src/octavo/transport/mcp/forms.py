@@ -19,7 +19,7 @@ from pydantic import ValidationError
 
 from octavo.core.errors import InputRequired
 from octavo.core.forms import Answer, Form
-from octavo.transport.mcp import keys
+from octavo.transport.mcp import wire_names
 
 TRIES = 3  # of a user who is asked while his request waits
 _PREFIX = "ask-"
@@ -34,14 +34,14 @@ def shows_forms(ctx: Context) -> bool:
     able = None if declared is None else declared.elicitation
     if able is None or (able.form is None and able.url is not None):  # `{}` means forms
         return False
-    return ctx.protocol_version == keys.MODERN or ctx.session.can_send_request
+    return ctx.protocol_version == wire_names.MODERN or ctx.session.can_send_request
 
 
 async def ask(ctx: Context, params: Any, form: Form) -> Answer | None:
     """See `core.ports.Channel`."""
     if not shows_forms(ctx):
         return None
-    if ctx.protocol_version == keys.MODERN:
+    if ctx.protocol_version == wire_names.MODERN:
         return _brought(params, form)
     return await shown(ctx, form, form.taken)
 

@@ -16,7 +16,7 @@ from pydantic import ConfigDict, ValidationError
 from octavo.core.errors import OctavoError
 from octavo.core.ports.server import Server
 from octavo.core.values import Principal
-from octavo.transport.mcp import keys
+from octavo.transport.mcp import wire_names
 from octavo.transport.mcp.calls import announced
 
 logger = logging.getLogger(__name__)
@@ -41,7 +41,7 @@ class Narrowing:
     async def configure(self, ctx: Context, params: ConfigParams) -> dict[str, Any]:
         asked = dict(params.model_extra or {})
         left = await self._house.narrow(self._who(ctx), asked, owns_process=self._owns_process, announced=announced)
-        return {**left, "resultType": "complete"} if ctx.protocol_version == keys.MODERN else left
+        return {**left, "resultType": "complete"} if ctx.protocol_version == wire_names.MODERN else left
 
     async def ask_roots(self, ctx: Context, _params: types.NotificationParams | None) -> None:
         """Not awaited: the answer comes on the way on which the notification came. Never two questions at once."""

@@ -34,16 +34,16 @@ from octavo.core.ports.chain import expected, page_of, several
 from octavo.core.tools import PromptResult, ToolResult, is_unknown_tool, unknown_tool
 from octavo.core.values import LONGEST_QUESTION, Content, Principal, Template
 from octavo.core.version import VERSION
-from octavo.transport.mcp import eras, keys
+from octavo.transport.mcp import eras, wire_names
 from octavo.transport.mcp.calls import CALLING, Account, Calls, accounting, incident
 from octavo.transport.mcp.channel import McpChannel
 from octavo.transport.mcp.codes import WireError
-from octavo.transport.mcp.explained import Told, explained, wrong_params
-from octavo.transport.mcp.extension import DirectoryParams, SkillParams, SkillsExtension
-from octavo.transport.mcp.hub import Hub
-from octavo.transport.mcp.lean import promised, unbuilt
 from octavo.transport.mcp.narrowing import ConfigParams, Narrowing
+from octavo.transport.mcp.sdk_errors import Told, explained, wrong_params
+from octavo.transport.mcp.sdk_lazy import promised, unbuilt
+from octavo.transport.mcp.skills import DirectoryParams, SkillParams, SkillsExtension
 from octavo.transport.mcp.streams import ListenStreams, Sessions, Until
+from octavo.transport.mcp.subscriptions import Hub
 
 # What the SDK's server serves HTTP with: stdio does without. Its constants are stand-ins, so none is left to a default.
 _WEB = (
@@ -184,8 +184,8 @@ class McpServer:
         lasting: dict[str, dict[str, Any]] = {}
         if self._house.works.tools.long:
             self._serve_tasks()
-            lasting[keys.TASKS_EXTENSION] = {}
-        meta = {keys.META_EXTENSION: {"keys": list(keys.SERVED)}}
+            lasting[wire_names.TASKS_EXTENSION] = {}
+        meta = {wire_names.META_EXTENSION: {"keys": list(wire_names.SERVED)}}
         self.sdk.extensions = {**meta, **self._skills.announced, **lasting}
 
     def _serve_tasks(self) -> None:
@@ -292,7 +292,7 @@ class McpServer:
         result = await call_next(ctx)
         if ctx.method == "initialize" and isinstance(result, dict):
             # The handshake-era sieve strips what is newer than its schema.
-            known = {name: told for name, told in self.sdk.extensions.items() if name != keys.TASKS_EXTENSION}
+            known = {name: told for name, told in self.sdk.extensions.items() if name != wire_names.TASKS_EXTENSION}
             result["capabilities"]["extensions"] = known
         return result
 
@@ -419,7 +419,7 @@ class McpServer:
 
 
 def _modern(ctx: Context) -> bool:
-    return ctx.protocol_version == keys.MODERN
+    return ctx.protocol_version == wire_names.MODERN
 
 
 def _outcome(refused: MCPError) -> str:
@@ -452,7 +452,7 @@ def _created(reply: Any) -> Any:
 def _filter(ctx: Context) -> dict[str, Any] | None:
     params = ctx.params or {}
     meta = params.get("_meta")
-    wanted = params.get("filter") or (meta.get(keys.FILTER) if isinstance(meta, dict) else None)
+    wanted = params.get("filter") or (meta.get(wire_names.FILTER) if isinstance(meta, dict) else None)
     if wanted is None:
         return None
     if not isinstance(wanted, dict):

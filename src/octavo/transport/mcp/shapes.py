@@ -9,7 +9,7 @@ from typing import Any
 from octavo.core.skill import Skill
 from octavo.core.tools import Audio, Block, Embedded, Image, Link, PromptInfo, PromptMessage, Text, ToolInfo
 from octavo.core.values import Content, Entry, Template
-from octavo.transport.mcp import keys
+from octavo.transport.mcp import wire_names
 
 _MOST_TOLD = 500_000  # that Claude Code takes
 _WIRE_ANNOTATIONS = ("audience", "priority", "lastModified")
@@ -30,10 +30,10 @@ def resource(entry: Entry) -> dict[str, Any]:
         shape["annotations"] = annotations
     meta: dict[str, Any] = {}
     if entry.metadata:
-        meta[keys.METADATA] = dict(entry.metadata)
+        meta[wire_names.METADATA] = dict(entry.metadata)
     others = {k: v for k, v in entry.annotations.items() if k not in _WIRE_ANNOTATIONS}
     if others:
-        meta[keys.ANNOTATIONS] = others
+        meta[wire_names.ANNOTATIONS] = others
     if meta:
         shape["_meta"] = meta
     return shape
@@ -53,11 +53,11 @@ def contents(content: Content, uri: str) -> dict[str, Any]:
 def contents_meta(content: Content) -> dict[str, Any]:
     meta: dict[str, Any] = {}
     if content.entry.metadata:
-        meta[keys.METADATA] = dict(content.entry.metadata)
+        meta[wire_names.METADATA] = dict(content.entry.metadata)
     if content.etag:
-        meta[keys.ETAG] = content.etag
+        meta[wire_names.ETAG] = content.etag
     if content.encoding:
-        meta[keys.ENCODING] = content.encoding
+        meta[wire_names.ENCODING] = content.encoding
     return meta
 
 
@@ -76,7 +76,7 @@ def template(offered: Template) -> dict[str, Any]:
     if offered.mime_type is not None:
         shape["mimeType"] = offered.mime_type
     if offered.parameters:
-        shape["_meta"] = {keys.PARAMETERS: dict(offered.parameters)}
+        shape["_meta"] = {wire_names.PARAMETERS: dict(offered.parameters)}
     return shape
 
 
@@ -99,9 +99,9 @@ def tool(info: ToolInfo) -> dict[str, Any]:
     if info.output_schema is not None:
         shape["outputSchema"] = dict(info.output_schema)
     if info.permissions:
-        shape["_meta"] = {keys.PERMISSIONS: list(info.permissions)}
+        shape["_meta"] = {wire_names.PERMISSIONS: list(info.permissions)}
     if info.answer:
-        shape["_meta"] = {**shape.get("_meta", {}), keys.RESULT_SIZE: min(info.answer, _MOST_TOLD)}
+        shape["_meta"] = {**shape.get("_meta", {}), wire_names.RESULT_SIZE: min(info.answer, _MOST_TOLD)}
     return shape
 
 
@@ -115,11 +115,11 @@ def prompt(info: PromptInfo) -> dict[str, Any]:
             for a in info.arguments
         ]
     if info.input_schema is not None:
-        shape["_meta"] = {keys.INPUT_SCHEMA: dict(info.input_schema)}
+        shape["_meta"] = {wire_names.INPUT_SCHEMA: dict(info.input_schema)}
     if info.titles:
-        shape["_meta"] = {**shape.get("_meta", {}), keys.TITLES: dict(info.titles)}
+        shape["_meta"] = {**shape.get("_meta", {}), wire_names.TITLES: dict(info.titles)}
     if info.metadata:
-        shape["_meta"] = {**shape.get("_meta", {}), keys.METADATA: dict(info.metadata)}
+        shape["_meta"] = {**shape.get("_meta", {}), wire_names.METADATA: dict(info.metadata)}
     return shape
 
 
@@ -127,7 +127,7 @@ def message(said: PromptMessage) -> dict[str, Any]:
     """The wire knows two roles: a system message is a user message in its place, marked on its block."""
     content = block(said.content)
     if said.role == "system":
-        content["_meta"] = {**content.get("_meta", {}), keys.ROLE: "system"}
+        content["_meta"] = {**content.get("_meta", {}), wire_names.ROLE: "system"}
         content["annotations"] = {"audience": ["assistant"]}
         return {"role": "user", "content": content}
     return {"role": said.role, "content": content}

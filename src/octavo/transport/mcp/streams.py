@@ -13,14 +13,14 @@ from octavo.core.arguments import WatchArguments
 from octavo.core.errors import OctavoError, RateLimited
 from octavo.core.glob import Glob
 from octavo.core.values import Principal
-from octavo.transport.mcp import keys
+from octavo.transport.http.leases import at
+from octavo.transport.mcp import wire_names
 from octavo.transport.mcp.calls import Calls
-from octavo.transport.mcp.hub import Hub, Note, Subscriber
-from octavo.transport.mcp.leases import at
 from octavo.transport.mcp.sdk_compat import connection_of, on_disconnect
+from octavo.transport.mcp.subscriptions import Hub, Note, Subscriber
 
 if TYPE_CHECKING:
-    from octavo.transport.mcp.followed import Followed
+    from octavo.transport.mcp.task_events import Followed
 
 Context = ServerRequestContext[Any, Any]
 Who = Callable[[Context], Principal]
@@ -98,7 +98,7 @@ class ListenStreams:
             subscriber.lists.add("prompts")
         if asked.resources_list_changed:
             subscriber.lists.add("resources")
-        tag: dict[str, Any] = {keys.SUBSCRIPTION_ID: ctx.request_id}
+        tag: dict[str, Any] = {wire_names.SUBSCRIPTION_ID: ctx.request_id}
 
         async def send(note: Note) -> None:
             meta = {**tag, **note.params.get("_meta", {})}
@@ -143,7 +143,7 @@ class ListenStreams:
     async def _follow(self, ctx: Context, subscriber: Subscriber, wanted: Any) -> Followed | None:
         if not self._calls.works.tools.long:
             return None
-        from octavo.transport.mcp.followed import follow
+        from octavo.transport.mcp.task_events import follow
 
         return await follow(self._calls, ctx, subscriber, wanted)
 
@@ -171,11 +171,11 @@ async def _allowed(calls: Calls, who: Principal, pattern: str) -> Glob:
 def notification(note: Note) -> types.ServerNotification:
     meta = note.params.get("_meta")
     match note.method:
-        case keys.UPDATED:
+        case wire_names.UPDATED:
             updated = types.ResourceUpdatedNotificationParams(uri=note.params["uri"], _meta=meta)
             return types.ResourceUpdatedNotification(params=updated)
-        case keys.TASKS:
-            from octavo.transport.mcp.followed import news
+        case wire_names.TASKS:
+            from octavo.transport.mcp.task_events import news
 
             return news(note.params)
         case "notifications/tools/list_changed":

@@ -25,7 +25,7 @@ from octavo.core.ports.chain import Reply
 from octavo.core.tasks import Ended, Lost, Task
 from octavo.core.tools import ToolInfo, ToolResult, unknown_task
 from octavo.core.values import Call, Principal
-from octavo.transport.mcp import eras, keys
+from octavo.transport.mcp import eras, wire_names
 from octavo.transport.mcp.calls import Calls, incident
 from octavo.transport.mcp.channel import McpChannel
 from octavo.transport.mcp.forms import elicitation
@@ -34,7 +34,7 @@ Context = ServerRequestContext[Any, Any]
 Who = Callable[[Context], Principal]
 
 POLL_MS = 1000
-_REQUIRED: Mapping[str, Any] = {"extensions": {keys.TASKS_EXTENSION: {}}}
+_REQUIRED: Mapping[str, Any] = {"extensions": {wire_names.TASKS_EXTENSION: {}}}
 _ACTIONS = frozenset(("accept", "decline", "cancel"))
 
 
@@ -84,7 +84,7 @@ class TasksExtension:
         answers: Mapping[str, Answer] = NOTHING,
     ) -> Any:
         """What is wrong with the request walks the pipeline too, and so is counted."""
-        if ctx.protocol_version != keys.MODERN:
+        if ctx.protocol_version != wire_names.MODERN:
             raise MCPError(types.METHOD_NOT_FOUND, "Method not found", ctx.method)
         fault = None if declared(ctx) else _undeclared()
         headers = getattr(ctx.request, "headers", None)  # none on stdio
@@ -143,7 +143,7 @@ def _facts(task: Task) -> dict[str, Any]:
 
 
 def _encoded(shape: Mapping[str, Any]) -> bytes:
-    return msgspec.json.encode(eras.tool_result(dict(shape), keys.MODERN))
+    return msgspec.json.encode(eras.tool_result(dict(shape), wire_names.MODERN))
 
 
 def _answer(said: Any) -> Answer | None:
@@ -157,13 +157,13 @@ def _answer(said: Any) -> Answer | None:
 
 
 def declared(ctx: Context) -> bool:
-    able = ctx.session.client_capabilities if ctx.protocol_version == keys.MODERN else None
-    return able is not None and keys.TASKS_EXTENSION in (able.extensions or {})
+    able = ctx.session.client_capabilities if ctx.protocol_version == wire_names.MODERN else None
+    return able is not None and wire_names.TASKS_EXTENSION in (able.extensions or {})
 
 
 def _undeclared() -> ProtocolError:
     return ProtocolError(
-        f"The client has not declared the extension for tasks: send {keys.TASKS_EXTENSION} among its capabilities",
+        f"The client has not declared the extension for tasks: send {wire_names.TASKS_EXTENSION} among its capabilities",
         reason="missing_capability",
         code=types.MISSING_REQUIRED_CLIENT_CAPABILITY,
         requiredCapabilities=_REQUIRED,

@@ -15,7 +15,7 @@ from opentelemetry.propagate import extract
 
 from octavo.core.errors import SourceUnavailable
 from octavo.core.version import VERSION
-from octavo.transport.mcp.exchange import Scope
+from octavo.transport.http.exchange import Scope
 
 __all__ = ["OpenTelemetryMiddleware", "below", "export"]
 

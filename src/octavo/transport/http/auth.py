@@ -24,8 +24,8 @@ from octavo.core.memo import Bounded
 from octavo.core.ports.server import WELL_KNOWN, Admitted, Protected, Server
 from octavo.core.ref import Ref
 from octavo.core.routes import Anybody, Route, RouteAnswer, RouteRequest
-from octavo.transport.mcp.exchange import Receive, Scope, Send, headers, respond
-from octavo.transport.mcp.refused import Refused
+from octavo.transport.http.exchange import Receive, Scope, Send, headers, respond
+from octavo.transport.http.refusals import Refused
 
 MEMO_SIZE = 1024  # header combinations known to be good; the oldest makes room
 MEMO_OF_ONE = 32  # of one principal: more push out its own

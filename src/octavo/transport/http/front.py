@@ -24,22 +24,22 @@ from octavo.core.ports.server import Admitted, Server
 from octavo.core.routes import Routes, no_routes
 from octavo.core.sizes import KIB
 from octavo.core.values import Principal
+from octavo.transport.http.auth import Access, Entry
+from octavo.transport.http.backlog import Backlog
+from octavo.transport.http.bodies import Bodies
+from octavo.transport.http.deadlines import CONNECTION
 from octavo.transport.http.door import Door, Shared
-from octavo.transport.mcp import frames, keys
-from octavo.transport.mcp.backlog import Backlog
-from octavo.transport.mcp.bodies import Bodies
+from octavo.transport.http.exchange import App, Message, Receive, Scope, Send, header, headers, respond
+from octavo.transport.http.health import Signs
+from octavo.transport.http.leases import Leases
+from octavo.transport.http.records import BODY, DATA, KEPT, RecordedSend, refuse
+from octavo.transport.http.refusals import Refused
+from octavo.transport.http.sessions import SessionCounts
+from octavo.transport.http.turns import Turns
+from octavo.transport.mcp import frames, wire_names
 from octavo.transport.mcp.codes import Codes
-from octavo.transport.mcp.entry import Access, Entry
-from octavo.transport.mcp.exchange import App, Message, Receive, Scope, Send, header, headers, respond
-from octavo.transport.mcp.hub import Hub
-from octavo.transport.mcp.lane import EncodedAnswer, Lane, Taken
-from octavo.transport.mcp.leases import Leases
-from octavo.transport.mcp.patience import CONNECTION
-from octavo.transport.mcp.recorded import BODY, DATA, KEPT, RecordedSend, refuse
-from octavo.transport.mcp.refused import Refused
-from octavo.transport.mcp.sessions import SessionCounts
-from octavo.transport.mcp.signs import Signs
-from octavo.transport.mcp.turns import Turns
+from octavo.transport.mcp.fast_path import EncodedAnswer, Lane, Taken
+from octavo.transport.mcp.subscriptions import Hub
 
 PATH = "/mcp"
 _PATHS = frozenset((PATH, f"{PATH}/"))  # clients are given the one or the other, and some do not follow a redirect
@@ -53,7 +53,7 @@ _HOT = frozenset(
      b"tools/call", b"prompts/get")
 )  # fmt: skip
 _LISTEN = b"subscriptions/listen"
-_MODERN = keys.MODERN.encode()
+_MODERN = wire_names.MODERN.encode()
 Header: TypeAlias = tuple[bytes, bytes]
 
 _NAMED = ("resources/read", "tools/call", "prompts/get")

@@ -16,7 +16,7 @@ from pydantic import ConfigDict
 from octavo.core.errors import Forbidden, NotFound
 from octavo.core.ports.chain import expected, page_of
 from octavo.core.values import Call, Page, Principal
-from octavo.transport.mcp import eras, keys, shapes
+from octavo.transport.mcp import eras, shapes, wire_names
 from octavo.transport.mcp.calls import Calls
 
 Context = ServerRequestContext[Any, Any]
@@ -43,7 +43,7 @@ class SkillsExtension:
 
     @property
     def announced(self) -> dict[str, dict[str, Any]]:
-        return {keys.SKILLS_EXTENSION: {"directoryRead": True}} if self._calls.works.skill_schemes else {}
+        return {wire_names.SKILLS_EXTENSION: {"directoryRead": True}} if self._calls.works.skill_schemes else {}
 
     async def list(self, ctx: Context, params: types.PaginatedRequestParams | None) -> dict[str, Any]:
         self._refuse_without_skills(ctx)
@@ -77,7 +77,7 @@ class SkillsExtension:
 
 def _complete(ctx: Context, result: dict[str, Any], ttl: int | None) -> dict[str, Any]:
     """With the members that the modern era wants. What anybody sees depends on who asks, so it is never shared."""
-    if ctx.protocol_version != keys.MODERN:
+    if ctx.protocol_version != wire_names.MODERN:
         return result
     caching = {} if ttl is None else {"ttlMs": ttl, "cacheScope": "private"}
     return {**result, "resultType": "complete", **caching}

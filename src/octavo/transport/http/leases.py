@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from octavo.core.clock import SystemClock
 from octavo.core.errors import OctavoError
 from octavo.core.ports.server import Admitted, Server
-from octavo.transport.mcp.exchange import App, Message, Receive, Scope, Send
+from octavo.transport.http.exchange import App, Message, Receive, Scope, Send
 
 
 class Leases:

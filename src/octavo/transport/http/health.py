@@ -17,10 +17,10 @@ from octavo.core.metrics import Measure, Sample, number
 from octavo.core.ports.server import Server
 from octavo.core.ref import Ref
 from octavo.core.routes import Anybody, Handler, Route, RouteAnswer, RouteRequest
-from octavo.transport.mcp.backlog import Backlog
-from octavo.transport.mcp.exposition import MEDIA_TYPE, exposition
-from octavo.transport.mcp.hub import Hub
-from octavo.transport.mcp.patience import Patience
+from octavo.transport.http.backlog import Backlog
+from octavo.transport.http.deadlines import Patience
+from octavo.transport.http.exposition import MEDIA_TYPE, exposition
+from octavo.transport.mcp.subscriptions import Hub
 
 METRICS = Ref("server", ("metrics",))  # what a rule names to let somebody see them
 HEALTH, READINESS = Ref("server", ("healthz",)), Ref("server", ("readyz",))

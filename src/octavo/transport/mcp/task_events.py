@@ -13,9 +13,9 @@ from octavo.core.errors import OctavoError, RateLimited
 from octavo.core.ports.chain import expected
 from octavo.core.ref import Ref
 from octavo.core.tasks import Task
-from octavo.transport.mcp import keys
+from octavo.transport.mcp import wire_names
 from octavo.transport.mcp.calls import Calls
-from octavo.transport.mcp.hub import Note, Subscriber
+from octavo.transport.mcp.subscriptions import Note, Subscriber
 from octavo.transport.mcp.tasks import declared, detailed
 
 
@@ -45,7 +45,7 @@ class Followed:
         who, tool = self._subscriber.principal, Ref.of("tool", (task.tool,))
         mine = task.id in self._ids and task.who == who.id
         if mine and self._calls.works.policy.allows(who, "invoke", tool):
-            self._subscriber.push(Note(keys.TASKS, detailed(task)))
+            self._subscriber.push(Note(wire_names.TASKS, detailed(task)))
 
 
 async def follow(

@@ -14,9 +14,9 @@ import msgspec
 
 from octavo.core.errors import OctavoError, Unrecorded
 from octavo.core.ports.audit import Ledger
+from octavo.transport.http.exchange import Message, Scope, Send, respond
 from octavo.transport.mcp import frames
 from octavo.transport.mcp.codes import Codes
-from octavo.transport.mcp.exchange import Message, Scope, Send, respond
 
 KEPT = "octavo.kept"  # in the scope of a request that changed something: whether its outcome is stored
 BODY = "octavo.body"  # in the scope: the message that is answered

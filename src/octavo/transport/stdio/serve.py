@@ -11,12 +11,12 @@ from mcp.server.context import ServerRequestContext
 from octavo.core.errors import OctavoError
 from octavo.core.ports.server import Server
 from octavo.core.values import Principal
-from octavo.transport.mcp import stdio
 from octavo.transport.mcp.calls import Calls
-from octavo.transport.mcp.ending import Ending
-from octavo.transport.mcp.hub import Hub
-from octavo.transport.mcp.lane import Lane
+from octavo.transport.mcp.fast_path import Lane
 from octavo.transport.mcp.server import McpServer, Recorded
+from octavo.transport.mcp.subscriptions import Hub
+from octavo.transport.shutdown import Ending
+from octavo.transport.stdio import streams
 
 Context = ServerRequestContext[Any, Any]
 
@@ -27,7 +27,7 @@ async def serve(house: Server, who: Principal, *, lane: bool, strict_codes: bool
     `traced`: every request is a span, so none takes the lane."""
     connection = StdioConnection(house, who, lane=lane and not traced, strict_codes=strict_codes, traced=traced)
     ending = Ending(connection.stop)
-    await connection.serve(*stdio.claim())
+    await connection.serve(*streams.claim())
     return ending.interrupted
 
 
@@ -37,14 +37,14 @@ class StdioConnection:
     def __init__(self, house: Server, who: Principal, *, lane: bool, strict_codes: bool, traced: bool = False) -> None:
         calls = Calls(house, strict_codes=strict_codes)
         caller = _Caller(house, who)
-        recorded = stdio.Recorded()
+        recorded = streams.Recorded()
         self.hub = Hub(house)
 
         self._server = McpServer(
             calls, self.hub, lambda _ctx: caller(), _adding_to(recorded), owns_process=True, traced=traced
         )
         self.lane = Lane(calls, server_info=self._server.sdk.server_info_stamp, on=lane, end=b"\n")
-        self.pipes = stdio.Pipes(house, self.lane, caller, recorded)
+        self.pipes = streams.Pipes(house, self.lane, caller, recorded)
         self._stopping: asyncio.Task[None] | None = None
 
     async def serve(self, stdin: int, stdout: int) -> None:
@@ -68,7 +68,7 @@ class StdioConnection:
         self.pipes.end()
 
 
-def _adding_to(recorded: stdio.Recorded) -> Recorded:
+def _adding_to(recorded: streams.Recorded) -> Recorded:
     def has_its_record(ctx: Context, _succeeded: bool, kept: bool | None) -> None:
         if ctx.request_id is not None:
             recorded.add(ctx.request_id, kept)

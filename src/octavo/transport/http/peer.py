@@ -8,8 +8,8 @@ import socket
 import struct
 from typing import Any, cast
 
-from octavo.transport.mcp.entry import PEER
-from octavo.transport.mcp.patience import Connection
+from octavo.transport.http.auth import PEER
+from octavo.transport.http.deadlines import Connection
 
 _CREDENTIALS = struct.Struct("iII")  # process, user, group
 

@@ -20,7 +20,7 @@ from octavo.core.glob import Glob
 from octavo.core.ports.server import Server
 from octavo.core.ref import Ref
 from octavo.core.values import Change, Entry, Principal, shown
-from octavo.transport.mcp import keys
+from octavo.transport.mcp import wire_names
 from octavo.transport.mcp.definitions import DEFINED, Definitions
 
 BACKLOG = 1024  # events that wait for one subscriber
@@ -61,7 +61,7 @@ class Subscriber:
                 return
             others = [waiting for waiting in self._backlog if waiting.method in _OTHER_LISTS]
             self._backlog = deque(others)
-            note = Note(keys.LIST_CHANGED, {})
+            note = Note(wire_names.LIST_CHANGED, {})
         self._backlog.append(note)
         self._wake.set()
 
@@ -204,11 +204,13 @@ class Hub:
         listens = "resources" in subscriber.lists and delivery.kind != "updated"
         told = delivery.told(who, "list") if listens else None
         if told is not None:
-            subscriber.push(Note(keys.LIST_CHANGED, {"_meta": {keys.EVENT: _event(subscriber, delivery, told)}}))
+            subscriber.push(
+                Note(wire_names.LIST_CHANGED, {"_meta": {wire_names.EVENT: _event(subscriber, delivery, told)}})
+            )
         told = delivery.told(who, wanted=lambda ref, entry: _covers(subscriber, delivery, ref, entry))
         if told is not None:
             said = _event(subscriber, delivery, told)
-            subscriber.push(Note(keys.UPDATED, {"uri": said["uri"], "_meta": {keys.EVENT: said}}))
+            subscriber.push(Note(wire_names.UPDATED, {"uri": said["uri"], "_meta": {wire_names.EVENT: said}}))
 
 
 def _event(subscriber: Subscriber, delivery: Delivery, change: Change) -> dict[str, Any]:

@@ -15,19 +15,19 @@ from mcp.server.transport_security import TransportSecuritySettings
 
 from octavo.core.ports.server import Server
 from octavo.core.routes import Routes, no_routes
-from octavo.transport.mcp.accepting import AcceptingServer
+from octavo.transport.http.accept import AcceptingServer
+from octavo.transport.http.auth import Access
+from octavo.transport.http.deadlines import Connection, Deadlines, Patience
+from octavo.transport.http.front import BODY_SECONDS, PATH, Front, admitted_by, mark_recorded, was_counted
+from octavo.transport.http.peer import PeerConnection
+from octavo.transport.http.replay import Replays, SessionEvents
+from octavo.transport.http.sessions import SessionCounts
 from octavo.transport.mcp.calls import Calls
-from octavo.transport.mcp.ending import Ending
-from octavo.transport.mcp.entry import Access
-from octavo.transport.mcp.events import Replays, SessionEvents
-from octavo.transport.mcp.http import BODY_SECONDS, PATH, Front, admitted_by, mark_recorded, was_counted
-from octavo.transport.mcp.hub import Hub
-from octavo.transport.mcp.lane import Lane
-from octavo.transport.mcp.patience import Connection, Deadlines, Patience
-from octavo.transport.mcp.peer import PeerConnection
+from octavo.transport.mcp.fast_path import Lane
 from octavo.transport.mcp.sdk_compat import end_session, events_per_session, live_sessions
 from octavo.transport.mcp.server import McpServer
-from octavo.transport.mcp.sessions import SessionCounts
+from octavo.transport.mcp.subscriptions import Hub
+from octavo.transport.shutdown import Ending
 
 SHUTDOWN_SECONDS = 5  # for requests that run
 HURRIED_SECONDS = 0.3  # the same, where somebody at a terminal waits

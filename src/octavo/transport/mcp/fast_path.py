@@ -30,9 +30,9 @@ from octavo.core.ports.server import Composition
 from octavo.core.ref import Ref
 from octavo.core.tools import PromptResult, ToolResult, is_unknown_tool
 from octavo.core.values import Call, Content, Op, Page, Principal, Template
-from octavo.transport.mcp import frames, keys, shapes
+from octavo.transport.mcp import frames, shapes, wire_names
 from octavo.transport.mcp.calls import Calls, incident
-from octavo.transport.mcp.immediate import begin, start
+from octavo.transport.mcp.eager import begin, start
 
 KNOWN_META = 256  # envelopes remembered; the oldest makes room
 KNOWN_OF_ONE = 32  # of one principal: more push out its own
@@ -40,7 +40,7 @@ SEEN = 4096  # frames remembered but for their id
 MAX_SEEN = 1024  # bytes of one worth remembering
 COPIED = 8192  # bytes of a content up to which a copy is cheaper than another piece
 MAX_META = 4096  # bytes of an envelope worth remembering
-_ENVELOPE = {keys.PROTOCOL_VERSION, keys.CLIENT_CAPABILITIES, keys.CLIENT_INFO}
+_ENVELOPE = {wire_names.PROTOCOL_VERSION, wire_names.CLIENT_CAPABILITIES, wire_names.CLIENT_INFO}
 
 _encode = msgspec.json.Encoder().encode
 _NO_RAW = msgspec.Raw(b"")
@@ -137,7 +137,7 @@ class Lane:
         calls.house.on_swap(self._forget)
         self.hits = 0
         self.declined: Counter[str] = Counter()
-        self._server_info = {keys.SERVER_INFO: server_info}
+        self._server_info = {wire_names.SERVER_INFO: server_info}
         # What a modern result has beside its payload, by method; and the same encoded, to follow the payload.
         self._rests = {
             "resources/read": self._rest(0),

@@ -31,14 +31,14 @@ from octavo.core.memo import Bounded
 from octavo.core.ports.server import Server
 from octavo.core.sizes import BLOCK, MIB
 from octavo.core.values import Principal, moments
-from octavo.transport.mcp import frames, keys
+from octavo.transport.mcp import frames, wire_names
 from octavo.transport.mcp.calls import CALLING, incident
 from octavo.transport.mcp.codes import Codes, WireError
-from octavo.transport.mcp.explained import unserved
-from octavo.transport.mcp.held import Held
-from octavo.transport.mcp.inbox import Inbox
-from octavo.transport.mcp.lane import EncodedAnswer, Lane, Taken, spelled
+from octavo.transport.mcp.fast_path import EncodedAnswer, Lane, Taken, spelled
+from octavo.transport.mcp.sdk_errors import unserved
+from octavo.transport.stdio.inbox import Inbox
 from octavo.transport.stdio.threads import ThreadReader, ThreadWriter
+from octavo.transport.stdio.waiting import Held
 
 BATCH = BLOCK  # bytes of answers that are written at once
 PIPE = BLOCK  # what a pipe shall hold, so that a batch fits: Linux gives 64 KiB unless it is asked
@@ -352,7 +352,7 @@ class Pipes:
         elif request.method not in _HANDSHAKE:
             self._opened()
         meta = (request.params or {}).get("_meta")
-        enveloped = isinstance(meta, dict) and keys.PROTOCOL_VERSION in meta
+        enveloped = isinstance(meta, dict) and wire_names.PROTOCOL_VERSION in meta
         self._recorded.forget(request.id)  # of a cancelled request with the same id
         self._era.asked(request, enveloped)
         if request.method == "subscriptions/listen":

@@ -9,10 +9,10 @@ import mcp_types as types
 import msgspec
 from pydantic import ValidationError
 
+from octavo.transport.http.exchange import Message, Send, respond
 from octavo.transport.mcp import frames
 from octavo.transport.mcp.codes import WireError
-from octavo.transport.mcp.exchange import Message, Send, respond
-from octavo.transport.mcp.explained import unserved
+from octavo.transport.mcp.sdk_errors import unserved
 
 _REPLACED = (b"content-length", b"content-type")
 

@@ -11,7 +11,7 @@ from collections import deque
 import mcp_types as types
 from mcp.shared.dispatcher import coerce_request_id
 
-from octavo.transport.mcp.lane import Taken
+from octavo.transport.mcp.fast_path import Taken
 
 
 class Held:
