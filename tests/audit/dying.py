@@ -13,8 +13,8 @@ from collections.abc import Callable
 from typing import Any
 
 from octavo.cli import main
-from octavo.stores import ledger
-from octavo.stores.ledger import FileLedger
+from octavo.stores.audit import ledger
+from octavo.stores.audit.ledger import FileLedger
 
 POINTS = ("intent", "amid intent", "act", "amid outcome", "outcome", "answer")
 

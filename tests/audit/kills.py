@@ -28,7 +28,7 @@ from typing import Any
 from tests.e2e.harness import ERAS, Asking, Pipe, Place
 from tests.e2e.organisation import BRAND, CONFIGURATION, organisation
 
-from octavo.stores.records import RecordFilter, found
+from octavo.stores.audit.query import RecordFilter, found
 
 CLIENTS = 4  # over HTTP
 FILES = 200  # that exist; the other addresses lead nowhere, or to where the agent may not look

@@ -16,9 +16,9 @@ from collections.abc import Callable
 from pathlib import Path
 
 from octavo.core.clock import FrozenClock
-from octavo.stores.checkpoints import CheckpointFile, read_checkpoints
-from octavo.stores.ledger import FileLedger
-from octavo.stores.verify import verify
+from octavo.stores.audit.checkpoints import CheckpointFile, read_checkpoints
+from octavo.stores.audit.ledger import FileLedger
+from octavo.stores.audit.verify import verify
 
 KEY, SEED = b"k" * 32, b"s" * 32
 PER_LOG = 25

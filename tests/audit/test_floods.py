@@ -14,10 +14,10 @@ import pytest
 from tests.e2e.harness import Place, Server
 
 from octavo.core.clock import FrozenClock
-from octavo.stores.growth import growth
-from octavo.stores.ledger import FileLedger
-from octavo.stores.records import RecordFilter, found
-from octavo.stores.verify import verify
+from octavo.stores.audit.growth import growth
+from octavo.stores.audit.ledger import FileLedger
+from octavo.stores.audit.query import RecordFilter, found
+from octavo.stores.audit.verify import verify
 
 KEY = "octavo_reader-key-for-tests-0123456789"
 CONFIGURATION = """\

@@ -15,7 +15,7 @@ import pytest
 from tests.audit.disks import small_disk
 from tests.e2e.harness import LIMIT, Place, Server, octavo
 
-from octavo.stores.ledger import FileLedger
+from octavo.stores.audit.ledger import FileLedger
 from octavo.stores.state import StateDirectory
 
 CONFIGURATION = "version: 1\nsources: {work: {kind: file, roots: [./root], write: true}}\n"

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 from tests.cli.test_terminal import LIMIT, OCTAVO, frame
 
-from octavo.stores.places import ProcessFile
+from octavo.stores.process_files import ProcessFile
 
 if TYPE_CHECKING:
     from conftest import Run

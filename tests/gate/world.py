@@ -19,7 +19,7 @@ from octavo.config.load import Loaded
 from octavo.core.clock import FrozenClock, SystemClock
 from octavo.core.errors import Unrecorded
 from octavo.core.values import Principal
-from octavo.stores.ledger import MemoryLedger
+from octavo.stores.audit.ledger import MemoryLedger
 from octavo.stores.state import StateDirectory
 
 PLUGIN = """

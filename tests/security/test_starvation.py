@@ -37,7 +37,7 @@ from octavo.pipeline.throttle import SourceLimits, Throttle
 from octavo.search import Document, FullText, Index
 from octavo.sources._shared.documents.converter import Converter
 from octavo.sources.file import FileRoot, FileSource
-from octavo.stores.ledger import MemoryLedger
+from octavo.stores.audit.ledger import MemoryLedger
 from octavo.stores.state import StateDirectory
 
 pytestmark = [pytest.mark.anyio, pytest.mark.seed("A5", "T9")]

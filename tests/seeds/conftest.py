@@ -18,7 +18,7 @@ from mcp_types import jsonrpc_message_adapter
 
 from octavo.app import Octavo
 from octavo.app.configuration import load_text
-from octavo.stores.ledger import MemoryLedger
+from octavo.stores.audit.ledger import MemoryLedger
 from octavo.stores.state import StateDirectory
 from octavo.transport.mcp.calls import Calls
 from octavo.transport.mcp.server import McpServer

@@ -12,10 +12,10 @@ from pathlib import Path
 import pytest
 
 from octavo.core.clock import FrozenClock
-from octavo.stores.checkpoints import CheckpointFile, read_checkpoints
-from octavo.stores.keeper import DAY, Keeper
-from octavo.stores.ledger import FileLedger
-from octavo.stores.verify import Report, verify
+from octavo.stores.audit.checkpoints import CheckpointFile, read_checkpoints
+from octavo.stores.audit.keeper import DAY, Keeper
+from octavo.stores.audit.ledger import FileLedger
+from octavo.stores.audit.verify import Report, verify
 
 KEY, SEED = b"k" * 32, b"s" * 32
 

@@ -21,7 +21,7 @@ from hypothesis import strategies as st
 from octavo.core.clock import FrozenClock
 from octavo.core.errors import InternalError, Unrecorded
 from octavo.core.ports.audit import Ledger
-from octavo.stores.ledger import FileLedger, MemoryLedger, verify
+from octavo.stores.audit.ledger import FileLedger, MemoryLedger, verify
 
 KEY = b"k" * 32
 
@@ -505,7 +505,7 @@ def test_after_a_kill_every_flushed_record_is_there_exactly_once(audit: Path) ->
     """The child says what it flushed, as a server says it by answering; then it is killed in mid-work."""
     program = """
 import pathlib, sys
-from octavo.stores.ledger import FileLedger
+from octavo.stores.audit.ledger import FileLedger
 ledger = FileLedger(pathlib.Path(sys.argv[1]), b"k" * 32, max_bytes=20_000, keep=1000)
 number = 0
 while True:

@@ -12,9 +12,9 @@ import pytest
 
 from octavo.core.clock import FrozenClock, iso
 from octavo.core.glob import Glob
-from octavo.stores.exports import COLUMNS, FORMATS
-from octavo.stores.ledger import FileLedger
-from octavo.stores.records import RecordFilter, found, latest, trees
+from octavo.stores.audit.export import COLUMNS, FORMATS
+from octavo.stores.audit.ledger import FileLedger
+from octavo.stores.audit.query import RecordFilter, found, latest, trees
 
 KEY = b"k" * 32
 BEGIN = 1_763_200_000.0

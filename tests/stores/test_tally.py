@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 
 from octavo.core.metrics import Measure
-from octavo.stores.tally import Tally
+from octavo.stores.audit.tally import Tally
 
 
 def counted(*records: tuple[str, str]) -> dict[str, Measure]:

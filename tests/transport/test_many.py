@@ -21,7 +21,7 @@ from tests.gate.world import KEYS, accounts, configuration, house, lay_out
 from tests.transport.test_sessions import limited, opens
 
 from octavo.app import Octavo
-from octavo.stores.records import RecordFilter, found
+from octavo.stores.audit.query import RecordFilter, found
 from octavo.stores.state import StateDirectory
 from octavo.transport.http import bodies
 

@@ -15,7 +15,7 @@ from tests.gate.world import CONFIG, KEYS, Journal
 
 from octavo.app import Octavo
 from octavo.app.configuration import load_text
-from octavo.stores.ledger import MemoryLedger
+from octavo.stores.audit.ledger import MemoryLedger
 from octavo.stores.state import StateDirectory
 
 pytestmark = [pytest.mark.anyio, pytest.mark.seed("T8")]

@@ -20,7 +20,7 @@ from tests.transport.test_credentials import Stream
 from tests.transport.test_sessions import limited, lives, old, opens, refused
 
 from octavo.app import Octavo
-from octavo.stores.records import RecordFilter, found
+from octavo.stores.audit.query import RecordFilter, found
 from octavo.stores.state import StateDirectory
 
 pytestmark = [pytest.mark.anyio, pytest.mark.seed("A5", "T9")]

@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING
 
 from octavo.config.model import Audit
 from octavo.core.clock import SystemClock
-from octavo.stores.growth import Growth, growth
-from octavo.stores.ledger import FileLedger, MemoryLedger, Told
+from octavo.stores.audit.growth import Growth, growth
+from octavo.stores.audit.ledger import FileLedger, MemoryLedger, Told
 from octavo.stores.state import StateDirectory
 
 if TYPE_CHECKING:
-    from octavo.stores.keeper import Keeper
+    from octavo.stores.audit.keeper import Keeper
 
 LOOK = 60.0  # seconds between two looks at how large the log is
 
@@ -43,8 +43,8 @@ class Books:
         )
         if second is None and options.max_age is None:
             return
-        from octavo.stores.checkpoints import CheckpointFile  # here: a server that needs neither starts sooner
-        from octavo.stores.keeper import HOUR, Keeper
+        from octavo.stores.audit.checkpoints import CheckpointFile  # here: a server that needs neither starts sooner
+        from octavo.stores.audit.keeper import HOUR, Keeper
 
         signed = None if second is None else CheckpointFile(second.path, state.key("checkpoint"), self.ledger.chain)
         self._keeper = Keeper(

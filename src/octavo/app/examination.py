@@ -20,7 +20,7 @@ from octavo.core import landlock
 from octavo.core.clock import SystemClock, iso
 from octavo.core.errors import SourceUnavailable
 from octavo.sources.file.examine import confinement, has_tmpfile, inotify_limit
-from octavo.stores.growth import growth
+from octavo.stores.audit.growth import growth
 from octavo.stores.state import StateDirectory
 
 LEAST_PYTHON = (3, 11)

@@ -28,7 +28,7 @@ from octavo.core.values import Content, Entry, Op, Page, Principal
 from octavo.search import Borrowed, Document, FullText, Index
 from octavo.sources._shared.documents.convert import FORMATS
 from octavo.sources.catalog.names import plain, words
-from octavo.stores.places import ProcessFile
+from octavo.stores.process_files import ProcessFile
 from octavo.text.titles import is_markdown, title_of
 
 if TYPE_CHECKING:

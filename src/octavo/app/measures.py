@@ -9,7 +9,7 @@ from octavo.app.compose import Composed
 from octavo.core.clock import SystemClock
 from octavo.core.metrics import Measure, Sample, number
 from octavo.core.version import VERSION
-from octavo.stores.tally import Tally
+from octavo.stores.audit.tally import Tally
 
 
 def measures(works: Composed, tally: Tally | None, begun: float) -> Iterator[Measure]:

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from octavo.core.metrics import Measure
     from octavo.prompts.conversations import InMemory
     from octavo.stores.approvals import ApprovalFile
-    from octavo.stores.tally import Tally
+    from octavo.stores.audit.tally import Tally
     from octavo.tools.long import LongWork
     from octavo.tools.long import TaskContext as Lasts
 
@@ -324,7 +324,7 @@ class Octavo:
 
 
 def _tally() -> Tally:
-    from octavo.stores.tally import Tally  # here: most servers start sooner without it
+    from octavo.stores.audit.tally import Tally  # here: most servers start sooner without it
 
     return Tally()
 

@@ -69,7 +69,7 @@ def found(
 
 def rebuilt(loaded: Loaded, shows: Shows) -> int:
     """Makes the index anew: the number of documents. Raises Conflict while a server uses it."""
-    from octavo.stores.places import ProcessFile
+    from octavo.stores.process_files import ProcessFile
 
     place = ProcessFile.take(state_directory(loaded) / "search", most=1)
     if place is None:

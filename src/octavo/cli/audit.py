@@ -15,8 +15,8 @@ from octavo.cli._shared import FAILED, config_option, json_option, loaded, print
 
 if TYPE_CHECKING:
     from octavo.config.load import Loaded
-    from octavo.stores.records import Record, RecordFilter
-    from octavo.stores.verify import Break, ChainReport, Report
+    from octavo.stores.audit.query import Record, RecordFilter
+    from octavo.stores.audit.verify import Break, ChainReport, Report
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -80,9 +80,9 @@ def _verified(found: Loaded, checkpoints: Path | None) -> tuple[Path, Report]:
     """With the checkpoints that are named, or those of the configuration. Raises NotFound for either."""
     from octavo.config.load import state_directory
     from octavo.core.errors import NotFound
-    from octavo.stores.checkpoints import read_checkpoints
+    from octavo.stores.audit.checkpoints import read_checkpoints
+    from octavo.stores.audit.verify import verify
     from octavo.stores.state import StateDirectory
-    from octavo.stores.verify import verify
 
     directory, state = _directory(found), StateDirectory.known(state_directory(found))
     configured, min_age = found.config.audit.checkpoints, found.config.audit.least_age
@@ -176,7 +176,7 @@ def _question(
     uri: str | None, since: float | None, until: float | None,
 ) -> RecordFilter:  # fmt: skip
     from octavo.core.glob import Glob
-    from octavo.stores.records import RecordFilter
+    from octavo.stores.audit.query import RecordFilter
 
     return RecordFilter(who, op, outcome, rule, None if uri is None else Glob(uri), since, until)
 
@@ -195,11 +195,11 @@ def query(
 
     For example: octavo audit query --who agent-brand --outcome forbidden --since 1d
     """
-    from octavo.stores import records
+    from octavo.stores.audit import query
 
     place = _directory(loaded(config_file, *directories))
-    matches = records.latest(place, _question(**asked), limit)
-    shown = records.trees(place, matches) if tree else [(0, record) for record in matches]
+    matches = query.latest(place, _question(**asked), limit)
+    shown = query.trees(place, matches) if tree else [(0, record) for record in matches]
     if as_json:
         print_json({"records": [{"depth": depth, **record} if tree else record for depth, record in shown]})
         return
@@ -228,8 +228,8 @@ def _line(depth: int, record: Record) -> str:
 )
 def export(directories: tuple[Path, ...], config_file: Path | None, form: str, **asked: Any) -> None:
     """Print all records that fit the options, for another program."""
-    from octavo.stores.exports import FORMATS
-    from octavo.stores.records import found
+    from octavo.stores.audit.export import FORMATS
+    from octavo.stores.audit.query import found
 
     place = _directory(loaded(config_file, *directories))
     for line in FORMATS[form](found(place, _question(**asked))):

@@ -140,7 +140,7 @@ def _watch_calls(pattern: str, config_file: Path | None, who: str | None, count:
 def follow(loaded: Loaded, show: Callable[[dict[str, Any]], bool], *, ready: Callable[[], None]) -> None:
     """Shows records of all servers on this state as they are written, until `show` says that it is enough."""
     from octavo.config.load import state_directory
-    from octavo.stores.calls import Recent
+    from octavo.stores.audit.tail import Recent
 
     recent = Recent(state_directory(loaded) / "audit")
     ready()

@@ -33,7 +33,7 @@ from typing import Literal, NamedTuple, TypeAlias
 from octavo.core.clock import Clock, SystemClock
 from octavo.core.errors import SourceUnavailable
 from octavo.core.private_folders import check_private, make_private
-from octavo.stores.verify import fingerprint
+from octavo.stores.audit.verify import fingerprint
 
 if sys.platform != "win32":
     import fcntl

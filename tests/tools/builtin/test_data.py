@@ -21,7 +21,7 @@ from octavo.core.errors import Forbidden, InvalidParams, NotFound, OctavoError, 
 from octavo.core.ref import Ref
 from octavo.core.tools import Image, Text, ToolResult
 from octavo.core.values import Call, Trail
-from octavo.stores.ledger import MemoryLedger
+from octavo.stores.audit.ledger import MemoryLedger
 from octavo.stores.state import StateDirectory
 from octavo.tools.data.child import Work
 

@@ -15,7 +15,7 @@ from tests.sources.documents.build import docx
 from octavo.app import Octavo
 from octavo.app.configuration import load, load_text
 from octavo.core.errors import Forbidden, InvalidParams, NotFound
-from octavo.stores.places import ProcessFile
+from octavo.stores.process_files import ProcessFile
 
 pytestmark = pytest.mark.anyio
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Literal, NoReturn, TypeAlias, cast
 from msgspec import Struct
 
 if TYPE_CHECKING:
-    from octavo.stores.checkpoints import Checkpoint, Checkpoints
+    from octavo.stores.audit.checkpoints import Checkpoint, Checkpoints
 
 _FILE = re.compile(r"(?P<chain>[^.]+)(?:\.(?P<part>[0-9]{5}))?\.jsonl\Z")
 _CHAIN_LINE = b'{"chain"'

@@ -14,9 +14,9 @@ import threading
 from pathlib import Path
 
 from octavo.core.clock import Clock, SystemClock
-from octavo.stores.checkpoints import CheckpointFile
-from octavo.stores.ledger import FileLedger, Head
-from octavo.stores.retention import forget_chains, settled_before
+from octavo.stores.audit.checkpoints import CheckpointFile
+from octavo.stores.audit.ledger import FileLedger, Head
+from octavo.stores.audit.retention import forget_chains, settled_before
 
 logger = logging.getLogger(__name__)
 

@@ -27,11 +27,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple, cast
 from msgspec import Struct, field
 
 from octavo.core.clock import Clock, SystemClock, iso
+from octavo.stores.audit.verify import Break
 from octavo.stores.state import write_all
-from octavo.stores.verify import Break
 
 if TYPE_CHECKING:
-    from octavo.stores.ledger import Head
+    from octavo.stores.audit.ledger import Head
 
 _SIGNATURE = re.compile(rb',"signature":"(?P<signature>[0-9a-f]{128})"\}\n\Z')
 _SIGNATURE_LENGTH = len(b',"signature":""}\n') + 128

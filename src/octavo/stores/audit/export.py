@@ -15,7 +15,7 @@ from datetime import datetime
 from typing import Any, Final
 
 from octavo.core.version import VERSION
-from octavo.stores.records import Record
+from octavo.stores.audit.query import Record
 
 COLUMNS: Final = ("time", "id", "parent", "who", "op", "uri", "outcome", "rule", "cache", "size", "us", "incident")
 _BATCH = 100

@@ -45,12 +45,12 @@ from octavo.core.clock import Clock, SystemClock, iso
 from octavo.core.errors import Unrecorded
 from octavo.core.private_folders import check_private, make_private
 from octavo.core.sizes import MIB
-from octavo.stores.growth import growth
-from octavo.stores.reserve import Reserve
-from octavo.stores.retention import forget_chains, settled_before
+from octavo.stores.audit.growth import growth
+from octavo.stores.audit.reserve import Reserve
+from octavo.stores.audit.retention import forget_chains, settled_before
+from octavo.stores.audit.summaries import Kind, Summaries
+from octavo.stores.audit.verify import Report, fingerprint, seal, verify
 from octavo.stores.state import write_all
-from octavo.stores.summaries import Kind, Summaries
-from octavo.stores.verify import Report, fingerprint, seal, verify
 
 __all__ = ["FileLedger", "MemoryLedger", "Report", "verify"]
 
