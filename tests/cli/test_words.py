@@ -25,7 +25,7 @@ ENGLISH = catalogue("en")
 # Rooms whose every sentence is known in every language.
 TRANSLATED = (
     "config/checks.py", "config/rulechecks.py", "config/patterns.py", "config/yaml.py", "config/units.py",
-    "config/words.py", "sources/catalog/claims.py", "sources/catalog/unserved.py", "sources/catalog/links.py",
+    "config/words.py", "sources/catalog/agent_checks.py", "sources/catalog/unserved.py", "sources/catalog/links.py",
     "config/load.py", "config/model.py", "config/http.py", "config/web.py", "config/search.py", "config/commands.py",
     "config/conditions.py", "config/reference.py", "config/toml.py", "sources/catalog/options.py",
     "sources/file/options.py", "sources/file/kind.py", "sources/git/options.py", "sources/memory/options.py",

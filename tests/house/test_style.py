@@ -52,7 +52,7 @@ BLIND: dict[str, str] = {
     "pipeline/guard/door.py": "the door of a plugin's source: whatever it does is its own fault",
     "pipeline/guard/life.py": "a source that does not open or close hurts nobody else",
     "pipeline/throttle.py": "the door of every source: nothing foreign passes",
-    "sources/catalog/first.py": "carries whatever a store raised to whoever waits",
+    "sources/catalog/first_look.py": "carries whatever a store raised to whoever waits",
     "sources/file/source.py": "a stamp that cannot be had is no stamp",
     "testing/fault_suite.py": "a suite lets through what the server catches at the door",
     "testing/base.py": "a suite must be able to say what left a source",

@@ -22,7 +22,7 @@ from octavo.tools.registry import ToolRegistry
 
 if TYPE_CHECKING:
     from octavo.sources.catalog import CatalogSource, Handbook
-    from octavo.sources.catalog.handbook import Pages
+    from octavo.sources.catalog.crossrefs import Pages
 
 
 class Catalogs(Struct, frozen=True):

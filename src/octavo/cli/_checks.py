@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from octavo.app.idle_tools import Idle
     from octavo.app.sights import Sight
     from octavo.app.unmatched import Unmatched
-    from octavo.sources.catalog.handbook import Pages
+    from octavo.sources.catalog.crossrefs import Pages
 
 
 def prompt_problems(loaded: Loaded) -> tuple[list[Problem], list[Problem]]:

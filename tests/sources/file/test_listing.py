@@ -7,7 +7,7 @@ import pytest
 
 from octavo.core.errors import InvalidParams, NotFound
 from octavo.core.ref import Ref
-from octavo.sources.file.tree import Tree
+from octavo.sources.file.root import Tree
 
 pytestmark = [pytest.mark.anyio, pytest.mark.seed("F6")]
 
@@ -56,7 +56,7 @@ async def test_a_page_looks_at_nothing_before_its_cursor_and_little_after_its_en
     source = await opened()
     first = await source.list(Ref("file"), cursor=None, limit=14)
     touched: list[str] = []
-    from octavo.sources.file.tree import Tree
+    from octavo.sources.file.root import Tree
 
     original = Tree.open_directory
     monkeypatch.setattr(

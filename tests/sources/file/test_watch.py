@@ -17,7 +17,7 @@ from octavo.core.clock import SystemClock
 from octavo.core.errors import SourceUnavailable
 from octavo.core.ref import Ref
 from octavo.core.values import Change, Entry
-from octavo.sources._shared.fs.hints import Batch, Hints, Inotify, NoHints, Watchfiles
+from octavo.sources._shared.fs.notify import Batch, Hints, Inotify, NoHints, Watchfiles
 from octavo.sources.file import FileRoot, FileSource
 from octavo.sources.file import watch as watch_module
 from octavo.sources.file.snapshot import Snapshot
@@ -559,7 +559,7 @@ async def test_a_disk_that_fails_while_it_is_looked_at_is_looked_at_again(
     put: Any, opened: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """An I/O error in the middle of a batch costs time, not changes."""
-    from octavo.sources.file.forest import Forest
+    from octavo.sources.file.roots import Forest
 
     monkeypatch.setattr(watch_module, "_RETRY_SECONDS", 0.01)
     source = await opened()

@@ -1,8 +1,8 @@
 """Catalogs over the files of a store: SOPs, documents, skills, agents, the organisation, and one's own namespaces."""
 
 from octavo.sources.catalog.choice import chosen
+from octavo.sources.catalog.crossrefs import Handbook, Live
 from octavo.sources.catalog.declaration import Declaration, Shape
-from octavo.sources.catalog.handbook import Handbook, Live
 from octavo.sources.catalog.kinds import DECLARATIONS, check_options, check_own, doc_with, own, with_options
 from octavo.sources.catalog.problems import FileProblem
 from octavo.sources.catalog.source import CatalogSource

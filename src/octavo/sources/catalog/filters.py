@@ -12,9 +12,9 @@ from typing import Final, TypeAlias
 from octavo.core.errors import InvalidParams
 from octavo.core.parameters import unknown as refused
 from octavo.core.ref import Ref
-from octavo.sources.catalog.card import Card
 from octavo.sources.catalog.declaration import Declaration
 from octavo.sources.catalog.names import alike, folded
+from octavo.sources.catalog.record import Card
 
 MAX_VALUES: Final = 50
 

@@ -18,10 +18,10 @@ from octavo.core.clock import Clock
 from octavo.core.errors import Conflict, NotFound
 from octavo.core.ref import Ref
 from octavo.core.values import Entry
-from octavo.sources.catalog.card import Card, Cards
 from octavo.sources.catalog.declaration import Declaration, Segments, Shape, ending_of
-from octavo.sources.catalog.first import FirstLook
+from octavo.sources.catalog.first_look import FirstLook
 from octavo.sources.catalog.problems import FileProblem
+from octavo.sources.catalog.record import Card, Cards
 from octavo.sources.catalog.snapshot import Snapshot
 from octavo.sources.catalog.store import Moment, Store, not_found
 from octavo.text.frontmatter import FrontMatter

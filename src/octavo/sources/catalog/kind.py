@@ -40,7 +40,7 @@ PARAMETERS: Final[Mapping[str, str]] = {
 
 
 async def _open(options: OverStore, host: Host) -> Source:
-    from octavo.sources.catalog.handbook import Handbook
+    from octavo.sources.catalog.crossrefs import Handbook
     from octavo.sources.catalog.source import CatalogSource
 
     declaration = await _looked(options, host)

@@ -10,7 +10,6 @@ from msgspec.structs import replace
 
 from octavo.core.errors import InvalidParams, OctavoError
 from octavo.core.skill import MANIFEST
-from octavo.sources.catalog.card import PROBLEMS
 from octavo.sources.catalog.declaration import (
     DEFINITIONS,
     DOCUMENTS,
@@ -19,6 +18,7 @@ from octavo.sources.catalog.declaration import (
     shapes_of_files,
 )
 from octavo.sources.catalog.model import compile_model
+from octavo.sources.catalog.record import PROBLEMS
 
 _TEXT: Final = {"type": "string", "minLength": 1}
 _TEXTS: Final = {"type": "array", "items": {"type": "string", "minLength": 1}}

@@ -10,10 +10,10 @@ from typing import Final
 from octavo.core.errors import OctavoError
 from octavo.core.ref import Ref
 from octavo.core.sizes import MIB
-from octavo.sources.catalog.card import Card
+from octavo.sources.catalog.crossrefs import Pages
 from octavo.sources.catalog.declaration import ending_of
-from octavo.sources.catalog.handbook import Pages
 from octavo.sources.catalog.problems import FileProblem
+from octavo.sources.catalog.record import Card
 from octavo.text.references import referring
 
 MAX_LINKED: Final = MIB  # bytes of a text that is looked at

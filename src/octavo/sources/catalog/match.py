@@ -14,7 +14,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
 from typing import Any, Final, NamedTuple
 
-from octavo.sources.catalog.card import Card
+from octavo.sources.catalog.record import Card
 
 MAX_REQUEST: Final = 2000  # characters that are looked at
 MIN_SCORE: Final = 0.04

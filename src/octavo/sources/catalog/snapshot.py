@@ -10,10 +10,10 @@ from msgspec import Struct, field
 
 from octavo.core.ref import Ref
 from octavo.core.values import Entry
-from octavo.sources.catalog.card import Card
 from octavo.sources.catalog.declaration import Segments
 from octavo.sources.catalog.names import folded, plain
 from octavo.sources.catalog.problems import FileProblem
+from octavo.sources.catalog.record import Card
 
 Key = TypeVar("Key")
 Value = TypeVar("Value")

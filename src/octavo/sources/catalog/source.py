@@ -16,19 +16,19 @@ from octavo.core.ports.source import Called, Source
 from octavo.core.ref import Ref
 from octavo.core.values import Change, Content, Entry, Page, Suggestion, Template
 from octavo.sources.catalog import views
-from octavo.sources.catalog.bundle import Bundles
-from octavo.sources.catalog.card import MIME, Card, Cards
-from octavo.sources.catalog.claims import misleading
+from octavo.sources.catalog.agent_checks import misleading
+from octavo.sources.catalog.attachments import Bundles
+from octavo.sources.catalog.crossrefs import Handbook, Pages
 from octavo.sources.catalog.declaration import Declaration, Segments
 from octavo.sources.catalog.filters import filters, unknown, wanted
-from octavo.sources.catalog.first import FirstLook
-from octavo.sources.catalog.handbook import Handbook, Pages
+from octavo.sources.catalog.first_look import FirstLook
 from octavo.sources.catalog.index import Index
 from octavo.sources.catalog.links import MAX_LINKED, dangling
 from octavo.sources.catalog.match import Match, matches
 from octavo.sources.catalog.model import compile_model
 from octavo.sources.catalog.names import alike
 from octavo.sources.catalog.problems import FileProblem
+from octavo.sources.catalog.record import MIME, Card, Cards
 from octavo.sources.catalog.snapshot import Snapshot
 from octavo.sources.catalog.spellings import holds, meanings, others, says
 from octavo.sources.catalog.store import Moment, Store, not_found

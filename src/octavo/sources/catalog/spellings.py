@@ -13,9 +13,9 @@ from itertools import product
 from octavo.core.errors import OctavoError
 from octavo.core.ports.source import Called
 from octavo.core.ref import Ref
-from octavo.sources.catalog.card import Card
 from octavo.sources.catalog.declaration import Declaration, Segments, Shape
 from octavo.sources.catalog.names import PREFIXES, folded, plain
+from octavo.sources.catalog.record import Card
 from octavo.sources.catalog.snapshot import Snapshot
 
 

@@ -9,8 +9,8 @@ from typing import Any, Final, NamedTuple
 
 from octavo.core.errors import Conflict, InvalidParams
 from octavo.core.ref import Ref
+from octavo.sources.catalog.crossrefs import Pages
 from octavo.sources.catalog.declaration import Declaration, Segments, Shape
-from octavo.sources.catalog.handbook import Pages
 from octavo.sources.catalog.model import compile_model
 from octavo.text.frontmatter import of_markdown, of_yaml
 

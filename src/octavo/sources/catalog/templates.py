@@ -7,8 +7,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Final
 
 from octavo.core.values import Template
-from octavo.sources.catalog.card import DIRECTORY, MIME
 from octavo.sources.catalog.declaration import Declaration, Shape
+from octavo.sources.catalog.record import DIRECTORY, MIME
 
 _VARIABLE: Final = re.compile(r"[A-Za-z0-9_]+\Z")  # what RFC 6570 lets be one: other filters can be used, and not shown
 _WORDS: Final = {

@@ -18,10 +18,10 @@ from octavo.core.errors import InvalidParams, NotFound
 from octavo.core.memo import Bounded
 from octavo.core.ref import Ref
 from octavo.core.values import Content, Entry
-from octavo.sources.catalog.card import Card, Cards
 from octavo.sources.catalog.declaration import Segments, Shape
 from octavo.sources.catalog.index import Index
 from octavo.sources.catalog.names import words
+from octavo.sources.catalog.record import Card, Cards
 from octavo.sources.catalog.store import Head, Store
 
 MAX_STATES: Final = 200  # contents that are looked at for one version

@@ -21,9 +21,9 @@ from msgspec.structs import replace
 from octavo.core.ref import Ref
 from octavo.core.skill import usability
 from octavo.core.values import QUOTED, Content, Entry
-from octavo.sources.catalog.card import DIRECTORY, Card
-from octavo.sources.catalog.handbook import PLURALS, Live, Pages
+from octavo.sources.catalog.crossrefs import PLURALS, Live, Pages
 from octavo.sources.catalog.match import Match
+from octavo.sources.catalog.record import DIRECTORY, Card
 
 BODY: Final = "body"
 OF_ONE_FILE: Final = (("view", "parsed"), ("view", BODY))  # which depend on nothing else

@@ -17,8 +17,8 @@ from octavo.core.values import Suggestion
 from octavo.sources._shared.places import Place, Where
 from octavo.sources.file.addresses import Addresses
 from octavo.sources.file.entries import Facts
-from octavo.sources.file.forest import Forest
-from octavo.sources.file.tree import Names
+from octavo.sources.file.root import Names
+from octavo.sources.file.roots import Forest
 
 MAX_VALUES: Final = 100
 _MAX_SUGGESTED: Final = 1000  # of which a caller may see some

@@ -7,7 +7,7 @@ import struct
 from typing import Final, NamedTuple
 
 from octavo.sources._shared.fs.stats import identity
-from octavo.sources.file.tree import Names, Seen
+from octavo.sources.file.root import Names, Seen
 
 _VERSION: Final = struct.Struct("<QQqqq")
 

@@ -8,7 +8,7 @@ from octavo.core.memo import Bounded
 from octavo.core.sizes import MIB
 from octavo.sources._shared.places import Place
 from octavo.sources.file.entries import Facts
-from octavo.sources.file.forest import Forest
+from octavo.sources.file.roots import Forest
 
 MAX_BYTES: Final = MIB  # of a file that is looked into
 _BATCH_BYTES: Final = 16 * MIB  # that are read for one telling: the news of many files must not wait for all of them

@@ -18,7 +18,7 @@ from octavo.core.landlock import READ, READ_DIR, READ_FILE
 from octavo.core.ref import Ref
 from octavo.sources._shared.fs.faults import ABSENT, DENIED
 from octavo.sources.file.addresses import Addresses
-from octavo.sources.file.tree import Child, Names, Tree
+from octavo.sources.file.root import Child, Names, Tree
 
 MOST: Final = 20_000  # entries that are looked at
 _NOT_OURS: Final = frozenset((*ABSENT, *DENIED, errno.EXDEV))  # of another file system: never served

@@ -9,7 +9,7 @@ from itertools import islice
 
 from octavo.sources._shared.fs.faults import ABSENT, DENIED
 from octavo.sources._shared.places import Place, Where
-from octavo.sources.file.tree import Names, Tree
+from octavo.sources.file.root import Names, Tree
 
 
 def folders(

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from octavo.core.values import Entry, Page
 from octavo.sources._shared.places import Names, Place, Where, opened, sealed
-from octavo.sources.file.forest import Forest
+from octavo.sources.file.roots import Forest
 from octavo.sources.file.titles import Titles
 
 

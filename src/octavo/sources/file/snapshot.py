@@ -16,14 +16,14 @@ from typing import TYPE_CHECKING, Final
 from msgspec import Struct, field
 
 from octavo.sources._shared.fs.faults import ABSENT, DENIED
-from octavo.sources._shared.fs.hints import Batch, Hints
 from octavo.sources._shared.fs.names import canonical_name
+from octavo.sources._shared.fs.notify import Batch, Hints
 from octavo.sources._shared.places import Place
+from octavo.sources.file.diff_events import Told, tell
 from octavo.sources.file.entries import Facts
 from octavo.sources.file.etags import Etags
-from octavo.sources.file.forest import Forest
-from octavo.sources.file.tell import Told, tell
-from octavo.sources.file.tree import Child, Names
+from octavo.sources.file.root import Child, Names
+from octavo.sources.file.roots import Forest
 
 if TYPE_CHECKING:
     from octavo.sources.file.search.index import Index

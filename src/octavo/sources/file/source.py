@@ -24,21 +24,21 @@ from octavo.core.values import Change, Content, Entry, Page, Suggestion, Templat
 from octavo.sources._shared.fs.confine import Confinement
 from octavo.sources._shared.fs.credentials import CREDENTIALS
 from octavo.sources._shared.fs.faults import fault, not_found, outside, unserved
-from octavo.sources._shared.fs.hints import hints
 from octavo.sources._shared.fs.names import Rules, extension_of
+from octavo.sources._shared.fs.notify import hints
 from octavo.sources._shared.parts import DOCUMENT_BYTES, parse_range
 from octavo.sources._shared.places import Where
 from octavo.sources._shared.text import preferring
 from octavo.sources.file.addresses import Addresses, FileRoot
 from octavo.sources.file.complete import Completer
+from octavo.sources.file.conversions import Forms, Raw, refuse_unknown_form
 from octavo.sources.file.entries import Digests
 from octavo.sources.file.folders import folders
-from octavo.sources.file.forest import Forest
-from octavo.sources.file.forms import Forms, Raw, refuse_unknown_form
 from octavo.sources.file.pages import beginning, page
+from octavo.sources.file.root import HardLinks, Symlinks, Tree
+from octavo.sources.file.roots import Forest
 from octavo.sources.file.snapshot import Snapshot
 from octavo.sources.file.titles import Titles
-from octavo.sources.file.tree import HardLinks, Symlinks, Tree
 from octavo.sources.file.watch import Watcher
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ from octavo.sources._shared.fs.stats import is_settled
 from octavo.sources._shared.places import Names, Place
 from octavo.sources._shared.text import cut_at_characters
 from octavo.sources.file.entries import Digests, Facts
-from octavo.sources.file.tree import Tree
+from octavo.sources.file.root import Tree
 from octavo.text.titles import HEAD, is_markdown, title_of
 
 _BYTES: Final = 2 * HEAD  # of a file: letters beyond ASCII take more than one

@@ -10,7 +10,7 @@ from typing import Final
 from octavo.core.memo import Bounded
 from octavo.sources._shared.fs.faults import ABSENT, DENIED
 from octavo.sources._shared.fs.stats import identity, is_settled
-from octavo.sources.file.tree import Child, Names, Tree, by_name
+from octavo.sources.file.root import Child, Names, Tree, by_name
 
 _LARGE: Final = 512  # children of a directory that is kept sorted
 _LARGE_KEPT: Final = 4

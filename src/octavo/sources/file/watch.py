@@ -19,11 +19,11 @@ from octavo.core.clock import Clock
 from octavo.core.errors import SourceUnavailable
 from octavo.core.ref import Ref
 from octavo.core.values import Change, ChangeKind
-from octavo.sources._shared.fs.hints import Batch, Hints
+from octavo.sources._shared.fs.notify import Batch, Hints
 from octavo.sources._shared.places import Where
-from octavo.sources.file.forest import Forest
+from octavo.sources.file.diff_events import Told
+from octavo.sources.file.roots import Forest
 from octavo.sources.file.snapshot import Snapshot
-from octavo.sources.file.tell import Told
 
 log = logging.getLogger(__name__)
 

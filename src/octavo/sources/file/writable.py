@@ -25,13 +25,13 @@ from octavo.core.values import Edited, Entry, Past, Undone
 from octavo.sources._shared.fs.credentials import CREDENTIALS
 from octavo.sources._shared.fs.faults import fault_of_change
 from octavo.sources.file.addresses import FileRoot
-from octavo.sources.file.forest import Forest
+from octavo.sources.file.root import HardLinks
+from octavo.sources.file.roots import Forest
 from octavo.sources.file.source import FileSource
-from octavo.sources.file.tree import HardLinks
 from octavo.sources.file.writing import Engine, Journal
-from octavo.sources.file.writing.drafts import STRAYS
 from octavo.sources.file.writing.edit import edited
 from octavo.sources.file.writing.journal import JournalMissing
+from octavo.sources.file.writing.staging import STRAYS
 from octavo.sources.file.writing.transfers import Transfer
 from octavo.sources.file.writing.undo import Undo
 

@@ -18,8 +18,8 @@ from octavo.core.ref import Ref
 from octavo.core.values import Change, Content, Entry, Page
 from octavo.sources._shared.fs.credentials import CREDENTIALS
 from octavo.sources._shared.fs.faults import not_found
-from octavo.sources._shared.fs.hints import hints
 from octavo.sources._shared.fs.names import Rules
+from octavo.sources._shared.fs.notify import hints
 from octavo.sources._shared.git.files import Files, History
 from octavo.sources._shared.git.history import MAX_SECONDS
 from octavo.sources._shared.git.objects import Id

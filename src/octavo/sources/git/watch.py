@@ -13,7 +13,7 @@ from octavo.core.errors import OctavoError, SourceUnavailable
 from octavo.core.ref import Ref
 from octavo.core.values import Change
 from octavo.sources._shared.audience import Audience
-from octavo.sources._shared.fs.hints import Batch, Hints
+from octavo.sources._shared.fs.notify import Batch, Hints
 from octavo.sources._shared.git.objects import Id
 from octavo.sources._shared.git.repository import Repository
 

@@ -15,7 +15,7 @@ import pytest
 from octavo.core.errors import OctavoError
 from octavo.core.ref import Ref
 from octavo.core.values import Page
-from octavo.sources._shared.fs.hints import Batch, Inotify, NoHints
+from octavo.sources._shared.fs.notify import Batch, Inotify, NoHints
 from octavo.sources.file import FileRoot, FileSource
 from octavo.sources.file import source as source_module
 from octavo.sources.file.search import ContentQuery, NameQuery

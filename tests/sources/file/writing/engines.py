@@ -15,11 +15,11 @@ from octavo.sources._shared.fs.credentials import CREDENTIALS
 from octavo.sources._shared.fs.names import Rules
 from octavo.sources.file.addresses import Addresses, FileRoot
 from octavo.sources.file.entries import Digests
-from octavo.sources.file.forest import Forest
-from octavo.sources.file.tree import Tree
-from octavo.sources.file.writing.drafts import STRAYS
+from octavo.sources.file.root import Tree
+from octavo.sources.file.roots import Forest
 from octavo.sources.file.writing.engine import Engine
 from octavo.sources.file.writing.journal import Journal
+from octavo.sources.file.writing.staging import STRAYS
 from octavo.sources.file.writing.transfers import Transfer
 from octavo.sources.file.writing.undo import Undo
 

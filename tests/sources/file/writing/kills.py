@@ -21,7 +21,7 @@ from tempfile import TemporaryDirectory
 
 from tests.sources.file.writing.engines import Hand, hand
 
-from octavo.sources.file.writing import drafts
+from octavo.sources.file.writing import staging
 
 State = dict[str, bytes]
 Act = list[str | int]
@@ -194,7 +194,7 @@ def main() -> None:
     parser.add_argument("--named", action="store_true", help="as on file systems without unnamed files")
     options = parser.parse_args()
     if options.named:
-        drafts._TMPFILE = None  # type: ignore[misc]
+        staging._TMPFILE = None  # type: ignore[misc]
     print(f"seed {options.seed}", flush=True)
     began = time.monotonic()
     with TemporaryDirectory(dir=options.where) as place:

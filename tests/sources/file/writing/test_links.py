@@ -15,7 +15,7 @@ from octavo.core.errors import Conflict, Forbidden, OctavoError
 from octavo.core.ref import Ref
 from octavo.sources.file.writable import WritableFileSource as FileSource
 from octavo.sources.file.writing import engine, trees
-from octavo.sources.file.writing.drafts import copy_all
+from octavo.sources.file.writing.staging import copy_all
 
 pytestmark = [pytest.mark.anyio, pytest.mark.seed("F3", "F5")]
 

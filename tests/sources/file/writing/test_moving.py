@@ -159,7 +159,7 @@ async def test_a_file_that_comes_into_a_directory_while_it_is_deleted_saves_it(
         plant(*args, **options)
         (filled / "d/sub/late.md").write_text("late", encoding="utf-8")
 
-    monkeypatch.setattr("octavo.sources.file.writing.keeping.plant", slow)
+    monkeypatch.setattr("octavo.sources.file.writing.backup.plant", slow)
     with pytest.raises(Conflict):
         await source.delete(ref("d"), if_match=None)
     assert (filled / "d/sub/late.md").exists() and (filled / "d/one.md").exists()

@@ -14,7 +14,7 @@ from octavo.core.errors import Conflict, Forbidden, InvalidParams, NotFound, Oct
 from octavo.core.ref import Ref
 from octavo.sources._shared.fs import syscalls
 from octavo.sources.file.writable import WritableFileSource as FileSource
-from octavo.sources.file.writing import drafts
+from octavo.sources.file.writing import staging
 
 pytestmark = [pytest.mark.anyio, pytest.mark.seed("F5", "B4")]
 MB = 1 << 20
@@ -210,9 +210,9 @@ async def test_file_systems_that_can_less_do_as_well(
             raise PermissionError(errno.EPERM, "Operation not permitted")
 
         monkeypatch.setattr(os, "link", refused)
-        monkeypatch.setattr(drafts, "_links", {})
+        monkeypatch.setattr(staging, "_links", {})
     elif missing != "renameat2":
-        monkeypatch.setattr("octavo.sources.file.writing.drafts._TMPFILE", None)
+        monkeypatch.setattr("octavo.sources.file.writing.staging._TMPFILE", None)
     if missing in ("renameat2", "both"):
 
         def unknown(*_: object) -> None:

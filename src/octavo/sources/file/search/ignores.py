@@ -11,9 +11,9 @@ from octavo.sources._shared.fs.faults import ABSENT, DENIED
 from octavo.sources._shared.fs.reading import contents
 from octavo.sources._shared.fs.stats import identity
 from octavo.sources._shared.places import Place
-from octavo.sources.file.forest import Forest
+from octavo.sources.file.root import Names
+from octavo.sources.file.roots import Forest
 from octavo.sources.file.search.gitignore import Gitignore
-from octavo.sources.file.tree import Names
 
 _FILE: Final = ".gitignore"
 _MAX_BYTES: Final = 64 * KIB  # a larger one is no list that somebody wrote

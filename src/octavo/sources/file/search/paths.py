@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 from heapq import merge
 from itertools import accumulate
 
-from octavo.sources.file.tree import Names
+from octavo.sources.file.root import Names
 from octavo.text.patterns import Pattern
 
 _FEW_CHANGES = 1024

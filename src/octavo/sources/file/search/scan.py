@@ -20,8 +20,8 @@ from octavo.core.sizes import BLOCK, KIB
 from octavo.sources._shared.fs.faults import ABSENT, DENIED
 from octavo.sources._shared.fs.mime import known_binary, mime_type
 from octavo.sources._shared.places import Place
-from octavo.sources.file.forest import Forest
 from octavo.sources.file.resolve import find
+from octavo.sources.file.roots import Forest
 from octavo.sources.file.search.ignores import Ignored
 from octavo.sources.file.search.needle import Needle
 from octavo.sources.file.search.paths import names_of

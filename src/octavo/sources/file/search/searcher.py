@@ -19,7 +19,7 @@ from octavo.core.sizes import KIB
 from octavo.core.values import Entry, Page
 from octavo.sources._shared.places import Place, Where, opened, sealed
 from octavo.sources.file.entries import Facts
-from octavo.sources.file.forest import Forest
+from octavo.sources.file.roots import Forest
 from octavo.sources.file.search.ignores import Ignored, Ignores
 from octavo.sources.file.search.index import Index
 from octavo.sources.file.search.needle import Needle, text_of

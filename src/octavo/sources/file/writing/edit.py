@@ -16,7 +16,7 @@ from octavo.core.values import Edited, Entry
 from octavo.sources._shared.places import Where
 from octavo.sources._shared.text import decode, encode
 from octavo.sources._shared.text.decoding import Decoded
-from octavo.sources.file.forest import Forest
+from octavo.sources.file.roots import Forest
 from octavo.sources.file.writing.engine import Engine
 from octavo.text.revise import revise
 

@@ -29,17 +29,17 @@ from octavo.sources._shared.fs.stats import identity
 from octavo.sources._shared.places import Where
 from octavo.sources.file.addresses import Addresses
 from octavo.sources.file.entries import Digests
-from octavo.sources.file.forest import Forest
-from octavo.sources.file.tree import Seen
+from octavo.sources.file.root import Seen
+from octavo.sources.file.roots import Forest
 from octavo.sources.file.writing.attributes import Attributes
-from octavo.sources.file.writing.drafts import Draft, changed, stray_of
+from octavo.sources.file.writing.backup import Old, hidden_scan, keep_directory, keep_file, keep_link
 from octavo.sources.file.writing.journal import Journal
-from octavo.sources.file.writing.keeping import Old, hidden_scan, keep_directory, keep_file, keep_link
 from octavo.sources.file.writing.locks import locked
 from octavo.sources.file.writing.records import UNKNOWN, Backup, Op, Record, Spelled, Version
 from octavo.sources.file.writing.recovery import recover, settle, sweep
 from octavo.sources.file.writing.removal import take_away
-from octavo.sources.file.writing.spots import (
+from octavo.sources.file.writing.staging import Draft, changed, stray_of
+from octavo.sources.file.writing.targets import (
     Spot,
     Use,
     made_spot,

@@ -6,9 +6,9 @@ from typing import Any, Final, Literal, NamedTuple
 
 from msgspec import Struct
 
-from octavo.sources.file.tree import Names
+from octavo.sources.file.root import Names
 from octavo.sources.file.writing.attributes import Attributes
-from octavo.sources.file.writing.drafts import Print
+from octavo.sources.file.writing.staging import Print
 
 Op = Literal["write", "delete", "move", "copy", "make_directory"]
 Status = Literal["pending", "done", "void", "undoing", "undone"]

@@ -14,14 +14,14 @@ from octavo.core.errors import OctavoError
 from octavo.core.ref import Ref
 from octavo.sources._shared.fs import syscalls
 from octavo.sources._shared.fs.faults import ABSENT, DENIED
-from octavo.sources.file.tree import Names, Tree
-from octavo.sources.file.writing.drafts import has_unnamed_files, print_at, rename_new, stray_of
+from octavo.sources.file.root import Names, Tree
+from octavo.sources.file.writing.backup import mark_at
 from octavo.sources.file.writing.journal import Journal
-from octavo.sources.file.writing.keeping import mark_at
 from octavo.sources.file.writing.locks import locked
 from octavo.sources.file.writing.records import UNKNOWN, Record, Spelled, Version
 from octavo.sources.file.writing.removal import drop, is_still, take_away
-from octavo.sources.file.writing.spots import TRIAL, Spot, read_link
+from octavo.sources.file.writing.staging import has_unnamed_files, print_at, rename_new, stray_of
+from octavo.sources.file.writing.targets import TRIAL, Spot, read_link
 
 log = logging.getLogger(__name__)
 

@@ -12,8 +12,8 @@ import stat
 from collections.abc import Callable
 
 from octavo.core.errors import OctavoError
-from octavo.sources.file.writing.drafts import Print, changed, rename_new
-from octavo.sources.file.writing.spots import Spot
+from octavo.sources.file.writing.staging import Print, changed, rename_new
+from octavo.sources.file.writing.targets import Spot
 
 
 def take_away(spot: Spot, stray: bytes, old: Print, is_same: Callable[[], bool] = lambda: True) -> None:

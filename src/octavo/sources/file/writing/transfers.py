@@ -13,14 +13,14 @@ from octavo.core.values import Entry
 from octavo.sources._shared.fs.faults import fault_of_change, forbidden, not_found
 from octavo.sources._shared.places import Place, Where
 from octavo.sources.file.writing.attributes import Attributes
-from octavo.sources.file.writing.carrying import carry, copy_directory, fill_from
-from octavo.sources.file.writing.drafts import Draft, Print, changed, print_at, rename_new, stray_of
+from octavo.sources.file.writing.backup import Old, keep_file
+from octavo.sources.file.writing.cross_device import carry, copy_directory, fill_from
 from octavo.sources.file.writing.engine import Engine, new_number
-from octavo.sources.file.writing.keeping import Old, keep_file
 from octavo.sources.file.writing.locks import locked
 from octavo.sources.file.writing.records import UNKNOWN, Backup, Record, Version
 from octavo.sources.file.writing.removal import is_still
-from octavo.sources.file.writing.spots import Spot, Use, mark_of_file, spot_of
+from octavo.sources.file.writing.staging import Draft, Print, changed, print_at, rename_new, stray_of
+from octavo.sources.file.writing.targets import Spot, Use, mark_of_file, spot_of
 from octavo.sources.file.writing.trees import Scan
 
 

@@ -14,12 +14,12 @@ from octavo.core.ref import Ref
 from octavo.core.sizes import MIB
 from octavo.sources._shared.fs.faults import ABSENT
 from octavo.sources._shared.fs.names import canonical_name
-from octavo.sources.file.tree import Names, Tree
+from octavo.sources.file.root import Names, Tree
 from octavo.sources.file.writing.attributes import Attributes
-from octavo.sources.file.writing.drafts import Print, changed, copy_all
 from octavo.sources.file.writing.locks import locked
 from octavo.sources.file.writing.records import Leaf
-from octavo.sources.file.writing.spots import Spot, is_writable, read_link
+from octavo.sources.file.writing.staging import Print, changed, copy_all
+from octavo.sources.file.writing.targets import Spot, is_writable, read_link
 
 MOST_ENTRIES: Final = 10_000
 MOST_BYTES: Final = 256 * MIB  # of a copy

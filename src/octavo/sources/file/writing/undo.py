@@ -13,16 +13,16 @@ from octavo.core.errors import Conflict, Forbidden
 from octavo.core.ref import Ref
 from octavo.core.values import Past, Undone
 from octavo.sources._shared.places import Where
-from octavo.sources.file.writing.carrying import carry
-from octavo.sources.file.writing.drafts import rename_new, stray_of
+from octavo.sources.file.writing.backup import Damaged, hidden_scan, mark_at, put_back
+from octavo.sources.file.writing.cross_device import carry
 from octavo.sources.file.writing.engine import Engine
 from octavo.sources.file.writing.journal import Journal, Operation
-from octavo.sources.file.writing.keeping import Damaged, hidden_scan, mark_at, put_back
 from octavo.sources.file.writing.locks import locked
 from octavo.sources.file.writing.records import Record, Spelled, Status, Version
 from octavo.sources.file.writing.recovery import recover, settle
 from octavo.sources.file.writing.removal import take_away
-from octavo.sources.file.writing.spots import Spot, refuse_unwritable
+from octavo.sources.file.writing.staging import rename_new, stray_of
+from octavo.sources.file.writing.targets import Spot, refuse_unwritable
 from octavo.sources.file.writing.trees import Scan
 
 log = logging.getLogger(__name__)

@@ -9,10 +9,10 @@ from collections.abc import Callable
 from octavo.core.ref import Ref
 from octavo.sources._shared.fs.stats import identity
 from octavo.sources.file.writing.attributes import Attributes
-from octavo.sources.file.writing.drafts import Draft, Print, changed, copy_all, print_at, stray_of
-from octavo.sources.file.writing.keeping import Old, hidden_scan, planted
+from octavo.sources.file.writing.backup import Old, hidden_scan, planted
 from octavo.sources.file.writing.removal import take_away
-from octavo.sources.file.writing.spots import Spot, refuse_unmakable
+from octavo.sources.file.writing.staging import Draft, Print, changed, copy_all, print_at, stray_of
+from octavo.sources.file.writing.targets import Spot, refuse_unmakable
 from octavo.sources.file.writing.trees import Contents, Scan, plant, refuse_bytes
 
 

@@ -12,9 +12,9 @@ from octavo.core.errors import OctavoError
 from octavo.core.glob import Glob
 from octavo.core.ref import Ref
 from octavo.core.values import VERBS
-from octavo.sources.catalog.card import Card, said_at
-from octavo.sources.catalog.handbook import Live
+from octavo.sources.catalog.crossrefs import Live
 from octavo.sources.catalog.problems import FileProblem
+from octavo.sources.catalog.record import Card, said_at
 from octavo.text.frontmatter import KeyPath, shown
 
 DENY: Final = "deny"  # beside the verbs: what an agent may not read

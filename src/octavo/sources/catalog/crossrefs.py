@@ -10,10 +10,10 @@ from typing import Any, Final, NamedTuple, Protocol
 from octavo.core.errors import OctavoError
 from octavo.core.glob import Glob
 from octavo.core.ref import Ref
-from octavo.sources.catalog.card import Card
 from octavo.sources.catalog.declaration import Declaration
 from octavo.sources.catalog.places import Places
 from octavo.sources.catalog.problems import FileProblem
+from octavo.sources.catalog.record import Card
 from octavo.sources.catalog.snapshot import Snapshot
 from octavo.sources.catalog.spellings import meant_instead
 from octavo.sources.catalog.store import Moment

@@ -14,11 +14,11 @@ from octavo.core.errors import InvalidParams, NotFound, TooLarge
 from octavo.core.ref import Ref
 from octavo.core.skill import MAX_BYTES, MAX_FILES, is_skill_name
 from octavo.core.values import Content, Entry
-from octavo.sources.catalog.card import Card
 from octavo.sources.catalog.declaration import Declaration, Segments
 from octavo.sources.catalog.index import Index
 from octavo.sources.catalog.manifest import written
 from octavo.sources.catalog.problems import FileProblem
+from octavo.sources.catalog.record import Card
 from octavo.sources.catalog.snapshot import Snapshot
 from octavo.sources.catalog.store import Store, not_found
 

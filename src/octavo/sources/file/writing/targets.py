@@ -17,8 +17,8 @@ from octavo.sources._shared.fs.confine import MAX_DEPTH
 from octavo.sources._shared.fs.faults import ABSENT, DENIED, StoodOn
 from octavo.sources._shared.places import Place, Where
 from octavo.sources.file.resolve import find, resolve
-from octavo.sources.file.tree import Names, Tree
-from octavo.sources.file.writing.drafts import changed
+from octavo.sources.file.root import Names, Tree
+from octavo.sources.file.writing.staging import changed
 
 _MARKED_BY_CONTENT: Final = 16 * MIB  # bytes; larger files are told apart by size and time
 TRIAL: Final = b".octavo-trial"  # where a link leads that is made only to see whether links can be made

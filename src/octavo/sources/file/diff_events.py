@@ -17,7 +17,7 @@ from octavo.core.values import Change, ChangeKind, Entry
 from octavo.sources._shared.places import Place
 from octavo.sources.file.entries import Facts
 from octavo.sources.file.etags import Etags
-from octavo.sources.file.forest import Forest
+from octavo.sources.file.roots import Forest
 
 _MAKING_ROOM: Final = {"deleted": 0, "renamed": 1}  # comes before what may stand in the place
 

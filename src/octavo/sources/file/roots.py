@@ -24,7 +24,7 @@ from octavo.sources._shared.places import Place, Where
 from octavo.sources._shared.text import HEAD, ORDER, cut_at_characters, decode, decode_as, decoded
 from octavo.sources.file.addresses import Addresses
 from octavo.sources.file.entries import Digests, Facts
-from octavo.sources.file.tree import Names, Seen, Tree
+from octavo.sources.file.root import Names, Seen, Tree
 from octavo.sources.file.walk import Walk
 
 _AROUND: Final = 8192  # bytes beside a range, more than any secret is long

@@ -12,11 +12,11 @@ from typing import NamedTuple
 from octavo.core.ref import Ref
 from octavo.sources._shared.fs.stats import identity
 from octavo.sources.file.writing.attributes import Attributes
-from octavo.sources.file.writing.drafts import Draft, Print, changed, copy_all, rename_new, stray_of
 from octavo.sources.file.writing.journal import Journal
 from octavo.sources.file.writing.records import Backup, Leaf, Record, Version
 from octavo.sources.file.writing.removal import drop
-from octavo.sources.file.writing.spots import Spot, content_mark, mark_of_file, read_link
+from octavo.sources.file.writing.staging import Draft, Print, changed, copy_all, rename_new, stray_of
+from octavo.sources.file.writing.targets import Spot, content_mark, mark_of_file, read_link
 from octavo.sources.file.writing.trees import Contents, Scan, below, plant
 
 
