@@ -88,8 +88,8 @@ if TYPE_CHECKING:
     from octavo.core.values import Template as Template
     from octavo.core.values import Undone as Undone
     from octavo.text.revise import revise as revise
-    from octavo.tools.authoring import tool as tool
     from octavo.tools.context import ToolContext as ToolContext
+    from octavo.tools.decorator import tool as tool
     from octavo.tools.plugins import Plugin as Plugin
 
     check_hidden = _check
@@ -121,7 +121,7 @@ _NAMES = {  # the same, by the modules where they stand
         "Audio Embedded Hints Image Link PromptArgument PromptInfo PromptMessage PromptResult Text ToolResult"
     ),
     "octavo.text.revise": "revise",
-    "octavo.tools.authoring": "tool",
+    "octavo.tools.decorator": "tool",
     "octavo.tools.context": "ToolContext",
     "octavo.tools.plugins": "Plugin",
 }

@@ -20,7 +20,7 @@ from octavo.app.configuration import load_text
 from octavo.config.model import Config
 from octavo.config.table import load_table
 from octavo.prompts.loader import load as load_prompts
-from octavo.tools.declared import Outside, declared
+from octavo.tools.declarations import Outside, declared
 from octavo.tools.plugins import load_plugin
 from octavo.tools.schema import compile_schema
 

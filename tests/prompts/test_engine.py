@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from octavo.core.errors import InvalidParams, OctavoError, TooLarge
-from octavo.prompts.engine import MAX_VALUES, Program
-from octavo.prompts.filling import MAX_OUTPUT, Plain, Wrong, compiled
+from octavo.prompts.substitution import MAX_OUTPUT, Plain, Wrong, compiled
+from octavo.prompts.template_engine import MAX_VALUES, Program
 
 NAMES = frozenset(("title", "files", "draft", "options", "이름"))
 GIVEN: dict[str, Any] = {

@@ -13,9 +13,9 @@ from octavo.core.errors import Forbidden
 from octavo.core.ref import Ref
 from octavo.core.tools import Embedded, PromptResult, Text
 from octavo.core.values import Call, Trail
-from octavo.prompts.beginning import begun
 from octavo.prompts.loader import STARTER
 from octavo.prompts.loader import load as load_prompts
+from octavo.prompts.new_file import begun
 from octavo.stores.state import StateDirectory
 from octavo.tools.schema import compile_schema
 

@@ -14,7 +14,7 @@ from octavo.core.errors import InvalidParams
 from octavo.core.query import TextQuery
 from octavo.core.ref import Ref
 from octavo.search import FullText, Index, matching, snippets
-from octavo.search.question import question
+from octavo.search.query_parse import question
 from octavo.search.snippets import Wanted, snippet
 
 

@@ -18,7 +18,7 @@ from octavo.core.query import TextQuery
 from octavo.core.ref import Ref
 from octavo.core.values import Change, ChangeKind, Entry
 from octavo.search import Document, FullText, Index, Upkeep
-from octavo.search import upkeep as upkeep_module
+from octavo.search import indexer as upkeep_module
 
 pytestmark = pytest.mark.anyio
 

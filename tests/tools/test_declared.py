@@ -14,7 +14,7 @@ from octavo.core.ref import Ref
 from octavo.core.tools import Text, ToolResult
 from octavo.core.values import Call, Principal, Trail
 from octavo.tools.context import ToolContext
-from octavo.tools.declared import Order, Outside, declared
+from octavo.tools.declarations import Order, Outside, declared
 from octavo.tools.registry import ToolRegistry
 
 pytestmark = [pytest.mark.anyio, pytest.mark.seed("T10", "T7")]

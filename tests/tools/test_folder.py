@@ -23,7 +23,7 @@ from octavo.core.errors import InternalError, InvalidParams
 from octavo.core.ref import Ref
 from octavo.core.values import Call, Trail
 from octavo.tools.context import ToolContext
-from octavo.tools.declared import Outside
+from octavo.tools.declarations import Outside
 from octavo.tools.folder import load_tools
 from octavo.tools.registry import Tool, ToolRegistry
 

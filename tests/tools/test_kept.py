@@ -18,8 +18,8 @@ from octavo.core.values import Call, Principal, Trail
 from octavo.testing import FrozenClock
 from octavo.testing.tool_suite import World
 from octavo.tools.context import ToolContext
-from octavo.tools.kept import Results
 from octavo.tools.registry import Tool, ToolRegistry
+from octavo.tools.result_cache import Results
 
 pytestmark = [pytest.mark.anyio, pytest.mark.seed("T9")]
 

@@ -19,8 +19,8 @@ from octavo.core.ref import Ref
 from octavo.core.tasks import Ended, Lost, Task
 from octavo.core.tools import Hints, ToolInfo
 from octavo.core.values import Call, Principal, Trail
-from octavo.tools import long
-from octavo.tools.long import Bounds, LongWork, TaskContext
+from octavo.tools import tasks
+from octavo.tools.tasks import Bounds, LongWork, TaskContext
 
 __all__ = ["closed"]
 
@@ -205,7 +205,7 @@ async def test_progress_goes_to_the_client_while_it_waits_and_to_the_task_afterw
 
 
 async def test_an_answer_that_is_too_large_to_be_kept_is_not_kept(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(long, "LARGEST", 100)
+    monkeypatch.setattr(tasks, "LARGEST", 100)
     world = World()
 
     async def much(call: Call) -> str:

@@ -68,8 +68,8 @@ from octavo.tools.schema import compile_schema
 if TYPE_CHECKING:
     from octavo.core.forms import Asked, Questions
     from octavo.pipeline.policy.approval.ask import Approving
-    from octavo.tools.long import LongWork
-    from octavo.tools.long import TaskContext as Lasts
+    from octavo.tools.tasks import LongWork
+    from octavo.tools.tasks import TaskContext as Lasts
 
 logger = logging.getLogger(__name__)
 

@@ -9,8 +9,8 @@ from octavo.config.model import Tasks
 from octavo.core.errors import InternalError
 from octavo.core.ports.chain import Ask, Reply
 from octavo.core.values import Call, Principal
-from octavo.tools.long import Bounds, LongWork, TaskContext
 from octavo.tools.registry import ToolRegistry
+from octavo.tools.tasks import Bounds, LongWork, TaskContext
 
 
 class Lasting:

@@ -36,8 +36,8 @@ if TYPE_CHECKING:
     from octavo.prompts.conversations import InMemory
     from octavo.stores.approvals import ApprovalFile
     from octavo.stores.audit.tally import Tally
-    from octavo.tools.long import LongWork
-    from octavo.tools.long import TaskContext as Lasts
+    from octavo.tools.tasks import LongWork
+    from octavo.tools.tasks import TaskContext as Lasts
 
 logger = logging.getLogger(__name__)
 
@@ -84,7 +84,7 @@ class Octavo:
     def tasks(self) -> LongWork:
         if self._tasks is None:
             from octavo.stores.tasks import TaskFile
-            from octavo.tools.long import LongWork
+            from octavo.tools.tasks import LongWork
 
             self._tasks = LongWork(TaskFile(self._state.path), self._lasting)
         return self._tasks

@@ -14,15 +14,15 @@ from octavo.core.errors import InvalidParams
 from octavo.core.external import Program, RunLimits, Surveys
 from octavo.core.foundation import Foundation
 from octavo.core.ports.source import Source
+from octavo.tools.builtin.budget import Budget
 from octavo.tools.builtin.process.commands import Argument, Command, path_word
 from octavo.tools.builtin.process.named import Named, named
 from octavo.tools.builtin.process.places import Places, Root
 from octavo.tools.builtin.process.processes import Processes, process_tools
 from octavo.tools.builtin.process.run_command import Shop, run_command_tool
 from octavo.tools.builtin.process.runner import ProgramRunner
-from octavo.tools.builtin.room import Budget
 from octavo.tools.context import ToolContext
-from octavo.tools.declared import Order
+from octavo.tools.declarations import Order
 from octavo.tools.registry import Tool
 
 

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from octavo.tools.builtin.process.places import Places
     from octavo.tools.builtin.process.runner import ProgramRunner
     from octavo.tools.context import ToolContext
-    from octavo.tools.declared import Order, Outside
+    from octavo.tools.declarations import Order, Outside
     from octavo.tools.registry import Tool
 
 
@@ -51,7 +51,7 @@ class Reaching:
 
     def outside(self) -> Outside:
         """For tools that the operator declares."""
-        from octavo.tools.declared import Outside
+        from octavo.tools.declarations import Outside
 
         fetch = self._fetch if self._config.web.hosts else None
         return Outside(run=self._run, programs=frozenset(self._config.commands.programs), fetch=fetch)

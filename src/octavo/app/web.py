@@ -11,8 +11,8 @@ from octavo.sources._shared.http.addresses import network
 from octavo.sources._shared.http.client import GuardedClient, HostRule, HttpLimits
 from octavo.sources._shared.http.dial import VettedNetwork
 from octavo.sources._shared.http.sockets import WebSockets
+from octavo.tools.builtin.budget import Budget, Media
 from octavo.tools.builtin.handles import Handles
-from octavo.tools.builtin.room import Budget, Media
 from octavo.tools.builtin.web.http_request import http_request_tool
 from octavo.tools.builtin.web.websocket import websocket_tool
 from octavo.tools.registry import Tool

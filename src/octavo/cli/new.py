@@ -51,7 +51,7 @@ def new(kind: str, name: str, title: str | None, config_file: Path | None) -> No
 def _prompt(found: Loaded, name: str, title: str) -> Path:
     """A new prompt file, in the first folder of prompts. Raises InvalidParams and Conflict."""
     from octavo.core.errors import Conflict, InvalidParams
-    from octavo.prompts.beginning import begun
+    from octavo.prompts.new_file import begun
 
     text = begun(name, title)
     folders = found.config.prompts.dirs

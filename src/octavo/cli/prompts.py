@@ -58,7 +58,7 @@ def render(
     """
     from octavo.app import queries
     from octavo.core.languages import is_tag
-    from octavo.tools.builtin.prompting import shape
+    from octavo.tools.builtin.prompts import shape
 
     given: dict[str, str] = {}
     for one in arguments:

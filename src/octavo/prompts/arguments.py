@@ -13,7 +13,7 @@ from octavo.core.errors import InvalidParams
 from octavo.core.near_names import meant
 from octavo.core.scalars import spelled
 from octavo.core.tools import PromptArgument, PromptInfo
-from octavo.prompts.filling import written
+from octavo.prompts.substitution import written
 from octavo.prompts.template import CONTEXT, LANGUAGE, Check
 
 _INTEGER = re.compile(r"[+-]?[0-9]{1,18}\Z")

@@ -13,9 +13,9 @@ from octavo.core.languages import chosen, is_tag
 from octavo.core.ref import Ref
 from octavo.core.tools import Audio, Image, PromptInfo
 from octavo.prompts.arguments import arguments_of, properties, with_further
-from octavo.prompts.filling import Address, Fill, Wrong, address, compiled
 from octavo.prompts.jsonc import Broken, JsonText
 from octavo.prompts.jsonc import Path as Where
+from octavo.prompts.substitution import Address, Fill, Wrong, address, compiled
 from octavo.prompts.template import (
     HISTORY,
     Check,

@@ -23,9 +23,9 @@ from octavo.core.tools import Conversations, PromptInfo, PromptResult, unknown_p
 from octavo.core.values import Call
 
 if TYPE_CHECKING:
-    from octavo.prompts.filling import Address
     from octavo.prompts.loader import Fingerprint, PromptProblem
-    from octavo.prompts.renderings import Renderings
+    from octavo.prompts.render_cache import Renderings
+    from octavo.prompts.substitution import Address
     from octavo.prompts.template import Check, Compile, Template
 
     _Found: TypeAlias = tuple[Fingerprint, list[Template], list[PromptProblem]]
@@ -115,7 +115,7 @@ class PromptRegistry(Shelf):
 
     def _take(self, found: _Found) -> list[PromptProblem]:
         from octavo.prompts.loader import PromptProblem
-        from octavo.prompts.renderings import Renderings
+        from octavo.prompts.render_cache import Renderings
 
         self._seen, templates, problems = found
         earlier = {one.template.origin: one.template for one in self._prompts.values() if one.template is not None}
@@ -167,7 +167,7 @@ class PromptRegistry(Shelf):
                 f"Unknown argument of the prompt {call.ref.path}: {argument[:80]!r}; {meant(argument, known)}",
                 promptName=call.ref.path,
             )
-        from octavo.prompts.completing import complete
+        from octavo.prompts.completion import complete
 
         addresses: Sequence[Address] = () if registered.template is None else registered.template.addresses()
         return await complete(registered.schema, addresses, asked, call, self._ask)

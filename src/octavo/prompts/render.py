@@ -15,8 +15,8 @@ from octavo.core.ports.chain import Ask, expected
 from octavo.core.sizes import KIB
 from octavo.core.tools import Block, Embedded, Link, PromptMessage, PromptResult, Said, Text
 from octavo.core.values import Call, Content, Entry
-from octavo.prompts.filling import MAX_OUTPUT, bounded
-from octavo.prompts.renderings import Renderings
+from octavo.prompts.render_cache import Renderings
+from octavo.prompts.substitution import MAX_OUTPUT, bounded
 from octavo.prompts.template import HISTORY, Message, ResourcePart, Template, TextPart, Variant
 
 MAX_RESOURCES: Final = 50  # of one prompt

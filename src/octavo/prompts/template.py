@@ -8,7 +8,7 @@ from typing import Any, Literal, TypeAlias
 from msgspec import Struct
 
 from octavo.core.tools import Audio, Image, PromptInfo
-from octavo.prompts.filling import Address, Fill
+from octavo.prompts.substitution import Address, Fill
 
 # Gives what is wrong with a value as `{path, message}`; [] when it is right.
 Check: TypeAlias = Callable[[Any], list[dict[str, str]]]

@@ -18,8 +18,8 @@ from msgspec import Struct
 
 from octavo.core.tools import PromptInfo
 from octavo.prompts.arguments import arguments_of
-from octavo.prompts.filling import Fill, Plain, bounded, written
 from octavo.prompts.jsonc import Broken
+from octavo.prompts.substitution import Fill, Plain, bounded, written
 from octavo.prompts.template import Compile, Message, Role, Template, TextPart, Variant
 from octavo.text.frontmatter import FrontMatter, of_markdown, of_yaml
 from octavo.text.titles import title_of

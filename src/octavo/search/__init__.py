@@ -3,8 +3,8 @@
 from octavo.search.borrowed import Borrowed
 from octavo.search.document import Document
 from octavo.search.index import Index
-from octavo.search.meaning import Meaning
+from octavo.search.indexer import Upkeep
 from octavo.search.query import FullText
-from octavo.search.upkeep import Upkeep
+from octavo.search.vectors import Meaning
 
 __all__ = ["Borrowed", "Document", "FullText", "Index", "Meaning", "Upkeep"]

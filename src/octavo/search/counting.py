@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import Final, NamedTuple
 
-from octavo.search.question import Unit, folded, squeezed
+from octavo.search.query_parse import Unit, folded, squeezed
 
 WEIGHTS: Final = (8.0, 6.0, 2.0, 1.0)  # title, tags, headings, body
 _SATURATION: Final = 1.2

@@ -11,8 +11,8 @@ from msgspec import Struct, field
 
 from octavo.search import tokens as t
 from octavo.search.counting import rarity
-from octavo.search.question import BEGINNING, Unit, Way
-from octavo.search.sight import Sight
+from octavo.search.query_parse import BEGINNING, Unit, Way
+from octavo.search.visible_set import Sight
 
 MOST: Final = 2000  # documents that one way of finding a word gives, the newest of them
 _FIELDS: Final = ((t.TITLE, 3.0), (t.TAGS, 2.0), (t.HEADINGS, 1.5))

@@ -19,12 +19,12 @@ from octavo.core.query import TextQuery
 from octavo.core.search_results import Finding, Findings
 from octavo.search.index import UNREAD, Index
 from octavo.search.matching import Matcher, Matches
-from octavo.search.meaning import Meaning
-from octavo.search.question import LOAN, SYNONYM, ParsedQuery, Unit, question, word_unit
+from octavo.search.query_parse import LOAN, SYNONYM, ParsedQuery, Unit, question, word_unit
 from octavo.search.ranking import UNSEEN, Hurry, Ranked, RankedQuestion, fused, ranked
-from octavo.search.sight import Sight, Sights
 from octavo.search.snippets import Wanted, snippet
 from octavo.search.spelling import CORRECTED, corrections, in_other_script
+from octavo.search.vectors import Meaning
+from octavo.search.visible_set import Sight, Sights
 
 MAX_FINDINGS: Final = 1000  # that one query can be followed to
 MAX_LIMIT: Final = 100

@@ -17,8 +17,8 @@ from octavo.core.ref import Ref
 from octavo.search.counting import Texts, worth
 from octavo.search.index import ref_of
 from octavo.search.matching import NAMED, Matches
-from octavo.search.question import ParsedQuery
-from octavo.search.sight import Sight
+from octavo.search.query_parse import ParsedQuery
+from octavo.search.visible_set import Sight
 
 UNSEEN: Final = 0.8  # what a word is worth that stands in the text, by a way that was not followed to its end
 _SAID: Final = 0.5  # what it is worth to say the whole question in one piece

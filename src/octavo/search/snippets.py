@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 from typing import Final, NamedTuple
 
-from octavo.search.question import Unit
+from octavo.search.query_parse import Unit
 from octavo.search.tokens import is_syllabic
 
 LENGTH: Final = 160

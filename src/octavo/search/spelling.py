@@ -11,7 +11,7 @@ from typing import Final
 from octavo.search import english, korean, loanwords
 from octavo.search import tokens as t
 from octavo.search.matching import Matcher
-from octavo.search.question import LONG_WORD, Unit, word_unit
+from octavo.search.query_parse import LONG_WORD, Unit, word_unit
 
 CORRECTED: Final = 0.7
 _GUESSES: Final = 3

@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from octavo.tools.authoring import tool
     from octavo.tools.context import ToolContext
+    from octavo.tools.decorator import tool
 
 __all__ = ["ToolContext", "tool"]
 
-_PLACES = {"ToolContext": "octavo.tools.context", "tool": "octavo.tools.authoring"}
+_PLACES = {"ToolContext": "octavo.tools.context", "tool": "octavo.tools.decorator"}
 
 
 def __getattr__(name: str) -> Any:

@@ -308,14 +308,14 @@ class ToolContext:
         the tool just waits. A question that the client cannot show waits for `octavo questions answer`. Raises
         InvalidParams for a schema that no form can show, InputRequired while nobody has answered.
         """
-        from octavo.tools.asking import ask
+        from octavo.tools.questions import ask
 
         return await ask(self.call, question, schema, self._questions, self._seal, self._kept)
 
     async def notify_user(self, message: str) -> Answer | None:
         """Shows a message: what the person at the client did with it. None where the client can show nothing: then it
         waits for whoever looks at `octavo questions list`."""
-        from octavo.tools.asking import notify
+        from octavo.tools.questions import notify
 
         return await notify(self.call, message, self._questions, self._seal, self._kept)
 

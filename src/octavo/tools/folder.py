@@ -16,7 +16,7 @@ from msgspec import Struct
 
 from octavo.core.errors import Conflict, OctavoError
 from octavo.core.foundation import LINKED, Changeable, nothing_changes
-from octavo.tools.declared import Outside, declared
+from octavo.tools.declarations import Outside, declared
 from octavo.tools.functions import tool_of
 from octavo.tools.modules import CodeError, beside, run_file
 from octavo.tools.registry import Tool

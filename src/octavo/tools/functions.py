@@ -15,8 +15,8 @@ from typing_extensions import TypedDict
 
 from octavo.core.errors import InternalError, InvalidParams
 from octavo.core.tools import Audio, Embedded, Image, Link, Text, ToolInfo, ToolResult
-from octavo.tools.authoring import marks_of
 from octavo.tools.context import ToolContext
+from octavo.tools.decorator import marks_of
 from octavo.tools.docstring import said_in
 from octavo.tools.registry import Handler, Outcome, Tool
 from octavo.tools.schema import pointer

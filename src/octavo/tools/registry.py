@@ -24,8 +24,8 @@ from octavo.core.tools import Audio, Block, Embedded, Image, Text, ToolInfo, Too
 from octavo.core.values import Call, Principal
 from octavo.tools.coercion import Coercion
 from octavo.tools.context import OF_THIS_PROCESS, Deadline, Seen, ToolContext
-from octavo.tools.kept import Results
 from octavo.tools.permissions import Demand, May, demand, demands
+from octavo.tools.result_cache import Results
 from octavo.tools.schema import Check, compile_schema, mentions
 
 if TYPE_CHECKING:

@@ -13,8 +13,8 @@ import pytest
 from octavo.core.errors import Conflict, Forbidden, InvalidParams, OctavoError, SourceUnavailable
 from octavo.core.ref import Ref
 from octavo.tools.builtin import Kinds, file_tools
+from octavo.tools.builtin.budget import Budget, Media
 from octavo.tools.builtin.filesystem import filesystem_tools
-from octavo.tools.builtin.room import Budget, Media
 from octavo.tools.builtin.seeds import seed_tools
 from octavo.transport.mcp import shapes
 

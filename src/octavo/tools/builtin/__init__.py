@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
+from octavo.tools.builtin.budget import Budget, Media
 from octavo.tools.builtin.changes import changes_tool
-from octavo.tools.builtin.editing import edit_tool
-from octavo.tools.builtin.facts import info_tool
-from octavo.tools.builtin.listing import list_tool
-from octavo.tools.builtin.moving import moving_tools
-from octavo.tools.builtin.reading import read_tool
-from octavo.tools.builtin.room import Budget, Media
-from octavo.tools.builtin.searching import LINES, Kinds, search_tool
-from octavo.tools.builtin.writing import writing_tools
+from octavo.tools.builtin.edit import edit_tool
+from octavo.tools.builtin.info import info_tool
+from octavo.tools.builtin.list import list_tool
+from octavo.tools.builtin.move import moving_tools
+from octavo.tools.builtin.read import read_tool
+from octavo.tools.builtin.search import LINES, Kinds, search_tool
+from octavo.tools.builtin.write import writing_tools
 from octavo.tools.registry import Tool
 
 __all__ = ["Kinds", "file_tools"]

@@ -11,9 +11,9 @@ from octavo.core.errors import InvalidParams
 from octavo.core.event import numbered
 from octavo.core.tools import ToolResult
 from octavo.core.values import Change, News
-from octavo.tools.builtin import defining as d
+from octavo.tools.builtin import schema_dsl as d
 from octavo.tools.builtin.addresses import address
-from octavo.tools.builtin.room import Budget, Room
+from octavo.tools.builtin.budget import Budget, Room
 from octavo.tools.context import ToolContext
 from octavo.tools.registry import Tool
 

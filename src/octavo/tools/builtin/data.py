@@ -10,9 +10,9 @@ from octavo.core.errors import InvalidParams, TooLarge
 from octavo.core.sizes import MIB
 from octavo.core.tools import Block, Image, Text, ToolResult
 from octavo.core.values import Entry
-from octavo.tools.builtin import defining as d
+from octavo.tools.builtin import schema_dsl as d
 from octavo.tools.builtin.addresses import address, repeated
-from octavo.tools.builtin.room import Budget, Room
+from octavo.tools.builtin.budget import Budget, Room
 from octavo.tools.context import ToolContext
 from octavo.tools.data.child import Work
 from octavo.tools.registry import Tool

@@ -18,14 +18,14 @@ from octavo.core.errors import Conflict, Forbidden, InvalidParams, NotFound, Oct
 from octavo.core.tools import Block, Embedded, Hints, Text, ToolResult
 from octavo.text.lines import body, split
 from octavo.tools.aliases import FILESYSTEM
-from octavo.tools.builtin import defining as d
+from octavo.tools.builtin import schema_dsl as d
 from octavo.tools.builtin.addresses import address, with_parameter
-from octavo.tools.builtin.editing import edited
+from octavo.tools.builtin.budget import Budget, Media, Shares, first_lines, shortened
+from octavo.tools.builtin.edit import edited
 from octavo.tools.builtin.folders import MORE, excluding, fitting, fully, matching, opened_folder, tree
 from octavo.tools.builtin.kinds import is_folder
 from octavo.tools.builtin.media import as_such, is_picture, only_a_link, smaller
 from octavo.tools.builtin.refusals import in_its_words
-from octavo.tools.builtin.room import Budget, Media, Shares, first_lines, shortened
 from octavo.tools.builtin.whole import in_ranges, marked, whole_text
 from octavo.tools.context import ToolContext
 from octavo.tools.registry import Tool

@@ -9,8 +9,8 @@ from octavo.core.errors import InvalidParams, TooLarge
 from octavo.core.sizes import MIB
 from octavo.text.lines import line_range, numbered, split, tail
 from octavo.tools.builtin.addresses import read_with
+from octavo.tools.builtin.budget import Budget
 from octavo.tools.builtin.parts import Piece, pair, the_one_part
-from octavo.tools.builtin.room import Budget
 from octavo.tools.context import ToolContext
 
 _SEARCHED: Final = 64 * MIB  # bytes that are walked through to find a line

@@ -9,7 +9,7 @@ from octavo.core.errors import InvalidParams
 from octavo.text.budget import fit
 from octavo.text.lines import Part, byte_range, head, line_range, numbered, split, tail
 from octavo.text.outline import outline, section
-from octavo.tools.builtin.room import Budget
+from octavo.tools.builtin.budget import Budget
 
 PARTS: Final = ("lines", "head", "tail", "bytes", "section")
 _MARK: Final = 256  # bytes of a budget for the mark at the end

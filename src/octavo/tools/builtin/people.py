@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from octavo.core.errors import InvalidParams
 from octavo.core.forms import LONGEST, Answer, wants_secret
 from octavo.core.tools import Hints, ToolResult
-from octavo.tools.builtin.defining import TEXT, TEXTS, Schema, a_list, an_object, one_of, result, said, tool
+from octavo.tools.builtin.schema_dsl import TEXT, TEXTS, Schema, a_list, an_object, one_of, result, said, tool
 from octavo.tools.context import ToolContext
 from octavo.tools.registry import Tool
 

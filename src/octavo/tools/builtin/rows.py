@@ -13,10 +13,10 @@ from octavo.core.ref import Ref
 from octavo.core.tools import ToolResult
 from octavo.core.values import Entry
 from octavo.text.patterns import Pattern
-from octavo.tools.builtin import defining as d
+from octavo.tools.builtin import schema_dsl as d
 from octavo.tools.builtin.addresses import as_asked, below, is_hidden
+from octavo.tools.builtin.budget import Budget, Room
 from octavo.tools.builtin.kinds import ListedFolder
-from octavo.tools.builtin.room import Budget, Room
 from octavo.tools.context import ToolContext
 
 NOTHING: Final = "The folder is empty: nothing is in it that you may see"

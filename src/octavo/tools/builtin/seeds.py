@@ -11,9 +11,9 @@ from typing import Any, Final
 
 from octavo.core.tools import Text, ToolResult
 from octavo.tools.aliases import SEED
-from octavo.tools.builtin import defining as d
+from octavo.tools.builtin import schema_dsl as d
 from octavo.tools.builtin.addresses import address, repeated
-from octavo.tools.builtin.room import Budget
+from octavo.tools.builtin.budget import Budget
 from octavo.tools.builtin.whole import in_ranges, marked, whole_text
 from octavo.tools.context import ToolContext
 from octavo.tools.registry import Tool

@@ -8,7 +8,7 @@ from typing import Any, Final
 from octavo.core.errors import Conflict, InvalidParams, OctavoError
 from octavo.core.external import Finished
 from octavo.core.tools import Hints, Text, ToolResult
-from octavo.tools.builtin import defining as d
+from octavo.tools.builtin import schema_dsl as d
 from octavo.tools.builtin.handles import Handles
 from octavo.tools.builtin.process.run_command import ACTS, ASKS, Shop, note, said, unlisted
 from octavo.tools.builtin.process.runner import ProgramRunner

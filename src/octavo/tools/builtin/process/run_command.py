@@ -12,11 +12,11 @@ from octavo.core.errors import InvalidParams, TooLarge
 from octavo.core.external import Finished, RunLimits, Runner
 from octavo.core.tools import Hints, Text, ToolInfo, ToolResult
 from octavo.text.budget import fit
-from octavo.tools.builtin import defining as d
+from octavo.tools.builtin import schema_dsl as d
+from octavo.tools.builtin.budget import Budget
 from octavo.tools.builtin.process.commands import Command
 from octavo.tools.builtin.process.places import Places, Workplace
-from octavo.tools.builtin.process.telling import telling
-from octavo.tools.builtin.room import Budget
+from octavo.tools.builtin.process.progress import telling
 from octavo.tools.context import ToolContext
 from octavo.tools.registry import Tool
 

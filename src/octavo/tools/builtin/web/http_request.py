@@ -12,8 +12,8 @@ from octavo.core.ref import Ref
 from octavo.core.tools import Audio, Block, Embedded, Hints, Image, Text, ToolInfo, ToolResult
 from octavo.core.values import Content, Entry
 from octavo.text.budget import fit
-from octavo.tools.builtin import defining as d
-from octavo.tools.builtin.room import Budget, Media
+from octavo.tools.builtin import schema_dsl as d
+from octavo.tools.builtin.budget import Budget, Media
 from octavo.tools.context import ToolContext
 from octavo.tools.registry import Tool
 

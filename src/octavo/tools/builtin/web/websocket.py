@@ -9,9 +9,9 @@ from octavo.core.errors import InvalidParams, SourceUnavailable
 from octavo.core.external import Connector, Socket
 from octavo.core.tools import Text, ToolInfo, ToolResult
 from octavo.text.budget import fit
-from octavo.tools.builtin import defining as d
+from octavo.tools.builtin import schema_dsl as d
+from octavo.tools.builtin.budget import Budget
 from octavo.tools.builtin.handles import Handles
-from octavo.tools.builtin.room import Budget
 from octavo.tools.builtin.web.http_request import ACTS
 from octavo.tools.context import ToolContext
 from octavo.tools.registry import Tool

@@ -16,7 +16,7 @@ from minijinja import Environment, TemplateError
 
 from octavo.core.errors import InvalidParams, TooLarge
 from octavo.core.sizes import KIB
-from octavo.prompts.filling import MAX_OUTPUT, Wrong, bounded, line_of, undeclared, written
+from octavo.prompts.substitution import MAX_OUTPUT, Wrong, bounded, line_of, undeclared, written
 
 STEPS: Final = 20_000  # of one text: a few milliseconds,
 WALKS: Final = 20_000_000  # and where a step may look through all values: steps times characters

@@ -10,10 +10,10 @@ from octavo.core.errors import InvalidParams, NotFound
 from octavo.core.query import TextQuery
 from octavo.core.search_results import Finding, Findings
 from octavo.core.tools import ToolResult
-from octavo.tools.builtin import defining as d
+from octavo.tools.builtin import schema_dsl as d
 from octavo.tools.builtin.addresses import address
+from octavo.tools.builtin.budget import Budget, Room, shortened
 from octavo.tools.builtin.kinds import refuse_missing
-from octavo.tools.builtin.room import Budget, Room, shortened
 from octavo.tools.context import ToolContext
 
 KIND: Final = "ranked"

@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from octavo.core.tools import ToolResult
-from octavo.tools.builtin import defining as d
+from octavo.tools.builtin import schema_dsl as d
 from octavo.tools.builtin.addresses import address, repeated
-from octavo.tools.builtin.writing import IF_MATCH, STATED, stated
+from octavo.tools.builtin.write import IF_MATCH, STATED, stated
 from octavo.tools.context import ToolContext
 from octavo.tools.registry import Tool
 

@@ -10,11 +10,11 @@ from octavo.core.edit import Edit, Revision
 from octavo.core.errors import Forbidden, InvalidParams, NotFound
 from octavo.core.tools import ToolResult
 from octavo.core.values import Edited
-from octavo.tools.builtin import defining as d
+from octavo.tools.builtin import schema_dsl as d
 from octavo.tools.builtin.addresses import address, repeated
+from octavo.tools.builtin.budget import Budget
 from octavo.tools.builtin.kinds import instead
-from octavo.tools.builtin.room import Budget
-from octavo.tools.builtin.writing import IF_MATCH, STATED
+from octavo.tools.builtin.write import IF_MATCH, STATED
 from octavo.tools.context import ToolContext
 from octavo.tools.registry import Tool
 

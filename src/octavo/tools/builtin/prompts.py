@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from octavo.core.errors import InvalidParams
 from octavo.core.tools import Audio, Block, Conversations, Embedded, Image, Link, PromptResult, Said, Text, ToolResult
-from octavo.tools.builtin import defining as d
+from octavo.tools.builtin import schema_dsl as d
 from octavo.tools.context import ToolContext
 from octavo.tools.registry import Tool
 

@@ -17,7 +17,7 @@ from octavo.core.ports.chain import Ask, page_of, several
 from octavo.core.ref import MAX_URI_CHARACTERS, Ref
 from octavo.core.values import EVERYTHING, Call, Entry
 from octavo.prompts.arguments import completions, properties
-from octavo.prompts.filling import Address
+from octavo.prompts.substitution import Address
 
 re2: Any = _untyped_re2
 MAX_PAGES: Final = 10  # of a listing that are looked at

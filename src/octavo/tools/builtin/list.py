@@ -15,11 +15,11 @@ from octavo.core.near_names import unknown_filter
 from octavo.core.tools import ToolResult
 from octavo.core.values import Entry, Page
 from octavo.text.patterns import Pattern, path_pattern
-from octavo.tools.builtin import defining as d
+from octavo.tools.builtin import schema_dsl as d
 from octavo.tools.builtin.addresses import address
+from octavo.tools.builtin.budget import Budget
 from octavo.tools.builtin.kinds import folders, refuse_missing
 from octavo.tools.builtin.places import Walk
-from octavo.tools.builtin.room import Budget
 from octavo.tools.builtin.rows import NOTHING, FittingRows, Names, Row, Rows, namespace
 from octavo.tools.context import ToolContext
 from octavo.tools.registry import Tool

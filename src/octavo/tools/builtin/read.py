@@ -13,13 +13,13 @@ from octavo.core.tools import Block, Link, Text, ToolResult
 from octavo.core.values import Content, Entry
 from octavo.text.budget import tokens
 from octavo.text.frontmatter import of_markdown, of_yaml
-from octavo.tools.builtin import defining as d
+from octavo.tools.builtin import schema_dsl as d
 from octavo.tools.builtin.addresses import address, read_with
+from octavo.tools.builtin.budget import Budget, Media, Shares, shortened, weight
 from octavo.tools.builtin.kinds import instead
 from octavo.tools.builtin.large import Binary, large_piece
 from octavo.tools.builtin.media import as_such, is_picture, only_a_link, smaller
 from octavo.tools.builtin.parts import Piece, outlined, piece
-from octavo.tools.builtin.room import Budget, Media, Shares, shortened, weight
 from octavo.tools.context import ToolContext
 from octavo.tools.registry import Tool
 

@@ -16,14 +16,14 @@ from octavo.core.query import ContentQuery, NameQuery
 from octavo.core.tools import ToolResult
 from octavo.core.values import Entry
 from octavo.text.hits import Hit, matches
-from octavo.tools.builtin import defining as d
+from octavo.tools.builtin import schema_dsl as d
 from octavo.tools.builtin.addresses import address, path_of
+from octavo.tools.builtin.budget import Budget, Room
 from octavo.tools.builtin.kinds import refuse_missing
 from octavo.tools.builtin.large import Binary, Large
 from octavo.tools.builtin.places import Step, Walk
-from octavo.tools.builtin.ranking import KIND as RANKED
-from octavo.tools.builtin.ranking import is_ranked, ranked
-from octavo.tools.builtin.room import Budget, Room
+from octavo.tools.builtin.ranked_search import KIND as RANKED
+from octavo.tools.builtin.ranked_search import is_ranked, ranked
 from octavo.tools.context import ToolContext
 from octavo.tools.registry import Tool
 

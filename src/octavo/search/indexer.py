@@ -22,7 +22,7 @@ from octavo.core.ref import Ref
 from octavo.core.values import Change, Entry
 from octavo.search.document import Document
 from octavo.search.index import Index
-from octavo.search.meaning import Meaning
+from octavo.search.vectors import Meaning
 
 logger = logging.getLogger(__name__)
 

@@ -26,7 +26,7 @@ from octavo.core.sizes import MIB
 from octavo.core.tasks import ENDED, Ended, Heard, Lost, Speaks, StoredTask, Task, TaskStore
 from octavo.core.tools import ToolInfo, unknown_task, unknown_tool
 from octavo.core.values import Call, Principal
-from octavo.tools.parking import Parked, Running
+from octavo.tools.task_channel import Parked, Running
 
 logger = logging.getLogger(__name__)
 

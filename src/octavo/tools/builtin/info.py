@@ -14,10 +14,10 @@ from octavo.core.tools import ToolResult
 from octavo.text.budget import tokens
 from octavo.text.lines import endings, split
 from octavo.text.outline import outline
-from octavo.tools.builtin import defining as d
+from octavo.tools.builtin import schema_dsl as d
 from octavo.tools.builtin.addresses import address, below, repeated
+from octavo.tools.builtin.budget import Budget, Room
 from octavo.tools.builtin.kinds import folders
-from octavo.tools.builtin.room import Budget, Room
 from octavo.tools.context import ToolContext
 from octavo.tools.registry import Tool
 

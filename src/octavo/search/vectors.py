@@ -18,7 +18,7 @@ from typing import Final
 from octavo.core.errors import OctavoError
 from octavo.core.ports.search import Embedder
 from octavo.search.index import Index
-from octavo.search.sight import Sight
+from octavo.search.visible_set import Sight
 
 logger = logging.getLogger(__name__)
 

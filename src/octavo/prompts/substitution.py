@@ -91,7 +91,7 @@ def compiled(text: str, declared: frozenset[str]) -> Fill:
     names = _VARIABLE.findall(text)
     if not _TAG.search(text) and all(_NAME.fullmatch(name) or name.strip() in declared for name in names):
         return Plain(_pieces(text, declared))
-    from octavo.prompts.engine import program
+    from octavo.prompts.template_engine import program
 
     return program(text, declared)
 
