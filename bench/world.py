@@ -121,7 +121,7 @@ def served(folder: Path, kind: str) -> dict[str, Any]:
     import asyncio
 
     from octavo.app.configuration import load
-    from octavo.app.octavo import Octavo
+    from octavo.app.server import Octavo
     from octavo.core.ref import Ref
 
     with tempfile.TemporaryDirectory() as base:

@@ -104,7 +104,7 @@ def _served(folder: Path) -> tuple[set[str], int, int]:
     import asyncio
 
     from octavo.app.configuration import load
-    from octavo.app.octavo import Octavo
+    from octavo.app.server import Octavo
     from octavo.stores.state import StateDirectory
 
     async def look() -> tuple[set[str], int, int]:

@@ -14,7 +14,7 @@ import pytest
 from tests.e2e.harness import audit_records
 
 from octavo.app import Octavo, follow
-from octavo.app import octavo as running
+from octavo.app import server as running
 from octavo.app.configuration import load
 from octavo.app.follow import follow_file
 from octavo.config.load import Loaded

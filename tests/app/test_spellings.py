@@ -14,11 +14,11 @@ from tests.app.asking import ask, told
 
 from octavo.app import Octavo
 from octavo.app.configuration import load
-from octavo.app.deciding import AccessQuestion, explain
-from octavo.app.unmatched import unmatched
 from octavo.core.errors import Forbidden, InvalidParams, NotFound, OctavoError
 from octavo.core.glob import Glob
 from octavo.core.ref import Ref
+from octavo.ops.explain import AccessQuestion, explain
+from octavo.ops.unmatched import unmatched
 from octavo.pipeline.policy.hiding.delays import Ticks
 
 pytestmark = [pytest.mark.anyio, pytest.mark.seed("O16")]

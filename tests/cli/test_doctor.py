@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 from tests.cli.conftest import Run
 
-from octavo.app import examination
 from octavo.core import landlock
+from octavo.ops import doctor
 
 pytestmark = pytest.mark.seed("F10")
 
@@ -47,10 +47,10 @@ def test_what_is_weaker_than_it_could_be_is_no_failure_and_says_what_to_do(
     state = empty / "served" / "shared"
     state.mkdir(mode=0o755)
     monkeypatch.setattr(landlock, "version", lambda: 0)
-    monkeypatch.setattr(examination, "inotify_limit", lambda _: 2)
-    monkeypatch.setattr(examination, "has_tmpfile", lambda _: False)
-    monkeypatch.setattr(examination, "find_spec", lambda _: None)
-    monkeypatch.setattr(examination, "state_directory", lambda _: state)
+    monkeypatch.setattr(doctor, "inotify_limit", lambda _: 2)
+    monkeypatch.setattr(doctor, "has_tmpfile", lambda _: False)
+    monkeypatch.setattr(doctor, "find_spec", lambda _: None)
+    monkeypatch.setattr(doctor, "state_directory", lambda _: state)
     code, told = findings(run, empty / "served", "--write")
     assert code == 0
     weaker = {about for about, one in told.items() if one["state"] == "less"}
@@ -68,7 +68,7 @@ def test_a_required_wall_that_cannot_be_and_a_clock_that_is_wrong_are_problems(
         "sources: {d: {kind: file, roots: [.]}}\nserve: {landlock: require}\n", encoding="utf-8"
     )
     monkeypatch.setattr(landlock, "version", lambda: 0)
-    monkeypatch.setattr(examination, "BEGINNING", 1e12)
+    monkeypatch.setattr(doctor, "BEGINNING", 1e12)
     code, told = findings(run)
     assert code == 1
     assert told["landlock"]["state"] == told["clock"]["state"] == "problem"

@@ -30,7 +30,7 @@ TRANSLATED = (
     "config/conditions.py", "config/reference.py", "config/toml.py", "sources/catalog/options.py",
     "sources/file/options.py", "sources/file/kind.py", "sources/git/options.py", "sources/memory/options.py",
     "prompts/loader.py", "prompts/definition.py", "prompts/jsonc.py", "prompts/world.py", "tools/folder.py",
-    "text/frontmatter.py", "text/handwritten.py", "app/listening.py", "cli/serve.py", "cli/explain.py",
+    "text/frontmatter.py", "text/handwritten.py", "app/listeners.py", "cli/serve.py", "cli/explain.py",
 )  # fmt: skip
 # Parts of other sentences, and what is said to programs.
 PARTS = {

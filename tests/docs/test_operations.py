@@ -12,7 +12,7 @@ from tests.e2e.tool_calls import PIXEL, TOOLSETS, calls_of
 from tests.gate.world import Journal, records
 
 from octavo.app import Octavo
-from octavo.app.built_in import _OFFERED
+from octavo.app.builtin_tools import _OFFERED
 from octavo.app.configuration import load_text
 from octavo.core.arguments import OwnArguments
 from octavo.core.errors import OctavoError

@@ -13,7 +13,7 @@ import pytest
 from tests.e2e.harness import Place, audit_records
 from tests.sources.git.clones import Clone
 
-from octavo.app import wall
+from octavo.app import confinement
 from octavo.app.configuration import load_text
 from octavo.core import landlock
 from octavo.core.errors import SourceUnavailable
@@ -271,8 +271,8 @@ def test_where_the_kernel_has_none_it_is_said_or_the_start_is_refused(
     text = "sources: {{docs: {{kind: file, roots: [.]}}}}\nserve: {{landlock: {}}}\n"
     for how in ("auto", "off"):
         loaded = load_text(text.format(how), file=tmp_path / "octavo.yaml", environ={})
-        assert wall.raise_wall(loaded, StateDirectory.in_memory()) is None
+        assert confinement.raise_wall(loaded, StateDirectory.in_memory()) is None
     assert "without Landlock: this kernel has none" in caplog.text
     required = load_text(text.format("require"), file=tmp_path / "octavo.yaml", environ={})
     with pytest.raises(SourceUnavailable, match="cannot be used: this kernel has none"):
-        wall.raise_wall(required, StateDirectory.in_memory())
+        confinement.raise_wall(required, StateDirectory.in_memory())

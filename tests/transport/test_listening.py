@@ -26,7 +26,7 @@ from tests.gate.twins import META
 from tests.security.issuer import RESOURCE, ec_key, issuer
 from tests.transport.processes import LIMIT, post, until
 
-from octavo.app.listening import listen
+from octavo.app.listeners import listen
 from octavo.config.units import Bind, parse_bind
 from octavo.core.errors import SourceUnavailable
 

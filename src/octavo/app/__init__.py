@@ -7,6 +7,6 @@ hold together leaves the old ones in place.
 """
 
 from octavo.app.compose import Composed
-from octavo.app.octavo import Octavo
+from octavo.app.server import Octavo
 
 __all__ = ["Composed", "Octavo"]

@@ -12,15 +12,23 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 from msgspec.structs import replace
 
-from octavo.app.built_in import WEB, aliases, built_in_tools, composed_tools, general_tools, telling, unlisted_tools
+from octavo.app.builtin_tools import (
+    WEB,
+    aliases,
+    built_in_tools,
+    composed_tools,
+    general_tools,
+    telling,
+    unlisted_tools,
+)
 from octavo.app.catalogs import Catalogs, LiveAgents
-from octavo.app.composed import Collections
+from octavo.app.collections import Collections
 from octavo.app.essentials import changeable
+from octavo.app.external import Reaching
 from octavo.app.identities import identity_of
 from octavo.app.limits import quota_of, sessions_of, subscriptions_of, throttle_of
 from octavo.app.narrowing import WHOLE, Narrowing
 from octavo.app.open_sources import OpenSources
-from octavo.app.reaching import Reaching
 from octavo.app.rules import labels_of, rules_of
 from octavo.app.sources import (
     chosen_schemes,
@@ -256,7 +264,7 @@ async def compose(
     composed = Collections(exposed, [scheme for scheme in exposed if scheme in of_skills])
     lasting = None
     if tasks is not None and tools.long:
-        from octavo.app.lasting import Lasting  # here: most servers have no tool that lasts
+        from octavo.app.tasks import Lasting  # here: most servers have no tool that lasts
 
         lasting = Lasting(config.tasks, tasks, tools)
     changes = Changes(feed, [scheme for scheme in exposed if isinstance(served[scheme], Watches)])
@@ -289,7 +297,7 @@ async def compose(
     desk.intends = audit.intend
 
     def asking() -> Approving:
-        from octavo.app.approving import approving
+        from octavo.app.approvals import approving
 
         return approving(config.approval, state, audit, tools, desk, identity)
 

@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 
 from octavo.app.configuration import load
-from octavo.app.octavo import Octavo
+from octavo.app.server import Octavo
 from octavo.config.load import Loaded, chosen_as, state_directory
 from octavo.config.problems import ConfigError
 from octavo.core.errors import OctavoError

@@ -10,7 +10,7 @@ from collections.abc import Awaitable, Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
-from octavo.app.octavo import Octavo
+from octavo.app.server import Octavo
 from octavo.config.load import Loaded
 from octavo.core.arguments import PLAIN, Arguments
 from octavo.core.errors import InvalidParams, OctavoError

@@ -10,8 +10,8 @@ from contextlib import redirect_stdout
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from octavo.app.octavo import Octavo
 from octavo.app.once import Terminal, completed, everything, inside, request, settled
+from octavo.app.server import Octavo
 from octavo.config.load import Loaded, state_directory
 from octavo.core.arguments import SearchArguments, WatchArguments
 from octavo.core.delivery import Delivery

@@ -12,11 +12,11 @@ from collections.abc import Awaitable, Callable, Coroutine, Iterator
 from contextlib import contextmanager
 from urllib.parse import urlsplit
 
+from octavo.app.confinement import raise_wall
 from octavo.app.follow import follow
-from octavo.app.listening import Certificate, Names, forget, listen, room_for
-from octavo.app.octavo import Octavo
+from octavo.app.listeners import Certificate, Names, forget, listen, room_for
+from octavo.app.server import Octavo
 from octavo.app.threads import Threads
-from octavo.app.wall import raise_wall
 from octavo.app.watchdog import Watchdog, leave_no_threads
 from octavo.config.load import Loaded, state_directory
 from octavo.config.units import Bind

@@ -17,9 +17,9 @@ from octavo.core.clock import SystemClock
 
 if TYPE_CHECKING:
     from octavo.app import Octavo
-    from octavo.app.idle_tools import Idle
-    from octavo.app.sights import Sight
-    from octavo.app.unmatched import Unmatched
+    from octavo.ops.idle_tools import Idle
+    from octavo.ops.sights import Sight
+    from octavo.ops.unmatched import Unmatched
     from octavo.sources.catalog.crossrefs import Pages
 
 
@@ -38,9 +38,9 @@ def tool_problems(loaded: Loaded) -> list[Problem]:
     """Tools of the operator's folders that would be left out. Runs their files, as the server would."""
     if not loaded.config.tools.dirs:
         return []
-    from octavo.app.built_in import built_in_tools
+    from octavo.app.builtin_tools import built_in_tools
     from octavo.app.essentials import changeable
-    from octavo.app.reaching import Reaching
+    from octavo.app.external import Reaching
     from octavo.tools.folder import load_tools
     from octavo.tools.registry import ToolRegistry
 
@@ -77,10 +77,10 @@ def catalog_problems(loaded: Loaded, shows: Shows) -> tuple[list[Problem], list[
         odd.extend(_idle(loaded, one) for one in idle_tools(house.works))
         return wrong, odd, folders
 
-    from octavo.app.idle_tools import idle_tools
     from octavo.app.once import inside
-    from octavo.app.unmatched import unmatched
     from octavo.cli._out_of_reach import out_of_reach
+    from octavo.ops.idle_tools import idle_tools
+    from octavo.ops.unmatched import unmatched
 
     if not loaded.config.policy and not any(one.over is not None for one in loaded.config.sources.values()):
         return [], [*out_of_reach(loaded)], {}
@@ -90,7 +90,7 @@ def catalog_problems(loaded: Loaded, shows: Shows) -> tuple[list[Problem], list[
 def trial(loaded: Loaded, agents: Sequence[str], shows: Shows) -> tuple[list[Problem], Mapping[str, Sight]]:
     """What `octavo check` would find wrong, and what the agents would see. Leaves nothing behind."""
     from octavo.app.once import when_read
-    from octavo.app.sights import sights
+    from octavo.ops.sights import sights
 
     wrong = [*catalog_problems(loaded, shows)[0], *prompt_problems(loaded)[0]]
     return wrong, when_read(loaded, lambda house: sights(house.works, agents))

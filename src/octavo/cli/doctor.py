@@ -12,8 +12,8 @@ from octavo.cli._screen import out
 from octavo.cli._shared import FAILED, config_option, json_option, loaded, print_json
 
 if TYPE_CHECKING:
-    from octavo.app.finding import Diagnosis
     from octavo.config.load import Loaded
+    from octavo.ops.finding import Diagnosis
 
 MARKS = {"ok": "ok     ", "less": "less   ", "problem": "PROBLEM"}
 
@@ -43,12 +43,12 @@ def doctor(ctx: click.Context, directory: Path | None, config_file: Path | None,
 
 
 def _examined(found: Loaded) -> list[Diagnosis]:
-    from octavo.app.examination import examine
+    from octavo.ops.doctor import examine
 
     findings = [*examine(found)]
     if any(one.state == "problem" for one in findings):
         return findings  # sources would only fail for the same reasons
     from octavo.app.once import inside
-    from octavo.app.smells import unreachable
+    from octavo.ops.lint import unreachable
 
     return [*findings, *inside(found, lambda house: unreachable(house.works, found.config), leaves_traces=False)]

@@ -48,15 +48,15 @@ def explain(
 
     Exits with 1 if it is refused.
     """
-    from octavo.app import deciding
     from octavo.app.once import when_read
     from octavo.cli.check import unlogged
+    from octavo.ops import explain
 
     found = loaded(config_file)
     known_agent(found, who)
-    question = deciding.AccessQuestion(who, may, what, arguments=_arguments(given), at=_moment(at))
+    question = explain.AccessQuestion(who, may, what, arguments=_arguments(given), at=_moment(at))
     with unlogged():
-        explained = when_read(found, lambda house: deciding.explain(house.works, question))
+        explained = when_read(found, lambda house: explain.explain(house.works, question))
     decision = explained.decision
     index = _index(decision.rule)
     line = found.line("policy", index) if index is not None else None

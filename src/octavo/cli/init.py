@@ -20,9 +20,9 @@ from octavo.cli._shared import NO, YES, agreed, in_words, json_option, print_jso
 from octavo.cli._words import english, said, translated
 
 if TYPE_CHECKING:
-    from octavo.app.sights import Sight
     from octavo.cli.proposal.parts import Parts
     from octavo.cli.proposal.tries import Tried
+    from octavo.ops.sights import Sight
 
 SHOWN = 8  # of what was left out
 ANSWERS = frozenset((*YES, *NO))  # of whoever expects another question

@@ -38,8 +38,8 @@ def new(kind: str, name: str, title: str | None, config_file: Path | None) -> No
     elif kind == "prompt":
         out(f"prompt://{name}  {_prompt(loaded(config_file), name, title or name)}")
     else:
-        from octavo.app.authoring import create
         from octavo.app.once import inside
+        from octavo.ops.author import create
 
         if title is None:
             raise click.UsageError(f"a new {kind} needs a --title: what people call it, in any language")

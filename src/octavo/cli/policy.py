@@ -12,7 +12,7 @@ from octavo.cli._screen import out
 from octavo.cli._shared import FAILED, config_option, json_option, loaded, print_json, say, tell
 
 if TYPE_CHECKING:
-    from octavo.app.deciding import Difference, Otherwise
+    from octavo.ops.explain import Difference, Otherwise
 
 SHOWN = 5  # addresses that one line names
 NOTHING_SAID = "nothing said"
@@ -40,13 +40,13 @@ def test(ctx: click.Context, file: Path, config_file: Path | None, as_json: bool
 
     Exits with 1 if a decision is not as expected.
     """
-    from octavo.app import deciding
     from octavo.app.once import when_read
     from octavo.config.table import load_table
+    from octavo.ops import explain
 
     table = load_table(file)
     found = loaded(config_file)
-    count, wrong = when_read(found, lambda house: deciding.tested(house.works, table))
+    count, wrong = when_read(found, lambda house: explain.tested(house.works, table))
     if as_json:
         rows = [
             {"line": one.line, "who": one.question.who, "may": one.question.may, "what": one.question.what}
@@ -76,8 +76,8 @@ def diff(ctx: click.Context, old: Path, new: Path, as_json: bool) -> None:
 
     Exits with 1 if there is a difference.
     """
-    from octavo.app.deciding import differences
     from octavo.app.once import when_read
+    from octavo.ops.explain import differences
 
     before, after = loaded(old), loaded(new)
     found, otherwise = when_read(after, lambda house: differences(house.works, before, after))

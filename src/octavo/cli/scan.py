@@ -13,7 +13,7 @@ from octavo.cli._shared import FAILED, config_option, json_option, loaded, print
 
 if TYPE_CHECKING:
     from octavo.app import Octavo
-    from octavo.app.scanning import Sighting
+    from octavo.ops.scan import Sighting
 
 
 @click.command(short_help="Say what redaction would hide, and where.")
@@ -28,8 +28,8 @@ def scan(ctx: click.Context, target: str | None, config_file: Path | None, as_js
     looked at. Exits with 1 if something would be hidden.
     """
     from octavo.app.once import when_read
-    from octavo.app.scanning import scan as scanned
     from octavo.core.ref import Ref
+    from octavo.ops.scan import scan as scanned
 
     is_address = target is not None and "://" in target
     found = loaded(config_file, None if target is None or is_address else Path(target))

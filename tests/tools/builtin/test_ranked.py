@@ -233,7 +233,7 @@ async def test_the_index_outlives_the_process_and_only_what_changed_is_read_agai
     assert len(await uris(tools, "예산", kind="ranked")) == 2
     await tools.octavo.searching.close()
     tools.put("b.md", "예산 둘\n")
-    from octavo.app.indexed import Documents
+    from octavo.app.search_documents import Documents
 
     reads: list[str] = []
     read = Documents.read

@@ -26,7 +26,7 @@ from octavo.sources.catalog.declaration import Segments
 from octavo.sources.kinds import AGENT, ORG, SOP
 
 if TYPE_CHECKING:
-    from octavo.app.sights import Sight
+    from octavo.ops.sights import Sight
 
 TRIES: Final = 8
 _SOME: Final = 5  # one faulty file of so many, and the whole kind is not what its folder says

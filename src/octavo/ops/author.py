@@ -8,7 +8,7 @@ from typing import cast
 
 from msgspec import Struct
 
-from octavo.app.octavo import Octavo
+from octavo.app.server import Octavo
 from octavo.config.load import Loaded
 from octavo.config.source import Options
 from octavo.core.clock import SystemClock, iso

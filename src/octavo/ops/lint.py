@@ -8,7 +8,6 @@ import sys
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from octavo.app.finding import Diagnosis
 from octavo.config.load import Loaded, state_directory
 from octavo.config.model import Config
 from octavo.core.clock import SystemClock, iso
@@ -16,6 +15,7 @@ from octavo.core.errors import OctavoError
 from octavo.core.kinds import UNWRITTEN
 from octavo.core.ref import Ref
 from octavo.core.values import Principal
+from octavo.ops.finding import Diagnosis
 from octavo.stores.keys import KeyFile
 
 if TYPE_CHECKING:

@@ -10,14 +10,14 @@ from functools import cached_property
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Literal
 
-from octavo.app.books import Books
+from octavo.app.audit import Books
 from octavo.app.compose import Composed, compose, prompt_folders
+from octavo.app.confinement import Wall
 from octavo.app.identities import hand_on, stored_keys
 from octavo.app.narrowing import WHOLE, Narrowing, asked_for, by_roots, effective
 from octavo.app.open_sources import OpenSources
 from octavo.app.requests import told
-from octavo.app.searching import Searching
-from octavo.app.wall import Wall
+from octavo.app.search import Searching
 from octavo.config.load import Loaded, state_directory
 from octavo.core.clock import SystemClock
 from octavo.core.errors import Forbidden, OctavoError, SourceUnavailable
@@ -98,7 +98,7 @@ class Octavo:
     def _lasting(self) -> Lasts:
         lasting = self.works.lasting
         if lasting is None:
-            from octavo.app.lasting import nothing
+            from octavo.app.tasks import nothing
 
             return nothing(self.works.identity.current)
         return lasting
@@ -118,7 +118,7 @@ class Octavo:
         """For whoever answers. Raises SourceUnavailable where the state is kept in memory."""
         if self._state.path is None:
             raise SourceUnavailable("Approvals need a state folder that can be written; name one in state.path")
-        from octavo.app.approving import answering
+        from octavo.app.approvals import answering
 
         return answering(self._state.path, self.works.audit)
 
@@ -162,7 +162,7 @@ class Octavo:
         return {"audit": told} if told else {}
 
     def measures(self) -> Iterable[Measure]:
-        from octavo.app.measures import measures
+        from octavo.app.metrics import measures
 
         return measures(self.works, self._tally, self._begun)
 

@@ -11,14 +11,14 @@ from collections.abc import Iterator
 from importlib.util import find_spec
 from pathlib import Path
 
-from octavo.app import wall
-from octavo.app.finding import Diagnosis
-from octavo.app.smells import smells, synchronised
+from octavo.app import confinement as wall
 from octavo.config.load import Loaded, state_directory
 from octavo.config.source import Kinds
 from octavo.core import landlock
 from octavo.core.clock import SystemClock, iso
 from octavo.core.errors import SourceUnavailable
+from octavo.ops.finding import Diagnosis
+from octavo.ops.lint import smells, synchronised
 from octavo.sources.file.examine import confinement, has_tmpfile, inotify_limit
 from octavo.stores.audit.growth import growth
 from octavo.stores.state import StateDirectory
@@ -52,7 +52,7 @@ def examine(loaded: Loaded) -> Iterator[Diagnosis]:
     if loaded.config.audit.checkpoints is not None:
         yield _checkpoints(loaded.config.audit.checkpoints.path, state_directory(loaded))
     if loaded.config.commands.programs:
-        from octavo.app.confinement import programs  # here: few configurations run any
+        from octavo.ops.programs import programs  # here: few configurations run any
 
         yield from programs(loaded)
     yield from smells(loaded)

@@ -11,7 +11,7 @@ from functools import cached_property
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
-from octavo.app.built_in import toolsets
+from octavo.app.builtin_tools import toolsets
 from octavo.app.essentials import foundation_of
 from octavo.config.load import Loaded
 from octavo.core.clock import Clock

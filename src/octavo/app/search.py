@@ -25,7 +25,7 @@ from octavo.feed import ChangeFeed
 
 if TYPE_CHECKING:
     from octavo.app.compose import Composed
-    from octavo.app.indexed import Documents, Room
+    from octavo.app.search_documents import Documents, Room
     from octavo.search import Meaning, Upkeep
     from octavo.sources._shared.http.client import GuardedClient
 
@@ -116,7 +116,7 @@ class Searching:
         another process, which follows for both; or `kept`, as it was when it was last compared.
 
         For whoever asks once and ends, before anything else is asked."""
-        from octavo.app.indexed import Room
+        from octavo.app.search_documents import Room
 
         works, directory = self._works, self._directory
         if works is None or directory is None:
@@ -128,7 +128,7 @@ class Searching:
         return room is not None
 
     async def _found_in(self, room: Room, query: TextQuery, **asked: Any) -> Findings:
-        from octavo.app.indexed import Documents
+        from octavo.app.search_documents import Documents
 
         assert self._works is not None
         found = await room.text.find(query, **asked)
@@ -189,7 +189,7 @@ class Searching:
             self._preparing = None
 
     async def _follow(self, works: Composed, room: Room) -> _Kept:
-        from octavo.app.indexed import Documents
+        from octavo.app.search_documents import Documents
         from octavo.search import Upkeep
 
         redaction = works.redact.version
@@ -220,7 +220,7 @@ class Searching:
         options = works.config.search.embedder
         if options is None:
             return None
-        from octavo.app.embedding import HttpEmbedder, client_for
+        from octavo.app.embedder import HttpEmbedder, client_for
         from octavo.search import Meaning
 
         self._client = client_for(options)
@@ -271,7 +271,7 @@ def _configuration(works: Composed) -> str:
 
 
 def _opened(directory: Path | None) -> Room:
-    from octavo.app.indexed import Room  # here: whoever never searches pays nothing for it
+    from octavo.app.search_documents import Room  # here: whoever never searches pays nothing for it
 
     return Room.open(directory)
 

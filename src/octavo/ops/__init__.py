@@ -1,0 +1,1 @@
+"""What an operator asks of a configuration: doctor, explain, lint, scan, and files to begin with."""
