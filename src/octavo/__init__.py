@@ -13,8 +13,8 @@ if TYPE_CHECKING:
     from octavo import testing as testing
     from octavo.config.reference import FilePath as FilePath
     from octavo.config.reference import Secret as Secret
-    from octavo.config.source import Cache as Cache
-    from octavo.config.source import SourceOptions as SourceOptions
+    from octavo.config.sections.source import Cache as Cache
+    from octavo.config.sections.source import SourceOptions as SourceOptions
     from octavo.config.units import Size as Size
     from octavo.config.units import Time as Time
     from octavo.config.words import Count as Count
@@ -97,7 +97,7 @@ if TYPE_CHECKING:
 _NAMES = {  # the same, by the modules where they stand
     "octavo": "testing",
     "octavo.config.reference": "FilePath Secret",
-    "octavo.config.source": "Cache SourceOptions",
+    "octavo.config.sections.source": "Cache SourceOptions",
     "octavo.config.units": "Size Time",
     "octavo.config.words": "Count Flag Scheme",
     "octavo.core.forms": "Answer",

@@ -174,7 +174,7 @@ def test_without_the_extra_the_configuration_says_what_to_install(
 ) -> None:
     (tmp_path / "handbook").mkdir()
     real = importlib.util.find_spec
-    monkeypatch.setattr("octavo.config.checks.find_spec", lambda name: None if name == "pygit2" else real(name))
+    monkeypatch.setattr("octavo.config.checks.whole.find_spec", lambda name: None if name == "pygit2" else real(name))
     with pytest.raises(ConfigError) as refused:
         load(configured(tmp_path), environ={})
     assert "install Octavo with its extra git" in str(refused.value)

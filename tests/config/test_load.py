@@ -10,7 +10,7 @@ import pytest
 from octavo.app.configuration import load, load_text, zero
 from octavo.config.load import Loaded, find, prompt_directories, state_directory
 from octavo.config.problems import ConfigError
-from octavo.config.source import Cache
+from octavo.config.sections.source import Cache
 from octavo.config.units import Bind, Rate, parse_bind, parse_rate, parse_size, parse_time
 from octavo.sources.file.options import FileOptions
 from octavo.sources.memory.options import MemoryOptions

@@ -247,7 +247,7 @@ async def test_a_peer_of_a_socket_is_who_the_kernel_says(folder: Path) -> None:
     """Without a key; and what was remembered for one user does not serve another."""
     from msgspec.structs import replace
 
-    from octavo.config.http import Peer
+    from octavo.config.sections.http import Peer
 
     loaded = configuration(folder)
     http = loaded.config.serve.http.model_copy(update={"peers": (Peer(uid=1001, agent="hr"),)})

@@ -18,8 +18,8 @@ from tests.gate.twins import INITIALIZED, META, frame, initialize
 from tests.gate.world import KEYS, configuration, house, records
 from tests.transport.test_credentials import Stream
 
-from octavo.config.limits import Allowance
 from octavo.config.load import Loaded
+from octavo.config.sections.limits import Allowance
 from octavo.core.clock import FrozenClock
 from octavo.transport.http import replay
 from octavo.transport.http.front import Access

@@ -8,7 +8,7 @@ from msgspec.structs import replace
 
 from octavo.app.narrowing import WHOLE, Narrowing, public_folders
 from octavo.config.model import Config
-from octavo.config.source import Options
+from octavo.config.sections.source import Options
 from octavo.core.ref import Ref
 from octavo.core.tools import Conversations
 from octavo.tools.aliases import FILESYSTEM, SEED

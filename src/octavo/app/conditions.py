@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from zoneinfo import ZoneInfo
 
-from octavo.config.conditions import DAYS, Between, Demands, Moment
+from octavo.config.sections.conditions import DAYS, Between, Demands, Moment
 from octavo.pipeline.policy import conditions
 
 

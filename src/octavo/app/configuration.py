@@ -8,7 +8,7 @@ from typing import Any
 
 from octavo.config import load as reading
 from octavo.config.load import Loaded
-from octavo.config.source import Kinds, Options
+from octavo.config.sections.source import Kinds, Options
 from octavo.core.kinds import SourceKind, faults
 from octavo.sources.kinds import Registry
 

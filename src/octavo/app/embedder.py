@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, Final, cast
 from urllib.parse import urlsplit
 
-from octavo.config.search import Embedder as Options
+from octavo.config.sections.search import Embedder as Options
 from octavo.core.errors import SourceUnavailable
 from octavo.core.external import Fetcher, HttpRequest
 from octavo.core.sizes import MIB

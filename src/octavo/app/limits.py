@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from octavo.config.limits import Allowance as Wanted
 from octavo.config.model import Config, Limits
+from octavo.config.sections.limits import Allowance as Wanted
 from octavo.config.units import Rate
 from octavo.core.ref import Ref
 from octavo.core.values import Principal

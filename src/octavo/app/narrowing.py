@@ -15,7 +15,7 @@ from urllib.parse import unquote
 from msgspec import Struct
 
 from octavo.config.load import Loaded, prompt_directories
-from octavo.config.source import Options
+from octavo.config.sections.source import Options
 from octavo.core.errors import Forbidden, InvalidParams, OctavoError
 from octavo.core.kinds import SourceFolder
 from octavo.core.ref import Ref

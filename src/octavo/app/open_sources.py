@@ -17,7 +17,7 @@ from octavo.core.ports.source import Source
 if TYPE_CHECKING:
     from octavo.app.catalogs import Catalogs
     from octavo.app.host import SourceHost
-    from octavo.config.source import Options
+    from octavo.config.sections.source import Options
 
 
 @runtime_checkable

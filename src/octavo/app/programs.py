@@ -6,9 +6,9 @@ import math
 from collections.abc import Mapping
 from contextlib import AsyncExitStack
 
-from octavo.config.commands import Commands, ProgramOptions
 from octavo.config.model import Config
 from octavo.config.reference import interpreters
+from octavo.config.sections.commands import Commands, ProgramOptions
 from octavo.core.clock import Clock
 from octavo.core.errors import InvalidParams
 from octavo.core.external import Program, RunLimits, Surveys

@@ -14,7 +14,7 @@ from octavo.app.narrowing import Narrowing
 from octavo.app.open_sources import OpenSources
 from octavo.config.load import Loaded
 from octavo.config.model import Config, ResourceWords
-from octavo.config.source import Options
+from octavo.config.sections.source import Options
 from octavo.config.words import RESERVED_SCHEMES
 from octavo.core.errors import InvalidParams
 from octavo.core.foreign import described, passed_on

@@ -5,7 +5,7 @@ from __future__ import annotations
 from contextlib import AsyncExitStack
 
 from octavo.config.model import Config
-from octavo.config.web import Web, WebHost
+from octavo.config.sections.web import Web, WebHost
 from octavo.core.external import Socket
 from octavo.sources._shared.http.addresses import network
 from octavo.sources._shared.http.client import GuardedClient, HostRule, HttpLimits

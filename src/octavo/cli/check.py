@@ -20,7 +20,7 @@ from octavo.config.problems import ConfigError, Problem
 
 if TYPE_CHECKING:
     from octavo.config.load import Loaded
-    from octavo.config.source import Options
+    from octavo.config.sections.source import Options
 
 
 @click.command(cls=Spoken, short_help="Find every problem of configuration and handbook.")

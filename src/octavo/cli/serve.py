@@ -215,7 +215,7 @@ def guard(found: Loaded, bind: Bind, *, as_who: str | None, no_auth: bool) -> No
 
 
 def _has_keys(found: Loaded) -> bool:
-    from octavo.config.checks import proves_callers
+    from octavo.config.checks.whole import proves_callers
     from octavo.config.load import state_directory
 
     return proves_callers(found.config, state_directory(found))

@@ -14,14 +14,14 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 from pydantic import ValidationError
 
-from octavo.config.checks import check
+from octavo.config.checks.findings import WHOLE, ConfigFinding, Remaining, Site
+from octavo.config.checks.whole import check
 from octavo.config.document import ConfigText
-from octavo.config.findings import WHOLE, ConfigFinding, Remaining, Site
 from octavo.config.model import Audit, Config, Toolset
 from octavo.config.problems import ConfigError, KeyPath, Position, Problem, dotted
 from octavo.config.reference import Context
 from octavo.config.schema import known_keys, nearest
-from octavo.config.source import Kinds
+from octavo.config.sections.source import Kinds
 from octavo.config.yaml import read_yaml
 from octavo.core.clients import CLIENT_FILES, HOOKS, own_files
 from octavo.core.sizes import MIB

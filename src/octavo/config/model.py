@@ -11,13 +11,14 @@ from typing import Annotated, Any, Literal, TypeAlias
 
 from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 
-from octavo.config.commands import Commands
-from octavo.config.conditions import Demands
-from octavo.config.http import Http
-from octavo.config.limits import Allowance, SourceLimit, ToolLimit
 from octavo.config.reference import FilePath, Secret
-from octavo.config.search import Search
-from octavo.config.source import AnyOptions
+from octavo.config.sections.commands import Commands
+from octavo.config.sections.conditions import Demands
+from octavo.config.sections.http import Http
+from octavo.config.sections.limits import Allowance, SourceLimit, ToolLimit
+from octavo.config.sections.search import Search
+from octavo.config.sections.source import AnyOptions
+from octavo.config.sections.web import Web
 from octavo.config.strict import Strict, written
 from octavo.config.units import (
     Age,
@@ -31,7 +32,6 @@ from octavo.config.units import (
     parse_size,
     parse_timeout,
 )
-from octavo.config.web import Web
 from octavo.config.words import (
     AgentId,
     Count,

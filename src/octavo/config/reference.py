@@ -17,7 +17,7 @@ from pydantic import BeforeValidator, Field, PlainValidator, SecretStr, Validati
 from octavo.core.sizes import KIB
 
 if TYPE_CHECKING:
-    from octavo.config.source import Kinds
+    from octavo.config.sections.source import Kinds
 
 MAX_SECRET_BYTES = 64 * KIB
 _VARIABLE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}\Z")

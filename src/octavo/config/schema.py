@@ -11,7 +11,7 @@ from pydantic import Field, create_model
 
 from octavo.config.model import Config
 from octavo.config.problems import KeyPath
-from octavo.config.source import Kinds, Options
+from octavo.config.sections.source import Kinds, Options
 from octavo.config.words import Name
 
 ADDRESS = "https://json-schema.org/draft/2020-12/schema"

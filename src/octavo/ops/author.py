@@ -10,7 +10,7 @@ from msgspec import Struct
 
 from octavo.app.server import Octavo
 from octavo.config.load import Loaded
-from octavo.config.source import Options
+from octavo.config.sections.source import Options
 from octavo.core.clock import SystemClock, iso
 from octavo.core.errors import Forbidden, InvalidParams, NotFound
 from octavo.core.ports.source import Writes

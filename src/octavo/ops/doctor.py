@@ -13,7 +13,7 @@ from pathlib import Path
 
 from octavo.app import confinement as wall
 from octavo.config.load import Loaded, state_directory
-from octavo.config.source import Kinds
+from octavo.config.sections.source import Kinds
 from octavo.core import landlock
 from octavo.core.clock import SystemClock, iso
 from octavo.core.errors import SourceUnavailable

@@ -6,7 +6,7 @@ from typing import Annotated, Any, ClassVar, Final, Literal, Self, TypeAlias
 
 from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 
-from octavo.config.source import Cache, Options
+from octavo.config.sections.source import Cache, Options
 from octavo.config.words import Flag, Name, Scheme, check_uri
 
 

@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal, TypeAlias
 from pydantic import AfterValidator, BeforeValidator, Field, field_validator
 
 from octavo.config.reference import FilePath
-from octavo.config.source import Cache, Options
+from octavo.config.sections.source import Cache, Options
 from octavo.config.strict import Strict
 from octavo.config.words import (
     Extension,

@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 from pydantic import AfterValidator, Field, field_validator
 
 from octavo.config.reference import FilePath
-from octavo.config.source import Options
+from octavo.config.sections.source import Options
 from octavo.config.words import Extension, Flag, NamePattern
 from octavo.sources._shared.encodings import Encoding
 from octavo.sources._shared.git.branches import is_branch

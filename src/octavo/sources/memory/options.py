@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal, TypeAlias
 
 from pydantic import AfterValidator, Field, field_validator, model_validator
 
-from octavo.config.source import Cache, Options
+from octavo.config.sections.source import Cache, Options
 from octavo.config.strict import Strict
 from octavo.config.words import Flag, MimeType, Scheme, check_template, check_uri
 

@@ -11,9 +11,9 @@ from collections.abc import Callable, Iterator, Sequence
 from importlib.util import find_spec
 from pathlib import Path
 
-from octavo.config.findings import LOCAL, ConfigFinding, Site
+from octavo.config.checks.findings import LOCAL, ConfigFinding, Site
+from octavo.config.checks.patterns import never
 from octavo.config.model import Config, Rule
-from octavo.config.patterns import never
 from octavo.config.problems import KeyPath, dotted
 from octavo.core.foundation import passes_through
 from octavo.core.kinds import Over
@@ -366,7 +366,7 @@ def _something_is_served(site: Site) -> Iterator[ConfigFinding]:
 
 def _rules_make_sense(site: Site) -> Iterator[ConfigFinding]:
     if site.config.policy:
-        from octavo.config.rulechecks import LOOKS as LOOKS_AT_RULES
+        from octavo.config.checks.rules import LOOKS as LOOKS_AT_RULES
 
         for look in LOOKS_AT_RULES:
             yield from look(site)

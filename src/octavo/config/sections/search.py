@@ -9,9 +9,9 @@ from urllib.parse import urlsplit
 from pydantic import AfterValidator, Field, model_validator
 
 from octavo.config.reference import Secret
+from octavo.config.sections.web import check_network
 from octavo.config.strict import Strict, written
 from octavo.config.units import Size, Timeout, parse_size, parse_timeout
-from octavo.config.web import check_network
 from octavo.config.words import Count, Flag, check_url
 
 

@@ -11,7 +11,7 @@ from msgspec import Struct
 
 from octavo.config.model import Config
 from octavo.config.problems import KeyPath
-from octavo.config.source import Kinds
+from octavo.config.sections.source import Kinds
 
 LOCAL = "local"  # whoever started the process, where no agent was selected
 

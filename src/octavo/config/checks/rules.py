@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, date, datetime
 from typing import Final
 
-from octavo.config.findings import ConfigFinding, Site
+from octavo.config.checks.findings import ConfigFinding, Site
 from octavo.config.model import Config, Rule
 from octavo.core.clock import SystemClock
 from octavo.core.glob import Glob

@@ -5,9 +5,9 @@ from __future__ import annotations
 from difflib import get_close_matches
 from typing import Final, NamedTuple
 
-from octavo.config.forms import forms, roots
+from octavo.config.checks.address_forms import forms, roots
+from octavo.config.checks.rules import covers
 from octavo.config.model import Config
-from octavo.config.rulechecks import covers
 from octavo.config.words import RESERVED_SCHEMES
 from octavo.core.glob import Glob
 

@@ -1,0 +1,1 @@
+"""What only shows when the parts of a configuration are seen together."""

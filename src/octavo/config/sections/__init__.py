@@ -1,0 +1,1 @@
+"""The sections of octavo.yaml, each with its shape."""
