@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 from tests.cli.conftest import Run
 
-from octavo.core import landlock
 from octavo.ops import doctor
+from octavo.sandbox import landlock
 
 pytestmark = pytest.mark.seed("F10")
 

@@ -15,8 +15,8 @@ from tests.sources.git.clones import Clone
 
 from octavo.app import confinement
 from octavo.app.configuration import load_text
-from octavo.core import landlock
 from octavo.core.errors import SourceUnavailable
+from octavo.sandbox import landlock
 from octavo.stores.state import StateDirectory
 
 pytestmark = [pytest.mark.slow, pytest.mark.seed("F10")]

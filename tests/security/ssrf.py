@@ -24,9 +24,9 @@ from tests.security.inward import urls
 
 from octavo.core.errors import OctavoError
 from octavo.core.external import HttpRequest
-from octavo.sources._shared.http.addresses import network, outward
-from octavo.sources._shared.http.client import GuardedClient, HostRule, HttpLimits
-from octavo.sources._shared.http.dial import VettedNetwork
+from octavo.net.addresses import network, outward
+from octavo.net.client import GuardedClient, HostRule, HttpLimits
+from octavo.net.dial import VettedNetwork
 
 PUBLIC = "93.184.216.34"
 TABLE = {

@@ -10,8 +10,8 @@ from tests.security import ssrf
 from tests.security.inward import INWARD_4, INWARD_6, urls
 
 from octavo.core.errors import InvalidParams
-from octavo.sources._shared.http.addresses import outward
-from octavo.sources._shared.http.urls import parse_url, spelled_url
+from octavo.net.addresses import outward
+from octavo.net.urls import parse_url, spelled_url
 
 pytestmark = pytest.mark.anyio
 

@@ -13,10 +13,10 @@ from pathlib import Path
 
 from octavo.config.load import Loaded, prompt_directories
 from octavo.config.reference import interpreters
-from octavo.core import landlock
 from octavo.core.errors import InvalidParams, SourceUnavailable
-from octavo.core.landlock import EXECUTE, MAKE_REG, READ, READ_FILE, WRITE, WRITE_FILE, Grant
 from octavo.core.version import PACKAGE
+from octavo.sandbox import landlock
+from octavo.sandbox.landlock import EXECUTE, MAKE_REG, READ, READ_FILE, WRITE, WRITE_FILE, Grant
 from octavo.stores.state import StateDirectory
 
 logger = logging.getLogger(__name__)

@@ -13,9 +13,9 @@ from octavo.config.sections.search import Embedder as Options
 from octavo.core.errors import SourceUnavailable
 from octavo.core.external import Fetcher, HttpRequest
 from octavo.core.sizes import MIB
-from octavo.sources._shared.http.addresses import network
-from octavo.sources._shared.http.client import GuardedClient, HostRule, HttpLimits
-from octavo.sources._shared.http.dial import VettedNetwork
+from octavo.net.addresses import network
+from octavo.net.client import GuardedClient, HostRule, HttpLimits
+from octavo.net.dial import VettedNetwork
 
 MAX_DIMENSIONS: Final = 8192
 _ANSWER: Final = 32 * MIB  # bytes

@@ -19,7 +19,7 @@ from octavo.core.clock import Clock
 if TYPE_CHECKING:
     from octavo.core.external import Fetcher, Finished, HttpReply
     from octavo.core.ports.source import Source
-    from octavo.sources._shared.http.client import GuardedClient
+    from octavo.net.client import GuardedClient
     from octavo.tools.builtin.process.places import Places
     from octavo.tools.builtin.process.runner import ProgramRunner
     from octavo.tools.context import ToolContext

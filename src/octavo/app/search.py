@@ -26,8 +26,8 @@ from octavo.feed import ChangeFeed
 if TYPE_CHECKING:
     from octavo.app.compose import Composed
     from octavo.app.search_documents import Documents, Room
+    from octavo.net.client import GuardedClient
     from octavo.search import Meaning, Upkeep
-    from octavo.sources._shared.http.client import GuardedClient
 
 logger = logging.getLogger(__name__)
 

@@ -7,10 +7,10 @@ from contextlib import AsyncExitStack
 from octavo.config.model import Config
 from octavo.config.sections.web import Web, WebHost
 from octavo.core.external import Socket
-from octavo.sources._shared.http.addresses import network
-from octavo.sources._shared.http.client import GuardedClient, HostRule, HttpLimits
-from octavo.sources._shared.http.dial import VettedNetwork
-from octavo.sources._shared.http.sockets import WebSockets
+from octavo.net.addresses import network
+from octavo.net.client import GuardedClient, HostRule, HttpLimits
+from octavo.net.dial import VettedNetwork
+from octavo.net.sockets import WebSockets
 from octavo.tools.builtin.budget import Budget, Media
 from octavo.tools.builtin.handles import Handles
 from octavo.tools.builtin.web.http_request import http_request_tool

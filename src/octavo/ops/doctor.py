@@ -14,12 +14,12 @@ from pathlib import Path
 from octavo.app import confinement as wall
 from octavo.config.load import Loaded, state_directory
 from octavo.config.sections.source import Kinds
-from octavo.core import landlock
 from octavo.core.clock import SystemClock, iso
 from octavo.core.errors import SourceUnavailable
 from octavo.ops.finding import Diagnosis
 from octavo.ops.lint import smells, synchronised
-from octavo.sources.file.examine import confinement, has_tmpfile, inotify_limit
+from octavo.sandbox import landlock
+from octavo.sources._shared.fs.examine import confinement, has_tmpfile, inotify_limit
 from octavo.stores.audit.growth import growth
 from octavo.stores.state import StateDirectory
 

@@ -13,9 +13,9 @@ from tests.tools.builtin.conftest import Serve, Tools
 from tests.tools.builtin.test_commands import configuration, ended, printed, processes_with, python, until
 from tests.tools.builtin.test_walls import LANDLOCK, change_launcher
 
-from octavo.core import landlock
 from octavo.core.errors import Conflict, Forbidden, OctavoError
 from octavo.core.tools import ToolResult
+from octavo.sandbox import landlock
 
 pytestmark = [
     pytest.mark.anyio,

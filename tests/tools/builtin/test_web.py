@@ -27,7 +27,7 @@ from octavo.core.errors import (
     TooLarge,
 )
 from octavo.core.tools import Embedded, Image, Text
-from octavo.sources._shared.http.sockets import WebSocket
+from octavo.net.sockets import WebSocket
 
 pytestmark = pytest.mark.anyio
 

@@ -14,8 +14,8 @@ from typing import Final, NamedTuple
 
 from octavo.core.errors import TooLarge
 from octavo.core.external import Extent, Opening, Rights, ServedFolder
-from octavo.core.landlock import READ, READ_DIR, READ_FILE
 from octavo.core.ref import Ref
+from octavo.sandbox.landlock import READ, READ_DIR, READ_FILE
 from octavo.sources._shared.fs.faults import ABSENT, DENIED
 from octavo.sources.file.addresses import Addresses
 from octavo.sources.file.root import Child, Names, Tree

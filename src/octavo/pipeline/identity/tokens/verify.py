@@ -9,8 +9,8 @@ from typing import Any, NamedTuple
 
 from octavo.core.clock import Clock
 from octavo.core.errors import Forbidden, Unauthenticated
-from octavo.pipeline.identity.tokens.fetch import JwksOf
 from octavo.pipeline.identity.tokens.issuer import Issuer, words
+from octavo.pipeline.identity.tokens.jwks import JwksOf
 from octavo.pipeline.identity.tokens.keys import keys_in
 from octavo.pipeline.identity.tokens.keyset import FetchedKeys, GivenKeys, KeySet
 from octavo.pipeline.identity.tokens.token import Token, parse

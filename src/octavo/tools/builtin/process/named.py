@@ -8,10 +8,10 @@ from collections.abc import Sequence
 from msgspec import Struct
 from msgspec.structs import replace
 
-from octavo.core import landlock
 from octavo.core.errors import InvalidParams, NotFound, TooLarge
 from octavo.core.external import Opening, Program, WorkFolder
 from octavo.core.ref import Ref
+from octavo.sandbox import landlock
 from octavo.tools.builtin.addresses import address, read_with
 from octavo.tools.builtin.process.places import ONE_BYTE, Places, Root, Workplace, found_in, too_many
 from octavo.tools.context import ToolContext

@@ -10,13 +10,13 @@ from typing import Final
 from msgspec import Struct
 from msgspec.structs import replace
 
-from octavo.core import landlock
 from octavo.core.errors import Conflict, Forbidden, InvalidParams, NotFound
 from octavo.core.external import Extent, Opening, Program, Rights, ServedFolder, Surveys, WorkFolder
 from octavo.core.foundation import Foundation
-from octavo.core.landlock import READ_DIR, REMOVE_DIR, REMOVE_FILE, WRITE
 from octavo.core.ref import Ref
 from octavo.core.sizes import KIB
+from octavo.sandbox import landlock
+from octavo.sandbox.landlock import READ_DIR, REMOVE_DIR, REMOVE_FILE, WRITE
 from octavo.tools.builtin.addresses import address, read_with
 from octavo.tools.builtin.process.running import opening_word, readable
 from octavo.tools.context import ToolContext

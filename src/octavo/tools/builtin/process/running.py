@@ -13,8 +13,8 @@ from typing import Final, Protocol, cast
 
 from octavo.core.errors import InvalidParams, SourceUnavailable
 from octavo.core.external import Ended, Opening, Program, RunLimits, WorkFolder
-from octavo.core.landlock import EXECUTE, READ, READ_FILE, WRITE_FILE
 from octavo.core.version import PACKAGE
+from octavo.sandbox.landlock import EXECUTE, READ, READ_FILE, WRITE_FILE
 
 _LAUNCH: Final = os.path.join(os.path.dirname(__file__), "launch.py")
 _MODULES: Final = os.path.dirname(PACKAGE)

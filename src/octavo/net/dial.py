@@ -11,7 +11,7 @@ from typing import Any
 import httpcore2
 
 from octavo.core.errors import Forbidden, SourceUnavailable
-from octavo.sources._shared.http.addresses import Address, Network, vetted
+from octavo.net.addresses import Address, Network, vetted
 
 Resolve = Callable[[str, int], Awaitable[Sequence[str]]]  # host and port to addresses
 Dial = Callable[[str, int, float | None], Awaitable[httpcore2.AsyncNetworkStream]]  # address, port, seconds

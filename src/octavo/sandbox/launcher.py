@@ -19,8 +19,8 @@ import sys
 from collections.abc import Iterator
 from typing import Final, NamedTuple, NoReturn
 
-from octavo.core import landlock
-from octavo.core.descent import descendants, ever
+from octavo.sandbox import landlock
+from octavo.sandbox.descent import descendants, ever
 
 _NEWUSER, _NEWPID, _NEWNET = 0x10000000, 0x20000000, 0x40000000
 _DIE_WITH_PARENT, _ADOPT_ORPHANS = 1, 36  # of prctl

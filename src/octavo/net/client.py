@@ -17,9 +17,9 @@ from octavo.core.errors import Forbidden, InvalidParams, OctavoError, SourceUnav
 from octavo.core.external import HttpReply, HttpRequest
 from octavo.core.fair import FairQueue
 from octavo.core.sizes import MIB
-from octavo.sources._shared.http.bodies import Body
-from octavo.sources._shared.http.dial import VettedNetwork
-from octavo.sources._shared.http.urls import Url, parse_url, spelled_url
+from octavo.net.bodies import Body
+from octavo.net.dial import VettedNetwork
+from octavo.net.urls import Url, parse_url, spelled_url
 
 _REDIRECTS: Final = (301, 302, 303, 307, 308)
 _OURS: Final = {"user-agent": "octavo", "accept": "*/*", "accept-encoding": "gzip, identity"}

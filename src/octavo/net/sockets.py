@@ -18,9 +18,9 @@ from websockets.protocol import CLIENT, Protocol
 from octavo.core.errors import Forbidden, InvalidParams, SourceUnavailable, Timeout, TooLarge
 from octavo.core.external import Message
 from octavo.core.sizes import KIB, PIECE
-from octavo.sources._shared.http.client import GuardedClient, HostRule, trust
-from octavo.sources._shared.http.dial import VettedNetwork
-from octavo.sources._shared.http.urls import Url, spelled_url
+from octavo.net.client import GuardedClient, HostRule, trust
+from octavo.net.dial import VettedNetwork
+from octavo.net.urls import Url, spelled_url
 
 _MOST_HEAD: Final = 16 * KIB
 _WAITING: Final = 100  # messages that may wait for their reader,

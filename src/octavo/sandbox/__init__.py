@@ -1,0 +1,1 @@
+"""Programs and the walls around them."""
