@@ -24,9 +24,10 @@ SOURCE = Path(__file__).parents[2] / "src" / "octavo"
 ENGLISH = catalogue("en")
 # Rooms whose every sentence is known in every language.
 TRANSLATED = (
-    "config/checks/whole.py", "config/checks/rules.py", "config/checks/patterns.py", "config/yaml.py", "config/units.py",
-    "config/words.py", "sources/catalog/agent_checks.py", "sources/catalog/unserved.py", "sources/catalog/links.py",
-    "config/load.py", "config/model.py", "config/sections/http.py", "config/sections/web.py", "config/sections/search.py", "config/sections/commands.py",
+    "config/checks/whole.py", "config/checks/rules.py", "config/checks/patterns.py", "config/yaml.py",
+    "config/units.py", "config/words.py", "sources/catalog/agent_checks.py", "sources/catalog/unserved.py",
+    "sources/catalog/links.py", "config/load.py", "config/model.py", "config/sections/http.py",
+    "config/sections/web.py", "config/sections/search.py", "config/sections/commands.py",
     "config/sections/conditions.py", "config/reference.py", "config/toml.py", "sources/catalog/options.py",
     "sources/file/options.py", "sources/file/kind.py", "sources/git/options.py", "sources/memory/options.py",
     "prompts/loader.py", "prompts/definition.py", "prompts/jsonc.py", "prompts/world.py", "tools/folder.py",

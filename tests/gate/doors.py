@@ -15,10 +15,10 @@ from typing import Any, NamedTuple
 from octavo.app import Octavo
 from octavo.core.routes import Routes, no_routes
 from octavo.core.values import Principal
-from octavo.transport.http import serve
+from octavo.transport.http import serve as serve_http
 from octavo.transport.http.front import Access, Front
 from octavo.transport.mcp.fast_path import Lane
-from octavo.transport.stdio import serve
+from octavo.transport.stdio import serve as serve_stdio
 
 LIMIT = 30.0  # seconds for anything here
 TURNS = 12  # of the loop with nothing to do, after which nothing will come
@@ -52,7 +52,7 @@ class Pipe:
 
     def __init__(self, house: Octavo, who: Principal, *, lane: bool) -> None:
         self.house = house
-        self.connection = serve.StdioConnection(house, who, lane=lane, strict_codes=False)
+        self.connection = serve_stdio.StdioConnection(house, who, lane=lane, strict_codes=False)
         self._to_server = os.pipe()
         self._from_server = os.pipe()
         self._got = bytearray()
@@ -190,7 +190,7 @@ class Web:
         routes: Routes = no_routes,
     ) -> None:
         self.house = house
-        app, self.hub = serve.application(
+        app, self.hub = serve_http.application(
             house, access=access or Access(), hosts=["127.0.0.1:*", "octavo.example"],
             origins=["http://127.0.0.1:*", "https://console.example"], lane=lane, strict_codes=False,
             body_seconds=body_seconds, traced=traced, routes=routes,

@@ -21,11 +21,12 @@ from tests.gate.twins import META, Differs, frame, houses, stdio_twins, web_twin
 from tests.gate.world import KEYS
 
 from octavo.core.ports.server import Server
-from octavo.transport.http import auth, serve
+from octavo.transport.http import auth
 from octavo.transport.http import front as http
+from octavo.transport.http import serve as serve_http
 from octavo.transport.http.exchange import App
 from octavo.transport.mcp.fast_path import Lane
-from octavo.transport.stdio import serve
+from octavo.transport.stdio import serve as serve_stdio
 
 pytestmark = [pytest.mark.anyio, pytest.mark.usefixtures("clock")]
 
@@ -131,17 +132,17 @@ async def test_without_one_check_the_gate_fails(folder: Path, name: str, monkeyp
     with mutant(module, old, new) as changed:
         match module:
             case "lane":
-                for door in (serve, serve):
+                for door in (serve_http, serve_stdio):
                     monkeypatch.setattr(door, "Lane", changed.Lane)
             case "http":
-                sound = serve.Front  # the oracle keeps it
+                sound = serve_http.Front  # the oracle keeps it
                 monkeypatch.setattr(
-                    serve,
+                    serve_http,
                     "Front",
                     lambda app, house, lane, *a, **k: (changed.Front if lane._on else sound)(app, house, lane, *a, **k),
                 )
             case "entry":
-                behind = serve.Front
+                behind = serve_http.Front
 
                 def front(app: App, house: Server, lane: Lane, *a: Any, **k: Any) -> http.Front:
                     with monkeypatch.context() as only:
@@ -149,12 +150,12 @@ async def test_without_one_check_the_gate_fails(folder: Path, name: str, monkeyp
                             only.setattr(http, "Entry", changed.Entry)
                         return behind(app, house, lane, *a, **k)
 
-                monkeypatch.setattr(serve, "Front", front)
+                monkeypatch.setattr(serve_http, "Front", front)
             case "exchange":
                 for user in (http, auth):
                     monkeypatch.setattr(user, "headers", changed.headers)
             case _:
-                monkeypatch.setattr(serve, "stdio", changed)
+                monkeypatch.setattr(serve_stdio, "stdio", changed)
         monkeypatch.setattr(doors, "LIMIT", 5.0)  # some are found by an answer that never comes
         halves = (web_gate, stdio_gate) if module in (HTTP, ENTRY, EXCHANGE) else (stdio_gate, web_gate)
         # An answer that is no JSON is a difference as well.

@@ -163,7 +163,8 @@ def declared(ctx: Context) -> bool:
 
 def _undeclared() -> ProtocolError:
     return ProtocolError(
-        f"The client has not declared the extension for tasks: send {wire_names.TASKS_EXTENSION} among its capabilities",
+        "The client has not declared the extension for tasks: "
+        f"send {wire_names.TASKS_EXTENSION} among its capabilities",
         reason="missing_capability",
         code=types.MISSING_REQUIRED_CLIENT_CAPABILITY,
         requiredCapabilities=_REQUIRED,
