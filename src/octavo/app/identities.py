@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from typing import TYPE_CHECKING
 
 from octavo.config.model import Config
 from octavo.core.clock import Clock
@@ -11,6 +12,10 @@ from octavo.core.ports.server import Protected
 from octavo.pipeline.identity.fold import Agent, Identity, Key
 from octavo.stores.keys import KeyFile
 from octavo.stores.state import StateDirectory
+
+if TYPE_CHECKING:
+    from octavo.pipeline.identity.tokens.issuer import Issuer
+    from octavo.pipeline.identity.tokens.jwks import Fetch
 
 logger = logging.getLogger(__name__)
 
@@ -43,15 +48,24 @@ def identity_of(config: Config, state: StateDirectory, clock: Clock) -> Identity
             principal=one.principal,
             roles=one.roles,
             agents=dict(one.agents),
+            inside=one.inside,
         )
         for name, one in oauth.issuers.items()
     ]
     try:
-        tokens = Tokens(issuers, resource=oauth.resource, scopes=oauth.scopes, skew=oauth.skew, clock=clock)
+        tokens = Tokens(
+            issuers, resource=oauth.resource, scopes=oauth.scopes, skew=oauth.skew, clock=clock, fetch=_way_out
+        )
     except ValueError as problem:
         raise InvalidParams(f"serve.http.oauth: the key set of an issuer {problem}") from None
     protected = Protected(oauth.resource, tuple(one.issuer for one in issuers), oauth.scopes)
     return Identity(agents, keys, peers=peers, tokens=tokens, protected=protected, clock=clock)
+
+
+def _way_out(issuer: Issuer) -> Fetch:
+    from octavo.net.documents import fetcher
+
+    return fetcher([issuer.issuer, *([issuer.jwks] if issuer.jwks else [])], issuer.inside)
 
 
 def stored_keys(state: StateDirectory) -> list[Key]:

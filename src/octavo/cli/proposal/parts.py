@@ -140,7 +140,7 @@ async def parts_of(look: Look, *, drop: Iterable[str] = (), faulty: Sequence[Seg
     unserved = [*_unserved(look, catalogs, folders, [*prompts, *faulty])]
     inside = [one for one in unserved if _within(one, folders) and (not kept or suffix(one) in _ATTACHED)]
     found_apart = Parts(catalogs, folders, prompts, every=bool(inside)).apart
-    bundled = any(part.kind == "skill" and not part.path for part in catalogs)
+    bundled = any(part.kind == SKILL and not part.path for part in catalogs)
     attached = [
         one
         for one in unserved

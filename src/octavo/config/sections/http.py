@@ -6,13 +6,14 @@ import ipaddress
 from typing import Annotated, Literal, TypeAlias
 from urllib.parse import urlsplit
 
-from pydantic import AfterValidator, BeforeValidator, Field, ValidationInfo, field_validator
+from pydantic import AfterValidator, BeforeValidator, Field, ValidationInfo, field_validator, model_validator
 
 from octavo.config.reference import FilePath, resolve_document
+from octavo.config.sections.web import check_network, not_public
 from octavo.config.strict import Strict, written
 from octavo.config.units import Address, Time, Timeout, parse_bind, parse_time, parse_timeout
 from octavo.config.words import Count, Name, one_or_many
-from octavo.core.issuers import may_be_fetched
+from octavo.core.issuers import may_be_fetched, on_this_machine
 
 MAX_SKEW = 60.0
 _SCOPE_EXTRA = frozenset('"\\')
@@ -96,6 +97,19 @@ class Issuer(Strict):
     other_audiences: Names = Field(
         default=(), description="What else a token may name in aud. By default it must be for this server alone."
     )
+    inside: tuple[Annotated[str, AfterValidator(check_network)], ...] = Field(
+        default=(),
+        description="Networks that are not public and into which its addresses may lead, such as 10.1.2.0/24.",
+    )
+
+    @model_validator(mode="after")
+    def _leads_where_it_may(self) -> Issuer:
+        for url in (self.issuer, self.jwks):
+            if url is None or url.startswith("{") or on_this_machine(url):
+                continue
+            if hint := not_public(url, self.inside):
+                raise ValueError(hint)
+        return self
 
     @field_validator("jwks")
     @classmethod

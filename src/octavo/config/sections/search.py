@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import ipaddress
 from typing import Annotated
 from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, Field, model_validator
 
 from octavo.config.reference import Secret
-from octavo.config.sections.web import check_network
+from octavo.config.sections.web import check_network, not_public
 from octavo.config.strict import Strict, written
 from octavo.config.units import Size, Timeout, parse_size, parse_timeout
 from octavo.config.words import Count, Flag, check_url
@@ -37,14 +36,8 @@ class Embedder(Strict):
             raise ValueError("key is a secret: it needs an https address")
         if parts.username is not None or not parts.hostname:
             raise ValueError("url needs a host, and no name or password in it")
-        address = _address(parts.hostname)
-        if (
-            address is not None
-            and not address.is_global
-            and not any(address in ipaddress.ip_network(one) for one in self.inside)
-        ):
-            size = 32 if address.version == 4 else 128
-            raise ValueError(f"{parts.hostname} is no public address; allow it with inside: [{address}/{size}]")
+        if hint := not_public(self.url, self.inside):
+            raise ValueError(hint)
         return self
 
 
@@ -56,10 +49,3 @@ class Search(Strict):
         default=None,
         description="An endpoint of yours that says what texts mean: redacted texts and questions are sent to it.",
     )
-
-
-def _address(host: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
-    try:
-        return ipaddress.ip_address("127.0.0.1" if host == "localhost" else host)
-    except ValueError:
-        return None

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import ipaddress
 import re
+from collections.abc import Iterable
 from typing import Annotated, Literal
+from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, Field, model_validator
 
@@ -38,6 +40,19 @@ def check_network(network: str) -> str:
     except ValueError:
         raise ValueError("must be a network such as 10.1.2.0/24, with no bits behind its length") from None
     return network
+
+
+def not_public(url: str, inside: Iterable[str]) -> str:
+    """What to write where an address is a number that is not public and that `inside` does not allow; else nothing.
+    What a name leads to is seen when it is asked for."""
+    host = urlsplit(url).hostname or ""
+    try:
+        address = ipaddress.ip_address("127.0.0.1" if host == "localhost" else host)
+    except ValueError:
+        return ""
+    if address.is_global or any(address in ipaddress.ip_network(one) for one in inside):
+        return ""
+    return f"{host} is no public address; allow it with inside: [{address}/{address.max_prefixlen}]"
 
 
 def _check_header(name: str) -> str:

@@ -24,6 +24,7 @@ class Issuer(Struct, frozen=True):
     principal: str = "sub"  # the claim that says who it is
     roles: tuple[str, ...] = ()  # the claims that hold roles
     agents: Mapping[str, str] = field(default_factory=dict[str, str])  # agent ids by what the principal claim says
+    inside: tuple[str, ...] = ()  # networks that are not public, into which its own hosts may lead
 
     def subject(self, claims: Mapping[str, Any]) -> str:
         """Raises Unauthenticated where the claim is missing, or no name."""

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import hashlib
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, NamedTuple
 
 from octavo.core.clock import Clock
 from octavo.core.errors import Forbidden, Unauthenticated
 from octavo.pipeline.identity.tokens.issuer import Issuer, words
-from octavo.pipeline.identity.tokens.jwks import JwksOf
+from octavo.pipeline.identity.tokens.jwks import Fetch, JwksOf
 from octavo.pipeline.identity.tokens.keys import keys_in
 from octavo.pipeline.identity.tokens.keyset import FetchedKeys, GivenKeys, KeySet
 from octavo.pipeline.identity.tokens.token import Token, parse
@@ -31,9 +31,17 @@ class Tokens:
     """The issuers of one configuration. What is known of their keys is handed on to the next."""
 
     def __init__(
-        self, issuers: Iterable[Issuer], *, resource: str, scopes: Iterable[str], skew: float, clock: Clock
+        self,
+        issuers: Iterable[Issuer],
+        *,
+        resource: str,
+        scopes: Iterable[str],
+        skew: float,
+        clock: Clock,
+        fetch: Callable[[Issuer], Fetch],
     ) -> None:
-        """Raises ValueError for keys in a file that cannot be used."""
+        """`fetch` is the way out to one issuer. Raises ValueError for keys in a file that cannot be used."""
+        self._fetch = fetch
         self._issuers = {one.issuer: one for one in issuers}
         self._resource, self._scopes = resource, tuple(scopes)
         self._skew, self._clock = skew, clock
@@ -42,7 +50,7 @@ class Tokens:
     def _key_set(self, issuer: Issuer) -> KeySet:
         if issuer.keys:
             return GivenKeys(keys_in(issuer.keys, issuer.algorithms))
-        return FetchedKeys(JwksOf(issuer.issuer, issuer.jwks), issuer.algorithms, self._clock)
+        return FetchedKeys(JwksOf(issuer.issuer, issuer.jwks, self._fetch(issuer)), issuer.algorithms, self._clock)
 
     def inherit(self, earlier: Tokens) -> None:
         """So that a reload while an issuer is down locks nobody out."""
