@@ -98,7 +98,7 @@ def test_export(run: Run, asked: Path, form: str, lines: int) -> None:
 def test_no_secret_is_in_the_log_or_in_what_is_made_of_it(run: Run, folder: Path, form: str) -> None:
     token = "ghp_" + "a1B2c3D4e5F6" * 3
     run("cat", f"sop://brand/{token}")
-    run("cat", f"nonsense {token}")
+    run("cat", f"nonsense://{token}")
     run("ls", f"sop://{token}")
     assert len(queried(run)) == 3
     for shown in (run("audit", "export", "--format", form), run("audit", "query"), run("audit", "query", "--json")):

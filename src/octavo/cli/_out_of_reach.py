@@ -13,7 +13,6 @@ from octavo.config.load import Loaded
 from octavo.config.problems import Problem
 from octavo.sources._shared.fs.credentials import CREDENTIALS
 from octavo.sources._shared.fs.names import Rules, canonical_name
-from octavo.sources.catalog.declaration import ending_of
 
 _TWIN = "is not served: another name beside it differs in its Unicode form alone"
 _UNREADABLE = "cannot be read by this user"
@@ -43,6 +42,8 @@ def nothing_in(root: Path) -> bool:
 
 
 def _among(root: Path, rules: Rules) -> Iterator[Problem]:
+    from octavo.sources.catalog.declaration import ending_of  # here: who only serves files does without catalogs
+
     for folder, folders, names in os.walk(root):
         folders[:] = [name for name in folders if name not in (".git", ".octavo")]
         for name in (*folders, *names):

@@ -16,7 +16,7 @@ from octavo.core.external import Ended, Opening, Program, RunLimits, WorkFolder
 from octavo.core.version import PACKAGE
 from octavo.sandbox.landlock import EXECUTE, READ, READ_FILE, WRITE_FILE
 
-_LAUNCH: Final = os.path.join(os.path.dirname(__file__), "launch.py")
+_LAUNCH: Final = os.path.join(PACKAGE, "sandbox", "launcher.py")
 _MODULES: Final = os.path.dirname(PACKAGE)
 _LINES: Final = 4096  # bytes that are read of how it went
 _PATIENCE: Final = 5.0  # seconds that the launcher has to kill everything
