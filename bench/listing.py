@@ -51,7 +51,7 @@ async def measure(root: Path, name: str) -> dict[str, Any]:
         reply = await works.ask(call)
         first = time.perf_counter() - begun
         shown = len(reply.items) if not asked else len(reply.structured["entries"])
-        await cast(Ready, works.desk.source("file")).armed()
+        await cast(Ready, works.dispatch.source("file")).armed()
         works.cache.forget(Change(kind="updated", ref=Ref("file"), at=0.0))
         begun = time.perf_counter()
         await works.ask(call._replace(trail=Trail()))

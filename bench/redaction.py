@@ -56,21 +56,21 @@ class Score:
 
 def scores() -> tuple[dict[str, Score], list[str]]:
     """By group, and what went wrong, in words that hold no secret."""
-    veil = Redactor(KEY, personal=[*GROUPS])
+    redactor = Redactor(KEY, personal=[*GROUPS])
     table: dict[str, Score] = defaultdict(Score)
     faults: list[str] = []
     for group, rule, text, secret in corpus.positives():
-        if secret in veil.text(text):
+        if secret in redactor.text(text):
             table[group].missed += 1
             faults.append(f"missed {rule}")
         else:
             table[group].found += 1
     for group, text in corpus.negatives():
-        if veil.text(text) is text:
+        if redactor.text(text) is text:
             table[group].right += 1
         else:
             table[group].wrong += 1
-            faults.append(f"wrongly hidden: {veil.text(text)}")
+            faults.append(f"wrongly hidden: {redactor.text(text)}")
     return dict(table), faults
 
 
@@ -93,14 +93,14 @@ def texts() -> list[str]:
 
 def speed(documents: list[str], personal: list[str]) -> float:
     """Megabytes a second, the best of three rounds."""
-    veil = Redactor(KEY, personal=personal)
+    redactor = Redactor(KEY, personal=personal)
     for document in documents[:50]:
-        veil.text(document)
+        redactor.text(document)
     rounds: list[float] = []
     for _ in range(3):
         begun = time.process_time()
         for document in documents:
-            veil.text(document)
+            redactor.text(document)
         rounds.append(time.process_time() - begun)
     return sum(len(document.encode()) for document in documents) / 1e6 / min(rounds)
 

@@ -62,11 +62,11 @@ class Tally:
     wrong: list[str] = field(default_factory=list[str])
 
 
-def tallies(cases: list[Case], veil: Redactor) -> dict[tuple[str, bool], Tally]:
+def tallies(cases: list[Case], redactor: Redactor) -> dict[tuple[str, bool], Tally]:
     table: dict[tuple[str, bool], Tally] = defaultdict(Tally)
     secrets = _Secrets(cases)
     for case in cases:
-        tally, shown = table[case.kind, case.held_out], veil.text(case.text)
+        tally, shown = table[case.kind, case.held_out], redactor.text(case.text)
         if case.hidden:
             hidden = _is_hidden(case, shown)
             tally.cases += 1
@@ -74,12 +74,12 @@ def tallies(cases: list[Case], veil: Redactor) -> dict[tuple[str, bool], Tally]:
             if not hidden:
                 tally.missed.append(f"{case.family}: {shown}")
             continue
-        spans = veil.hidden(case.text)
+        spans = redactor.hidden(case.text)
         if spans and all(case.text[span.start : span.end] in secrets for span in spans):
             tally.whole += 1  # what is wrong stands beside it
             continue
         tally.near += 1
-        rules = {rule for _, rule in veil.sightings(case.text, "text/plain")}
+        rules = {rule for _, rule in redactor.sightings(case.text, "text/plain")}
         tally.taken += bool(rules & _LOOKS)
         tally.named += bool(rules - _LOOKS)
         tally.hidden += bool(rules)

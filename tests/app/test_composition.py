@@ -258,7 +258,7 @@ async def test_changes_of_a_source_that_is_not_exposed_are_not_told(tmp_path: Pa
         octavo.feed.subscribe(heard.append)
         for _ in range(5):
             await anyio.lowlevel.checkpoint()
-        sources: Any = octavo.works.desk._sources  # pyright: ignore[reportPrivateUsage]
+        sources: Any = octavo.works.dispatch._sources  # pyright: ignore[reportPrivateUsage]
         await sources["note+hidden"].write(Ref.parse("note://secret"), "y", if_match=None)
         await sources["note"].write(Ref.parse("note://open"), "y", if_match=None)
         for _ in range(5):

@@ -156,7 +156,7 @@ async def test_changes_are_told_of_what_is_left_only(files: Path) -> None:
                 heard.set()
 
         octavo.feed.subscribe(listen)
-        await octavo.works.desk.source("file").armed()  # type: ignore[attr-defined]
+        await octavo.works.dispatch.source("file").armed()  # type: ignore[attr-defined]
         (files / "work/hr/secret.md").write_text("x", encoding="utf-8")
         (files / "work/docs/last.md").write_text("x", encoding="utf-8")
         with anyio.fail_after(30):

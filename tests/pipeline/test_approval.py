@@ -71,7 +71,7 @@ class House:
         self.done: list[tuple[str, Mapping[str, Any]]] = []
         self.doc = MemorySource("doc", {"a": "first", "b": "other"})
         prompts = PromptRegistry(compile_schema)
-        desk = Dispatch(
+        dispatch = Dispatch(
             {"doc": self.doc, "tool": self.tools, "prompt": prompts},
             tools=self.tools,
             prompts=prompts,
@@ -82,15 +82,17 @@ class House:
             self.file,
             KEY,
             self.tools,
-            desk.canonical,
+            dispatch.canonical,
             seconds=600,
             clients=clients,
             address=address,
             known=self._known,
             clock=self.clock,
         )
-        self.policy = Policy(rules, desk, approval=Consent(self.tools, desk, lambda: approving), clock=self.clock)
-        self.ask: Ask = awaitable(lambda call: self.policy(call, desk))
+        self.policy = Policy(
+            rules, dispatch, approval=Consent(self.tools, dispatch, lambda: approving), clock=self.clock
+        )
+        self.ask: Ask = awaitable(lambda call: self.policy(call, dispatch))
         self.tools.bind(self.ask)
         schema = {"type": "object"}
         for name in ("wipe", "store"):

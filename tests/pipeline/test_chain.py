@@ -33,7 +33,7 @@ def steps(seen: list[str]) -> list[Any]:
     return [type(name.capitalize(), (), {"__call__": meet})() for name in ORDER]
 
 
-async def desk(call: Call) -> Reply:
+async def dispatch(call: Call) -> Reply:
     return "reply"
 
 
@@ -49,7 +49,7 @@ def test_the_eight_folds_stand_in_this_order() -> None:
 async def test_a_call_meets_the_folds_from_the_outermost_to_the_desk() -> None:
     """The folded chain is the list, read from left to right."""
     seen: list[str] = []
-    assert await fold(steps(seen), desk)(CALL) == "reply"
+    assert await fold(steps(seen), dispatch)(CALL) == "reply"
     assert tuple(seen) == ORDER
 
 
@@ -61,7 +61,7 @@ def test_another_order_is_refused(seed: int) -> None:
     if [type(step).__name__.lower() for step in mixed] == list(ORDER):
         mixed.reverse()
     with pytest.raises(ValueError, match="order"):
-        fold(mixed, desk)
+        fold(mixed, dispatch)
 
 
 @pytest.mark.parametrize("missing", range(8))
@@ -70,21 +70,21 @@ def test_a_chain_that_lacks_a_fold_is_refused(missing: int) -> None:
     all_of_them = steps([])
     del all_of_them[missing]
     with pytest.raises(ValueError, match=ORDER[missing]):
-        fold(all_of_them, desk)
+        fold(all_of_them, dispatch)
 
 
 def test_a_fold_twice_is_refused() -> None:
     """Two caches would keep two truths."""
     all_of_them = steps([])
     with pytest.raises(ValueError):
-        fold([*all_of_them, all_of_them[-1]], desk)
+        fold([*all_of_them, all_of_them[-1]], dispatch)
 
 
 @pytest.mark.anyio
 async def test_the_house_itself_asks_through_the_last_folds_and_no_others() -> None:
     seen: list[str] = []
-    assert await inner(steps(seen)[-2:], desk)(CALL) == "reply"
+    assert await inner(steps(seen)[-2:], dispatch)(CALL) == "reply"
     assert seen == ["redact", "throttle"]
     for wrong in (steps(seen)[-3:-1], steps(seen)[:2], []):
         with pytest.raises(ValueError, match="throttle"):
-            inner(wrong, desk)
+            inner(wrong, dispatch)

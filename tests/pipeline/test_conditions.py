@@ -153,7 +153,7 @@ async def test_what_changed_since_it_was_looked_at_is_judged_by_what_is_given() 
     house = sops(ALL, NO_SECRETS)
 
     async def turns_secret(call: Call) -> Reply:
-        reply = await house.desk(call)
+        reply = await house.dispatch(call)
         if isinstance(reply, Content):
             entry = Entry(ref=call.ref, name="guide", metadata={"confidentiality": "secret"})
             return Content(entry=entry, body="now secret")
@@ -227,7 +227,7 @@ async def test_rules_without_conditions_cost_no_look() -> None:
     await house.ask(BRAND, "read", "sop://brand/guide")
     assert [call.op for call in house.reached] == ["read"]
     house = sops(ALL, rule("sop://*", Demands(time=Times(SEOUL, hours=(0, 1))), allow=False))
-    house.policy = Policy(house.policy.rules, house.desk, clock=FrozenClock(0.0))
+    house.policy = Policy(house.policy.rules, house.dispatch, clock=FrozenClock(0.0))
     await house.ask(BRAND, "read", "sop://brand/guide")
     assert [call.op for call in house.reached] == ["read"]
 
@@ -264,8 +264,8 @@ async def test_the_time_decides_at_each_request_also_over_a_kept_list() -> None:
     clock = FrozenClock(noon)
     rules = [rule("sop://*", Demands(time=Times(UTC, hours=(9 * 60, 18 * 60))), name="policy[0]")]
     house = sops(*rules)
-    house.policy = Policy(rules, house.desk, clock=clock)
-    kept: Page[Entry] = await house.desk(call_of(BRAND, "list", "sop://"))
+    house.policy = Policy(rules, house.dispatch, clock=clock)
+    kept: Page[Entry] = await house.dispatch(call_of(BRAND, "list", "sop://"))
 
     def from_cache(call: Call) -> Reply:
         return kept

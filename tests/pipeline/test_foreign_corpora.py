@@ -245,10 +245,10 @@ def test_what_is_found_and_what_is_taken_wrongly_are_counted(tmp_path: Path) -> 
     half = Redactor(bytes(32), secrets=False, extra=[{"name": "acme", "pattern": "acme_[0-9a-f]{12}"}])
     counted = {
         who: [
-            sum(getattr(tally, what) for (kind, _), tally in tallies(read[1], veil).items() if kind == "published")
+            sum(getattr(tally, what) for (kind, _), tally in tallies(read[1], redactor).items() if kind == "published")
             for what in ("cases", "found", "near", "taken", "named")
         ]
-        for who, veil in (("acme", acme), ("wide", wide), ("half", half))
+        for who, redactor in (("acme", acme), ("wide", wide), ("half", half))
     }
     # A secret whose second half can be read is not found.
     assert counted == {"acme": [1, 1, 1, 0, 0], "wide": [1, 1, 1, 1, 0], "half": [1, 0, 1, 0, 0]}

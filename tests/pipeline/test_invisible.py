@@ -78,8 +78,8 @@ def test_a_part_is_shown_as_in_the_whole(before: str, part: str, after: str) -> 
 
 
 def test_a_secret_with_something_invisible_inside_is_hidden_too() -> None:
-    veil = Redactor(b"k" * 32)
+    redactor = Redactor(b"k" * 32)
     _, secret = corpus.ALL["github-token"](corpus.Maker(3))
-    assert veil.text(f"use {secret[:9]}\u200b{secret[9:]} now") == f"use {veil.text(secret)} now"
-    assert veil.text("한\u200b글") == "한⟨U+200B⟩글"
+    assert redactor.text(f"use {secret[:9]}\u200b{secret[9:]} now") == f"use {redactor.text(secret)} now"
+    assert redactor.text("한\u200b글") == "한⟨U+200B⟩글"
     assert Redactor(b"k" * 32, invisible=False).text("한\u200b글") == "한\u200b글"

@@ -76,20 +76,20 @@ ALL = rule("*", "*", "**", name="policy[0]")
 
 
 class House:
-    """A desk over sources, and a policy before it."""
+    """Dispatch over sources, and a policy before it."""
 
     def __init__(self, rules: Sequence[Rule], *sources: Any, writable: Sequence[str] | None = None) -> None:
         self.tools = ToolRegistry()
         self.prompts = PromptRegistry(compile_schema)
         served = {source.scheme: source for source in sources}
-        self.desk = Dispatch(
+        self.dispatch = Dispatch(
             {**served, "tool": self.tools, "prompt": self.prompts},
             tools=self.tools,
             prompts=self.prompts,
             exposed=list(served),
             writable=served if writable is None else writable,
         )
-        self.policy = Policy(rules, self.desk)
+        self.policy = Policy(rules, self.dispatch)
         self.reached: list[Call] = []
 
     async def ask(self, who: Principal, op: Op, uri: str, **arguments: Any) -> Reply:
@@ -97,7 +97,7 @@ class House:
 
     async def _next(self, call: Call) -> Reply:
         self.reached.append(call)
-        return await self.desk(call)
+        return await self.dispatch(call)
 
     async def refused(self, who: Principal, op: Op, uri: str, **arguments: Any) -> OctavoError:
         with pytest.raises(OctavoError) as caught:
@@ -408,7 +408,7 @@ async def test_a_link_is_served_only_if_its_target_may_be_read_too(roots: Path, 
         house = House([ALL, rule("agent-brand", "*", "file://hr/*", deny=True, name="hr")], source)
         link = call_of(BRAND, op, "file://brand/link.md")
         with pytest.raises(NotFound):  # as a link to nothing
-            await house.policy(link, house.desk)
+            await house.policy(link, house.dispatch)
         assert link.trail.rule == "hr"
         assert await house.ask(OPS, op, "file://brand/link.md")
         listed = await house.ask(BRAND, "list", "file://brand")
@@ -544,9 +544,9 @@ async def test_the_rule_that_decided_is_noted_for_the_audit() -> None:
     """The trail names the rule, for a yes and for a no."""
     house = sops(ALL, HR)
     yes, no = call_of(BRAND, "read", "sop://brand/guide"), call_of(BRAND, "read", "sop://hr/pay")
-    await house.policy(yes, house.desk)
+    await house.policy(yes, house.dispatch)
     with pytest.raises(Forbidden):
-        await house.policy(no, house.desk)
+        await house.policy(no, house.dispatch)
     assert (yes.trail.rule, no.trail.rule) == ("policy[0]", "policy[1]")
 
 

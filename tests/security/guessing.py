@@ -68,12 +68,12 @@ class Figures(NamedTuple):
 
 def planted(seed: int) -> Iterator[Hidden]:
     """Secrets of every rule that are hidden as a whole."""
-    veil = Redactor(b"k" * 32)
+    redactor = Redactor(b"k" * 32)
     for rule, make in corpus.ALL.items():
         text, first = make(corpus.Maker(seed))
         for other in range(seed + 1, seed + 40):
             _, second = make(corpus.Maker(other))
-            found = [veil.hidden(text.format(secret)) for secret in (first, second)]
+            found = [redactor.hidden(text.format(secret)) for secret in (first, second)]
             whole = [[text.format(one)[a:b] for a, b, _ in spans] for one, spans in zip((first, second), found)]
             if len(first) == len(second) != 0 and first != second and whole == [[first], [second]]:
                 yield Hidden(rule, text, (first, second))

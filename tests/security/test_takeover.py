@@ -137,7 +137,7 @@ async def test_secrets_that_the_configuration_names_are_never_served(tmp_path: P
             assert KEY not in str(found := await use(house, "search", **query)) and "clerk.md" not in str(found)
         with pytest.raises(OctavoError):
             await ask(house, "render", "prompt://greet")
-        store: Any = house.works.desk._sources["file+store"]  # pyright: ignore[reportPrivateUsage]
+        store: Any = house.works.dispatch._sources["file+store"]  # pyright: ignore[reportPrivateUsage]
         with pytest.raises(NotFound):
             await store.read(Ref.parse("file://clerk.md"), max_bytes=1 << 20)
 

@@ -36,99 +36,99 @@ class Desk:
 
 
 @pytest.fixture(params=["on disk", "in memory"])
-def desk(request: pytest.FixtureRequest, tmp_path: Path) -> Desk:
+def dispatch(request: pytest.FixtureRequest, tmp_path: Path) -> Desk:
     return Desk(tmp_path if request.param == "on disk" else None)
 
 
-def test_what_is_allowed_counts_once(desk: Desk) -> None:
-    name = desk.ask().id
-    assert not desk.file.use(name)
-    assert desk.file.answer(name, "kim", allow=True).state == "allowed"
-    assert desk.ask().id == name
-    assert desk.file.use(name)
-    assert not desk.file.use(name)
-    assert desk.ask().id != name
-    assert desk.steps == [("asked", ""), ("allowed", "kim"), ("used", ""), ("asked", "")]
+def test_what_is_allowed_counts_once(dispatch: Desk) -> None:
+    name = dispatch.ask().id
+    assert not dispatch.file.use(name)
+    assert dispatch.file.answer(name, "kim", allow=True).state == "allowed"
+    assert dispatch.ask().id == name
+    assert dispatch.file.use(name)
+    assert not dispatch.file.use(name)
+    assert dispatch.ask().id != name
+    assert dispatch.steps == [("asked", ""), ("allowed", "kim"), ("used", ""), ("asked", "")]
 
 
-def test_what_was_answered_cannot_be_answered_again(desk: Desk) -> None:
-    name = desk.ask().id
-    desk.file.answer(name, "kim", allow=False)
+def test_what_was_answered_cannot_be_answered_again(dispatch: Desk) -> None:
+    name = dispatch.ask().id
+    dispatch.file.answer(name, "kim", allow=False)
     for allow in (True, False):
         with pytest.raises(Conflict, match="was denied by kim already"):
-            desk.file.answer(name, "lee", allow=allow)
-    assert desk.ask().denied == "kim" and not desk.file.use(name)
+            dispatch.file.answer(name, "lee", allow=allow)
+    assert dispatch.ask().denied == "kim" and not dispatch.file.use(name)
 
 
-def test_an_answer_that_comes_too_late_is_none(desk: Desk) -> None:
-    name = desk.ask().id
-    desk.clock.advance(600)
+def test_an_answer_that_comes_too_late_is_none(dispatch: Desk) -> None:
+    name = dispatch.ask().id
+    dispatch.clock.advance(600)
     with pytest.raises(NotFound, match="has expired"):
-        desk.file.answer(name, "kim", allow=True)
-    assert desk.steps == [("asked", ""), ("expired", "")]
-    assert desk.ask().id != name
+        dispatch.file.answer(name, "kim", allow=True)
+    assert dispatch.steps == [("asked", ""), ("expired", "")]
+    assert dispatch.ask().id != name
 
 
-def test_an_answer_counts_as_long_as_a_question_stands(desk: Desk) -> None:
-    name = desk.ask().id
-    desk.clock.advance(599)
-    desk.file.answer(name, "kim", allow=True)
-    desk.clock.advance(599)
-    assert [one.id for one in desk.file.standing()] == [name]
-    desk.clock.advance(1)
-    assert not desk.file.use(name)
-    assert not desk.file.standing()
+def test_an_answer_counts_as_long_as_a_question_stands(dispatch: Desk) -> None:
+    name = dispatch.ask().id
+    dispatch.clock.advance(599)
+    dispatch.file.answer(name, "kim", allow=True)
+    dispatch.clock.advance(599)
+    assert [one.id for one in dispatch.file.standing()] == [name]
+    dispatch.clock.advance(1)
+    assert not dispatch.file.use(name)
+    assert not dispatch.file.standing()
 
 
-def test_a_clock_that_is_set_back_makes_nothing_last_longer(desk: Desk) -> None:
-    name = desk.ask().id
-    desk.file.answer(name, "kim", allow=True)
-    desk.clock.advance(-3600)
-    assert not desk.file.use(name)
+def test_a_clock_that_is_set_back_makes_nothing_last_longer(dispatch: Desk) -> None:
+    name = dispatch.ask().id
+    dispatch.file.answer(name, "kim", allow=True)
+    dispatch.clock.advance(-3600)
+    assert not dispatch.file.use(name)
 
 
-def test_two_people_are_two_people(desk: Desk) -> None:
-    name = desk.ask(people=2).id
-    assert desk.file.answer(name, "kim", allow=True).state == "pending"
+def test_two_people_are_two_people(dispatch: Desk) -> None:
+    name = dispatch.ask(people=2).id
+    assert dispatch.file.answer(name, "kim", allow=True).state == "pending"
     with pytest.raises(Conflict, match="another person"):
-        desk.file.answer(name, "kim", allow=True)
-    assert not desk.file.use(name)
-    assert desk.file.answer(name, "lee", allow=True).state == "allowed"
-    assert desk.file.use(name)
+        dispatch.file.answer(name, "kim", allow=True)
+    assert not dispatch.file.use(name)
+    assert dispatch.file.answer(name, "lee", allow=True).state == "allowed"
+    assert dispatch.file.use(name)
 
 
-def test_a_rule_that_wants_more_people_wants_them_for_what_stands_too(desk: Desk) -> None:
-    name = desk.ask().id
-    desk.file.answer(name, "kim", allow=True)
-    assert (desk.ask(people=2).id, desk.ask(people=2).state) == (name, "pending")
-    assert not desk.file.use(name)
-    desk.file.answer(name, "lee", allow=True)
-    assert desk.file.use(name)
+def test_a_rule_that_wants_more_people_wants_them_for_what_stands_too(dispatch: Desk) -> None:
+    name = dispatch.ask().id
+    dispatch.file.answer(name, "kim", allow=True)
+    assert (dispatch.ask(people=2).id, dispatch.ask(people=2).state) == (name, "pending")
+    assert not dispatch.file.use(name)
+    dispatch.file.answer(name, "lee", allow=True)
+    assert dispatch.file.use(name)
 
 
-def test_what_has_changed_meanwhile_is_asked_for_anew(desk: Desk) -> None:
-    name = desk.ask().id
-    desk.file.answer(name, "kim", allow=True)
-    fresh = desk.ask(versions="other")
+def test_what_has_changed_meanwhile_is_asked_for_anew(dispatch: Desk) -> None:
+    name = dispatch.ask().id
+    dispatch.file.answer(name, "kim", allow=True)
+    fresh = dispatch.ask(versions="other")
     assert fresh.id != name and not fresh.allowed
-    assert not desk.file.use(name)
-    assert ("outdated", "") in desk.steps
+    assert not dispatch.file.use(name)
+    assert ("outdated", "") in dispatch.steps
 
 
-def test_one_principal_cannot_flood_the_humans(desk: Desk) -> None:
+def test_one_principal_cannot_flood_the_humans(dispatch: Desk) -> None:
     for number in range(MOST_OF_ONE):
-        desk.ask(request=str(number))
+        dispatch.ask(request=str(number))
     with pytest.raises(RateLimited) as caught:
-        desk.ask(request="one more")
+        dispatch.ask(request="one more")
     assert caught.value.retry_after == 600
-    assert desk.ask(request="of another", who="other")
+    assert dispatch.ask(request="of another", who="other")
 
 
 def test_a_damaged_file_approves_nothing_and_is_left_alone(tmp_path: Path) -> None:
-    desk = Desk(tmp_path)
-    name = desk.ask().id
+    dispatch = Desk(tmp_path)
+    name = dispatch.ask().id
     (tmp_path / "approvals.json").write_text("{", encoding="utf-8")
-    for act in (desk.ask, desk.file.standing, lambda: desk.file.use(name)):
+    for act in (dispatch.ask, dispatch.file.standing, lambda: dispatch.file.use(name)):
         with pytest.raises(SourceUnavailable, match="damaged"):
             act()
     assert (tmp_path / "approvals.json").read_text(encoding="utf-8") == "{"

@@ -20,13 +20,13 @@ logger = logging.getLogger(__name__)
 
 
 def approving(
-    options: Options, state: StateDirectory, audit: Audit, tools: Tools, desk: Dispatch, identity: Identity
+    options: Options, state: StateDirectory, audit: Audit, tools: Tools, dispatch: Dispatch, identity: Identity
 ) -> Approving:
     return Approving(
         ApprovalFile(state.path, noting(audit)),
         state.key("approval"),
         tools,
-        desk.canonical,
+        dispatch.canonical,
         seconds=options.expires,
         clients=options.ask == "client",
         address=address,

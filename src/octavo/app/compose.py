@@ -94,7 +94,7 @@ class Composed(Struct, frozen=True):
     tools: ToolRegistry
     prompts: PromptRegistry
     calls: Builder
-    desk: Dispatch
+    dispatch: Dispatch
     cache: Cache
     redact: Redact
     audit: Audit
@@ -112,16 +112,16 @@ class Composed(Struct, frozen=True):
         return self.calls.limits
 
     def templates(self) -> Sequence[Template]:
-        return self.desk.templates()
+        return self.dispatch.templates()
 
     def canonical(self, ref: Ref) -> Ref:
-        return self.desk.canonical(ref)
+        return self.dispatch.canonical(ref)
 
     def spelled(self, ref: Ref) -> Ref:
-        return self.desk.spelled(ref)
+        return self.dispatch.spelled(ref)
 
     def called(self, ref: Ref) -> Called:
-        return self.desk.called(ref)
+        return self.dispatch.called(ref)
 
     @property
     def metrics(self) -> str:
@@ -172,8 +172,8 @@ class Composed(Struct, frozen=True):
     def prompt_info(self, name: str, who: Principal) -> PromptInfo | None:
         """A prompt as it is told to somebody."""
         info = self.prompts.prompt(name)
-        for veil in (self.redact.veil("prompt"), self.redact.further(who)):
-            info = info if info is None or veil is None or veil.idle else veil.prompt_info(info)
+        for redactor in (self.redact.redactor("prompt"), self.redact.further(who)):
+            info = info if info is None or redactor is None or redactor.idle else redactor.prompt_info(info)
         return info
 
     def sees_as(self, who: Principal) -> Hashable:
@@ -268,7 +268,7 @@ async def compose(
 
         lasting = Lasting(config.tasks, tasks, tools)
     changes = Changes(feed, [scheme for scheme in exposed if isinstance(served[scheme], Watches)])
-    desk = Dispatch(
+    dispatch = Dispatch(
         {**served, "tool": tools, "prompt": prompts},
         tools=tools,
         prompts=prompts,
@@ -294,34 +294,34 @@ async def compose(
         chosen=chosen_schemes(config, plugins),
     )
     audit = Audit(ledger, scrub=redact.address)
-    desk.intends = audit.intend
+    dispatch.intends = audit.intend
 
     def asking() -> Approving:
         from octavo.app.approvals import approving
 
-        return approving(config.approval, state, audit, tools, desk, identity)
+        return approving(config.approval, state, audit, tools, dispatch, identity)
 
     doubts = None
     if config.approval.after_untrusted is not None:
         from octavo.pipeline.policy.approval.untrusted import Untrusted
 
         seconds = config.approval.after_untrusted
-        doubts = Untrusted(seconds, desk.labelled, tools, names, clock.monotonic, WEB)
+        doubts = Untrusted(seconds, dispatch.labelled, tools, names, clock.monotonic, WEB)
     policy = Policy(
         rules,
-        desk,
+        dispatch,
         page=config.limits.page,
         max_bytes=config.limits.read,
         general=general_tools(built_in, unlisted),
         aliases=named_aliases,
         clock=clock,
-        approval=Consent(tools, desk, asking, doubts),
+        approval=Consent(tools, dispatch, asking, doubts),
         meant=tools.meant,
     )
     limits = config.limits
     ttl = {served_as: ttl_of(config, served_as) for served_as in served}
     cache = Cache(
-        desk,
+        dispatch,
         max_bytes=limits.cache,
         ttl=ttl,
         redaction=redact.version,
@@ -340,20 +340,20 @@ async def compose(
                 timeout=limits.time,
                 page=limits.page,
                 hidden_from=redact.further if config.redact.principals else None,
-                filters=desk.filters,
+                filters=dispatch.filters,
             ),
             cache,
             redact,
             throttle,
         ],
-        desk,
+        dispatch,
     )
     ask = awaitable(begin)
     seal, questions = Seal(state.key("cursor")), questions_in(state, audit)
-    tools.bind(now or ask, desk.canonical, seal, policy.allows, questions, policy.rights, redact.seen)
+    tools.bind(now or ask, dispatch.canonical, seal, policy.allows, questions, policy.rights, redact.seen)
     prompts.bind(ask)
     changes.bind(ask)
-    composed.bind(ask, desk.canonical)
+    composed.bind(ask, dispatch.canonical)
     if lasting is not None:
         lasting.bind(ask, identity.current)
         stack.push_async_callback(lasting.idle)  # before the sources are closed
@@ -361,7 +361,7 @@ async def compose(
         config=config,
         ask=ask,
         begin=begin,
-        behind=awaitable(inner([redact, throttle], desk)),
+        behind=awaitable(inner([redact, throttle], dispatch)),
         policy=policy,
         identity=identity,
         tools=tools,
@@ -376,7 +376,7 @@ async def compose(
                 line=limits.line,
             )
         ),
-        desk=desk,
+        dispatch=dispatch,
         cache=cache,
         redact=redact,
         audit=audit,

@@ -102,7 +102,7 @@ class Documents:
         self._works = works
         by_name = {} if works.catalogs is None else works.catalogs.by_name
         self._declared = {one.scheme: one.declaration for one in by_name.values()}
-        self.schemes = sorted(works.desk.exposed, key=lambda scheme: scheme not in self._declared)
+        self.schemes = sorted(works.dispatch.exposed, key=lambda scheme: scheme not in self._declared)
         self._converting = {one.scheme for one in works.config.sources.values() if "as" in one.record.parameters}
         self._most = works.config.search.text
 
@@ -205,14 +205,14 @@ class Documents:
         """A file of an entry has it as its target too, and belongs to it."""
         if entry.target is None or self._is_of_a_later_root(entry):
             return False
-        return self._works.desk.whole(entry.ref) != entry.target
+        return self._works.dispatch.whole(entry.ref) != entry.target
 
     def _is_of_a_later_root(self, entry: Entry) -> bool:
         return entry.target is not None and entry.target.bare == self._works.canonical(entry.ref).bare
 
     async def _page(self, scope: Ref, cursor: str | None, limit: int) -> Page[Entry]:
         page: Page[Entry]
-        if isinstance(self._works.desk.source(scope.scheme), Searches):
+        if isinstance(self._works.dispatch.source(scope.scheme), Searches):
             page = page_of(await self._ask("search", scope, cursor, limit, _ALL))
         else:
             page = page_of(await self._ask("list", scope, cursor, limit))

@@ -64,14 +64,14 @@ class Explained(NamedTuple):
 async def explain(works: Composed, question: AccessQuestion) -> Explained:
     """Raises what is wrong with the address, and InvalidParams for an agent that there is not."""
     policy, who = works.policy, _principal(works, question.who)
-    ref = await works.desk.name(Ref.parse(question.what))
+    ref = await works.dispatch.name(Ref.parse(question.what))
     verdict = policy.verdict(who, question.may, ref)
     if isinstance(verdict, Decision):
         return Explained(verdict, (), _people(question.may, verdict))
     known = [question.metadata]
     if question.metadata is None:
         call = works.calls.at("stat", _NOBODY, question.what)._replace(ref=ref)
-        known = [*await metadata_at(call, ref, works.desk.whole(ref.bare), works.behind)]
+        known = [*await metadata_at(call, ref, works.dispatch.whole(ref.bare), works.behind)]
     told = Explained(CLOSED, ())
     for metadata in known:
         facts = policy.timed(Facts(metadata, question.arguments, question.at))
@@ -162,7 +162,7 @@ def _labelled_otherwise(works: Composed, old: Loaded, new: Loaded, existing: Seq
     labels = [labels_of(loaded) or Labels() for loaded in (old, new)]
     patterns = [Glob(what) for loaded in (old, new) for label in loaded.config.labels for what in label.what]
     for ref in dict.fromkeys([*existing, *_spoken_of(works, patterns)]):
-        spellings, entry = (ref, works.desk.spelled(ref)), Entry(ref=ref, name="")
+        spellings, entry = (ref, works.dispatch.spelled(ref)), Entry(ref=ref, name="")
         was, now = (one.on(entry, spellings).metadata for one in labels)
         for key in LEVELS:
             if was.get(key) != now.get(key):
@@ -234,7 +234,7 @@ def _patterns(rules: Iterable[Rule]) -> Iterator[Glob]:
 
 def _spoken_of(works: Composed, patterns: Iterable[Glob]) -> Iterator[Ref]:
     """Where a pattern begins, and a name below it that nothing else is about."""
-    schemes = (*works.desk.exposed, *_SURFACES)
+    schemes = (*works.dispatch.exposed, *_SURFACES)
     for glob in dict.fromkeys(patterns):
         for scheme in schemes if glob.scheme == "*" else (glob.scheme,):
             ref = glob.literal._replace(scheme=scheme)
@@ -245,7 +245,7 @@ def _spoken_of(works: Composed, patterns: Iterable[Glob]) -> Iterator[Ref]:
 
 async def _existing(works: Composed) -> list[Ref]:
     found: list[Ref] = []
-    for scheme in (*works.desk.exposed, *_SURFACES):
+    for scheme in (*works.dispatch.exposed, *_SURFACES):
         cursor: str | None = None
         for _ in range(MOST // _PAGE):
             call = works.calls.listing(_NOBODY, Ref(scheme), cursor)._replace(limit=_PAGE)

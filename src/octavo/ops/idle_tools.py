@@ -45,7 +45,7 @@ def idle_tools(works: Composed) -> Iterator[Idle]:
 
 def _reaches(works: Composed, who: Principal, verb: Verb) -> bool:
     """Whether anything that is served, and could be changed, could be allowed."""
-    schemes: Sequence[str] = works.desk.exposed
+    schemes: Sequence[str] = works.dispatch.exposed
     if verb in ("write", "delete"):
         schemes = [one.scheme for one in works.config.sources.values() if one.expose and "write" in one.can]
     return any(works.policy.may_reach(who, verb, Glob(f"{scheme}://*")) for scheme in schemes)

@@ -25,7 +25,7 @@ async def scan(works: Composed, scope: Ref | None, looked: Callable[[int], None]
     """Everything exposed, or what stands below an address, whoever may read it; `looked` hears at how many so far.
     Raises what the scope's source does."""
     count = itertools.count(1)
-    scopes = [Ref(scheme) for scheme in works.desk.exposed] if scope is None else [works.canonical(scope)]
+    scopes = [Ref(scheme) for scheme in works.dispatch.exposed] if scope is None else [works.canonical(scope)]
     for place in scopes:
         try:
             async for sighting in _scan(works, place, lambda: looked(next(count))):
@@ -40,7 +40,7 @@ async def _scan(works: Composed, scope: Ref, looked: Callable[[], None]) -> Asyn
     cursor: str | None = None
     seen = False
     while True:
-        page = page_of(await works.desk(_call(works, "list", scope)._replace(cursor=cursor)))
+        page = page_of(await works.dispatch(_call(works, "list", scope)._replace(cursor=cursor)))
         for entry in page.items:
             seen = True
             looked()
@@ -56,10 +56,10 @@ async def _scan(works: Composed, scope: Ref, looked: Callable[[], None]) -> Asyn
 
 async def _sightings(works: Composed, ref: Ref) -> list[Sighting]:
     try:
-        content = expected(await works.desk(_call(works, "read", ref)), Content)
+        content = expected(await works.dispatch(_call(works, "read", ref)), Content)
     except OctavoError as fault:
         return [Sighting(ref, None, fault.message)]
-    sightings = works.redact.veil(ref.scheme).sightings(content.body, content.entry.mime_type)
+    sightings = works.redact.redactor(ref.scheme).sightings(content.body, content.entry.mime_type)
     return [Sighting(ref, line, rule) for line, rule in sightings]
 
 

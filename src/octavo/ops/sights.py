@@ -34,7 +34,7 @@ async def sights(works: Composed, agents: Sequence[str]) -> Mapping[str, Sight]:
     who = {agent: works.identity.launched(agent) for agent in agents}
     finds = {agent: works.policy.finder(who[agent]) for agent in agents}
     shown: dict[tuple[str, str], list[str]] = {}
-    for scheme in works.desk.exposed:
+    for scheme in works.dispatch.exposed:
         cursor: str | None = None
         while True:
             call = works.calls.at("list", _NOBODY, Ref(scheme), cursor=cursor, limit=_PAGE)

@@ -29,7 +29,7 @@ class Unmatched(NamedTuple):
 
 async def unmatched(works: Composed) -> AsyncIterator[Unmatched]:
     found: dict[str, list[Ref] | None] = {"tool": [Ref("tool", (name,)) for name in works.tools.names]}
-    known = {*works.desk.exposed, "tool", "prompt"}
+    known = {*works.dispatch.exposed, "tool", "prompt"}
     for number, rule in enumerate(works.config.policy):
         for pattern in rule.what if rule.effect == "deny" else ():
             glob = Glob(pattern)

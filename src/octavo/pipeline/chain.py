@@ -1,4 +1,4 @@
-"""Folds the eight steps around the desk, once, at start-up."""
+"""Folds the eight steps around dispatch, once, at start-up."""
 
 from __future__ import annotations
 
@@ -12,28 +12,28 @@ from octavo.core.values import Call
 ORDER = ("audit", "identity", "quota", "policy", "mask", "cache", "redact", "throttle")
 
 
-def fold(steps: Sequence[Step], desk: Next) -> Next:
-    """One callable out of steps (outermost first) and the desk. Refuses another order than ORDER.
+def fold(steps: Sequence[Step], dispatch: Next) -> Next:
+    """One callable out of steps (outermost first) and dispatch. Refuses another order than ORDER.
 
     It gives a reply at once where it can: see `core.ports.Next`.
     """
     names = tuple(type(step).__name__.lower() for step in steps)
     if names != ORDER:
         raise ValueError(f"The folds stand in the order {', '.join(ORDER)}, not {', '.join(names)}")
-    return _folded(steps, desk)
+    return _folded(steps, dispatch)
 
 
-def inner(steps: Sequence[Step], desk: Next) -> Next:
+def inner(steps: Sequence[Step], dispatch: Next) -> Next:
     """The end of the chain alone, for the house itself: who asks there is nobody, and decides later who may see what
     it was told. Refuses steps that are not the last of ORDER."""
     names = tuple(type(step).__name__.lower() for step in steps)
     if not names or names != ORDER[-len(names) :]:
         raise ValueError(f"The chain ends with {', '.join(ORDER[-max(1, len(names)) :])}, not {', '.join(names)}")
-    return _folded(steps, desk)
+    return _folded(steps, dispatch)
 
 
-def _folded(steps: Sequence[Step], desk: Next) -> Next:
-    chain = desk
+def _folded(steps: Sequence[Step], dispatch: Next) -> Next:
+    chain = dispatch
     for step in reversed(steps):
         chain = _bind(step.__call__, chain)
     return chain

@@ -44,15 +44,15 @@ class Mask:
                 timeout=min(call.timeout, self._timeout),
                 limit=min(call.limit, most_entries(call.ref, self._page)),
             )
-        if self._hidden_from is not None and (veil := self._hidden_from(call.principal)) is not None:
-            self._refuse_guesses(call, veil)
-            return _veiled(call, call_next(call), veil)
+        if self._hidden_from is not None and (redactor := self._hidden_from(call.principal)) is not None:
+            self._refuse_guesses(call, redactor)
+            return _veiled(call, call_next(call), redactor)
         reply = call_next(call)
         if type(reply) is Content:
             return _bounded(call, reply)
         return _later(call, reply) if type(reply) is CoroutineType else reply
 
-    def _refuse_guesses(self, call: Call, veil: Redactor) -> None:
+    def _refuse_guesses(self, call: Call, redactor: Redactor) -> None:
         """What is found and judged in texts as others see them would tell a right guess from a wrong one."""
         if isinstance(call.arguments, SearchArguments) and isinstance(call.arguments.query, TextQuery):
             raise _refusal(call, "search by rank: search with kind: content or names, or list")
@@ -60,7 +60,7 @@ class Mask:
         values = [value for key, value in call.ref.params if key in known]
         if values and call.op in ("read", "stat"):
             raise _refusal(call, f"read a collection with filters: list {call.uri} instead")
-        if any(veil.text(value) is not value for value in values):
+        if any(redactor.text(value) is not value for value in values):
             raise _refusal(call, "filter by such data: leave it out of the filter")
 
 
@@ -69,30 +69,30 @@ def _refusal(call: Call, what: str) -> InvalidParams:
     return InvalidParams(f"{who} cannot {what}", reason="hidden_data", uri=call.uri)
 
 
-async def _veiled(call: Call, reply: Reply, veil: Redactor) -> Reply:
+async def _veiled(call: Call, reply: Reply, redactor: Redactor) -> Reply:
     """What others may see lies in the cache, and what this caller may see beside it: each is made once."""
     if type(reply) is CoroutineType:
         reply = await reply
     if isinstance(reply, Content):
-        known: Content | None = reply.memo.get(veil)
+        known: Content | None = reply.memo.get(redactor)
         if known is None:
             with acting_for(call.principal.id):
-                known = await in_thread(veil.content, reply)
-            reply.memo[veil] = known
+                known = await in_thread(redactor.content, reply)
+            reply.memo[redactor] = known
         return _bounded(call, known)
     if _is_page(reply):
-        return veil.page(reply)
+        return redactor.page(reply)
     if isinstance(reply, Entry):
-        return veil.entry(reply)
+        return redactor.entry(reply)
     if isinstance(reply, News):
-        return veil.news(reply)
+        return redactor.news(reply)
     if isinstance(reply, ToolResult):
-        return veil.result(reply)
+        return redactor.result(reply)
     if isinstance(reply, PromptResult):
-        return veil.prompt(reply)
+        return redactor.prompt(reply)
     if isinstance(reply, Edited):
-        return replace(reply, report=veil.text(reply.report))
-    return veil.offers(reply) if call.op == "complete" and isinstance(reply, Iterable) else reply
+        return replace(reply, report=redactor.text(reply.report))
+    return redactor.offers(reply) if call.op == "complete" and isinstance(reply, Iterable) else reply
 
 
 def _is_page(value: object) -> TypeGuard[Page[Any]]:

@@ -200,7 +200,7 @@ UNDOING = """
 async def test_only_what_the_policy_has_looked_at_is_undone(serve: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """Somebody with the same name changes one more thing, between the look and the deed."""
     tools = await serve(UNDOING)
-    source = tools.octavo.works.desk.source("file")
+    source = tools.octavo.works.dispatch.source("file")
     await tools("write", who="maker", target="mine/a.md", content="a")
     undo = type(source).undo
 
@@ -216,7 +216,7 @@ async def test_only_what_the_policy_has_looked_at_is_undone(serve: Any, monkeypa
 
 async def test_what_is_undone_already_hides_nothing_from_the_policy(serve: Any) -> None:
     tools = await serve(UNDOING)
-    source = tools.octavo.works.desk.source("file")
+    source = tools.octavo.works.dispatch.source("file")
     await source.write(Ref.parse("file://secret.md"), "x", if_match=None, by="maker")  # when it still might
     await tools("write", who="maker", target="mine/a.md", content="a")
     await tools("undo", who="maker")
@@ -273,7 +273,7 @@ async def test_a_link_can_be_deleted_by_whoever_may_delete_it_and_know_where_it_
 async def test_a_removed_journal_is_told_and_nothing_is_changed(serve: Any, caplog: pytest.LogCaptureFixture) -> None:
     tools = await serve(files={"b.txt": "b"})
     await tools("write", target="b.txt", content="before")
-    source = tools.octavo.works.desk.source("file")
+    source = tools.octavo.works.dispatch.source("file")
     shutil.rmtree(source._journal_path)
     for name, asked in (
         ("write", {"target": "b.txt", "content": "x"}),

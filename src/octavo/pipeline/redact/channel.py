@@ -18,10 +18,10 @@ if TYPE_CHECKING:
 
 
 class Telling:
-    """A Channel. `veils` are those of everybody and of the caller."""
+    """A Channel. `redactors` are those of everybody and of the caller."""
 
-    def __init__(self, channel: Channel, veils: Sequence[Redactor]) -> None:
-        self._channel, self._veils = channel, veils
+    def __init__(self, channel: Channel, redactors: Sequence[Redactor]) -> None:
+        self._channel, self._redactors = channel, redactors
 
     async def progress(self, value: float, total: float | None = None, message: str | None = None) -> None:
         await self._channel.progress(value, total, None if message is None else self._shown(message))
@@ -57,6 +57,6 @@ class Telling:
         return wire
 
     def _shown(self, value: Any) -> Any:
-        for veil in self._veils:
-            value = veil.value(value)
+        for redactor in self._redactors:
+            value = redactor.value(value)
         return value

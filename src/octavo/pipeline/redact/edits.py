@@ -24,8 +24,8 @@ from octavo.pipeline.redact.spans import Span, merged
 class Unseen:
     """Of one caller in one source: a `core.guard.Guard`."""
 
-    def __init__(self, veils: Sequence[Redactor]) -> None:
-        self._veils = veils
+    def __init__(self, redactors: Sequence[Redactor]) -> None:
+        self._redactors = redactors
 
     def check(self, before: Shown, after: Shown) -> None:
         """What was there stays as the beginning of what will be there, and stays hidden."""
@@ -54,10 +54,10 @@ class Unseen:
         return replace(made, text=then, report=as_marks(made.report))
 
     def _hidden(self, text: str) -> list[Span]:
-        return _numbered(span for veil in self._veils for span in veil.hidden(text))
+        return _numbered(span for redactor in self._redactors for span in redactor.hidden(text))
 
     def _reading(self, shown: Shown) -> tuple[str, list[Span]]:
-        readings = [veil.reading(*shown) for veil in self._veils]
+        readings = [redactor.reading(*shown) for redactor in self._redactors]
         return readings[0][0], _numbered(span for _, hidden in readings for span in hidden)
 
 

@@ -76,7 +76,7 @@ class Redact:
         by_source = {
             scheme: None if further is None else groups | set(further) for scheme, further in (sources or {}).items()
         }
-        veils: dict[frozenset[str] | None, Redactor] = {
+        redactors: dict[frozenset[str] | None, Redactor] = {
             these: Redactor(
                 key,
                 secrets=rules == "default",
@@ -89,10 +89,10 @@ class Redact:
             for these in {groups, *by_source.values()}
             if these is not None
         }
-        veils[None] = Redactor(key, secrets=False, invisible=invisible == "mark")
-        self._veil = veils[groups]
-        self._veils = {scheme: veils[these] for scheme, these in by_source.items()}
-        self._veils |= {scheme: self.veil(scheme).numbered for scheme in chosen}
+        redactors[None] = Redactor(key, secrets=False, invisible=invisible == "mark")
+        self._redactor = redactors[groups]
+        self._redactors = {scheme: redactors[these] for scheme, these in by_source.items()}
+        self._redactors |= {scheme: self.redactor(scheme).numbered for scheme in chosen}
         self._further: dict[frozenset[str], Redactor] = {}
         self._make = partial(Redactor, key, secrets=False, skip=skip, allow=allow, invisible=False)
         facts = (
@@ -106,15 +106,15 @@ class Redact:
             sorted(chosen),
         )
         digest = hashlib.blake2b(repr((VERSION, facts)).encode(), digest_size=8).hexdigest()
-        self.version = "off" if self._veil.idle and not by_source else digest
+        self.version = "off" if self._redactor.idle and not by_source else digest
 
     async def __call__(self, call: Call, call_next: Next) -> Reply:
-        veil = self.veil(call.ref.scheme)
+        redactor = self.redactor(call.ref.scheme)
         if call.op in CHANGING:
-            call_next = self._guarding(call, call_next, veil)
+            call_next = self._guarding(call, call_next, redactor)
         if call.op in FOREIGN and call.channel is not None:
-            call = call._replace(channel=self._telling(call, veil))
-        if veil.idle:
+            call = call._replace(channel=self._telling(call, redactor))
+        if redactor.idle:
             return await settled(call_next(call))
         if call.op == "write":
             _refuse_marks(call.given(WriteArguments).body)
@@ -123,25 +123,25 @@ class Redact:
         except NotFound:
             raise  # says nothing but the caller's own address
         except OctavoError as raised:
-            _clean(raised, veil.numbered)  # it may quote what was asked
+            _clean(raised, redactor.numbered)  # it may quote what was asked
             raise
         if isinstance(reply, Content):
-            if len(reply.body) > OFF_LOOP or not veil.ready:
-                return await in_thread(veil.content, reply)
-            return veil.content(reply)
-        return self._other(call, reply, veil)
+            if len(reply.body) > OFF_LOOP or not redactor.ready:
+                return await in_thread(redactor.content, reply)
+            return redactor.content(reply)
+        return self._other(call, reply, redactor)
 
-    def _telling(self, call: Call, veil: Redactor) -> Telling:
-        veils = (veil.numbered, self.further(call.principal))  # whoever calls a tool may choose what it tells
-        return Telling(call.channel, [one for one in veils if one is not None and not one.idle])
+    def _telling(self, call: Call, redactor: Redactor) -> Telling:
+        redactors = (redactor.numbered, self.further(call.principal))  # whoever calls a tool may choose what it tells
+        return Telling(call.channel, [one for one in redactors if one is not None and not one.idle])
 
-    def _guarding(self, call: Call, call_next: Next, veil: Redactor) -> Next:
+    def _guarding(self, call: Call, call_next: Next, redactor: Redactor) -> Next:
         """The rest of the chain, where nothing shows after a change that was hidden from its caller before."""
         further = self.further(call.principal)
-        veils = [one for one in (veil, further) if one is not None and one.hides]
-        if not veils:
+        redactors = [one for one in (redactor, further) if one is not None and one.hides]
+        if not redactors:
             return call_next
-        unseen = Unseen(veils)
+        unseen = Unseen(redactors)
 
         async def guarding(call: Call) -> Reply:
             with guarded(unseen):
@@ -149,41 +149,41 @@ class Redact:
 
         return guarding
 
-    def _other(self, call: Call, reply: Reply, veil: Redactor) -> Reply:
+    def _other(self, call: Call, reply: Reply, redactor: Redactor) -> Reply:
         if _is_page(reply):
-            return veil.page(reply)
+            return redactor.page(reply)
         if isinstance(reply, ToolResult):
-            return reply if call.ref.path in self._composed else veil.result(reply)
+            return reply if call.ref.path in self._composed else redactor.result(reply)
         if isinstance(reply, Entry):
-            return veil.entry(reply)
+            return redactor.entry(reply)
         if isinstance(reply, News):
-            return veil.news(reply)
+            return redactor.news(reply)
         if isinstance(reply, Edited):
             # An edit sees the text as it is. What it reports of it is for the caller to read.
-            return replace(reply, report=veil.text(reply.report))
+            return replace(reply, report=redactor.text(reply.report))
         if isinstance(reply, PromptResult):
-            return veil.prompt(reply)
-        return veil.offers(reply) if call.op == "complete" and isinstance(reply, Iterable) else reply
+            return redactor.prompt(reply)
+        return redactor.offers(reply) if call.op == "complete" and isinstance(reply, Iterable) else reply
 
     def text(self, text: str) -> str:
         """The same object where there is nothing to hide."""
-        return self._veil.text(text)
+        return self._redactor.text(text)
 
     def seen(self, who: Principal, ref: Ref, name: str, text: str) -> str:
         """What somebody may see of a text that a tool took out of a content which is no text as a whole."""
-        shown: str = self.veil(ref.scheme).value(text, name)
+        shown: str = self.redactor(ref.scheme).value(text, name)
         further = self.further(who)
         return shown if further is None else further.value(shown, name)
 
     def address(self, text: str) -> str:
-        return self._veil.address(text)
+        return self._redactor.address(text)
 
     def change(self, change: Change) -> Change:
-        return self.veil(change.ref.scheme).change(change)
+        return self.redactor(change.ref.scheme).change(change)
 
-    def veil(self, scheme: str) -> Redactor:
+    def redactor(self, scheme: str) -> Redactor:
         """What is hidden from everybody in a source."""
-        return self._veils.get(scheme, self._veil)
+        return self._redactors.get(scheme, self._redactor)
 
     def further(self, who: Principal) -> Redactor | None:
         """What is hidden from this principal beyond what is hidden from everybody."""
@@ -193,17 +193,17 @@ class Redact:
         groups = frozenset(group for name in names for group in self._principals.get(name, ()))
         if not groups:
             return None
-        veil = self._further.get(groups)
-        if veil is None:
-            veil = self._further[groups] = self._make(personal=groups).numbered
-        return veil
+        redactor = self._further.get(groups)
+        if redactor is None:
+            redactor = self._further[groups] = self._make(personal=groups).numbered
+        return redactor
 
 
-def _clean(raised: OctavoError, veil: Redactor) -> None:
+def _clean(raised: OctavoError, redactor: Redactor) -> None:
     """Takes the secrets out of what a message quotes; the address is the caller's own."""
-    raised.message = veil.text(raised.message)
+    raised.message = redactor.text(raised.message)
     raised.args = (raised.message,)
-    raised.data = {key: value if key == "uri" else veil.value(value, key) for key, value in raised.data.items()}
+    raised.data = {key: value if key == "uri" else redactor.value(value, key) for key, value in raised.data.items()}
 
 
 def _is_page(value: object) -> TypeGuard[Page[Any]]:

@@ -24,7 +24,7 @@ from octavo.tools.schema import compile_schema
 pytestmark = pytest.mark.anyio
 
 
-def desk(*sources: Source, exposed: list[str] | None = None, **more: Any) -> Dispatch:
+def dispatch(*sources: Source, exposed: list[str] | None = None, **more: Any) -> Dispatch:
     tools, prompts = ToolRegistry(), PromptRegistry(compile_schema)
     served: dict[str, Any] = {source.scheme: source for source in sources}
     shown = [source.scheme for source in sources] if exposed is None else exposed
@@ -42,7 +42,7 @@ SOP = {"a": MemoryEntry(body="text", name="A", description="as told", annotation
 @pytest.mark.seed("A2")
 async def test_a_call_goes_to_the_source_of_its_scheme_with_its_limits() -> None:
     """Scope, cursor, page size and size limit reach the source as they are."""
-    at = desk(MemorySource("sop", SOP), MemorySource("doc", {"a": "doc"}))
+    at = dispatch(MemorySource("sop", SOP), MemorySource("doc", {"a": "doc"}))
     assert (await ask(at, "read", "doc://a")).body == "doc"
     assert (await ask(at, "stat", "sop://a")).name == "A"
     page: Page[Entry] = await ask(at, "list", "sop://", limit=1)
@@ -57,14 +57,14 @@ async def test_a_scheme_that_nobody_serves_is_a_wrong_parameter(op: Op) -> None:
     """F8: InvalidParams is for an unknown scheme."""
     with pytest.raises(InvalidParams, match="No source serves nosuch:// here; the list of resources tells"):
         given = {"argument": "", "prefix": "", "given": {}} if op == "complete" else {}
-        await ask(desk(), op, "nosuch://x", arguments=given)
+        await ask(dispatch(), op, "nosuch://x", arguments=given)
 
 
 @pytest.mark.parametrize("op", ["search", "edit", "move", "undo"])
 async def test_what_a_source_cannot_do_is_said(op: Op) -> None:
     """An operation that is not there is no crash."""
     with pytest.raises(InvalidParams, match=f"cannot {op}"):
-        await ask(desk(MemorySource("sop", SOP), writable=["sop"]), op, "sop://a")
+        await ask(dispatch(MemorySource("sop", SOP), writable=["sop"]), op, "sop://a")
 
 
 @pytest.mark.seed("A8")
@@ -72,7 +72,7 @@ async def test_what_a_source_cannot_do_is_said(op: Op) -> None:
 async def test_nothing_is_changed_that_the_operator_did_not_open(op: Op) -> None:
     """What a source is able to do is not what it may do."""
     with pytest.raises(Forbidden, match="read-only"):
-        await ask(desk(MemorySource("sop", SOP)), op, "sop://a", arguments={"body": "x"} if op == "write" else {})
+        await ask(dispatch(MemorySource("sop", SOP)), op, "sop://a", arguments={"body": "x"} if op == "write" else {})
 
 
 WORDS = Entry(
@@ -83,7 +83,7 @@ WORDS = Entry(
 @pytest.mark.seed("A13")
 async def test_the_operators_words_are_laid_over_entries_wherever_they_show() -> None:
     """A13: name, description, mimeType, annotations for any source; in lists, stats and reads alike."""
-    at = desk(MemorySource("sop", SOP), described={WORDS.ref: WORDS})
+    at = dispatch(MemorySource("sop", SOP), described={WORDS.ref: WORDS})
     stat: Entry = await ask(at, "stat", "sop://a")
     read: Content = await ask(at, "read", "sop://a")
     page: Page[Entry] = await ask(at, "list", "sop://")
@@ -101,7 +101,7 @@ async def test_the_operators_words_are_laid_over_entries_wherever_they_show() ->
 async def test_what_the_operator_does_not_say_stays_as_the_source_tells_it() -> None:
     """An empty word is no word."""
     said = Entry(ref=Ref.parse("sop://a"), name="", mime_type="", description="Described")
-    entry: Entry = await ask(desk(MemorySource("sop", SOP), described={said.ref: said}), "stat", "sop://a")
+    entry: Entry = await ask(dispatch(MemorySource("sop", SOP), described={said.ref: said}), "stat", "sop://a")
     assert (entry.name, entry.description, entry.mime_type, entry.annotations) == (
         "A",
         "Described",
@@ -123,7 +123,7 @@ async def test_a_described_reply_does_not_share_the_memo_of_the_plain_one() -> N
         async def list(self, scope: Ref, *, cursor: str | None, limit: int) -> Page[Entry]:
             return listed
 
-    at = desk(Remembers("sop", {}), described={WORDS.ref: WORDS})
+    at = dispatch(Remembers("sop", {}), described={WORDS.ref: WORDS})
     assert "wire" not in (await ask(at, "read", "sop://a")).memo
     assert "wire" not in (await ask(at, "list", "sop://")).memo
 
@@ -137,7 +137,7 @@ async def test_words_hold_for_both_spellings_of_a_file(tmp_path: Path, uris: Any
     ref = Ref.parse(spelling.format(root=tmp_path))
     source = FileSource([FileRoot(tmp_path)], secret=b"k", uris=uris)
     async with source:
-        at = desk(source, described={ref: Entry(ref=ref, name="Named", mime_type="")})
+        at = dispatch(source, described={ref: Entry(ref=ref, name="Named", mime_type="")})
         page: Page[Entry] = await ask(at, "list", "file://")
         assert [entry.name for entry in page.items] == ["Named"]
         assert (await ask(at, "read", "file://a.md")).entry.name == "Named"
@@ -147,7 +147,7 @@ async def test_words_about_a_file_outside_every_root_are_refused_at_once(tmp_pat
     """Better at start-up than never."""
     ref = Ref.parse("file:///etc/passwd")
     with pytest.raises(Forbidden):
-        desk(FileSource([FileRoot(tmp_path)], secret=b"k"), described={ref: Entry(ref=ref, name="x")})
+        dispatch(FileSource([FileRoot(tmp_path)], secret=b"k"), described={ref: Entry(ref=ref, name="x")})
 
 
 @pytest.mark.seed("A3")
@@ -156,7 +156,7 @@ async def test_templates_come_from_the_operator_and_from_exposed_sources_only() 
     own = Template(uri_template="sop://{x}", name="own")
     shown = MemorySource("sop", {}, templates={"s/{id}": ""})
     store = MemorySource("store", {}, templates={"t/{id}": ""})
-    at = desk(shown, store, exposed=["sop"], templates=[own])
+    at = dispatch(shown, store, exposed=["sop"], templates=[own])
     offered = await at(Call("templates", Ref("*"), Principal("local"), Trail()))
     assert [template.uri_template for template in offered] == ["sop://{x}", "sop://s/{id}"]
 
@@ -186,7 +186,7 @@ async def test_a_source_without_stamps_can_be_kept_and_one_that_gives_none_canno
         def stamp(self, ref: Ref, op: str, moment: int = 0) -> object | None:
             return None
 
-    at = desk(Plain(), Unsure(), MemorySource("sop", SOP))
+    at = dispatch(Plain(), Unsure(), MemorySource("sop", SOP))
     assert at.stamp(Ref.parse("plain://x"), "read") == UNSTAMPED
     assert at.stamp(Ref.parse("unsure://x"), "read") is None
     assert at.stamp(Ref.parse("sop://a"), "read") == at.stamp(Ref.parse("sop://a"), "stat") != UNSTAMPED
@@ -194,7 +194,7 @@ async def test_a_source_without_stamps_can_be_kept_and_one_that_gives_none_canno
 
 async def test_a_source_without_the_ability_completes_nothing_and_spells_one_way() -> None:
     """Abilities are found by looking at the methods that are there."""
-    at = desk(Plain())
+    at = dispatch(Plain())
     asked = {"argument": "path", "prefix": "", "given": {}}
     assert await ask(at, "complete", "plain://", arguments=asked) == ()
     ref = Ref.parse("plain://x")

@@ -57,10 +57,10 @@ async def test_an_error_keeps_its_kind_and_its_facts_and_loses_the_secret() -> N
 
 
 def test_a_long_number_in_metadata_is_looked_at_as_a_number() -> None:
-    veil = Redactor(KEY, personal=["payment"])
+    redactor = Redactor(KEY, personal=["payment"])
     number = int(corpus.card(corpus.Maker(1)))
-    told = veil.value({"card": number, "count": 12, "big": 10**12, "on": True})
-    assert told == {"card": veil.text(str(number)), "count": 12, "big": 10**12, "on": True}
+    told = redactor.value({"card": number, "count": 12, "big": 10**12, "on": True})
+    assert told == {"card": redactor.text(str(number)), "count": 12, "big": 10**12, "on": True}
 
 
 def test_a_value_is_hidden_for_the_name_it_has_unless_the_rule_is_left_out() -> None:
@@ -70,15 +70,15 @@ def test_a_value_is_hidden_for_the_name_it_has_unless_the_rule_is_left_out() -> 
 
 
 def test_an_address_is_redacted_and_most_need_no_rules_for_it() -> None:
-    veil = Redactor(KEY)
-    assert veil.address("file://docs/guide.md") == "file://docs/guide.md"
-    assert not veil.ready
-    assert SECRET not in veil.address(f"http://x/{SECRET}")
+    redactor = Redactor(KEY)
+    assert redactor.address("file://docs/guide.md") == "file://docs/guide.md"
+    assert not redactor.ready
+    assert SECRET not in redactor.address(f"http://x/{SECRET}")
     login = "postgres://app:" + "tr0ub4dor3" + "@db/x"
-    assert "tr0ub4dor3" not in veil.address(login)
+    assert "tr0ub4dor3" not in redactor.address(login)
     for one in corpus.positives(1):
         if one.group.startswith("secrets") and "\n" not in one.secret:
-            assert one.secret not in veil.address(f"x://{one.text.strip()}"), one.rule
+            assert one.secret not in redactor.address(f"x://{one.text.strip()}"), one.rule
 
 
 async def test_a_page_without_words_passes_as_it_is() -> None:
