@@ -6,7 +6,7 @@ import asyncio
 from typing import Any
 
 import pytest
-from tests.pipeline.test_hidden import HIDES, NAMED, WAYS
+from tests.pipeline.test_absent import HIDES, NAMED, WAYS
 from tests.pipeline.test_policy import ALL, BRAND, House, call_of, rule, sops
 
 from octavo.core.errors import Forbidden, NotFound, OctavoError, SourceUnavailable

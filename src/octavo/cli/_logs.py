@@ -44,11 +44,11 @@ def _uncaught(kind: type[BaseException], error: BaseException, trace: TracebackT
 
 def hidden(text: str) -> str:
     """Without secrets. The rules are loaded with the first text."""
-    return _veil().text(text)
+    return _redactor().text(text)
 
 
 @cache
-def _veil() -> Redactor:
+def _redactor() -> Redactor:
     from octavo.pipeline.redact.redactor import Redactor
 
     return Redactor(os.urandom(32), personal=("identity",))
