@@ -14,14 +14,16 @@ import pytest
 
 # Before the suites are imported, or their assertions explain nothing.
 pytest.register_assert_rewrite(
-    "octavo.testing.base", "octavo.testing.source_suite", "octavo.testing.fault_suite", "octavo.testing.tool_suite"
-)
+    "octavo.testing.base", "octavo.testing.source_suite", "octavo.testing.fault_suite", "octavo.testing.tool_suite",
+    "octavo.testing.store_suite",
+)  # fmt: skip
 
 from octavo.core.clock import FrozenClock
 from octavo.testing.base import Suite, Watched
 from octavo.testing.fault_suite import FaultSuite
 from octavo.testing.faults import FAULTS, Fault, broken_calls, garbled, misbehave
 from octavo.testing.source_suite import SourceSuite
+from octavo.testing.store_suite import StoreSuite
 from octavo.testing.tool_suite import ToolSuite
 
 __all__ = [
@@ -30,6 +32,7 @@ __all__ = [
     "FaultSuite",
     "FrozenClock",
     "SourceSuite",
+    "StoreSuite",
     "Suite",
     "ToolSuite",
     "Watched",

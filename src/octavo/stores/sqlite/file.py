@@ -1,0 +1,244 @@
+"""The file: opened, brought to the layout of today, and set aside where it is damaged.
+
+Two connections, each with a thread of its own: one reads, one changes. So nothing blocks the event loop, and reading
+never waits for a change.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import sqlite3
+import sys
+from collections.abc import AsyncGenerator, Callable, Generator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import asynccontextmanager, contextmanager, suppress
+from pathlib import Path
+from typing import Final, TypeAlias, TypeVar
+
+from octavo.core.clock import Clock
+from octavo.core.errors import SourceUnavailable
+from octavo.stores._shared.layouts import newer, steps
+from octavo.stores.state import NOT_THROUGH_LINKS
+
+if sys.platform != "win32":
+    import fcntl
+
+logger = logging.getLogger(__name__)
+
+T = TypeVar("T")
+Work: TypeAlias = Callable[[sqlite3.Connection], T]
+
+DAMAGE: Final = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
+BUSY: Final = (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
+BESIDE: Final = ("-wal", "-shm")
+
+
+class _Thread:
+    """A connection, and the thread in which alone it is used. Opened by its first use."""
+
+    def __init__(self, name: str, open_: Callable[[], sqlite3.Connection]) -> None:
+        self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix=name)
+        self._open = open_
+        self._database: sqlite3.Connection | None = None
+
+    async def run(self, work: Work[T]) -> T:
+        return await asyncio.get_running_loop().run_in_executor(self._thread, self._run, work)
+
+    def begin(self, work: Work[object]) -> None:
+        """Without waiting for it: what is run later comes after it."""
+        self._thread.submit(self._run, work)
+
+    def close(self) -> None:
+        """Waits for what still runs."""
+        self._thread.submit(self.forget)
+        self._thread.shutdown(wait=True)
+
+    def forget(self) -> None:
+        if self._database is not None:
+            with suppress(sqlite3.Error):
+                self._database.close()
+            self._database = None
+
+    def _run(self, work: Work[T]) -> T:
+        if self._database is None:
+            self._database = self._open()
+        return work(self._database)
+
+
+class File:
+    """`patience` is how long a change waits for its turn, and how long a transaction may take, in seconds."""
+
+    def __init__(self, path: Path, *, clock: Clock, patience: float) -> None:
+        self._path, self._wall, self._patience = path, clock.wall, patience
+        self._steps = steps("octavo.stores.sqlite")
+        self._inode = -1
+        self._reader = _Thread("store-read", lambda: self._opened(reading=True))
+        self._writer = _Thread("store-write", lambda: self._opened(reading=False))
+        self._turn = asyncio.Lock()
+
+    async def open(self) -> None:
+        """Raises SourceUnavailable for a file that cannot be used, with the reason."""
+        await self.change(lambda _: None)
+
+    async def close(self) -> None:
+        await asyncio.to_thread(self._reader.close)
+        await asyncio.to_thread(self._writer.close)
+
+    async def read(self, work: Work[T]) -> T:
+        async with self._limited():
+            return await self._reader.run(work)
+
+    async def step(self, work: Work[T]) -> T:
+        """A part of the transaction that has begun."""
+        async with self._limited():
+            return await self._writer.run(work)
+
+    async def change(self, work: Work[T]) -> T:
+        """A transaction of its own. Begun in the thread it is made as a whole, also when nobody waits any more."""
+
+        def whole(database: sqlite3.Connection) -> T:
+            database.execute("BEGIN IMMEDIATE")
+            try:
+                done = work(database)
+                database.execute("COMMIT")
+            except BaseException:
+                _roll_back(database)
+                raise
+            return done
+
+        async with self._limited(), self._turn:
+            return await self._writer.run(whole)
+
+    @asynccontextmanager
+    async def changing(self) -> AsyncGenerator[Changing]:
+        """A transaction of as many steps as the block makes."""
+        try:
+            async with asyncio.timeout(self._patience) as limit, self._turn:
+                try:
+                    await self.step(lambda database: database.execute("BEGIN IMMEDIATE"))
+                    yield Changing(self)
+                    await self.step(lambda database: database.execute("COMMIT"))
+                finally:
+                    self._writer.begin(_roll_back)
+        except TimeoutError:
+            if not limit.expired():
+                raise
+            raise _busy() from None
+
+    @asynccontextmanager
+    async def _limited(self) -> AsyncGenerator[None]:
+        try:
+            async with asyncio.timeout(self._patience) as limit:
+                yield
+        except TimeoutError:
+            if not limit.expired():
+                raise
+            raise _busy() from None
+        except sqlite3.Error as error:
+            code = getattr(error, "sqlite_errorcode", 0) & 0xFF
+            if code in BUSY:
+                raise _busy() from error
+            if code in DAMAGE:
+                await asyncio.to_thread(self._set_aside)
+                for thread in (self._reader, self._writer):
+                    thread.begin(lambda _, thread=thread: thread.forget())  # type: ignore[misc]
+            raise SourceUnavailable("The store cannot be read or written now") from error
+        except OSError as error:
+            raise SourceUnavailable("The store cannot be read or written now") from error
+
+    def _opened(self, *, reading: bool) -> sqlite3.Connection:
+        with self._alone():
+            try:
+                return self._connected(reading=reading)
+            except sqlite3.DatabaseError as error:
+                if getattr(error, "sqlite_errorcode", 0) & 0xFF not in DAMAGE:
+                    raise
+                self._move_aside()
+            return self._connected(reading=reading)
+
+    def _connected(self, *, reading: bool) -> sqlite3.Connection:
+        self._path.touch(mode=0o600)  # before SQLite makes it with the mode of the process
+        self._inode = self._path.stat().st_ino
+        database = sqlite3.connect(
+            self._path, timeout=self._patience, isolation_level=None, check_same_thread=False, cached_statements=64
+        )
+        try:
+            database.execute("PRAGMA journal_mode = WAL")
+            database.execute("PRAGMA synchronous = FULL")  # what was said to be stored outlives the machine
+            database.execute("PRAGMA secure_delete = ON")
+            database.execute("PRAGMA journal_size_limit = 16777216")
+            database.execute("PRAGMA temp_store = MEMORY")
+            self._bring_up(database)
+            if reading:
+                database.execute("PRAGMA query_only = ON")
+        except BaseException:
+            database.close()
+            raise
+        return database
+
+    def _bring_up(self, database: sqlite3.Connection) -> None:
+        (layout,) = database.execute("PRAGMA user_version").fetchone()
+        if layout > len(self._steps):
+            raise newer(layout, len(self._steps))
+        if layout == len(self._steps):
+            return
+        database.execute("BEGIN IMMEDIATE")
+        try:
+            for statements in self._steps[layout:]:
+                for statement in statements:
+                    database.execute(statement)
+            if layout == 0:
+                begun = int(self._wall() * 1_000_000)
+                database.execute("INSERT INTO line VALUES (?, ?)", (begun, begun))
+            database.execute(f"PRAGMA user_version = {len(self._steps)}")
+            database.execute("COMMIT")
+        except BaseException:
+            _roll_back(database)
+            raise
+
+    @contextmanager
+    def _alone(self) -> Generator[None]:
+        """One process at a time makes the file, brings it to another layout or sets it aside."""
+        if sys.platform == "win32":
+            yield
+            return
+        lock = os.open(
+            self._path.with_name(self._path.name + ".lock"),
+            os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | NOT_THROUGH_LINKS, 0o600,
+        )  # fmt: skip
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            yield
+        finally:
+            os.close(lock)
+
+    def _set_aside(self) -> None:
+        with self._alone():
+            if self._path.exists() and self._path.stat().st_ino == self._inode:  # else another process has done it
+                self._move_aside()
+
+    def _move_aside(self) -> None:
+        aside = self._path.with_name(f"{self._path.name}.damaged-{self._wall():.0f}-{os.urandom(2).hex()}")
+        os.replace(self._path, aside)
+        for ending in BESIDE:
+            with suppress(FileNotFoundError):
+                os.replace(self._path.with_name(self._path.name + ending), aside.with_name(aside.name + ending))
+        logger.warning("The file of the store is damaged; it is now %s and a new one was begun.", aside.name)
+
+
+class Changing:
+    """A transaction that has begun: everything runs in the one thread."""
+
+    def __init__(self, file: File) -> None:
+        self.read = self.change = file.step
+
+
+def _busy() -> SourceUnavailable:
+    return SourceUnavailable("The store was busy for too long")
+
+
+def _roll_back(database: sqlite3.Connection) -> None:
+    if database.in_transaction:
+        database.execute("ROLLBACK")
