@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import sqlite3
+from contextlib import suppress
 from pathlib import Path
 
 import anyio
@@ -131,6 +132,11 @@ async def test_a_full_disk_stops_changes_and_nothing_else(tmp_path: Path) -> Non
             async with store.transaction() as transaction:
                 await transaction.keys.set("one", b"2")
                 await transaction.journal.append(b"x" * 1_000_000)
+        with pytest.raises(SourceUnavailable, match="nothing of it was stored"):
+            async with store.transaction() as transaction:
+                await transaction.keys.set("one", b"2")
+                with suppress(SourceUnavailable):
+                    await transaction.journal.append(b"x" * 1_000_000)
         assert await store.keys.get("one") == b"1"
         assert [record.number for record in await store.journal.read(0)] == [number]
         await store._file._writer.run(lambda database: database.execute("PRAGMA max_page_count = 100000").fetchall())

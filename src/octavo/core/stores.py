@@ -29,7 +29,7 @@ from typing import Final, NamedTuple, Protocol
 
 LONGEST_KEY: Final = 2_048  # bytes
 LARGEST_VALUE: Final = 16 << 20
-LARGEST_HINT: Final = 4_096
+LARGEST_HINT: Final = 2_048
 LARGEST_COUNT: Final = 2**53 - 1  # that every store counts exactly
 LONGEST_LIFE: Final = 10 * 366 * 86_400.0  # seconds until an end
 MOST: Final = 10_000  # records or pairs of one answer

@@ -31,6 +31,8 @@ EXTRAS = {
     "images": "PIL",
     "data": "pyarrow",
     "otel": "opentelemetry.sdk",
+    "redis": "redis",
+    "postgres": "asyncpg",
 }
 BEGINNING = 1_735_689_600  # of 2025: no clock that is right shows less
 

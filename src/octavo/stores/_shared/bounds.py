@@ -88,13 +88,13 @@ def too_far() -> Conflict:
     return Conflict("The count would be too large")
 
 
-def beyond(prefix: str) -> str | None:
-    """The first text, in byte order, that is behind all that begin with the prefix; None if there is none."""
+def beyond(prefix: str) -> str:
+    """What is, in byte order, behind every key that begins with the prefix, and before every other that is behind."""
     for place in range(len(prefix) - 1, -1, -1):
         point = ord(prefix[place])
         if point < 0x10FFFF:
             return prefix[:place] + chr(0xE000 if point == 0xD7FF else point + 1)
-    return None
+    return "\U0010ffff" * LONGEST_KEY
 
 
 def clamped(number: int) -> int:

@@ -118,7 +118,10 @@ class File:
             async with asyncio.timeout(self._patience) as limit, self._turn:
                 try:
                     await self.step(lambda database: database.execute("BEGIN IMMEDIATE"))
-                    yield Changing(self)
+                    changing = Changing(self)
+                    yield changing
+                    if changing.failed:
+                        raise SourceUnavailable("A step of the transaction failed, so nothing of it was stored")
                     await self.step(lambda database: database.execute("COMMIT"))
                 finally:
                     self._writer.begin(_roll_back)
@@ -229,10 +232,21 @@ class File:
 
 
 class Changing:
-    """A transaction that has begun: everything runs in the one thread."""
+    """A transaction that has begun: everything runs in the one thread. After a step that failed it is not committed,
+    whoever caught the error."""
 
     def __init__(self, file: File) -> None:
-        self.read = self.change = file.step
+        self._file = file
+        self.failed = False
+
+    async def change(self, work: Work[T]) -> T:
+        try:
+            return await self._file.step(work)
+        except SourceUnavailable:
+            self.failed = True
+            raise
+
+    read = change
 
 
 def _busy() -> SourceUnavailable:

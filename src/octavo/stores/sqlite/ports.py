@@ -28,7 +28,7 @@ AT_ONCE: Final = 1_000  # pairs that are cleared away then
 REMEMBERED: Final = 86_400.0  # seconds for which the fencing number of a lease that ended is kept
 _GET: Final = "SELECT value, ends FROM pairs WHERE key = ? AND (ends IS NULL OR ends > ?)"
 _SCAN: Final = (
-    "SELECT key, value FROM pairs WHERE key >= :prefix AND key > :after AND (:end IS NULL OR key < :end) "
+    "SELECT key, value FROM pairs WHERE key >= :prefix AND key > :after AND key < :end "
     "AND (ends IS NULL OR ends > :now) ORDER BY key LIMIT :limit"
 )
 
