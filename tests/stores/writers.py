@@ -50,20 +50,20 @@ def opened(spec: str, schema: str = "octavo") -> Any:
 
 async def write(spec: str, schema: str, name: str, turns: int, seed: int) -> None:
     """One writer. Says the number of what was stored; a turn that was refused is looked up before it goes on."""
-    choice = random.Random(seed)
-    async with opened(spec, schema) as store:
-        turn = 0
-        while turn < turns:
-            try:
-                done = int(await store.keys.get(f"writer/{name}") or b"-1")
-                if done >= turn:  # its answer was lost
-                    say(name, turn=turn, number=None)
-                else:
-                    say(name, turn=turn, number=await stored(store, name, turn, choice))
-                turn += 1
-            except SourceUnavailable:
-                say(name, refused=turn)
-                await asyncio.sleep(0.05)
+    choice, turn = random.Random(seed), 0
+    while turn < turns:
+        try:
+            async with opened(spec, schema) as store:
+                while turn < turns:
+                    done = int(await store.keys.get(f"writer/{name}") or b"-1")
+                    if done >= turn:  # its answer was lost
+                        say(name, turn=turn, number=None)
+                    else:
+                        say(name, turn=turn, number=await stored(store, name, turn, choice))
+                    turn += 1
+        except SourceUnavailable:
+            say(name, refused=turn)
+            await asyncio.sleep(0.05)
 
 
 async def stored(store: Store, name: str, turn: int, choice: random.Random) -> int:

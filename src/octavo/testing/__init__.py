@@ -15,14 +15,16 @@ import pytest
 # Before the suites are imported, or their assertions explain nothing.
 pytest.register_assert_rewrite(
     "octavo.testing.base", "octavo.testing.source_suite", "octavo.testing.fault_suite", "octavo.testing.tool_suite",
-    "octavo.testing.store_suite",
+    "octavo.testing.store_suite", "octavo.testing.store_fault_suite",
 )  # fmt: skip
 
 from octavo.core.clock import FrozenClock
 from octavo.testing.base import Suite, Watched
 from octavo.testing.fault_suite import FaultSuite
 from octavo.testing.faults import FAULTS, Fault, broken_calls, garbled, misbehave
+from octavo.testing.proxy import Proxy
 from octavo.testing.source_suite import SourceSuite
+from octavo.testing.store_fault_suite import StoreFaultSuite
 from octavo.testing.store_suite import StoreSuite
 from octavo.testing.tool_suite import ToolSuite
 
@@ -31,7 +33,9 @@ __all__ = [
     "Fault",
     "FaultSuite",
     "FrozenClock",
+    "Proxy",
     "SourceSuite",
+    "StoreFaultSuite",
     "StoreSuite",
     "Suite",
     "ToolSuite",
