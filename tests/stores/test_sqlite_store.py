@@ -144,8 +144,9 @@ async def test_a_full_disk_stops_changes_and_nothing_else(tmp_path: Path) -> Non
 
 
 async def test_a_neighbour_that_keeps_the_file_busy_stops_changes_for_a_while(tmp_path: Path) -> None:
-    async with SQLiteStore(tmp_path, patience=0.3) as store:
+    async with SQLiteStore(tmp_path, patience=30) as store:
         await store.keys.set("one", b"1")
+        store._file._patience = 0.3
         neighbour = sqlite3.connect(tmp_path / NAME, isolation_level=None)
         neighbour.execute("BEGIN IMMEDIATE")
         with pytest.raises(SourceUnavailable, match="busy"):
@@ -153,6 +154,7 @@ async def test_a_neighbour_that_keeps_the_file_busy_stops_changes_for_a_while(tm
         with pytest.raises(SourceUnavailable, match="busy"):
             async with store.transaction() as transaction:
                 await transaction.keys.set("one", b"2")
+        store._file._patience = 30
         assert await store.keys.get("one") == b"1"
         neighbour.execute("ROLLBACK")
         neighbour.close()

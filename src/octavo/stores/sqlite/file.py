@@ -11,6 +11,7 @@ import logging
 import os
 import sqlite3
 import sys
+import time
 from collections.abc import AsyncGenerator, Callable, Generator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager, contextmanager, suppress
@@ -32,6 +33,7 @@ Work: TypeAlias = Callable[[sqlite3.Connection], T]
 
 DAMAGE: Final = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
 BUSY: Final = (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
+TRIED_AGAIN: Final = 0.02  # seconds
 BESIDE: Final = ("-wal", "-shm")
 
 
@@ -212,10 +214,20 @@ class File:
             os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | NOT_THROUGH_LINKS, 0o600,
         )  # fmt: skip
         try:
-            fcntl.flock(lock, fcntl.LOCK_EX)
+            self._lock(lock)
             yield
         finally:
             os.close(lock)
+
+    def _lock(self, lock: int) -> None:
+        for _ in range(max(1, int(self._patience / TRIED_AGAIN))):
+            try:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                time.sleep(TRIED_AGAIN)
+            else:
+                return
+        raise _busy()
 
     def _set_aside(self) -> None:
         with self._alone():
