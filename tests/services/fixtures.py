@@ -83,8 +83,9 @@ def _database(engine: str) -> str:
 
 
 def _new_database(engine: str) -> str:
+    address = _server(engine)["address"]
     name = f"t{os.getpid()}_{_next_number(HOME / 'databases')}"
-    asyncio.run(run_sql(_server(engine)["address"], f"CREATE DATABASE {name} TEMPLATE template0"))
+    asyncio.run(run_sql(address, f"CREATE DATABASE {name} TEMPLATE template0"))
     return name
 
 

@@ -22,22 +22,24 @@ ROOT = Path(__file__).parents[2]
 
 
 def keep(name: str, folder: Path) -> None:
-    server = Server(engine(name), folder / "d")
-    told = folder / "server.json"
+    told, server = folder / "server.json", None
     try:
+        server = Server(engine(name), folder / "d")
         server.begin()
         _write(told, {"address": str(server.address), "socket": str(server.socket)})
     except Absent as error:
         _write(told, {"absent": str(error)})
     with (folder / "users").open("ab") as users:
         fcntl.flock(users, fcntl.LOCK_EX)
-        server.stop()
+        if server is not None:
+            server.stop()
         shutil.rmtree(folder, ignore_errors=True)
 
 
 def used(name: str, folder: Path) -> tuple[dict[str, str], int]:
     """What the keeper tells of its server, and the lock to hold while it is used. Begins it where none has."""
-    environ = {**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT), str(ROOT / "src")])}
+    paths = [str(ROOT), str(ROOT / "src"), *filter(None, [os.environ.get("PYTHONPATH")])]
+    environ = {**os.environ, "PYTHONPATH": os.pathsep.join(paths)}
     folder.parent.mkdir(mode=0o711, exist_ok=True)
     if (owner := folder.parent.stat().st_uid) != os.getuid():
         return {"absent": f"{folder.parent} belongs to user {owner}"}, -1

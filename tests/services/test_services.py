@@ -19,7 +19,8 @@ ROOT = Path(__file__).parents[2]
 
 @pytest.mark.anyio
 async def test_a_test_can_have_a_database_of_its_own(postgres: Service, postgres_database: Service) -> None:
-    await run_sql(str(postgres.socket.parent), "CREATE TABLE mine (one int)", database=postgres.database)
+    made = (f"CREATE SCHEMA {postgres.schema}", f"CREATE TABLE {postgres.schema}.mine (one int)")
+    await run_sql(str(postgres.socket.parent), *made, database=postgres.database)
     asked = "SELECT count(*) FROM pg_class WHERE relname = 'mine'"
     (tables,) = await run_sql(str(postgres_database.socket.parent), asked, database=postgres_database.database)
     assert tables[0][0] == 0
