@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import os
-import signal
 from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
 from pathlib import Path
@@ -12,10 +10,10 @@ from typing import Any
 
 import asyncpg
 import pytest
-from tests.services import engines, fixtures
-from tests.services.engines import PASSWORD
+from tests.services import fixtures
+from tests.services.engines import PASSWORD, Absent
 from tests.services.fixtures import Service, postgres, run_sql
-from tests.stores.writers import Crowd
+from tests.stores.writers import restarted
 
 from octavo.core.errors import SourceUnavailable
 from octavo.stores.postgres import PostgresStore
@@ -190,21 +188,10 @@ async def test_what_has_ended_is_cleared_away(postgres: Service) -> None:
 
 @pytest.mark.slow
 async def test_writers_go_on_when_postgres_is_restarted_amid_their_appends() -> None:
-    folder = fixtures.HOME / f"r{os.getpid()}"
     try:
-        engines.engine("postgres")
-    except engines.Absent as error:
+        outcome = await restarted(writers=2, turns=30, restarts=3, seed=3)
+    except Absent as error:
         fixtures.absent(str(error))
-    with engines.running("postgres", folder) as server:
-
-        async def restart() -> None:
-            await asyncio.to_thread(server.stop, signal.SIGINT)
-            await asyncio.to_thread(server.start)
-
-        await run_sql(str(folder), "ALTER SYSTEM SET synchronous_commit = on", "SELECT pg_reload_conf()")
-        url = f"postgresql://test@/postgres?host={folder}"
-        crowd = Crowd(f"postgres:{url}", schema="octavo", writers=2, turns=30, kills=2, seed=3, break_it=restart)
-        outcome = await crowd.run()
     assert outcome.faults == []
-    assert outcome.killed == 2
+    assert outcome.killed == 3
     assert outcome.records == 60, "none is missing, and none is there twice"

@@ -1,7 +1,10 @@
 """Writers in several processes, some of them killed amid their transactions, and a reader that follows the journal.
 
     python -m tests.stores.writers --store sqlite:DIR --writers 4 --turns 500 --kills 20 --seed 1
-    python -m tests.stores.writers --store postgres:URL --schema NAME …
+    python -m tests.stores.writers --restarts 20 --writers 4 --turns 500 --seed 1
+
+The second form starts a PostgreSQL of its own and restarts it amid the appends, in order or as
+a crash, instead of killing writers.
 
 Each writer stores in one transaction a record, and under a key of its own how far it is. Shown at the end: that the
 reader saw the whole journal in its order, that nothing that was acknowledged is lost or there twice, and that key and
@@ -111,8 +114,7 @@ class Crowd:
         command += ["--schema", self.schema, "--turns", str(self.turns), "--seed", str(self.choice.randrange(1 << 30))]
         environ = {**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT), str(ROOT / "src")])}
         process = await asyncio.create_subprocess_exec(*command, stdout=asyncio.subprocess.PIPE, env=environ)
-        fatal = self.choice.randrange(1, self.turns + 1) if self.kills > 0 else None
-        self.kills -= fatal is not None
+        fatal = self._next_break(0)
         assert process.stdout is not None
         said = 0
         try:
@@ -132,6 +134,7 @@ class Crowd:
                             if rest.endswith(b"}\n") and "turn" in (what := json.loads(rest)):
                                 self.acknowledged[what["name"], what["turn"]] = what["number"]
                         return False
+                    fatal = self._next_break(said)
                     async with self.breaking:
                         await self.break_it()
         finally:
@@ -140,6 +143,14 @@ class Crowd:
             code = await process.wait()
         assert code == 0, f"a writer ended with {code}"
         return True
+
+    def _next_break(self, said: int) -> int | None:
+        """After how many turns of a writer; each has its share of what is left."""
+        if self.kills <= 0 or said >= self.turns:
+            return None
+        self.kills -= 1
+        span = self.turns if self.break_it is None else max(1, self.turns // 4)
+        return min(self.turns, said + self.choice.randint(1, span))
 
     async def follow(self, store: Store) -> list[tuple[int, bytes]]:
         seen: list[tuple[int, bytes]] = [((await store.journal.span()).after, b"")]
@@ -189,6 +200,26 @@ class Crowd:
         return found
 
 
+async def restarted(writers: int, turns: int, restarts: int, seed: int) -> Outcome:
+    """Raises Absent where no PostgreSQL can be had."""
+    from tests.services import engines, fixtures
+
+    fixtures.HOME.mkdir(mode=0o711, exist_ok=True)
+    with engines.running("postgres", fixtures.HOME / f"r{os.getpid()}") as server:
+
+        async def restart() -> None:
+            await asyncio.to_thread(server.stop, crowd.choice.choice((signal.SIGINT, signal.SIGQUIT)))
+            await asyncio.to_thread(server.start)
+
+        address = str(server.address)
+        await fixtures.run_sql(address, "ALTER DATABASE postgres SET synchronous_commit = on")
+        crowd = Crowd(
+            f"postgres:postgresql://test@/postgres?host={address}", schema="octavo", writers=writers, turns=turns,
+            kills=restarts, seed=seed, break_it=restart,
+        )  # fmt: skip
+        return await crowd.run()
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--store", default="")
@@ -198,18 +229,23 @@ def main() -> int:
     parser.add_argument("--turns", type=int, default=200)
     parser.add_argument("--kills", type=int, default=20)
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--restarts", type=int, default=0)
     given = parser.parse_args()
     if given.child:
         signal.signal(signal.SIGINT, signal.SIG_DFL)
         asyncio.run(write(given.store, given.schema, given.child, given.turns, given.seed))
         return 0
-    with tempfile.TemporaryDirectory() as folder:
-        crowd = Crowd(
-            given.store or f"sqlite:{folder}", schema=given.schema, writers=given.writers, turns=given.turns,
-            kills=given.kills, seed=given.seed,
-        )  # fmt: skip
-        outcome = asyncio.run(crowd.run())
-    print(f"{outcome.records} records, {outcome.acknowledged} acknowledged, {outcome.killed} writers killed, ", end="")
+    if given.restarts:
+        outcome = asyncio.run(restarted(given.writers, given.turns, given.restarts, given.seed))
+    else:
+        with tempfile.TemporaryDirectory() as folder:
+            crowd = Crowd(
+                given.store or f"sqlite:{folder}", schema=given.schema, writers=given.writers, turns=given.turns,
+                kills=given.kills, seed=given.seed,
+            )  # fmt: skip
+            outcome = asyncio.run(crowd.run())
+    what = "restarts" if given.restarts else "writers killed"
+    print(f"{outcome.records} records, {outcome.acknowledged} acknowledged, {outcome.killed} {what}, ", end="")
     print(f"{outcome.refused} refused, {len(outcome.faults)} faults")
     for fault in outcome.faults[:20]:
         print(f"  {fault}")

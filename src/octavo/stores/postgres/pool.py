@@ -9,7 +9,7 @@ import asyncio
 import hashlib
 import logging
 from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from typing import Any, Final, TypeVar
 
 from octavo.core.errors import OctavoError, SourceUnavailable
@@ -89,9 +89,6 @@ class Pool:
     async def connection(self) -> AsyncGenerator[Any]:
         """For queries of this module alone: errors of the block are taken for those of the server."""
         async with self.translated(), self._acquired() as connection, asyncio.timeout(self.patience):
-            if self._layout_lost:
-                await self._bring_up(connection)
-                self._layout_lost = False
             yield connection
 
     @asynccontextmanager
@@ -114,19 +111,19 @@ class Pool:
                     raise
                 raise SourceUnavailable("The store was busy for too long") from None
             except Exception:
-                if _is_open(connection):
-                    async with self.translated():
-                        await connection.execute("ROLLBACK", timeout=self.patience)
+                with suppress(SourceUnavailable):  # it ends with its connection
+                    async with self.translated(), asyncio.timeout(self.patience):
+                        await connection.execute("ROLLBACK")
                 raise
 
     @asynccontextmanager
     async def _acquired(self) -> AsyncGenerator[Any]:
         connection = await self._pool.acquire(timeout=self.patience)
         try:
+            if self._layout_lost:
+                await self._bring_up(connection)
+                self._layout_lost = False
             yield connection
-        except (asyncpg.UndefinedTableError, asyncpg.UndefinedColumnError):
-            self._layout_lost = True  # a database that was made anew: the next call begins it
-            raise
         except BaseException as error:
             if not isinstance(error, (asyncpg.PostgresError, OctavoError)) or isinstance(error, GONE):
                 end(connection)
@@ -180,6 +177,8 @@ class Pool:
             logger.debug("PostgreSQL: %s", type(error).__name__)
             raise _Gone(AWAY) from None
         except asyncpg.PostgresError as error:
+            # Of a database that was made anew: the next call begins it.
+            self._layout_lost = self._layout_lost or isinstance(error, asyncpg.UndefinedTableError)
             logger.warning("PostgreSQL refused what the store asked: %s", type(error).__name__)
             raise SourceUnavailable(f"{AWAY}: PostgreSQL says {type(error).__name__}") from None
 
