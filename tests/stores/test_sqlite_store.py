@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import shutil
 import sqlite3
 from contextlib import suppress
 from pathlib import Path
@@ -88,6 +89,34 @@ async def test_a_file_that_was_cut_is_used_or_set_aside_and_said(
         assert left == [whole[:cut]], "what is left of it is kept"
         assert kept == 0
         assert span.after > 0, "a reader from before sees that it has missed something"
+
+
+async def test_a_write_ahead_log_that_was_cut_leaves_whole_transactions(tmp_path: Path) -> None:
+    """As a machine that lost its power leaves it: the file, and a part of what was to go into it."""
+    running, left = tmp_path / "running", tmp_path / "left"
+    running.mkdir()
+    async with SQLiteStore(running) as store:
+        await store.keys.set("done", b"-1")
+        for turn in range(12):
+            async with store.transaction() as transaction:
+                await transaction.journal.append(b"%d" % turn)
+                await transaction.keys.set("done", b"%d" % turn)
+        whole, log = (running / NAME).read_bytes(), (running / f"{NAME}-wal").read_bytes()
+    assert len(log) > 10_000
+    kept: list[int] = []
+    for cut in (*range(0, len(log), len(log) // 40), len(log) - 1, len(log)):
+        shutil.rmtree(left, ignore_errors=True)
+        left.mkdir()
+        (left / NAME).write_bytes(whole)
+        (left / f"{NAME}-wal").write_bytes(log[:cut])
+        async with SQLiteStore(left) as store:
+            turns = [int(record.body) for record in await store.journal.read(0)]
+            assert turns == [*range(len(turns))]
+            assert int(await store.keys.get("done") or b"-1") == len(turns) - 1
+            kept.append(len(turns))
+            assert await store.journal.append(b"goes on")
+    assert kept == sorted(kept)
+    assert kept[-1] == 12
 
 
 async def test_what_is_no_database_is_set_aside(tmp_path: Path) -> None:
