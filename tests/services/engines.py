@@ -135,6 +135,10 @@ class Server:
                 self._process.kill()
                 self._process.wait()
 
+    def send(self, number: signal.Signals) -> None:
+        assert self._process is not None
+        self._process.send_signal(number)
+
     def _make_cluster(self) -> None:
         command = [str(self.engine.binaries / "initdb"), "-D", str(self.folder / "data"), "-U", "test", "--auth=trust",
                    "--encoding=UTF8", "--no-locale", "--no-sync", "--no-instructions"]  # fmt: skip

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import asyncio
+import os
+import signal
 from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from pathlib import Path
 from typing import Any
 
+import anyio
 import pytest
 from redis.asyncio import Redis
-from tests.services.engines import PASSWORD
+from tests.services import engines, fixtures
+from tests.services.engines import PASSWORD, Absent
 from tests.services.fixtures import Service, empty, valkey
 
 from octavo.core.errors import SourceUnavailable
@@ -152,3 +157,38 @@ async def test_a_server_that_is_not_there_is_said(tmp_path: Path) -> None:
     with pytest.raises(SourceUnavailable, match="cannot be reached"):
         async with RedisShared(f"unix://:{PASSWORD}@{tmp_path}/none.sock"):
             pass
+
+
+@pytest.mark.slow
+async def test_a_valkey_that_is_killed_or_stopped_is_found_again() -> None:
+    fixtures.HOME.mkdir(mode=0o711, exist_ok=True)
+    try:
+        with engines.running("valkey", fixtures.HOME / f"v{os.getpid()}") as server:
+            async with (
+                RedisShared(f"unix://:{PASSWORD}@{server.address}", patience=30) as store,
+                store.bus.listen("feed") as hints,
+            ):
+                await store.keys.set("kept", b"1")
+                held = await store.leases.acquire("lease", ttl=600)
+                assert held is not None
+                await asyncio.to_thread(server.stop, signal.SIGKILL)
+                with pytest.raises(SourceUnavailable):
+                    await store.keys.get("kept")
+                await asyncio.to_thread(server.start)
+                assert await store.keys.get("kept") is None
+                again = await store.leases.acquire("lease", ttl=600)
+                assert again is not None
+                assert again.fence > held.fence, "it was emptied, and numbers grow all the same"
+                with anyio.fail_after(30):
+                    assert await anext(hints) == ("feed", b""), "hints may have been lost"
+
+                server.send(signal.SIGSTOP)
+                store._link.patience = 0.2
+                with pytest.raises(SourceUnavailable, match="did not answer"):
+                    await store.keys.get("kept")
+                server.send(signal.SIGCONT)
+                store._link.patience = 30
+                await store.keys.set("kept", b"2")
+                assert await store.keys.get("kept") == b"2"
+    except Absent as error:
+        fixtures.absent(str(error))
