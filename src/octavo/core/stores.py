@@ -27,8 +27,10 @@ from collections.abc import AsyncIterator, Sequence
 from contextlib import AbstractAsyncContextManager
 from typing import Final, NamedTuple, Protocol
 
+from octavo.core.sizes import MIB
+
 LONGEST_KEY: Final = 2_048  # bytes
-LARGEST_VALUE: Final = 16 << 20
+LARGEST_VALUE: Final = 16 * MIB
 LARGEST_HINT: Final = 2_048
 LARGEST_COUNT: Final = 2**53 - 1  # that every store counts exactly
 LONGEST_LIFE: Final = 10 * 366 * 86_400.0  # seconds until an end

@@ -13,9 +13,11 @@ from collections.abc import Awaitable, Callable
 from types import TracebackType
 from typing import Final, Literal
 
+from octavo.core.sizes import KIB
+
 Fault = Literal["refused", "hangs", "half", "emptied"]
 FAULTS: Final[tuple[Fault, ...]] = ("refused", "hangs", "half", "emptied")
-CHUNK: Final = 1 << 16
+CHUNK: Final = 64 * KIB
 
 
 class Proxy:

@@ -21,6 +21,7 @@ import pytest
 
 from octavo.core.clock import SystemClock
 from octavo.core.errors import Conflict, InvalidParams
+from octavo.core.sizes import MIB
 from octavo.core.stores import (
     LARGEST_COUNT,
     LARGEST_HINT,
@@ -151,7 +152,7 @@ class StoreSuite(StoreBase):
             assert await store.keys.get(key) == key.encode(), ascii(key)
 
     async def test_a_value_is_any_bytes(self, store: Shared) -> None:
-        for value in (bytes(range(256)), b"\x00", b"x" * (1 << 20), b"$-1\r\n", b"\\x41"):
+        for value in (bytes(range(256)), b"\x00", b"x" * MIB, b"$-1\r\n", b"\\x41"):
             await store.keys.set("value", value)
             assert await store.keys.get("value") == value
 
