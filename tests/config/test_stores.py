@@ -9,7 +9,7 @@ import pytest
 from pydantic import ValidationError, create_model
 
 from octavo.config.reference import Context
-from octavo.config.stores import Postgres, Redis, Shared, SQLite, Store
+from octavo.config.sections.stores import Postgres, Redis, Shared, SQLite, Store
 from octavo.config.strict import Strict
 
 PASSWORD = "correct-horse"

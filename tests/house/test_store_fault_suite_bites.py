@@ -12,7 +12,7 @@ import anyio
 import pytest
 
 from octavo.core.errors import NotFound, SourceUnavailable
-from octavo.core.stores import Counted, Held, Hint, Record, Transaction
+from octavo.core.ports.stores import Counted, Held, Hint, Record, Transaction
 from octavo.stores.memory import MemoryStore, ports
 from octavo.stores.memory.store import MemoryBus, Ports
 from octavo.stores.memory.tables import Leased, Tables

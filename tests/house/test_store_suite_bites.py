@@ -12,7 +12,7 @@ import pytest
 
 from octavo.core.clock import FrozenClock
 from octavo.core.errors import SourceUnavailable
-from octavo.core.stores import Counted, Held, Hint, Pair, Record, Transaction
+from octavo.core.ports.stores import Counted, Held, Hint, Pair, Record, Transaction
 from octavo.stores.memory import MemoryStore, ports
 from octavo.stores.memory.store import MemoryBus, Ports
 from octavo.stores.memory.tables import Kept, Leased, Tables

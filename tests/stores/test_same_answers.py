@@ -11,7 +11,7 @@ import pytest
 from tests.services.fixtures import Service, postgres, valkey
 
 from octavo.core.errors import OctavoError
-from octavo.core.stores import LARGEST_COUNT
+from octavo.core.ports.stores import LARGEST_COUNT
 from octavo.stores.memory import MemoryStore
 from octavo.stores.postgres import PostgresStore
 from octavo.stores.redis import RedisShared

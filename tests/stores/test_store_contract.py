@@ -1,4 +1,4 @@
-"""Every store keeps the contract of `octavo.core.stores`."""
+"""Every store keeps the contract of `octavo.core.ports.stores`."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from octavo.core.clock import FrozenClock
-from octavo.core.stores import Shared
+from octavo.core.ports.stores import Shared
 from octavo.stores.memory import MemoryStore
 from octavo.stores.sqlite import SQLiteStore
 from octavo.testing import StoreSuite

@@ -26,7 +26,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from octavo.core.errors import SourceUnavailable
-from octavo.core.stores import Store
+from octavo.core.ports.stores import Store
 
 ROOT = Path(__file__).parents[2]
 LIMIT = 240.0  # seconds for all of it

@@ -1,4 +1,4 @@
-"""The contract of `octavo.core.stores` with the service behind the store broken. For every store that has one."""
+"""The contract of `octavo.core.ports.stores` with the service behind the store broken. For every store that has one."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import anyio
 import pytest
 
 from octavo.core.errors import Conflict, OctavoError, SourceUnavailable
-from octavo.core.stores import Held, Shared, Store
+from octavo.core.ports.stores import Held, Shared, Store
 from octavo.testing.base import outcome, showing, told
 from octavo.testing.proxy import FAULTS, Fault
 from octavo.testing.store_suite import StoreBase

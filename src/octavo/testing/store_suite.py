@@ -1,4 +1,4 @@
-"""The contract of `octavo.core.stores`, clause by clause, for every store and for what is only shared.
+"""The contract of `octavo.core.ports.stores`, clause by clause, for every store and for what is only shared.
 
 class TestMyStore(StoreSuite):
     @pytest.fixture
@@ -21,8 +21,7 @@ import pytest
 
 from octavo.core.clock import SystemClock
 from octavo.core.errors import Conflict, InvalidParams
-from octavo.core.sizes import MIB
-from octavo.core.stores import (
+from octavo.core.ports.stores import (
     LARGEST_COUNT,
     LARGEST_HINT,
     LARGEST_VALUE,
@@ -35,6 +34,7 @@ from octavo.core.stores import (
     Shared,
     Store,
 )
+from octavo.core.sizes import MIB
 from octavo.testing.base import outcome, showing, told
 
 T = TypeVar("T")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from octavo.core.errors import Conflict, InvalidParams
-from octavo.core.stores import LARGEST_COUNT, LARGEST_HINT, LARGEST_VALUE, LONGEST_KEY, LONGEST_LIFE, MOST
+from octavo.core.ports.stores import LARGEST_COUNT, LARGEST_HINT, LARGEST_VALUE, LONGEST_KEY, LONGEST_LIFE, MOST
 
 
 def check_key(key: str) -> None:

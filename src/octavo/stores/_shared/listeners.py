@@ -8,7 +8,7 @@ from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, 
 from contextlib import asynccontextmanager
 from typing import Final
 
-from octavo.core.stores import Hint
+from octavo.core.ports.stores import Hint
 
 WAITING: Final = 1_024  # hints of one listener that it has not read; the oldest go first
 

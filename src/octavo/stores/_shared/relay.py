@@ -8,7 +8,7 @@ from contextlib import AbstractAsyncContextManager
 from typing import Final
 
 from octavo.core.errors import OctavoError
-from octavo.core.stores import Hint
+from octavo.core.ports.stores import Hint
 from octavo.stores._shared.bounds import check_key
 from octavo.stores._shared.listeners import Listeners
 

@@ -7,8 +7,8 @@ from contextlib import AbstractAsyncContextManager
 from itertools import islice
 from typing import Final, NamedTuple
 
-from octavo.core.stores import Counted, Held, KeyValue, Lease, Pair, Record, Span
-from octavo.core.stores import Journal as JournalPort
+from octavo.core.ports.stores import Counted, Held, KeyValue, Lease, Pair, Record, Span
+from octavo.core.ports.stores import Journal as JournalPort
 from octavo.stores._shared.bounds import (
     added,
     check_bodies,

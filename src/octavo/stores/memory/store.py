@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from octavo.core.clock import Clock, SystemClock
 from octavo.core.errors import SourceUnavailable
-from octavo.core.stores import Bus, Hint, Journal, KeyValue, Lease, Store, Transaction
+from octavo.core.ports.stores import Bus, Hint, Journal, KeyValue, Lease, Store, Transaction
 from octavo.stores._shared.bounds import check_hint, check_key
 from octavo.stores._shared.listeners import Listeners
 from octavo.stores.memory import ports

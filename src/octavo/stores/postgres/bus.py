@@ -7,7 +7,7 @@ from base64 import b64decode, b64encode
 from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager
 
-from octavo.core.stores import Bus, Hint
+from octavo.core.ports.stores import Bus, Hint
 from octavo.stores._shared.bounds import check_hint, check_key
 from octavo.stores._shared.relay import Relay
 from octavo.stores.postgres.pool import Pool

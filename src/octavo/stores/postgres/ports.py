@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Final, Protocol
 
-from octavo.core import stores
-from octavo.core.stores import Counted, Held, Pair, Record, Span
+from octavo.core.ports import stores
+from octavo.core.ports.stores import Counted, Held, Pair, Record, Span
 from octavo.stores._shared.bounds import (
     beyond,
     check_bodies,

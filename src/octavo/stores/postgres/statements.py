@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from octavo.core.stores import LARGEST_COUNT
+from octavo.core.ports.stores import LARGEST_COUNT
 
 TURN: Final = "WITH turn AS MATERIALIZED (SELECT pg_advisory_xact_lock_shared($1))"
 SET: Final = f"""{TURN}

@@ -9,7 +9,7 @@ from types import TracebackType
 from typing import Any, NamedTuple
 
 from octavo.core.errors import SourceUnavailable
-from octavo.core.stores import Bus, Journal, KeyValue, Lease, Store, Transaction
+from octavo.core.ports.stores import Bus, Journal, KeyValue, Lease, Store, Transaction
 from octavo.stores.postgres import ports
 from octavo.stores.postgres.bus import PostgresBus
 from octavo.stores.postgres.pool import Pool, end

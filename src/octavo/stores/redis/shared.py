@@ -7,7 +7,7 @@ from contextlib import AbstractAsyncContextManager, aclosing
 from types import TracebackType
 from typing import Any, Final
 
-from octavo.core.stores import LARGEST_COUNT, Bus, Counted, Held, Hint, KeyValue, Lease, Pair, Shared
+from octavo.core.ports.stores import LARGEST_COUNT, Bus, Counted, Held, Hint, KeyValue, Lease, Pair, Shared
 from octavo.stores._shared.bounds import (
     beyond,
     check_count,

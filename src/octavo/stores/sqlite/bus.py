@@ -11,7 +11,7 @@ from contextlib import AbstractAsyncContextManager
 from typing import Final
 
 from octavo.core.errors import SourceUnavailable
-from octavo.core.stores import Bus, Hint
+from octavo.core.ports.stores import Bus, Hint
 from octavo.stores._shared.bounds import check_hint, check_key
 from octavo.stores._shared.listeners import Listeners
 from octavo.stores.sqlite.file import File

@@ -6,8 +6,8 @@ import sqlite3
 from collections.abc import Callable, Sequence
 from typing import Any, Final, Protocol, TypeVar
 
-from octavo.core import stores
-from octavo.core.stores import Counted, Held, Pair, Record, Span
+from octavo.core.ports import stores
+from octavo.core.ports.stores import Counted, Held, Pair, Record, Span
 from octavo.stores._shared.bounds import (
     added,
     beyond,

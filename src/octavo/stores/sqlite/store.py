@@ -9,7 +9,7 @@ from types import TracebackType
 from typing import Final, NamedTuple
 
 from octavo.core.clock import Clock, SystemClock
-from octavo.core.stores import Bus, Journal, KeyValue, Lease, Store, Transaction
+from octavo.core.ports.stores import Bus, Journal, KeyValue, Lease, Store, Transaction
 from octavo.stores.sqlite import ports
 from octavo.stores.sqlite.bus import SQLiteBus
 from octavo.stores.sqlite.file import File
