@@ -111,7 +111,7 @@ async def test_the_error_of_the_example_comes_as_it_stands_there(serve: Any) -> 
     ],
 )
 def test_the_four_codes_of_the_seed(error: OctavoError, code: int, message: str) -> None:
-    wire = Codes().encode(error, modern=False)
+    wire = Codes(strict=False).encode(error, modern=False)
     assert (wire.code, wire.message) == (code, message)
 
 

@@ -37,7 +37,6 @@ from octavo.transport.http.refusals import Refused
 from octavo.transport.http.sessions import SessionCounts
 from octavo.transport.http.turns import Turns
 from octavo.transport.mcp import frames, wire_names
-from octavo.transport.mcp.codes import Codes
 from octavo.transport.mcp.fast_path import EncodedAnswer, Lane, Taken
 from octavo.transport.mcp.subscriptions import Hub
 
@@ -100,7 +99,7 @@ class Front:
         self._traced = traced
         # Made once: when it is sent there is too much to do already.
         busy = RateLimited("The server has too much to do: try again", retry_after=1.0, limit="load")
-        self._busy = frames.error_frame(Codes().encode(busy, modern=True))
+        self._busy = frames.error_frame(lane.codes.encode(busy, modern=True))
         self._bodies: set[asyncio.Timeout] = set()  # deadlines of the bodies that are being read
 
     def stop(self) -> None:
@@ -161,7 +160,7 @@ class Front:
         self, send: Send, who: Principal, why: RateLimited | None = None, further: Sequence[Header] = ()
     ) -> None:
         self._house.note(who.id, "request", "rate_limited")
-        body = self._busy if why is None else frames.error_frame(Codes().encode(why, modern=True))
+        body = self._busy if why is None else frames.error_frame(self.lane.codes.encode(why, modern=True))
         wait = 1 if why is None else max(1, math.ceil(why.retry_after or 1))
         await respond(send, 429, body, [(b"retry-after", b"%d" % wait), *further])
 

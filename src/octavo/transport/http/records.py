@@ -16,7 +16,7 @@ from octavo.core.errors import OctavoError, Unrecorded
 from octavo.core.ports.audit import Ledger
 from octavo.transport.http.exchange import Message, Scope, Send, respond
 from octavo.transport.mcp import frames
-from octavo.transport.mcp.codes import Codes
+from octavo.transport.mcp.codes import INTERNAL
 
 KEPT = "octavo.kept"  # in the scope of a request that changed something: whether its outcome is stored
 BODY = "octavo.body"  # in the scope: the message that is answered
@@ -99,7 +99,7 @@ async def refuse(scope: Scope, send: Send, fault: OctavoError) -> None:
 
 
 def _frame(scope: Scope, fault: OctavoError) -> bytes:
-    return frames.error_frame(Codes().encode(fault, modern=True), _request_id(scope))
+    return frames.error_frame(INTERNAL.encode(fault, modern=True), _request_id(scope))
 
 
 def _request_id(scope: Scope) -> Any:

@@ -7,7 +7,7 @@ shape by which clients recognise it.
 from __future__ import annotations
 
 import math
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from octavo.core import errors
 from octavo.core.errors import NotFound, OctavoError, ProtocolError, RateLimited, SourceUnavailable
@@ -50,7 +50,7 @@ _TABLE: dict[type[OctavoError], _Codes] = {
 
 
 class Codes:
-    def __init__(self, *, strict: bool = False) -> None:
+    def __init__(self, *, strict: bool) -> None:
         self._strict = strict
 
     def encode(self, error: OctavoError, *, modern: bool) -> WireError:
@@ -59,6 +59,9 @@ class Codes:
         row = next(_TABLE[kind] for kind in type(error).__mro__ if kind in _TABLE)
         code = row.legacy if not modern else row.strict if self._strict else row.modern
         return WireError(code, error.message, _data(error))
+
+
+INTERNAL: Final = Codes(strict=False)  # for failures of ours: they have one number everywhere
 
 
 def _data(error: OctavoError) -> dict[str, Any]:

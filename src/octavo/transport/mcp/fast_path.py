@@ -129,6 +129,7 @@ class Lane:
     def __init__(self, calls: Calls, *, server_info: Mapping[str, Any], on: bool, end: bytes = b"") -> None:
         """`end` closes every frame: on stdio the line end, which costs nothing here and a copy later."""
         self._calls, self._end = calls, end
+        self.codes = calls.codes
         self._on = on
         self._decode = msgspec.json.Decoder(_Frame).decode
         self._envelopes: Bounded[bytes, str] = Bounded(KNOWN_META)  # and who brought each

@@ -33,7 +33,7 @@ from octavo.core.sizes import BLOCK, MIB
 from octavo.core.values import Principal, moments
 from octavo.transport.mcp import frames, wire_names
 from octavo.transport.mcp.calls import CALLING, incident
-from octavo.transport.mcp.codes import Codes, WireError
+from octavo.transport.mcp.codes import INTERNAL, WireError
 from octavo.transport.mcp.fast_path import EncodedAnswer, Lane, Taken, spelled
 from octavo.transport.mcp.sdk_errors import unserved
 from octavo.transport.stdio.inbox import Inbox
@@ -262,7 +262,7 @@ class Pipes:
             raise RateLimited(waits, retry_after=STALL, limit="in_flight", allowed=self._house.works.ahead(who))
         except RateLimited as why:
             self._house.note(who.id, method, why.reason)
-            wire = Codes().encode(why, modern=True)
+            wire = self._lane.codes.encode(why, modern=True)
             self._answered(EncodedAnswer((frames.error_frame(wire, request_id), b"\n"), spelled(request_id)))
 
     def _overfull(self) -> bool:
@@ -514,7 +514,7 @@ def _message(line: bytes) -> types.JSONRPCMessage:
 
 
 def _unrecorded(request_id: bytes, fault: OctavoError) -> EncodedAnswer:
-    frame = frames.error_frame(Codes().encode(fault, modern=True), msgspec.Raw(request_id))
+    frame = frames.error_frame(INTERNAL.encode(fault, modern=True), msgspec.Raw(request_id))
     return EncodedAnswer((frame, b"\n"), None)
 
 
@@ -530,7 +530,7 @@ def _encoded(message: types.JSONRPCMessage, request_id: types.RequestId | None) 
         TypeError,
         RecursionError,
     ) as fault:  # a plugin that speaks the raw protocol can return anything
-        return frames.error_frame(Codes().encode(incident(fault), modern=True), request_id)
+        return frames.error_frame(INTERNAL.encode(incident(fault), modern=True), request_id)
 
 
 class _ReadSide(asyncio.Protocol):
