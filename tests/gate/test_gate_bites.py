@@ -30,7 +30,8 @@ from octavo.transport.stdio import serve as serve_stdio
 
 pytestmark = [pytest.mark.anyio, pytest.mark.usefixtures("clock")]
 
-LANE, HTTP, STDIO, ENTRY, EXCHANGE = "lane", "http", "stdio", "entry", "exchange"
+LANE, HTTP, STDIO = "mcp.fast_path", "http.front", "stdio.streams"
+ENTRY, EXCHANGE = "http.auth", "http.exchange"
 _MARK = ("found[0]", "found[1]", "found[2]", "found[3]", "digest", "scope.get(PEER)")
 _MARKED = f"return {', '.join(_MARK)}"
 MUTANTS: dict[str, tuple[str, str, str]] = {
@@ -79,7 +80,7 @@ MUTANTS: dict[str, tuple[str, str, str]] = {
 @contextmanager
 def mutant(module: str, old: str, new: str) -> Iterator[ModuleType]:
     """The module with one piece of its text replaced."""
-    original = importlib.import_module(f"octavo.transport.mcp.{module}")
+    original = importlib.import_module(f"octavo.transport.{module}")
     source = Path(str(original.__file__)).read_text(encoding="utf-8")
     assert source.count(old) == 1, f"{module} no longer has {old!r} once: say what to take out instead"
     if "forbid_unknown_fields" in old:
@@ -87,7 +88,7 @@ def mutant(module: str, old: str, new: str) -> Iterator[ModuleType]:
             "or _within_bounds(frame, request, params, meta)):",
             "or b'\"x\"' in frame or _within_bounds(frame, request, params, meta)):",
         )
-    name = f"octavo.transport.mcp.{module}_mutant"
+    name = f"octavo.transport.{module}_mutant"
     spec = importlib.util.spec_from_loader(name, loader=None)
     assert spec is not None
     changed = importlib.util.module_from_spec(spec)
@@ -131,17 +132,17 @@ async def test_without_one_check_the_gate_fails(folder: Path, name: str, monkeyp
     module, old, new = MUTANTS[name]
     with mutant(module, old, new) as changed:
         match module:
-            case "lane":
+            case "mcp.fast_path":
                 for door in (serve_http, serve_stdio):
                     monkeypatch.setattr(door, "Lane", changed.Lane)
-            case "http":
+            case "http.front":
                 sound = serve_http.Front  # the oracle keeps it
                 monkeypatch.setattr(
                     serve_http,
                     "Front",
                     lambda app, house, lane, *a, **k: (changed.Front if lane._on else sound)(app, house, lane, *a, **k),
                 )
-            case "entry":
+            case "http.auth":
                 behind = serve_http.Front
 
                 def front(app: App, house: Server, lane: Lane, *a: Any, **k: Any) -> http.Front:
@@ -151,11 +152,11 @@ async def test_without_one_check_the_gate_fails(folder: Path, name: str, monkeyp
                         return behind(app, house, lane, *a, **k)
 
                 monkeypatch.setattr(serve_http, "Front", front)
-            case "exchange":
+            case "http.exchange":
                 for user in (http, auth):
                     monkeypatch.setattr(user, "headers", changed.headers)
             case _:
-                monkeypatch.setattr(serve_stdio, "stdio", changed)
+                monkeypatch.setattr(serve_stdio, "streams", changed)
         monkeypatch.setattr(doors, "LIMIT", 5.0)  # some are found by an answer that never comes
         halves = (web_gate, stdio_gate) if module in (HTTP, ENTRY, EXCHANGE) else (stdio_gate, web_gate)
         # An answer that is no JSON is a difference as well.

@@ -1,9 +1,9 @@
 """The composition root: the one room that knows every other.
 
-A configuration becomes `Works`: sources opened, eight steps folded, registries filled. `Octavo` is the
-running house: it holds the works of the current configuration and what outlives a reload (the feed, the
-ledger, the state directory). A reload composes new works and swaps them in; a configuration that does not
-hold together leaves the old ones in place.
+A configuration becomes `Composed`: sources opened, eight steps folded, registries filled. `Octavo` is the running
+server: it holds what is composed of the current configuration, and what outlives a reload (the feed, the ledger, the
+state directory). A reload composes anew and swaps it in; a configuration that does not hold together leaves the old
+one in place.
 """
 
 from octavo.app.compose import Composed

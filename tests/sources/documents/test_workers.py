@@ -78,9 +78,9 @@ async def test_a_worker_has_no_environment_no_terminal_and_little_of_everything(
 async def test_no_file_can_be_opened_while_a_document_is_read() -> None:
     code = (
         "from octavo.sources._shared.documents import worker\n"
-        "from octavo.sources._shared.documents.model import Limits\n"
+        "from octavo.sources._shared.documents.model import ConversionLimits\n"
         "import socket\n"
-        "with worker._sealed(Limits(), 2):\n"
+        "with worker._sealed(ConversionLimits(), 2):\n"
         "    for act in (lambda: open('/dev/null', 'rb'), socket.socket):\n"
         "        try:\n"
         "            act()\n"

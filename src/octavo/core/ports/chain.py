@@ -4,17 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
 from types import CoroutineType
-from typing import TYPE_CHECKING, Protocol, TypeAlias, TypeVar
+from typing import Protocol, TypeAlias, TypeVar
 
-from octavo.core.arguments import Allowed as Allowed
-from octavo.core.arguments import Mode as Mode
 from octavo.core.values import Call, Entry, Page
 
-if TYPE_CHECKING:
-    pass
-
 T = TypeVar("T")
-
 
 # What a call is answered with, by its operation (`core.operations`: Content for read, Page for list, and so on), or the
 # coroutine that will give it. Whoever looks into one says what it must be: `expected`, `page_of`, `several`.

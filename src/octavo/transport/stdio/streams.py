@@ -124,8 +124,8 @@ class Pipes:
         self._quiet.set()
 
     async def open(self, stdin: int, stdout: int) -> None:
-        _widen(stdin, stdout)
         """Whatever the two are: both are this connection's from here on."""
+        _widen(stdin, stdout)
         # uvloop closes a descriptor and then the file object of it: by then it may be the descriptor of another.
         closes = not type(self._loop).__module__.startswith("uvloop")
         if _watchable(stdout, os.O_RDONLY) and not _one_socket(stdin, stdout):
