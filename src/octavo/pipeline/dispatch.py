@@ -266,10 +266,11 @@ class Dispatch:
         return self.restores(call.ref)
 
     async def _edit(self, call: Call) -> Reply:
-        asked = call.given(EditArguments)
-        source = self._changed(call, only_looks=asked.dry_run)
+        dry_run = isinstance(call.arguments, EditArguments) and call.arguments.dry_run
+        source = self._changed(call, only_looks=dry_run)
         if not isinstance(source, Edits):
             raise _cannot(call)
+        asked = call.given(EditArguments)
         return await source.edit(
             call.ref, asked.revision, if_match=asked.if_match, dry_run=asked.dry_run, by=call.principal.id
         )
