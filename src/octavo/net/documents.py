@@ -12,14 +12,16 @@ from octavo.core.issuers import on_this_machine
 from octavo.core.sizes import KIB
 from octavo.net.addresses import network
 from octavo.net.client import GuardedClient, HostRule, HttpLimits
-from octavo.net.dial import VettedNetwork
+from octavo.net.dial import Resolve, VettedNetwork, resolve
 
 _LIMITS: Final = HttpLimits(seconds=5.0, answer=256 * KIB, redirects=0, connections=2)
 _LOOPBACK: Final = ("127.0.0.0/8", "::1/128")
 _OK: Final = 200
 
 
-def fetcher(urls: Iterable[str], inside: Sequence[str] = ()) -> Callable[[str], Awaitable[bytes]]:
+def fetcher(
+    urls: Iterable[str], inside: Sequence[str] = (), resolve: Resolve = resolve
+) -> Callable[[str], Awaitable[bytes]]:
     """Gives the body at an address. No redirects, no proxies of the environment, no credentials.
 
     `urls` are what the operator wrote. Their hosts alone may lead to networks that are not public, into those of
@@ -38,7 +40,7 @@ def fetcher(urls: Iterable[str], inside: Sequence[str] = ()) -> Callable[[str], 
 
     async def fetch(url: str) -> bytes:
         """Raises SourceUnavailable."""
-        client = GuardedClient(rules, VettedNetwork(networks, named=hosts.__contains__), _LIMITS)
+        client = GuardedClient(rules, VettedNetwork(networks, resolve, named=hosts.__contains__), _LIMITS)
         try:
             reply = await client.fetch(HttpRequest(url=url, headers={"accept": "application/json"}))
         except OctavoError as error:
