@@ -84,3 +84,19 @@ def test_only_the_missing_key_is_forgiven(run: Run, site: Path) -> None:
     text = CONFIG.partition("  agent-old")[0] + "serve: {http: {bind: '0.0.0.0:8481'}}\nlimits: {wrong: 1}\n"
     (site / "octavo.yaml").write_text(text, encoding="utf-8")
     assert run("keys", "new", "agent-brand").exit_code == 2
+
+
+@pytest.mark.seed("A6")
+def test_a_key_of_ours_is_hidden_wherever_it_stands(run: Run, site: Path) -> None:
+    key = json.loads(run("keys", "new", "agent-brand", "--json").stdout)["key"]
+    (site / "notes").mkdir()
+    (site / "notes" / "a.md").write_text(f"export OCTAVO_KEY={key}\nthe key {key}\n`{key}`\n?key={key}\n", "utf-8")
+    with (site / "octavo.yaml").open("a", encoding="utf-8") as config:
+        config.write("policy: [{who: '*', may: '*', what: '**'}]\n")
+    text = (site / "octavo.yaml").read_text(encoding="utf-8")
+    (site / "octavo.yaml").write_text(
+        text.replace("sources: {", "sources: {f: {kind: file, roots: [./notes]}, ", 1), "utf-8"
+    )
+    shown = run("cat", "file:///notes/a.md")
+    assert shown.exit_code == 0, shown.output
+    assert key not in shown.output and shown.stdout.count("[redacted:octavo-key:") == 4

@@ -247,6 +247,7 @@ BY_LOOK: dict[str, Callable[[Maker], Made]] = {
     "openai-key": _bare(
         lambda m: m.one("sk" + "-proj-" + m(60, URL_SAFE), "sk" + "-" + m(20) + "T3Blbk" + "FJ" + m(20))
     ),
+    "octavo-key": _bare(lambda m: "octavo" + "_" + m(8, HEX) + "_" + m(43)),
     "openrouter-key": _bare(lambda m: "sk" + "-or-v1-" + m(64, HEX)),
     "langfuse-key": _bare(lambda m: "sk" + "-lf-" + m.uuid()),
     "deepseek-key": _bare(lambda m: "sk" + "-" + m(32, HEX)),

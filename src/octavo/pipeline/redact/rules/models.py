@@ -18,6 +18,7 @@ MODELS: tuple[Rule, ...] = (
         clue="sk-(?:proj|svcacct|admin|None)-|T3BlbkFJ",
         accept=checks.is_real,
     ),
+    token("octavo-key", "octavo_", rf"(?:{HEX}{{8}}_)?{URL_SAFE}{{43}}"),  # our own, as `octavo keys new` makes them
     token("openrouter-key", "sk-or-v1-", rf"{HEX}{{64}}"),
     token("langfuse-key", "sk-lf-", UUID),
     token("deepseek-key", f"sk-{HEX}{{8}}", rf"{HEX}{{24}}\b"),
