@@ -20,7 +20,8 @@ from octavo.core.errors import Forbidden, InvalidParams
 from octavo.core.ports.chain import Reply
 from octavo.core.ref import Ref
 from octavo.core.values import Call, Change, Op, Trail
-from octavo.transport.mcp.subscriptions import Hub, Note, Subscriber
+from octavo.transport.mcp.subscriber import Note, Subscriber
+from octavo.transport.mcp.subscriptions import Hub
 
 pytestmark = pytest.mark.anyio
 

@@ -21,8 +21,7 @@ from tests.gate.world import KEYS, configuration, house, principal
 from octavo.app import Octavo
 from octavo.core.ref import Ref
 from octavo.core.values import Change, Entry, Principal
-from octavo.transport.mcp import subscriptions as hub_module
-from octavo.transport.mcp.subscriptions import Note, Subscriber
+from octavo.transport.mcp.subscriber import BACKLOG, Note, Subscriber
 
 pytestmark = [pytest.mark.anyio, pytest.mark.seed("O10", "A4", "B3")]
 
@@ -378,19 +377,19 @@ async def drained(subscriber: Subscriber) -> list[Note]:
 
 async def test_a_modern_stream_whose_backlog_overflows_is_ended() -> None:
     subscriber = Subscriber(Principal("x"), ends_on_overflow=True)
-    for number in range(hub_module.BACKLOG + 5):
+    for number in range(BACKLOG + 5):
         subscriber.push(note(number))
     assert subscriber.closed
-    assert await drained(subscriber) == [note(number) for number in range(hub_module.BACKLOG)]
+    assert await drained(subscriber) == [note(number) for number in range(BACKLOG)]
 
 
 async def test_an_old_connection_whose_backlog_overflows_is_told_to_read_anew() -> None:
     subscriber = Subscriber(Principal("x"), ends_on_overflow=False)
-    for number in range(hub_module.BACKLOG + 2):
+    for number in range(BACKLOG + 2):
         subscriber.push(note(number))
     assert not subscriber.closed
     got = await drained(subscriber)
-    assert got == [Note("notifications/resources/list_changed", {}), note(hub_module.BACKLOG + 1)]
+    assert got == [Note("notifications/resources/list_changed", {}), note(BACKLOG + 1)]
 
 
 async def test_an_overflow_takes_no_news_of_tools_away() -> None:
@@ -398,7 +397,7 @@ async def test_an_overflow_takes_no_news_of_tools_away() -> None:
     subscriber = Subscriber(Principal("x"), ends_on_overflow=False)
     tools = Note("notifications/tools/list_changed", {})
     subscriber.push(tools)
-    for number in range(hub_module.BACKLOG):
+    for number in range(BACKLOG):
         subscriber.push(note(number))
     assert await drained(subscriber) == [tools, Note("notifications/resources/list_changed", {})]
 

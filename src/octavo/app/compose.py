@@ -180,6 +180,9 @@ class Composed(Struct, frozen=True):
         """The same for principals from whom the same is hidden."""
         return self.redact.further(who)
 
+    def hears_as(self, who: Principal) -> Hashable:
+        return self.policy.alike(who), self.redact.further(who)
+
 
 async def compose(
     loaded: Loaded,

@@ -6,14 +6,16 @@ this one, and told as far as the policy lets it be told now.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import TypeAlias
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import TypeAlias, TypeVar
 
 from octavo.core.glob import Glob
+from octavo.core.glob_index import GlobIndex
 from octavo.core.ports.server import Composition
 from octavo.core.ref import Ref
-from octavo.core.values import Change, Entry, Principal, Verb
+from octavo.core.values import Change, Entry, Principal, Verb, shown
 
+T = TypeVar("T")
 Wanted: TypeAlias = Callable[[Ref, Entry | None], bool]
 
 
@@ -36,6 +38,23 @@ class Delivery:
             globs = {} if ref.params else {text: one for text, one in globs.items() if one.exact and one.matches(ref)}
         known = spellings(self._works, ref, listed) if globs else ()
         return {text: one for text, one in globs.items() if any(map(one.matches, known))}
+
+    def among(self, index: GlobIndex[T], ref: Ref, listed: Ref) -> Iterable[T]:
+        """What stands in the index under those patterns that `covering` would give."""
+        if listed in self._change.unmoved:
+            return () if ref.params else index.exactly(ref)
+        return index.matching(spellings(self._works, ref, listed))
+
+    def places(self) -> Sequence[tuple[Ref, Ref]]:
+        """The addresses at which somebody may hear of the change, each with that which lists give."""
+        looked_at: list[tuple[Ref, Ref]] = []
+
+        def hears(ref: Ref, entry: Entry | None) -> bool:
+            looked_at.append((ref, shown(ref, entry)))
+            return False
+
+        self._change.part(hears)
+        return looked_at
 
     def told(self, who: Principal, verb: Verb = "watch", wanted: Wanted | None = None) -> Change | None:
         """What somebody is told, of what is wanted of it, or of what lists say of it; None: nothing."""

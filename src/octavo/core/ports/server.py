@@ -151,6 +151,10 @@ class Composition(Protocol):
         """The same for principals from whom the same is hidden."""
         ...
 
+    def hears_as(self, who: Principal) -> Hashable:
+        """The same for principals who are told the same of every change, as long as these works hold."""
+        ...
+
     def veiled(self, change: Change, who: Principal) -> Change:
         """Without what is hidden from this principal alone."""
         ...

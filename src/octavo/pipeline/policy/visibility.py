@@ -5,7 +5,7 @@ All of it is decided by addresses and by what a thing tells of itself: nothing i
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
 from functools import cached_property, partial
 from typing import Any, TypeAlias
 
@@ -64,6 +64,10 @@ class Seeing(Decisions):
         ):
             return told
         return replace(told, old=_without_etag(told.old), new=_without_etag(told.new))
+
+    def alike(self, principal: Principal) -> Hashable:
+        """The same for principals of whom the same rules decide what they are told of a change."""
+        return tuple(self.rulebook(principal, verb) for verb in ("list", "read", "watch"))
 
     def _sees(self, principal: Principal, verb: Verb, ref: Ref, entry: Entry | None) -> bool:
         target = None if entry is None else entry.target

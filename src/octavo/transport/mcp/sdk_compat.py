@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Container
+from collections.abc import Awaitable, Callable, Container, Mapping
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
+import anyio
 from mcp.server.context import ServerRequestContext
 
 if TYPE_CHECKING:  # on stdio there is none of it
@@ -19,6 +21,29 @@ def connection_of(ctx: ServerRequestContext[Any, Any]) -> object:
 
 def on_disconnect(ctx: ServerRequestContext[Any, Any], callback: Callable[[], Awaitable[None]]) -> None:
     ctx.session._connection.exit_stack.push_async_callback(callback)  # pyright: ignore[reportPrivateUsage]
+
+
+async def send_plain(ctx: ServerRequestContext[Any, Any], method: str, params: Mapping[str, Any] | None) -> None:
+    """A notification of the whole connection, made already: the SDK would make and check it for each receiver."""
+    await ctx.session._connection.outbound.notify(method, params)  # pyright: ignore[reportPrivateUsage]
+
+
+async def send_plain_below(ctx: ServerRequestContext[Any, Any], method: str, params: Mapping[str, Any] | None) -> None:
+    """The same on the stream of one request."""
+    await ctx.session._request_outbound.notify(method, params)  # pyright: ignore[reportPrivateUsage]
+
+
+def writer_below(ctx: ServerRequestContext[Any, Any]) -> Callable[[bytes], Awaitable[None]] | None:
+    """Writes bytes on the stream of one request, where it is made of bytes: over HTTP in the modern era."""
+    sink = getattr(ctx.session._request_outbound, "sink", None)  # pyright: ignore[reportPrivateUsage]
+    if sink is None:
+        return None
+
+    async def write(frame: bytes) -> None:
+        with suppress(anyio.ClosedResourceError, anyio.BrokenResourceError):  # the client has left
+            await sink.send(frame)
+
+    return write
 
 
 def events_per_session(manager: StreamableHTTPSessionManager, make: Callable[[str], EventStore]) -> None:

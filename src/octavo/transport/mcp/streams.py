@@ -16,8 +16,10 @@ from octavo.core.values import Principal
 from octavo.transport.http.leases import at
 from octavo.transport.mcp import wire_names
 from octavo.transport.mcp.calls import Calls
-from octavo.transport.mcp.sdk_compat import connection_of, on_disconnect
-from octavo.transport.mcp.subscriptions import Hub, Note, Subscriber
+from octavo.transport.mcp.notifications import framed, plain, tagged
+from octavo.transport.mcp.sdk_compat import connection_of, on_disconnect, send_plain, send_plain_below, writer_below
+from octavo.transport.mcp.subscriber import Note, Subscriber
+from octavo.transport.mcp.subscriptions import Hub
 
 if TYPE_CHECKING:
     from octavo.transport.mcp.task_events import Followed
@@ -65,10 +67,9 @@ class Sessions:
         subscriber.lists |= {"tools", "prompts", "resources"}  # unsolicited in this era
         self._open[key] = connection, subscriber
         self._hub.join(subscriber)
-        session = ctx.session
 
         async def send(note: Note) -> None:
-            await session.send_notification(notification(note))
+            await send_plain(ctx, note.method, plain(note))
 
         pump = asyncio.get_running_loop().create_task(subscriber.pump(send))
 
@@ -99,11 +100,13 @@ class ListenStreams:
         if asked.resources_list_changed:
             subscriber.lists.add("resources")
         tag: dict[str, Any] = {wire_names.SUBSCRIPTION_ID: ctx.request_id}
+        write = writer_below(ctx)
 
         async def send(note: Note) -> None:
-            meta = {**tag, **note.params.get("_meta", {})}
-            tagged = Note(note.method, {**note.params, "_meta": meta})
-            await ctx.session.send_notification(notification(tagged), related_request_id=ctx.request_id)
+            if write is None:
+                await send_plain_below(ctx, note.method, tagged(note, tag))
+            else:
+                await write(framed(note, tag))
 
         patterns = list(dict.fromkeys(asked.resource_subscriptions or ()))
         limit = self._calls.works.subscriptions(subscriber.principal)
@@ -166,21 +169,3 @@ async def _allowed(calls: Calls, who: Principal, pattern: str) -> Glob:
         return calls.works.policy.usual(glob)
     named = call.trail.ref
     return glob if named is None else glob.moved(named)
-
-
-def notification(note: Note) -> types.ServerNotification:
-    meta = note.params.get("_meta")
-    match note.method:
-        case wire_names.UPDATED:
-            updated = types.ResourceUpdatedNotificationParams(uri=note.params["uri"], _meta=meta)
-            return types.ResourceUpdatedNotification(params=updated)
-        case wire_names.TASKS:
-            from octavo.transport.mcp.task_events import news
-
-            return news(note.params)
-        case "notifications/tools/list_changed":
-            return types.ToolListChangedNotification(params=types.NotificationParams(_meta=meta))
-        case "notifications/prompts/list_changed":
-            return types.PromptListChangedNotification(params=types.NotificationParams(_meta=meta))
-        case _:
-            return types.ResourceListChangedNotification(params=types.NotificationParams(_meta=meta))

@@ -1,90 +1,33 @@
 """Subscriptions: from the change feed to whoever asked, and only to them.
 
 One subscriber is one listen stream (modern) or one connection (handshake era). The policy is asked when
-somebody subscribes and again for every event, so a rule that changes takes effect at once. A subscriber
-that does not read cannot hold anybody up: its backlog is bounded, and past it the stream is ended
-(modern) or the backlog is replaced by one list_changed, after which the client reads anew.
+somebody subscribes and again for every event, so a rule that changes takes effect at once.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections import Counter, deque
-from collections.abc import Awaitable, Callable, Mapping
-from typing import Any, NamedTuple
+from collections import Counter
+from collections.abc import Awaitable, Callable
 
 from octavo.core.delivery import Delivery
 from octavo.core.errors import OctavoError, RateLimited
-from octavo.core.event import event
 from octavo.core.glob import Glob
 from octavo.core.ports.server import Server
-from octavo.core.ref import Ref
-from octavo.core.values import Change, Entry, Principal, shown
-from octavo.transport.mcp import wire_names
+from octavo.core.values import Change, Principal
+from octavo.transport.mcp.audience import Audience
 from octavo.transport.mcp.definitions import DEFINED, Definitions
+from octavo.transport.mcp.subscriber import Note, Subscriber
 
-BACKLOG = 1024  # events that wait for one subscriber
 BURST = 0.1  # seconds in which changes of tools, or of prompts, are told as one
-_CHANGED = "/list_changed"
-_OTHER_LISTS = frozenset(f"notifications/{kind}{_CHANGED}" for kind in DEFINED)
-
-
-class Note(NamedTuple):
-    """One notification: method and params."""
-
-    method: str
-    params: Mapping[str, Any]
-
-
-class Subscriber:
-    """The backlog of one stream or connection, and what it wants to hear."""
-
-    def __init__(self, principal: Principal, *, ends_on_overflow: bool) -> None:
-        self.principal = principal
-        self.patterns: dict[str, Glob] = {}
-        self.lists: set[str] = set()  # kinds whose list_changed it wants: tools, prompts, resources
-        self.shown: dict[str, bytes] = {}  # digests of the lists of tools and prompts, as it was last told of them
-        self.log_level: str | None = None
-        self.closed = False
-        self._ends_on_overflow = ends_on_overflow
-        self._backlog: deque[Note] = deque()
-        self._wake = asyncio.Event()
-
-    def push(self, note: Note) -> None:
-        if self.closed:
-            return
-        if note.method.endswith(_CHANGED) and any(waiting.method == note.method for waiting in self._backlog):
-            return  # one list_changed tells as much as ten
-        if len(self._backlog) >= BACKLOG:
-            if self._ends_on_overflow:
-                self.close()
-                return
-            others = [waiting for waiting in self._backlog if waiting.method in _OTHER_LISTS]
-            self._backlog = deque(others)
-            note = Note(wire_names.LIST_CHANGED, {})
-        self._backlog.append(note)
-        self._wake.set()
-
-    def close(self) -> None:
-        """Ends `pump` after what already waits."""
-        self.closed = True
-        self._wake.set()
-
-    async def pump(self, send: Callable[[Note], Awaitable[None]]) -> None:
-        """Sends note after note until the subscriber is closed."""
-        while True:
-            while self._backlog:
-                await send(self._backlog.popleft())
-            if self.closed:
-                return
-            self._wake.clear()
-            await self._wake.wait()
 
 
 class Hub:
     def __init__(self, house: Server) -> None:
         self._house = house
         self._subscribers: set[Subscriber] = set()
+        self._audience = Audience()
+        self._works = house.works  # those by whose rules the audience is sorted
         self._streams: Counter[str] = Counter()  # subscribers by principal
         self._count: Counter[str] = Counter()  # patterns by principal, with those that are being asked about
         self._closed = False
@@ -104,6 +47,7 @@ class Hub:
             self._check(subscriber.principal, self._streams[subscriber.principal.id])
         self._streams[subscriber.principal.id] += 1
         self._subscribers.add(subscriber)
+        self._audience.enter(subscriber, self._house.works)
         for kind in subscriber.lists.intersection(DEFINED):
             subscriber.shown[kind] = self._definitions.digest(kind, subscriber.principal)
         if self._closed:
@@ -112,6 +56,7 @@ class Hub:
     def leave(self, subscriber: Subscriber) -> None:
         if subscriber in self._subscribers:
             self._subscribers.discard(subscriber)
+            self._audience.leave(subscriber)
             _less(self._streams, subscriber.principal.id)
             for pattern in list(subscriber.patterns):
                 self.forget(subscriber, pattern)
@@ -125,9 +70,10 @@ class Hub:
         self._count[who] += 1
         try:
             glob = await ask()
-            if pattern in subscriber.patterns:
-                _less(self._count, who)  # asked for twice at once
-            subscriber.patterns[pattern] = glob
+            if pattern in subscriber.patterns or subscriber not in self._subscribers:
+                _less(self._count, who)  # asked for twice at once, or left meanwhile
+            if subscriber in self._subscribers:
+                self._audience.add(subscriber, pattern, glob)
         except BaseException:
             _less(self._count, who)
             raise
@@ -138,7 +84,7 @@ class Hub:
             raise RateLimited("Subscription limit reached", retry_after=60.0, limit=limit)
 
     def forget(self, subscriber: Subscriber, pattern: str) -> bool:
-        if subscriber.patterns.pop(pattern, None) is None:
+        if self._audience.drop(subscriber, pattern) is None:
             return False
         _less(self._count, subscriber.principal.id)
         self._house.note(subscriber.principal.id, f"watch {pattern}", "end")
@@ -165,6 +111,7 @@ class Hub:
                 subscriber.principal = self._house.works.identity.current(subscriber.principal)
             except OctavoError:
                 subscriber.close()
+        self._sort()
         self.list_changed("resources")
         self._defined_anew()
 
@@ -194,42 +141,18 @@ class Hub:
             subscriber.push(Note(f"notifications/{kind}/list_changed", {}))
 
     def _deliver(self, change: Change) -> None:
-        if self._subscribers:
-            delivery = Delivery(self._house.works, change)
-            for subscriber in self._subscribers:
-                self._deliver_to(subscriber, delivery)
+        if not self._subscribers:
+            return
+        if self._works is not self._house.works:  # a change between two steps of a reload
+            self._sort()
+        self._audience.tell(Delivery(self._works, change))
 
-    def _deliver_to(self, subscriber: Subscriber, delivery: Delivery) -> None:
-        who = subscriber.principal
-        listens = "resources" in subscriber.lists and delivery.kind != "updated"
-        told = delivery.told(who, "list") if listens else None
-        if told is not None:
-            subscriber.push(
-                Note(wire_names.LIST_CHANGED, {"_meta": {wire_names.EVENT: _event(subscriber, delivery, told)}})
-            )
-        told = delivery.told(who, wanted=lambda ref, entry: _covers(subscriber, delivery, ref, entry))
-        if told is not None:
-            said = _event(subscriber, delivery, told)
-            subscriber.push(Note(wire_names.UPDATED, {"uri": said["uri"], "_meta": {wire_names.EVENT: said}}))
-
-
-def _event(subscriber: Subscriber, delivery: Delivery, change: Change) -> dict[str, Any]:
-    """An address that the subscriber asked for is told in its spelling, what a pattern covers as lists give it."""
-    uri = _spelled(subscriber, delivery, change.ref, change.shown)
-    if change.source is None or change.shown_source is None:
-        return event(change, uri)
-    return event(change, uri, _spelled(subscriber, delivery, change.source, change.shown_source))
-
-
-def _covers(subscriber: Subscriber, delivery: Delivery, ref: Ref, entry: Entry | None) -> bool:
-    return bool(subscriber.patterns) and bool(delivery.covering(subscriber.patterns, ref, shown(ref, entry)))
-
-
-def _spelled(subscriber: Subscriber, delivery: Delivery, ref: Ref, listed: Ref) -> str:
-    """Nothing where no pattern covers the address."""
-    covering = delivery.covering(subscriber.patterns, ref, listed)
-    asked_for = next((pattern for pattern, glob in covering.items() if glob.exact), "")
-    return asked_for or (str(listed) if covering else "")
+    def _sort(self) -> None:
+        """Anew, by the rules that hold now and for whom the subscribers are now."""
+        self._works = self._house.works
+        for subscriber in self._subscribers:
+            self._audience.leave(subscriber)
+            self._audience.enter(subscriber, self._works)
 
 
 def _less(count: Counter[str], who: str) -> None:

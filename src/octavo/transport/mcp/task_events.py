@@ -15,7 +15,7 @@ from octavo.core.ref import Ref
 from octavo.core.tasks import Task
 from octavo.transport.mcp import wire_names
 from octavo.transport.mcp.calls import Calls
-from octavo.transport.mcp.subscriptions import Note, Subscriber
+from octavo.transport.mcp.subscriber import Note, Subscriber
 from octavo.transport.mcp.tasks import declared, detailed
 
 
