@@ -20,7 +20,13 @@ _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 _OPTIONS = re.compile(r"(?:Options|OverStore|Declared\w*)$")
 # Methods of the transport that become operations, as a text in the code tells them apart.
 _METHODS = ("resources/list", "resources/read", "tools/list", "tools/call", "prompts/list", "prompts/get")
-_ROOT = ("octavo.app", "octavo.app.compose", "octavo.app.server")
+_ROOT = (
+    "octavo.app",
+    "octavo.app.compose",
+    "octavo.app.composition",
+    "octavo.app.registries",
+    "octavo.app.server",
+)
 
 
 def modules(folder: Path) -> dict[str, tuple[Path, ast.Module, str]]:

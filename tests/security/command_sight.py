@@ -25,7 +25,7 @@ from tests.security.ways import WAYS, Asks, Way, add_ways, answer, chosen
 from tests.security.ways import caller as coming_in
 
 from octavo.app import Octavo
-from octavo.app.compose import Composed
+from octavo.app.composition import Composed
 from octavo.app.configuration import load
 from octavo.core.errors import OctavoError
 from octavo.core.operations import arguments_of

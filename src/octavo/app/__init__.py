@@ -6,7 +6,7 @@ state directory). A reload composes anew and swaps it in; a configuration that d
 one in place.
 """
 
-from octavo.app.compose import Composed
+from octavo.app.composition import Composed
 from octavo.app.server import Octavo
 
 __all__ = ["Composed", "Octavo"]

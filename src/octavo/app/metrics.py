@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator
 
-from octavo.app.compose import Composed
+from octavo.app.composition import Composed
 from octavo.core.clock import SystemClock
 from octavo.core.metrics import Measure, Sample, number
 from octavo.core.version import VERSION

@@ -24,7 +24,7 @@ from octavo.core.search_results import Finding, Findings
 from octavo.feed import ChangeFeed
 
 if TYPE_CHECKING:
-    from octavo.app.compose import Composed
+    from octavo.app.composition import Composed
     from octavo.app.search_documents import Documents, Room
     from octavo.net.client import GuardedClient
     from octavo.search import Meaning, Upkeep

@@ -32,7 +32,7 @@ from octavo.stores.process_files import ProcessFile
 from octavo.text.titles import is_markdown, title_of
 
 if TYPE_CHECKING:
-    from octavo.app.compose import Composed
+    from octavo.app.composition import Composed
 
 logger = logging.getLogger(__name__)
 

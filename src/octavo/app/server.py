@@ -11,11 +11,13 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Literal
 
 from octavo.app.audit import Books
-from octavo.app.compose import Composed, compose, prompt_folders
+from octavo.app.compose import compose
+from octavo.app.composition import Composed
 from octavo.app.confinement import Wall
 from octavo.app.identities import hand_on, stored_keys
 from octavo.app.narrowing import WHOLE, Narrowing, asked_for, by_roots, effective
 from octavo.app.open_sources import OpenSources
+from octavo.app.registries import prompt_folders
 from octavo.app.requests import told
 from octavo.app.search import Searching
 from octavo.config.load import Loaded, state_directory

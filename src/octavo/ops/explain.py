@@ -21,7 +21,7 @@ from octavo.pipeline.policy.facts import metadata_at
 from octavo.pipeline.policy.rules import CLOSED, Decision, Depends, Facts, Rule, Truth, Verdict, stricter
 
 if TYPE_CHECKING:
-    from octavo.app.compose import Composed
+    from octavo.app.composition import Composed
     from octavo.pipeline.policy.fold import Policy
 
 ANYBODY: Final = "anybody else"  # of whom no rule speaks by name or role

@@ -10,7 +10,7 @@ from octavo.core.values import VERBS, Principal, Verb
 from octavo.tools.aliases import FILESYSTEM, SEED
 
 if TYPE_CHECKING:
-    from octavo.app.compose import Composed
+    from octavo.app.composition import Composed
 
 # What a built-in tool asks of the resources that it works on; of the others nobody knows.
 _ASKS: Final[Mapping[str, tuple[Verb, ...]]] = {

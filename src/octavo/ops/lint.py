@@ -19,7 +19,7 @@ from octavo.ops.finding import Diagnosis
 from octavo.stores.keys import KeyFile
 
 if TYPE_CHECKING:
-    from octavo.app.compose import Composed
+    from octavo.app.composition import Composed
 
 SOON = 14 * 86_400.0  # seconds before its end at which a key is mentioned
 WIDE = 16  # a trusted network with more addresses than this many bits leave is no proxy

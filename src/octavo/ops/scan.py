@@ -6,7 +6,7 @@ import itertools
 from collections.abc import AsyncIterator, Callable
 from typing import NamedTuple
 
-from octavo.app.compose import Composed
+from octavo.app.composition import Composed
 from octavo.core.errors import OctavoError
 from octavo.core.ports.chain import expected, page_of
 from octavo.core.ref import Ref

@@ -12,7 +12,7 @@ from octavo.core.ref import Ref
 from octavo.core.values import Principal
 
 if TYPE_CHECKING:
-    from octavo.app.compose import Composed
+    from octavo.app.composition import Composed
 
 EXAMPLES: Final = 3
 _PAGE: Final = 500

@@ -14,7 +14,7 @@ from octavo.core.ref import Ref
 from octavo.core.values import Principal
 
 if TYPE_CHECKING:
-    from octavo.app.compose import Composed
+    from octavo.app.composition import Composed
 
 MOST: Final = 20_000  # entries of one source that are looked at; of a larger one nothing is said
 _PAGE: Final = 500

@@ -83,11 +83,12 @@ class Dispatch:
         begins: Callable[[Call], Awaitable[Reply]] | None = None,
         labels: Labels | None = None,
         composing: Iterable[str] = (),
+        intends: Callable[[Call], None] = lambda call: None,
     ) -> None:
         """`writable` are the schemes that may be changed: what a source can do is not what the operator wants.
         `finds` is the search over all of them. `composed` answers operations that are made of child calls.
         `begins` is where calls of tools go that may become tasks. `composing` names the tools that change nothing but
-        by child calls."""
+        by child calls. `intends` hears of every change before it begins."""
         self._finds = finds
         self._changes = changes
         self._composed, self._begins = composed, begins
@@ -108,7 +109,7 @@ class Dispatch:
         self._templates = tuple(templates)
         self._writable = frozenset(writable)
         self._composing = frozenset(composing)
-        self.intends: Callable[[Call], None] = lambda call: None  # hears of every change before it begins
+        self._intends = intends
         self._answers: Mapping[Op, Callable[[Call], Awaitable[Reply]]] = {
             "read": self._read, "list": self._list, "stat": self._stat, "search": self._search,
             "folders": self._folders, "templates": self._offered, "complete": self._complete, "watch": self._watch,
@@ -136,11 +137,11 @@ class Dispatch:
         if self._begins is not None and call.channel is not None and call.channel.lasts:
             return await self._begins(call)
         if self._acts(call.ref.path):
-            self.intends(call)
+            self._intends(call)
         return await self._tools.invoke(call)
 
     async def _steer(self, call: Call) -> Reply:
-        self.intends(call)
+        self._intends(call)
         return await self._composed[call.op](call)
 
     async def _watch(self, call: Call) -> Reply:
@@ -241,7 +242,7 @@ class Dispatch:
         if not only_looks:
             if call.trail.rehearsal:
                 raise Rehearsed
-            self.intends(call)
+            self._intends(call)
         return source
 
     async def _write(self, call: Call) -> Reply:
