@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Annotated, Any, Protocol, TypeAlias, cast
 
-from pydantic import Field, PlainSerializer, PlainValidator, PrivateAttr, ValidationInfo
+from pydantic import Field, PlainSerializer, PrivateAttr, ValidationInfo, WrapValidator
 from pydantic_core import PydanticCustomError, PydanticKnownError
 
 from octavo.config.reference import Context
@@ -96,11 +96,10 @@ class SourceOptions(Options):
     cache: Cache = Field(default_factory=Cache, description="How long copies are kept.")
 
 
-def _by_kind(value: object, info: ValidationInfo) -> Options:
-    if isinstance(value, Options):
-        return value
+def _by_kind(value: object, ready: Callable[[object], Options], info: ValidationInfo) -> Options:
+    """`ready` passes on options that are made already, and refuses whatever else is no mapping."""
     if not isinstance(value, Mapping):
-        raise PydanticCustomError("model_type", "must be a mapping of keys and values")
+        return ready(value)
     entry = cast("Mapping[str, object]", value)
     if "kind" not in entry:
         raise PydanticKnownError("union_tag_not_found", {"discriminator": "'kind'"})
@@ -120,6 +119,6 @@ def _by_kind(value: object, info: ValidationInfo) -> Options:
 # The schema has one model for each kind: see `octavo.config.schema`.
 AnyOptions: TypeAlias = Annotated[
     Options,
-    PlainValidator(_by_kind, json_schema_input_type=dict[str, Any]),
+    WrapValidator(_by_kind, json_schema_input_type=dict[str, Any]),
     PlainSerializer(lambda options: options.model_dump(mode="json"), return_type=dict[str, Any]),
 ]

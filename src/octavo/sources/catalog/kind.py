@@ -19,12 +19,10 @@ from octavo.sources.catalog.options import (
     OverStore,
     SkillOptions,
     SopOptions,
-    UsualCatalog,
 )
 
 if TYPE_CHECKING:
     from octavo.core.ports.source import Source
-    from octavo.sources.catalog.declaration import Declaration
 
 O = TypeVar("O", bound=OverStore)  # noqa: E741 - the options of one of them
 
@@ -43,7 +41,7 @@ async def _open(options: OverStore, host: Host) -> Source:
     from octavo.sources.catalog.crossrefs import Handbook
     from octavo.sources.catalog.source import CatalogSource
 
-    declaration = await _looked(options, host)
+    declaration = await options.found(host)
     handbook = host.together(Handbook)
     source = CatalogSource(
         replace(declaration, further=tuple(host.asked)),
@@ -59,37 +57,8 @@ async def _open(options: OverStore, host: Host) -> Source:
     return source
 
 
-async def _looked(options: OverStore, host: Host) -> Declaration:
-    """What is said, and for the usual catalogs what is not said found by a look at the store."""
-    declared = _declared(options)
-    if not isinstance(options, UsualCatalog):
-        return declared
-    from octavo.sources.catalog.choice import chosen
-
-    return await chosen(
-        declared,
-        host.store(),
-        path=options.path,
-        alone=host.alone,
-        files=bool(options.files),
-        ruled=host.ruled,
-    )
-
-
-def _declared(options: OverStore) -> Declaration:
-    from octavo.sources.catalog.kinds import DECLARATIONS, doc_with, own, with_options
-
-    if isinstance(options, CatalogOptions):
-        return own(options.scheme, options.path, options.files, options.model, options.address)
-    assert isinstance(options, UsualCatalog)
-    usual = DECLARATIONS[options.kind]
-    if isinstance(options, DocOptions) and options.categories != "any":
-        usual = doc_with(options.categories)
-    return with_options(replace(usual, scheme=options.scheme), **options.layout)
-
-
 def _forms(options: OverStore) -> list[AddressTemplate]:
-    declared = _declared(options)
+    declared = options.declared()
     return [
         AddressTemplate(text, below=bool(declared.manifest))
         for shape in declared.shapes
@@ -107,9 +76,8 @@ def _spelled(text: str) -> Iterator[str]:
 
 
 def _over(options: OverStore) -> Over:
-    without = options.without if isinstance(options, UsualCatalog) else ()
-    bundles = bool(_declared(options).manifest)  # with whatever stands beside the manifest
-    return Over(options.store, options.folder, without, endings=() if bundles else _endings())
+    bundles = bool(options.declared().manifest)  # with whatever stands beside the manifest
+    return Over(options.store, options.folder, options.apart, endings=() if bundles else _endings())
 
 
 def _endings() -> Sequence[str]:

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, ClassVar, Final, Literal, Self, TypeAlias
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Final, Literal, Self, TypeAlias
 
+from msgspec.structs import replace
 from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 
 from octavo.config.sections.source import Cache, Options
 from octavo.config.words import Flag, Name, Scheme, check_uri
+
+if TYPE_CHECKING:
+    from octavo.core.kinds import Host
+    from octavo.sources.catalog.declaration import Declaration
 
 
 def _check_folder(folder: str) -> str:
@@ -34,6 +39,19 @@ class OverStore(Options):
     def folder(self) -> str:
         """In the store: where its files stand, or mostly do where that is found by looking."""
         raise NotImplementedError
+
+    @property
+    def apart(self) -> tuple[str, ...]:
+        """Folders below it that are not its own."""
+        return ()
+
+    def declared(self) -> Declaration:
+        """What the options say."""
+        raise NotImplementedError
+
+    async def found(self, host: Host) -> Declaration:
+        """The same, with what they do not say found by a look at the store, where a catalog does that."""
+        return self.declared()
 
 
 def _check_ending(ending: str) -> str:
@@ -99,6 +117,32 @@ class UsualCatalog(OverStore):
         return self.usual if self.path is None else self.path
 
     @property
+    def apart(self) -> tuple[str, ...]:
+        return self.without
+
+    def declared(self) -> Declaration:
+        from octavo.sources.catalog.kinds import with_options
+
+        return with_options(replace(self._usual(), scheme=self.scheme), **self.layout)
+
+    def _usual(self) -> Declaration:
+        from octavo.sources.catalog.kinds import DECLARATIONS
+
+        return DECLARATIONS[self.kind]
+
+    async def found(self, host: Host) -> Declaration:
+        from octavo.sources.catalog.choice import chosen
+
+        return await chosen(
+            self.declared(),
+            host.store(),
+            path=self.path,
+            alone=host.alone,
+            files=bool(self.files),
+            ruled=host.ruled,
+        )
+
+    @property
     def layout(self) -> dict[str, Any]:
         """As a declaration takes it."""
         return {
@@ -146,6 +190,11 @@ class DocOptions(UsualCatalog):
     categories: Annotated[tuple[Name, ...] | Literal["any"], BeforeValidator(_categories)] = Field(
         default="any", description="The folders that there may be, or any. With a list, check names what is elsewhere."
     )
+
+    def _usual(self) -> Declaration:
+        from octavo.sources.catalog.kinds import doc_with
+
+        return super()._usual() if self.categories == "any" else doc_with(self.categories)
 
 
 class SkillOptions(UsualCatalog):
@@ -210,3 +259,8 @@ class CatalogOptions(OverStore):
     @property
     def folder(self) -> str:
         return self.path
+
+    def declared(self) -> Declaration:
+        from octavo.sources.catalog.kinds import own
+
+        return own(self.scheme, self.path, self.files, self.model, self.address)
