@@ -9,7 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
+from functools import partial
 from types import CoroutineType, MappingProxyType
+from typing import TypeAlias
 
 from octavo.core.arguments import PLAIN, FoldersArguments, SearchArguments
 from octavo.core.clock import Clock, SystemClock
@@ -41,15 +43,8 @@ from octavo.pipeline.policy.visibility import KNOWN_BY, LIST_VERB, Seeing
 
 __all__ = ["Decision", "Policy", "Rule"]
 
-# What is decided in a way of its own; for the rest one look at the address is enough.
-_SPECIAL: frozenset[Op] = frozenset(
-    (
-        "templates", "watch", "changes", "search", "folders", "directory", "skills", "delete", "move", "copy", "undo",
-        "invoke", "write", "edit", "make",
-    )
-)  # fmt: skip
 _NO_FILE = (NotFound, Forbidden)  # what a source says of an address at which there is nothing to read
-_ACTS: frozenset[Op] = frozenset(("invoke", "write", "edit", "make"))  # about which a human may have to be asked
+_Way: TypeAlias = Callable[[Call, Next], Reply]
 
 
 class Policy(Seeing):
@@ -77,7 +72,7 @@ class Policy(Seeing):
         self._page, self._max_bytes, self._now = page, max_bytes, clock.monotonic
         self._asking = any(rule.people for rule in rules)
         self._untrusted = None if approval is None else approval.untrusted
-        self._served = frozenset((*addresses.exposed, *LIST_VERB, FEED))
+        self._served = frozenset((*addresses.exposed, *LIST_VERB, FEED, EVERYTHING.scheme))
         self._completing = Completing(self, addresses.templates, addresses.canonical, ruled=bool(rules))
         self._composing = Composing(self, max_bytes=max_bytes)
         self._listing = Listing(addresses.exposed, page=page, clock=clock)
@@ -86,6 +81,20 @@ class Policy(Seeing):
             glob.scheme for rule in self.rules if not rule.allow for glob in rule.what if may_name_an_id(glob)
         )
         self._era = object()  # what a search remembers of these rules holds for no others
+        # What is decided in a way of its own; for the rest one look at the address is enough.
+        self._ways: Mapping[Op, _Way] = {
+            "list": self._list,
+            "complete": self._complete,
+            "templates": self._completing.templates,
+            "watch": partial(watch, self),
+            "changes": partial(changes, self, page=page),
+            "search": self._search,
+            "folders": self._folders,
+            **dict.fromkeys(("directory", "skills"), self._collect),
+            **dict.fromkeys(("delete", "move", "copy", "undo"), self._arrange),
+            **dict.fromkeys(("invoke", "write", "edit", "make"), self._act),
+            **dict.fromkeys(TASKS, self._steer),
+        }
 
     def under(self, rules: Sequence[Rule]) -> Policy:
         """The same with other rules."""
@@ -171,81 +180,84 @@ class Policy(Seeing):
 
     def __call__(self, call: Call, call_next: Next, by_name: bool = False) -> Reply:
         """`by_name` where it is settled what the address means."""
-        fault = call.fault
-        if fault is not None:
-            raise forbidden(call, fault) if isinstance(fault, Forbidden) else fault
+        if call.fault is not None:
+            raise _faulty(call, call.fault)
         op, ref = call.op, call.ref
         if ref.absolute:
-            may_ask = self.reaches(call.principal, ref.scheme)
-            try:
-                ref = self._canonical.get(ref) or self.canonical(ref)
-            except OctavoError as outside:
-                if not may_ask and isinstance(outside, Forbidden):
-                    raise self._closed(call) from None
-                # A pattern that begins above the roots too: its events would tell where they are.
-                raise told(call, outside) from None
-            call = call.at(ref, call.cursor, call.limit)
-            call.trail.ref = ref  # the record names a thing by one address, however it was asked for
-            if not may_ask:  # told the same in a root as outside of all: where one lies is nothing to know
-                raise self._closed(call)
+            call = self._in_its_root(call)
+            ref = call.ref
         elif by_name:
             self.called_anew(ref.scheme)
-        elif ref.scheme in self._naming and op in BY_ID and ref.segments and self._is_open(call):
+        elif ref.scheme in self._naming and self._is_open(call):
             return self._evenly(call, ask_by_name(self, call, call_next))
-        if ref.scheme not in self._served and ref.scheme != "*":
-            raise InvalidParams(
-                f"No source serves {ref.scheme}:// here; the list of resources tells which addresses there are",
-                uri=call.uri,
-                reason="unknown_scheme",
-            )
+        if ref.scheme not in self._served:
+            raise _unknown(call)
         try:
-            if op in _SPECIAL:
-                return self._special(call, call_next)
-            if op != "list" and op != "complete":
-                verb = VERB_OF[op]
-                decision = self._memo.get((call.principal, verb, ref)) or self.verdict(call.principal, verb, ref)
-                if type(decision) is not Decision:
-                    if op not in TASKS:
-                        return self._later(call, call_next, self._by_condition(call, call_next, verb, decision))
-                    decision = self.at_best(call.principal, verb, ref)  # what it was called with was decided then
-                call.trail.rule = decision.rule
-                if not decision.allowed:
-                    return self._refused(call, call_next, verb, decision)
+            way = self._ways.get(op)
+            if way is not None:
+                return way(call, call_next)
+            verb = VERB_OF[op]
+            decision = self._memo.get((call.principal, verb, ref)) or self.verdict(call.principal, verb, ref)
+            if type(decision) is not Decision:
+                return self._later(call, call_next, self._by_condition(call, call_next, verb, decision))
+            call.trail.rule = decision.rule
+            if not decision.allowed:
+                return self._refused(call, call_next, verb, decision)
             try:
-                if op == "list":
-                    reply = self._listing.page(call, call_next, self)
-                elif op == "complete":
-                    reply = self._completing.complete(call, call_next)
-                elif op == "read" and not ref.params:  # what `_asked` comes to for most
-                    reply = call_next(call)
-                else:
-                    reply = self._asked(call, call_next)
+                # What `_asked` comes to for most reads, and `_given` for what they give.
+                reply = call_next(call) if op == "read" and not ref.params else self._asked(call, call_next)
             except OctavoError as raised:
-                if op == "read" and (isinstance(raised, _NO_FILE) or self._may_speak_of_a_target(call, raised)):
-                    return self._later(call, call_next, _raising(raised))
-                raise told(call, raised) from None
-            if type(reply) is CoroutineType:
-                return self._later(call, call_next, reply)
-            if self._untrusted is None:  # what `_led` comes to for most
-                if type(reply) is Content and reply.entry.target is None and not reply.composed:
-                    return reply
-                if type(reply) is Page and reply.items:
-                    return reply
-            led = self._led(call, call_next, reply)
-            given = type(led) is not CoroutineType and (type(led) is not Page or led.items)
-            return led if given else self._evenly(call, led)
+                return self._failed(call, call_next, raised)
+            if type(reply) is Content and self._untrusted is None and reply.entry.target is None and not reply.composed:
+                return reply
+            return self._given(call, call_next, reply)
         except NO as no:
-            if self._ticks is None or not self._ticks.due(call):
-                raise
-            return self._ticks.refuse(call, no)
+            return self._in_time(call, no)
+
+    def _in_time(self, call: Call, no: OctavoError) -> Reply:
+        """A refusal takes as long as an answer, where how long it takes could tell of what is hidden."""
+        if self._ticks is None or not self._ticks.due(call):
+            raise no
+        return self._ticks.refuse(call, no)
+
+    def _in_its_root(self, call: Call) -> Call:
+        """With the address in its root for an absolute one."""
+        may_ask = self.reaches(call.principal, call.ref.scheme)
+        try:
+            ref = self._canonical.get(call.ref) or self.canonical(call.ref)
+        except OctavoError as outside:
+            if not may_ask and isinstance(outside, Forbidden):
+                raise self._closed(call) from None
+            # A pattern that begins above the roots too: its events would tell where they are.
+            raise told(call, outside) from None
+        call = call.at(ref, call.cursor, call.limit)
+        call.trail.ref = ref  # the record names a thing by one address, however it was asked for
+        if not may_ask:  # told the same in a root as outside of all: where one lies is nothing to know
+            raise self._closed(call)
+        return call
+
+    def _given(self, call: Call, call_next: Next, reply: Reply) -> Reply:
+        """What is told of a reply, which may still be to come."""
+        if type(reply) is CoroutineType:
+            return self._later(call, call_next, reply)
+        led = self._led(call, call_next, reply)
+        given = type(led) is not CoroutineType and (type(led) is not Page or led.items)
+        return led if given else self._evenly(call, led)
+
+    def _failed(self, call: Call, call_next: Next, raised: OctavoError) -> Reply:
+        if call.op == "read" and (isinstance(raised, _NO_FILE) or self._may_speak_of_a_target(call, raised)):
+            return self._later(call, call_next, _raising(raised))
+        raise told(call, raised) from None
 
     def _closed(self, call: Call) -> OctavoError:
         call.trail.rule = CLOSED.rule
         return self.refusal(call, VERB_OF[call.op], CLOSED)
 
     def _is_open(self, call: Call) -> bool:
-        """Whether it has to be asked what the address means. Where no rule allows it as it stands that is asked
-        whether or not it is a name: how long an answer takes must not tell."""
+        """Whether it has to be asked what the address means, which may be a name or an id. Where no rule allows it as
+        it stands that is asked whether or not it is a name: how long an answer takes must not tell."""
+        if call.op not in BY_ID or not call.ref.segments:
+            return False
         scheme, verb = call.ref.scheme, VERB_OF[call.op]
         # A file may have got an id since the last look, and that id may be denied.
         by_id = scheme in self._denied_by_id or "*" in self._denied_by_id
@@ -309,26 +321,49 @@ class Policy(Seeing):
                 raise Refused(self.refusal(call, verb, decision))
         return reply
 
-    def _special(self, call: Call, call_next: Next) -> Reply:
-        if call.op in _ACTS:
-            return self._act(call, call_next)
-        if call.op == "templates":
-            return self._completing.templates(call, call_next)
-        if call.op == "watch":
-            return watch(self, call, call_next)
-        if call.op == "changes":
-            return changes(self, call, call_next, page=self._page)
-        if call.op == "search":
-            if isinstance(call.given(SearchArguments).query, TextQuery):
-                return self._later(call, call_next, find(self, call, call_next, self._era))
-            return self._later(call, call_next, search(self, call, call_next, page=self._page, now=self._now))
-        if call.op == "folders" and call.ref == EVERYTHING:
+    def _list(self, call: Call, call_next: Next) -> Reply:
+        try:
+            reply = self._listing.page(call, call_next, self)
+        except OctavoError as raised:
+            raise told(call, raised) from None
+        if type(reply) is Page and reply.items and self._untrusted is None:  # what `_given` comes to for most
+            return reply
+        return self._given(call, call_next, reply)
+
+    def _complete(self, call: Call, call_next: Next) -> Reply:
+        try:
+            reply = self._completing.complete(call, call_next)
+        except OctavoError as raised:
+            raise told(call, raised) from None
+        return self._given(call, call_next, reply)
+
+    def _steer(self, call: Call, call_next: Next) -> Reply:
+        """A task goes by what its tool was called with, and that was decided then."""
+        decision = self.at_best(call.principal, verb := VERB_OF[call.op], call.ref)
+        call.trail.rule = decision.rule
+        if not decision.allowed:
+            return self._refused(call, call_next, verb, decision)
+        try:
+            reply = self._asked(call, call_next)
+        except OctavoError as raised:
+            raise told(call, raised) from None
+        return self._given(call, call_next, reply)
+
+    def _search(self, call: Call, call_next: Next) -> Reply:
+        if isinstance(call.given(SearchArguments).query, TextQuery):
+            return self._later(call, call_next, find(self, call, call_next, self._era))
+        return self._later(call, call_next, search(self, call, call_next, page=self._page, now=self._now))
+
+    def _folders(self, call: Call, call_next: Next) -> Reply:
+        if call.ref == EVERYTHING:
             return [scope for scope in map(Ref, self.addresses.exposed) if self.sight(call.principal, scope) != "none"]
-        if call.op == "folders":
-            return self._later(call, call_next, folders(self, call, call_next))
-        if call.op in ("directory", "skills"):
-            call.trail.rule = BY_ENTRY.rule  # made of child calls, and each of them comes by here
-            return self._later(call, call_next, settled(call_next(call)))
+        return self._later(call, call_next, folders(self, call, call_next))
+
+    def _collect(self, call: Call, call_next: Next) -> Reply:
+        call.trail.rule = BY_ENTRY.rule  # made of child calls, and each of them comes by here
+        return self._later(call, call_next, settled(call_next(call)))
+
+    def _arrange(self, call: Call, call_next: Next) -> Reply:
         page = self._page if self.rules or self.addresses.labelling else 0
         return self._later(call, call_next, arrange(self, call, call_next, page=page))
 
@@ -472,3 +507,15 @@ class Policy(Seeing):
 
 async def _raising(fault: OctavoError) -> Reply:
     raise fault
+
+
+def _faulty(call: Call, fault: OctavoError) -> OctavoError:
+    return forbidden(call, fault) if isinstance(fault, Forbidden) else fault
+
+
+def _unknown(call: Call) -> OctavoError:
+    return InvalidParams(
+        f"No source serves {call.ref.scheme}:// here; the list of resources tells which addresses there are",
+        uri=call.uri,
+        reason="unknown_scheme",
+    )
