@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
@@ -100,55 +100,83 @@ class Parts(Struct, frozen=True):
 async def parts_of(look: Look, *, drop: Iterable[str] = (), faulty: Sequence[Segments] = ()) -> Parts:
     """`drop` are kinds, and folders of prompts, that were tried and do not hold; `faulty` are files that do not."""
     dropped, source = frozenset(drop), Looked(look)
-    found: list[ProposedCatalog] = []
-    for kind in (SKILL, AGENT, ORG):
-        if kind not in dropped:
-            declaration = await chosen(DECLARATIONS[kind], source, path=None, alone=True, files=False)
-            part = _special(kind, declaration, look)
-            if kind == SKILL and part is None and (path := _manifests(look)) is not None:
-                declaration = await chosen(DECLARATIONS[kind], source, path="/".join(path), alone=True, files=False)
-                part = _part(kind, declaration, look)
-            if part is not None and not any(_overlap(part.path, other.path) for other in found):
-                found.append(part)
+    found = await _marked_by_name(look, source, dropped)
     prompts = [one for one in _prompts(look) if "/".join(one) not in dropped]
-    taken = [part.path for part in found]
-    texts = [one for one in look.files if _is_text(one) and not one[0].startswith(".")]
-    texts = [one for one in texts if not _within(one, (*taken, *prompts))]
+    texts = _texts(look, (*(part.path for part in found), *prompts))
     others: list[Segments] = []
     if SOP not in dropped and (places := _procedures(look, texts)):
         first, *others = places
-        declaration = await chosen(DECLARATIONS[SOP], source, path="/".join(first), alone=True, files=False)
-        if part := _part(SOP, declaration, look):
+        if part := _part(SOP, await _at(SOP, source, first), look):
             found.append(part)
             texts = [one for one in texts if not _within(one, [first])]
     folders = _of_files(look, [part.path for part in found], prompts)
-    if texts and () not in [part.path for part in found]:
-        # Kept as if rules named it: what stands beside it is counted below, without what is another catalog's.
-        declaration = await chosen(DECLARATIONS[DOC], source, path=None, alone=True, files=False, ruled=True)
-        usual = tuple(filter(None, declaration.path.split("/")))
-        beside = sum(not _within(one, (usual, *folders)) for one in texts)
-        folder = "/".join(usual) if _BESIDE * beside < len(texts) - beside else ""
-        if part := _part(DOC, replace(declaration, path=folder), look):
-            found.append(part)
-            texts = [one for one in texts if not _within(one, [part.path])]
-    dotted = [part.path[:1] for part in found if part.path and part.path[0].startswith(".")]
-    apart = [_apart(part, found, (*prompts, *folders, *dotted), faulty) for part in found]
-    kept = [part for part in apart if part.names]
-    if not kept and look.files:
+    whole = any(not part.path for part in found)
+    if texts and not whole and (part := await _documents(look, source, texts, folders)):
+        found.append(part)
+    catalogs = _without_each_other(found, (*prompts, *folders), faulty)
+    if not catalogs and look.files:
         folders = [()]
-    catalogs = sorted(kept, key=lambda one: [*_NAMES].index(one.kind))
     unserved = [*_unserved(look, catalogs, folders, [*prompts, *faulty])]
-    inside = [one for one in unserved if _within(one, folders) and (not kept or suffix(one) in _ATTACHED)]
-    found_apart = Parts(catalogs, folders, prompts, every=bool(inside)).apart
+    return _with_files(Parts(catalogs, folders, prompts, others=others), unserved)
+
+
+async def _marked_by_name(look: Look, source: Looked, dropped: Collection[str]) -> list[ProposedCatalog]:
+    """Those whose files say themselves what they are; none lies in another."""
+    found: list[ProposedCatalog] = []
+    for kind in (SKILL, AGENT, ORG):
+        if kind in dropped:
+            continue
+        part = _special(kind, await _at(kind, source), look)
+        if kind == SKILL and part is None and (path := _manifests(look)) is not None:
+            part = _part(kind, await _at(kind, source, path), look)
+        if part is not None and not any(_overlap(part.path, other.path) for other in found):
+            found.append(part)
+    return found
+
+
+async def _at(kind: str, source: Looked, path: Segments | None = None) -> Declaration:
+    """A catalog of that kind at a folder, or where it stands by a look of its own."""
+    place = None if path is None else "/".join(path)
+    return await chosen(DECLARATIONS[kind], source, path=place, alone=True, files=False)
+
+
+def _without_each_other(
+    found: Sequence[ProposedCatalog], beside: Sequence[Segments], faulty: Sequence[Segments]
+) -> list[ProposedCatalog]:
+    """Each without what is another's, and only those in which something is left."""
+    dotted = [part.path[:1] for part in found if part.path and part.path[0].startswith(".")]
+    apart = [_apart(part, found, (*beside, *dotted), faulty) for part in found]
+    return sorted((part for part in apart if part.names), key=lambda one: [*_NAMES].index(one.kind))
+
+
+async def _documents(
+    look: Look, source: Looked, texts: Sequence[Segments], folders: Sequence[Segments]
+) -> ProposedCatalog | None:
+    # Kept as if rules named it: what stands beside it is counted below, without what is another catalog's.
+    declaration = await chosen(DECLARATIONS[DOC], source, path=None, alone=True, files=False, ruled=True)
+    usual = tuple(filter(None, declaration.path.split("/")))
+    beside = sum(not _within(one, (usual, *folders)) for one in texts)
+    folder = "/".join(usual) if _BESIDE * beside < len(texts) - beside else ""
+    return _part(DOC, replace(declaration, path=folder), look)
+
+
+def _texts(look: Look, taken: Sequence[Segments]) -> list[Segments]:
+    """Documents that nobody has yet."""
+    return [one for one in look.files if _is_text(one) and not one[0].startswith(".") and not _within(one, taken)]
+
+
+def _with_files(parts: Parts, unserved: Sequence[Segments]) -> Parts:
+    """Which of the files that nobody would get are served as they are: in folders of files, or beside texts."""
+    catalogs, folders = parts.catalogs, parts.files
+    inside = [one for one in unserved if _within(one, folders) and (not catalogs or suffix(one) in _ATTACHED)]
+    apart = replace(parts, every=bool(inside)).apart
     bundled = any(part.kind == SKILL and not part.path for part in catalogs)
-    attached = [
-        one
-        for one in unserved
-        if kept and not bundled and suffix(one) in _ATTACHED and not set(one).intersection(found_apart)
-    ]
+    attached: list[Segments] = []
+    if catalogs and not bundled:
+        attached = [one for one in unserved if suffix(one) in _ATTACHED and not set(one).intersection(apart)]
     served = {*attached, *(one for one in unserved if inside and _within(one, folders))}
     rest = [one for one in unserved if one not in served]
-    return Parts(catalogs, folders, prompts, bool(inside), attached, others, rest)
+    return replace(parts, every=bool(inside), attached=attached, unserved=rest)
 
 
 def suffix(place: Segments) -> str:

@@ -101,73 +101,20 @@ class Listing:
         self, call: Call, call_next: Next, policy: Shows, start: _Start, limit: int, asked_first: Reply
     ) -> Page[Entry]:
         """`asked_first` is what the first source that is asked answers, where it was asked already."""
-        everywhere = call.ref == EVERYTHING
-        parts, at, inner = start.parts, start.at, start.inner
         asked_for = call.given(ListArguments).filter
-        if not parts and not everywhere and policy.decide(call.principal, "list", call.ref).hidden:
+        if not start.parts and call.ref != EVERYTHING and policy.decide(call.principal, "list", call.ref).hidden:
             await look_beside(policy, call, call_next)
         keys = Keys()
-        narrow = [_narrowed(asked_for, scope, call.principal, policy, keys) for scope, _ in parts]
-        first: Page[Entry] | None = None
-        only = at  # the one scope that was asked
-        until = self._now() + call.timeout
-        kept: tuple[Entry, ...] = ()
-        memo = Memo()
-        down: list[str] = []
-        following: str | None = None
-        looked = 0
-        while at < len(parts):
-            sight, (scope, wanted) = parts[at][1], narrow[at]
-            room = limit - len(kept)
-            if self._now() > until:
-                following, first = joined(scope.scheme, inner), None
-                break
-            if at != only:
-                only = -1
-            looked += 1
-            if looked % TURN == 0:  # pages that are in the cache never wait
-                await asyncio.sleep(0)
-            try:
-                asked = call.at(scope, inner, limit, _share(call, parts))
-                answer, asked_first = call_next(asked) if asked_first is None else asked_first, None
-                page = page_of(await settled(answer))
-                first = first or page
-                batch = await _fit(page, asked, room, call_next, _visible(call.principal, policy, sight, wanted))
-                if batch.page.cursor is not None and batch.page.cursor == inner:
-                    raise _endless(scope)
-            except OctavoError as fault:
-                if not everywhere or (isinstance(fault, InvalidParams) and (inner is not None or asked_for)):
-                    raise
-                only = -1
-                if not room:  # the next page will tell that it is down
-                    following = joined(scope.scheme, inner)
-                    break
-                down.append(scope.scheme)
-                at, inner = at + 1, None
-                continue
-            if not room and batch.shown:
-                following = joined(scope.scheme, inner)
-                break
-            if batch.shown:
-                # The memo of the only page carries its encoded bytes from one answer to the next.
-                alone = not kept and batch.shown is batch.page.items
-                memo = batch.page.memo if alone else Memo()
-                kept += batch.shown
-            inner = batch.page.cursor
-            if inner is None:
-                at += 1
-            elif len(kept) == limit and room and (batch.cut or (sight == "all" and wanted is None)):
-                following = joined(scope.scheme, inner)
-                break
-        if asked_for and not kept and following is None and call.cursor is None and not down:
-            keys.refuse_unknown(asked_for, {name for scope, _ in parts for name in policy.filters(scope.scheme)})
-        told = tuple(policy.unquoted(call.principal, entry) for entry in kept)
-        if any(entry is not whole for entry, whole in zip(told, kept, strict=True)):
-            kept, memo = told, Memo()
-        made = Page(kept, following, tuple(down), memo)
+        narrow = [_narrowed(asked_for, scope, call.principal, policy, keys) for scope, _ in start.parts]
+        gathered = _Gathered(call, call_next, policy, start, limit, narrow)
+        await gathered.gather(asked_first, self._now)
+        if asked_for and gathered.is_empty and call.cursor is None:
+            keys.refuse_unknown(asked_for, {name for scope, _ in start.parts for name in policy.filters(scope.scheme)})
+        made = gathered.page()
+        first = gathered.alone
         # While a page of a source is in the cache nothing in that source has changed, so what was made of it and
         # of the pages behind it holds as well; not so if several sources took part.
-        if first is not None and only >= 0 and not asked_for and len(first.memo) < VERDICTS:
+        if first is not None and not asked_for and len(first.memo) < VERDICTS:
             first.memo[start] = made
         return made
 
@@ -207,6 +154,111 @@ class Listing:
         sights = ((scope, policy.sight(call.principal, scope)) for scope in scopes)
         parts = tuple(part for part in sights if part[1] != "none")
         return self._starts.keep(place, _Start(parts, *_position(call.cursor, parts)))
+
+
+class _Gathered:
+    """One page of a listing as it fills, out of the pages of one source after the other."""
+
+    def __init__(
+        self, call: Call, call_next: Next, policy: Shows, start: _Start, limit: int, narrow: Sequence[Narrowed]
+    ) -> None:
+        self._call, self._call_next, self._policy = call, call_next, policy
+        self._parts, self._narrow, self._limit = start.parts, narrow, limit
+        self._at, self._inner = start.at, start.inner
+        self._only = start.at  # the one scope that was asked
+        self._first: Page[Entry] | None = None
+        self._kept: tuple[Entry, ...] = ()
+        self._memo = Memo()
+        self._down: list[str] = []
+        self._following: str | None = None
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether there is nothing, and nothing that could not be looked at."""
+        return not (self._kept or self._following is not None or self._down)
+
+    @property
+    def alone(self) -> Page[Entry] | None:
+        """The first page of the one source that took part."""
+        return self._first if self._only >= 0 else None
+
+    def page(self) -> Page[Entry]:
+        kept, memo = self._kept, self._memo
+        told = tuple(self._policy.unquoted(self._call.principal, entry) for entry in kept)
+        if any(entry is not whole for entry, whole in zip(told, kept, strict=True)):
+            kept, memo = told, Memo()
+        return Page(kept, self._following, tuple(self._down), memo)
+
+    async def gather(self, asked_first: Reply, now: Callable[[], float]) -> None:
+        """`asked_first` is what the first source that is asked answers, where it was asked already."""
+        until, looked = now() + self._call.timeout, 0
+        while self._at < len(self._parts) and self._following is None:
+            if now() > until:
+                self._end()
+                self._first = None
+                return
+            if self._at != self._only:
+                self._only = -1
+            looked += 1
+            if looked % TURN == 0:  # pages that are in the cache never wait
+                await asyncio.sleep(0)
+            answer, asked_first = asked_first, None
+            try:
+                batch = await self._batch(answer)
+            except OctavoError as fault:
+                self._leave_out(fault)
+            else:
+                self._take(batch)
+
+    @property
+    def _room(self) -> int:
+        return self._limit - len(self._kept)
+
+    async def _batch(self, answer: Reply) -> _Batch:
+        """The next page of the source whose turn it is."""
+        sight, (scope, wanted) = self._parts[self._at][1], self._narrow[self._at]
+        asked = self._call.at(scope, self._inner, self._limit, _share(self._call, self._parts))
+        page = page_of(await settled(self._call_next(asked) if answer is None else answer))
+        self._first = self._first or page
+        visible = _visible(self._call.principal, self._policy, sight, wanted)
+        batch = await _fit(page, asked, self._room, self._call_next, visible)
+        if batch.page.cursor is not None and batch.page.cursor == self._inner:
+            raise _endless(scope)
+        return batch
+
+    def _leave_out(self, fault: OctavoError) -> None:
+        """A source that is down is named where others are listed with it, and raises its fault where it is alone."""
+        filtered = bool(self._call.given(ListArguments).filter)
+        if self._call.ref != EVERYTHING or (isinstance(fault, InvalidParams) and (self._inner is not None or filtered)):
+            raise fault
+        self._only = -1
+        if not self._room:  # the next page will tell that it is down
+            self._end()
+            return
+        self._down.append(self._narrow[self._at].scope.scheme)
+        self._at, self._inner = self._at + 1, None
+
+    def _take(self, batch: _Batch) -> None:
+        room = self._room
+        if not room and batch.shown:
+            self._end()
+            return
+        if batch.shown:
+            # The memo of the only page carries its encoded bytes from one answer to the next.
+            alone = not self._kept and batch.shown is batch.page.items
+            self._memo = batch.page.memo if alone else Memo()
+            self._kept += batch.shown
+        self._inner = batch.page.cursor
+        if self._inner is None:
+            self._at += 1
+            return
+        all_seen = self._parts[self._at][1] == "all" and self._narrow[self._at].wanted is None
+        if room and not self._room and (batch.cut or all_seen):
+            self._end()
+
+    def _end(self) -> None:
+        """The next page goes on here."""
+        self._following = joined(self._narrow[self._at].scope.scheme, self._inner)
 
 
 def _narrowed(asked: Mapping[str, Any] | None, scope: Ref, principal: Principal, policy: Shows, keys: Keys) -> Narrowed:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from msgspec import Struct
@@ -135,30 +135,18 @@ class Cards:
         self, ref: Ref, place: Segments, shape: Shape, known: Entry, text: str | None, *, whole: bool, fault: str = ""
     ) -> Card:
         """From what the store tells of the file and its text, as far as it was read. `fault` says why it was not."""
-        of, file, form = self._declaration, self.file(place), form_of(place[-1])
+        of, form = self._declaration, form_of(place[-1])
         matter, slips = Handwritten(_NONE) if text is None else self.matter(place, text, whole=whole)
-        held = not of.marks or form in ("yaml", "json") or sum(key in matter.data for key in of.marks) >= _FOLLOWS
-        problems = [FileProblem(file, line, message, ref) for line, message in matter.faults]
-        # A manifest is written for other programs, which take what they can read of it.
-        strict = (held and place[-1] != of.manifest) or bool(of.required)
-        problems += [FileProblem(file, line, message, ref, serious=strict) for line, message in slips]
-        if fault:
-            problems.append(FileProblem(file, 1, fault, ref))
         variables = shape.address.match(ref.segments) or {}
-        told = self._told(ref, place, shape, known, variables, matter.data)
-        inferred = {k: v for k, v in told.items() if k in of.asked and k != "name" and matter.data.get(k) is None}
+        inferred = self._inferred(self._told(ref, place, shape, known, variables, matter.data), matter.data)
         fields = {**matter.data, **inferred}
-        if not any(problem.serious for problem in problems):
-            problems += self._missing(file, ref, matter)
-        if held and not any(problem.serious for problem in problems):
-            problems += [FileProblem(file, matter.line(path), said, ref) for path, said in self._check(fields)]
-            problems += self._elsewhere(file, ref, fields, matter, variables)
-        if place[-1] == of.manifest and not fault:
-            problems += _unfit(file, ref, fields, matter)
+        problems = self._written_badly(ref, place, Handwritten(matter, slips), fault)
+        problems += self._unfitting(ref, place, matter, fields, variables, problems, fault=fault)
         name = self._declared(fields, variables)
-        heading = "" if name else self._heading(place, text or "", matter)
+        heading = "" if name or text is None else self._heading(place, text, matter)
         name = name or heading or self._of_folder(ref, place)
         metadata, left_out = _metadata(of, fields)
+        file = self.file(place)
         problems += [FileProblem(file, matter.line((key,)), f"{key} is too long to be listed", ref) for key in left_out]
         entry = Entry(
             ref=ref,
@@ -174,12 +162,65 @@ class Cards:
             target=known.target,
             quoted=bool(heading),
         )
-        beside = {key: fields[key] for key in of.asked if key in fields and key not in metadata}
-        lines = {_shared(path): line for path, line in matter.lines.items() if path and path[0] in of.checked}
-        kind, folder = shape.kind or of.scheme, self._folder
-        found = references(text, ending_of(place[-1]), matter.data) if text else ()
-        problems_of_it = tuple(problems)
-        return Card(entry, place, folder, kind, beside or NOTHING, lines, problems_of_it, frozenset(inferred), found)
+        return Card(
+            entry,
+            place,
+            self._folder,
+            shape.kind or of.scheme,
+            {key: fields[key] for key in of.asked if key in fields and key not in metadata} or NOTHING,
+            self._lines(matter),
+            tuple(problems),
+            frozenset(inferred),
+            references(text, ending_of(place[-1]), matter.data) if text else (),
+        )
+
+    def _lines(self, matter: FrontMatter) -> Mapping[KeyPath, int]:
+        """Where that stands which is held against other entries."""
+        checked = self._declaration.checked
+        return {_shared(path): line for path, line in matter.lines.items() if path and path[0] in checked}
+
+    def _inferred(self, told: Mapping[str, Any], data: Mapping[str, Any]) -> dict[str, Any]:
+        """What is asked of an entry, and its file does not say."""
+        asked = self._declaration.asked
+        return {key: one for key, one in told.items() if key in asked and key != "name" and data.get(key) is None}
+
+    def _is_held(self, place: Segments, data: Mapping[str, Any]) -> bool:
+        """Whether the file is held against the model: it is all data, or its keys say that it means to follow it."""
+        marks = self._declaration.marks
+        return not marks or form_of(place[-1]) in ("yaml", "json") or sum(key in data for key in marks) >= _FOLLOWS
+
+    def _written_badly(self, ref: Ref, place: Segments, written: Handwritten, fault: str) -> list[FileProblem]:
+        """What cannot be read of it."""
+        of, file, (matter, slips) = self._declaration, self.file(place), written
+        problems = [FileProblem(file, line, message, ref) for line, message in matter.faults]
+        # A manifest is written for other programs, which take what they can read of it.
+        strict = (self._is_held(place, matter.data) and place[-1] != of.manifest) or bool(of.required)
+        problems += [FileProblem(file, line, message, ref, serious=strict) for line, message in slips]
+        if fault:
+            problems.append(FileProblem(file, 1, fault, ref))
+        return problems
+
+    def _unfitting(
+        self,
+        ref: Ref,
+        place: Segments,
+        matter: FrontMatter,
+        fields: Mapping[str, Any],
+        variables: Mapping[str, str],
+        known: Sequence[FileProblem],
+        *,
+        fault: str,
+    ) -> list[FileProblem]:
+        """What it says that does not fit the model, if it can be read; `known` is what is wrong with it so far."""
+        file, found = self.file(place), list[FileProblem]()
+        if not any(problem.serious for problem in known):
+            found += self._missing(file, ref, matter)
+        if self._is_held(place, matter.data) and not any(problem.serious for problem in (*known, *found)):
+            found += [FileProblem(file, matter.line(path), said, ref) for path, said in self._check(fields)]
+            found += self._elsewhere(file, ref, fields, matter, variables)
+        if place[-1] == self._declaration.manifest and not fault:
+            found += _unfit(file, ref, fields, matter)
+        return found
 
     def _told(
         self,
