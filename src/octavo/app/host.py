@@ -108,7 +108,7 @@ class SourceHost:
         return given
 
     def _make(self, what: str, about: object) -> object:
-        config, over = self._loaded.config, self._options.over
+        config = self._loaded.config
         match what:
             case "secret":
                 return self._state.key("etag")
@@ -125,17 +125,27 @@ class SourceHost:
             case "relative":
                 return self._narrowing.relative
             case "alone":
-                stores = [one.over.store for one in config.sources.values() if one.over is not None]
-                return over is not None and stores.count(over.store) == 1
+                return self._is_alone()
             case "ruled":
                 return self._is_ruled()
             case "asked":
-                demands = (part for rule in config.policy for part in (rule.when, rule.unless) if part is not None)
-                return tuple(dict.fromkeys(key for part in demands for key in part.metadata))
+                return self._asked_by_rules()
             case "within":
                 return self._narrowing.within(cast("Path", about))
             case _:
                 return self._state.path / cast("str", about) / self.name if self._state.path else None
+
+    def _is_alone(self) -> bool:
+        """Whether no other catalog stands on its store."""
+        over = self._options.over
+        stores = [one.over.store for one in self._loaded.config.sources.values() if one.over is not None]
+        return over is not None and stores.count(over.store) == 1
+
+    def _asked_by_rules(self) -> tuple[str, ...]:
+        """The keys of metadata on which a rule depends."""
+        rules = self._loaded.config.policy
+        demands = (part for rule in rules for part in (rule.when, rule.unless) if part is not None)
+        return tuple(dict.fromkeys(key for part in demands for key in part.metadata))
 
     def _is_ruled(self) -> bool:
         """Whether a rule or label names more of its scheme than the whole."""

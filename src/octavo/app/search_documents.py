@@ -125,9 +125,7 @@ class Documents:
 
     async def read(self, ref: Ref, entry: Entry | None) -> Document | None:
         """`entry` is what a listing told; without one it is looked for. None for what is not to be searched."""
-        if entry is None:
-            page = await self._page(ref, None, 1)
-            entry = next((one for one in page.items if self._named(one) == ref), None)
+        entry = entry or await self._listed(ref)
         if entry is None or not await self._is_searched(entry):
             return None
         converts = ref.scheme in self._converting and entry.mime_type in FORMATS
@@ -149,6 +147,10 @@ class Documents:
         document = Document.of(replace(found, ref=ref, version=entry.version), text)
         unread = isinstance(content.body, bytes) and _is_text(entry.mime_type)
         return replace(document, aliases=self._aliases(document), unread=unread)
+
+    async def _listed(self, ref: Ref) -> Entry | None:
+        page = await self._page(ref, None, 1)
+        return next((one for one in page.items if self._named(one) == ref), None)
 
     async def _converted(self, ref: Ref) -> str:
         """The text of a PDF or Office document; none where it cannot be read, as without what the extra installs."""

@@ -73,19 +73,10 @@ class Group(click.Group):
             usage.show()
             return USAGE
         except click.ClickException as error:
-            if as_json:
-                _say_json("usage", _meant(error))
-            else:
-                say("error", translated(_meant(error)))
-                if isinstance(error, click.UsageError) and error.ctx is not None:
-                    out(translated(f"try: {error.ctx.command_path} --help"), err=True)
+            _say_usage(error, as_json)
             return error.exit_code
         except ConfigError as error:
-            if as_json:
-                _say_json("configuration", "the configuration does not hold together", problems=error.problems)
-            else:
-                for problem in error.problems:
-                    say("error", hidden(in_words(problem)))
+            _say_problems(error, as_json)
             return USAGE
         except OctavoError as error:
             if as_json:
@@ -104,12 +95,33 @@ class Group(click.Group):
         except BrokenPipeError:
             raise
         except OSError as error:  # no room, no right, gone: what the machine says is what there is to say
-            place = f"{error.filename}: " if error.filename else ""
-            if as_json:
-                _say_json("system", f"{place}{error.strerror or error}")
-            else:
-                say("error", f"{place}{translated(str(error.strerror or error))}")
+            _say_system(error, as_json)
             return FAILED
+
+
+def _say_usage(error: click.ClickException, as_json: bool) -> None:
+    if as_json:
+        _say_json("usage", _meant(error))
+        return
+    say("error", translated(_meant(error)))
+    if isinstance(error, click.UsageError) and error.ctx is not None:
+        out(translated(f"try: {error.ctx.command_path} --help"), err=True)
+
+
+def _say_problems(error: ConfigError, as_json: bool) -> None:
+    if as_json:
+        _say_json("configuration", "the configuration does not hold together", problems=error.problems)
+        return
+    for problem in error.problems:
+        say("error", hidden(in_words(problem)))
+
+
+def _say_system(error: OSError, as_json: bool) -> None:
+    place = f"{error.filename}: " if error.filename else ""
+    if as_json:
+        _say_json("system", f"{place}{error.strerror or error}")
+    else:
+        say("error", f"{place}{translated(str(error.strerror or error))}")
 
 
 # Names that options have elsewhere: click looks for letters alone.

@@ -60,10 +60,7 @@ def referring(text: str, ending: str) -> Iterator[Reference]:
     closed = text.count("\n", 0, text.rfind("-->") + 1) + 1 if "-->" in text and _INLINE in patterns else 0
     for number, line in enumerate(text.split("\n") if patterns else (), 1):
         if not comment and ("```" in line or "~~~" in line) and (mark := _FENCE.match(line)) is not None:
-            if not fence:
-                fence = mark[1]
-            elif mark[1].startswith(fence) and not line[mark.end() :].strip():
-                fence = ""
+            fence = _fenced(fence, mark, line)
             continue
         if not fence and number <= closed and (comment or "<!--" in line):  # one that never ends is none
             comment, line = _without_comments(line, comment)
@@ -71,10 +68,22 @@ def referring(text: str, ending: str) -> Iterator[Reference]:
             continue
         bare = line if ending in (".rst", ".txt") or "`" not in line else _without_code(line)
         for pattern in patterns:
-            for match in pattern.finditer(bare) if pattern is not _DEFINED else filter(None, (pattern.match(bare),)):
-                path = _path(next(filter(None, match.groupdict().values()), ""))
-                if path:
-                    yield Reference(number, path)
+            for path in _paths(pattern, bare):
+                yield Reference(number, path)
+
+
+def _fenced(fence: str, mark: re.Match[str], line: str) -> str:
+    """The fence that stays open behind such a line; none where it closes it."""
+    if not fence:
+        return mark[1]
+    return "" if mark[1].startswith(fence) and not line[mark.end() :].strip() else fence
+
+
+def _paths(pattern: re.Pattern[str], line: str) -> Iterator[str]:
+    for match in pattern.finditer(line) if pattern is not _DEFINED else filter(None, (pattern.match(line),)):
+        path = _path(next(filter(None, match.groupdict().values()), ""))
+        if path:
+            yield path
 
 
 def _without_comments(line: str, comment: bool) -> tuple[bool, str]:

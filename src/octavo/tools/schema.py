@@ -64,16 +64,7 @@ def _said(error: jsonschema_rs.ValidationError, schema: Mapping[str, Any]) -> st
     message = _short(error.message)
     match error.kind.name:
         case "additionalProperties" | "unevaluatedProperties":
-            from difflib import get_close_matches  # here: most servers never need it
-
-            known = [*_at(schema, error.schema_path[:-1]).get("properties", ())]
-            # To look for what was meant takes long, and a call may have as many names as its line is long.
-            first = islice(error.kind.as_dict().get("unexpected", ()), _NEAR)
-            near = {one: get_close_matches(one, known, 1) for name in first if (one := name[:_NAME])}
-            meant = [f"{one}: did you mean {found[0]}?" for one, found in near.items() if found]
-            more = ", …" if len(known) > MOST else ""
-            told = ", ".join(_short(one) for one in known[:MOST])
-            return f"{message}; {_short('; '.join(meant))}{'; ' if meant else ''}known are: {told or 'none'}{more}"
+            return f"{message}; {_known(error, schema)}"
         case "enum":
             options = error.kind.as_dict().get("options", ())
             if len(options) <= _TOLD_ANYWAY:
@@ -84,16 +75,34 @@ def _said(error: jsonschema_rs.ValidationError, schema: Mapping[str, Any]) -> st
             within = error.kind.as_dict().get("error")
             return _said(within, schema) if isinstance(within, jsonschema_rs.ValidationError) else message
         case "required":
-            missing = error.kind.as_dict().get("property")
-            about = _at(schema, error.schema_path[:-1]).get("properties", {}).get(missing, {})
-            words = [str(about[key]) for key in ("type", "description") if key in about]
-            return f"{message} ({_short(', '.join(words))})" if words else message
+            words = _about_missing(error, schema)
+            return f"{message} ({words})" if words else message
         case "anyOf" | "oneOf":
             choices = [one for one in _at(schema, error.schema_path[:-1]).get(error.kind.name, ()) if "type" in one]
             kinds = dict.fromkeys(str(one["type"]) for one in choices)
             return f"{message}; expected: {' or '.join(kinds)}" if kinds else message
         case _:
             return message
+
+
+def _known(error: jsonschema_rs.ValidationError, schema: Mapping[str, Any]) -> str:
+    """Which names are known where there was another one, and which of them was meant."""
+    from difflib import get_close_matches  # here: most servers never need it
+
+    known = [*_at(schema, error.schema_path[:-1]).get("properties", ())]
+    # To look for what was meant takes long, and a call may have as many names as its line is long.
+    first = islice(error.kind.as_dict().get("unexpected", ()), _NEAR)
+    near = {one: get_close_matches(one, known, 1) for name in first if (one := name[:_NAME])}
+    meant = [f"{one}: did you mean {found[0]}?" for one, found in near.items() if found]
+    more = ", …" if len(known) > MOST else ""
+    told = ", ".join(_short(one) for one in known[:MOST])
+    return f"{_short('; '.join(meant))}{'; ' if meant else ''}known are: {told or 'none'}{more}"
+
+
+def _about_missing(error: jsonschema_rs.ValidationError, schema: Mapping[str, Any]) -> str:
+    missing = error.kind.as_dict().get("property")
+    about = _at(schema, error.schema_path[:-1]).get("properties", {}).get(missing, {})
+    return _short(", ".join(str(about[key]) for key in ("type", "description") if key in about))
 
 
 def _at(schema: Mapping[str, Any], path: list[str | int]) -> Mapping[str, Any]:

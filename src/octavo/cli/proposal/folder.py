@@ -63,11 +63,8 @@ def look(base: Path, shows: Shows, *, most: int = MOST) -> Look:
     until = SystemClock.monotonic() + SECONDS
     while waiting and len(files) < most and SystemClock.monotonic() < until:
         at = waiting.pop()
-        try:
-            there = sorted(os.scandir(base.joinpath(*at)), key=lambda one: one.name)
-        except OSError:
-            if not at:
-                raise
+        there = _children(base, at)
+        if there is None:
             counts["unread"] += 1
             continue
         folders: list[Segments] = []
@@ -77,10 +74,10 @@ def look(base: Path, shows: Shows, *, most: int = MOST) -> Look:
                 continue
             place = (*at, name)
             mode = one.stat(follow_symlinks=False).st_mode
-            if one.is_symlink() and not _leads_inside(base, one.path):
-                counts["linked"] += 1
-            elif one.is_symlink():
-                if not name.startswith(".") and (not at or not at[0].startswith(".")):
+            if one.is_symlink():
+                if not _leads_inside(base, one.path):
+                    counts["linked"] += 1
+                elif _is_shown(at, name):
                     files.append(place)
             elif S_ISDIR(mode) and name in OF_PROGRAMS:
                 passed.add(name)
@@ -89,7 +86,7 @@ def look(base: Path, shows: Shows, *, most: int = MOST) -> Look:
                     hidden.add(name)
                 if _is_open(place):
                     folders.append(place)
-            elif S_ISREG(mode) and not name.startswith(".") and (len(at) > 1 or not at or not at[0].startswith(".")):
+            elif S_ISREG(mode) and (_is_shown(at, name) or (len(at) > 1 and not name.startswith("."))):
                 if os.access(one.path, os.R_OK):
                     files.append(place)
                 else:
@@ -105,6 +102,21 @@ def look(base: Path, shows: Shows, *, most: int = MOST) -> Look:
         unread=counts["unread"],
         whole=not waiting and len(files) <= most,
     )
+
+
+def _children(base: Path, folder: Segments) -> list[os.DirEntry[str]] | None:
+    """By name; None for one that cannot be read. Raises OSError where that is the base itself."""
+    try:
+        return sorted(os.scandir(base.joinpath(*folder)), key=lambda one: one.name)
+    except OSError:
+        if not folder:
+            raise
+        return None
+
+
+def _is_shown(folder: Segments, name: str) -> bool:
+    """Neither is it hidden, nor the folder at the top in which it stands."""
+    return not name.startswith(".") and not (folder and folder[0].startswith("."))
 
 
 def _leads_inside(base: Path, link: str) -> bool:

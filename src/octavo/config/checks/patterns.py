@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from difflib import get_close_matches
 from typing import Final, NamedTuple
 
@@ -24,11 +25,7 @@ def never(pattern: str, config: Config) -> Never | None:
     """Why no address of this configuration can match it; None where one can."""
     glob = Glob(pattern)
     if glob.asks:
-        if glob.scheme == "file" and "root=" in pattern.partition("?")[2]:
-            hint = "a file that another one hides is named by its absolute address, file:///…"
-        else:
-            hint = "leave it out: a rule on an address holds for all views and versions of it; a name has %3F for ?"
-        return Never("never matches: patterns are about paths, and this one goes on behind a question mark", hint)
+        return _asking(pattern, glob)
     served = [source.scheme for source in config.sources.values() if source.expose]
     known = [*dict.fromkeys((*served, *RESERVED_SCHEMES))]
     if glob.scheme not in (*known, "*"):
@@ -44,6 +41,18 @@ def never(pattern: str, config: Config) -> Never | None:
         return None  # a plugin may bring a scheme
     if (apart := _left_out(config, glob)) is not None:
         return apart
+    return _unlike_any(config, glob, known)
+
+
+def _asking(pattern: str, glob: Glob) -> Never:
+    if glob.scheme == "file" and "root=" in pattern.partition("?")[2]:
+        hint = "a file that another one hides is named by its absolute address, file:///…"
+    else:
+        hint = "leave it out: a rule on an address holds for all views and versions of it; a name has %3F for ?"
+    return Never("never matches: patterns are about paths, and this one goes on behind a question mark", hint)
+
+
+def _unlike_any(config: Config, glob: Glob, known: Sequence[str]) -> Never | None:
     kinds = [forms(config, scheme) for scheme in (known if glob.scheme == "*" else (glob.scheme,))]
     if all(kind is not None and not any(form.meets(glob) for form in kind) for kind in kinds):
         return Never(f"never matches: no address of {glob.scheme}:// can look like that", _addresses(config, glob))

@@ -72,16 +72,13 @@ class Checked(NamedTuple):
 def page(given: object, scope: Ref, *, cursor: str | None, limit: int, after: Ref | None) -> Checked:
     """`after` is the last entry before the cursor, where that is known. Entries that are of no use here, or were given
     before, are left out; whatever else is wrong is wrong with the whole page."""
-    given = _of(given, Page, "a page")
-    found = cast("Page[Entry]", given)
+    found = cast("Page[Entry]", _of(given, Page, "a page"))
     if type(found.items) is not tuple:
         raise Breach(f"the entries of a page are {kind(found.items)} and no tuple")
     if len(found.items) > limit:
         raise Breach(f"{len(found.items)} entries where at most {limit} were asked for")
-    if found.cursor is not None and (type(found.cursor) is not str or not 0 < len(found.cursor) <= MAX_CURSOR):
-        raise Breach(f"the cursor is {kind(found.cursor)}, empty or too long")
-    if found.cursor is not None and found.cursor == cursor:
-        raise Breach("the cursor that it gives is the one that it was given: the listing never ends")
+    if found.cursor is not None:
+        _check_cursor(found.cursor, cursor)
     kept: list[Entry] = []
     seen: set[Ref] = set()
     foreign = repeated = 0
@@ -106,6 +103,13 @@ def page(given: object, scope: Ref, *, cursor: str | None, limit: int, after: Re
         for words in (f"{count} of {len(found.items)} entries {words}",)
     ]
     return Checked(Page(tuple(kept), found.cursor), last, "; ".join(told))
+
+
+def _check_cursor(given: object, before: str | None) -> None:
+    if type(given) is not str or not 0 < len(given) <= MAX_CURSOR:
+        raise Breach(f"the cursor is {kind(given)}, empty or too long")
+    if given == before:
+        raise Breach("the cursor that it gives is the one that it was given: the listing never ends")
 
 
 def entry(given: object, scheme: str) -> Entry:

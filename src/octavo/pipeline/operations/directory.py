@@ -40,16 +40,8 @@ class Directories:
         if scope.scheme not in self._schemes or scope.params != scope.place.params:
             raise _no_directory(call)
         beside = await self._beside(call)
-        rows: dict[str, Entry] = {}
-        while True:
-            page: Page[Entry] = await self._asked(call, "list", scope, ListArguments(depth=1), cursor)
-            for entry in page.items:
-                if names := self._canonical(entry.ref).segments[len(scope.segments) :]:
-                    rows[names[0]] = self._row(call, rows.get(names[0]), entry, names)
-            rows.pop(seen, None)  # the folder in which the page before ended
-            cursor = page.cursor
-            if rows or cursor is None:
-                break
+        rows, page = await self._rows(call, cursor, seen)
+        cursor = page.cursor
         until = _END if cursor is None else max(rows)
         if cursor is not None and rows[until].mime_type != DIRECTORY:
             own: Page[Entry] = await self._asked(call, "list", rows[until].ref.bare)
@@ -61,6 +53,20 @@ class Directories:
         ordered = sorted(rows.items())
         following = None if cursor is None else joined(cursor, ordered[-1][0])
         return Page(tuple(entry for _, entry in ordered), following)
+
+    async def _rows(self, call: Call, cursor: str | None, seen: str) -> tuple[dict[str, Entry], Page[Entry]]:
+        """By name, from the first page on that has another one than `seen`, in which the page before ended; and that
+        page."""
+        rows: dict[str, Entry] = {}
+        while True:
+            page: Page[Entry] = await self._asked(call, "list", call.ref, ListArguments(depth=1), cursor)
+            for entry in page.items:
+                if names := self._canonical(entry.ref).segments[len(call.ref.segments) :]:
+                    rows[names[0]] = self._row(call, rows.get(names[0]), entry, names)
+            rows.pop(seen, None)
+            cursor = page.cursor
+            if rows or cursor is None:
+                return rows, page
 
     def _row(self, call: Call, known: Entry | None, entry: Entry, names: tuple[str, ...]) -> Entry:
         if len(names) == 1:

@@ -62,21 +62,12 @@ def is_empty(content: Content) -> bool:
 def _shown(value: Any, sees: Sees, above: str = "", most: int | None = None) -> Any:
     """The very value where nothing is left out. `above` is the key that it stands at."""
     if isinstance(value, Mapping):
-        pattern = value.get("what")
-        if "uri" in value and not (_may(value["uri"], sees) and _fits(value, sees)):
-            return _GONE
-        if isinstance(pattern, str) and not sees.pattern(pattern):
+        value = _quoted(value, sees) if _may_be_told(value, sees) else _GONE
+        if value is _GONE:
             return _GONE
         # What the author of a file wrote there is part of what may be seen, whatever keys it has.
         quoted = "metadata" if "uri" in value else "declared" if above == "permissions" else None
         most = value.get("at_most")
-        if "uri" in value and QUOTED in value:
-            what, value = value[QUOTED], {key: item for key, item in value.items() if key != QUOTED}
-            ref = Ref.parse(value["uri"])
-            if not sees.quotes(ref):
-                if what == "all":
-                    return _GONE
-                value["name"] = ref.name
         kept = {key: item if key == quoted else _shown(item, sees, key, most) for key, item in value.items()}
         if all(kept[key] is item for key, item in value.items()):
             return value
@@ -86,6 +77,25 @@ def _shown(value: Any, sees: Sees, above: str = "", most: int | None = None) -> 
         items = list(islice(found, most))  # no further: the rest is judged for nothing
         return value if len(items) == len(value) and all(map(operator.is_, items, value)) else items
     return value
+
+
+def _may_be_told(told: Mapping[str, Any], sees: Sees) -> bool:
+    """Of an object that there is such a thing, by its address and by the pattern of a rule in it."""
+    if "uri" in told and not (_may(told["uri"], sees) and _fits(told, sees)):
+        return False
+    pattern = told.get("what")
+    return not isinstance(pattern, str) or sees.pattern(pattern)
+
+
+def _quoted(told: Mapping[str, Any], sees: Sees) -> Any:
+    """An object without what was quoted from a content that may not be read: its name, or all of it."""
+    if "uri" not in told or QUOTED not in told:
+        return told
+    what, kept = told[QUOTED], {key: item for key, item in told.items() if key != QUOTED}
+    ref = Ref.parse(told["uri"])
+    if sees.quotes(ref):
+        return kept
+    return _GONE if what == "all" else {**kept, "name": ref.name}
 
 
 def _usable_first(data: Any, sees: Sees) -> Any:

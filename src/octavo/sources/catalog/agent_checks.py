@@ -6,7 +6,7 @@ A file grants nothing. Where it says more or less than the policy, whoever reads
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 from octavo.core.errors import OctavoError
 from octavo.core.glob import Glob
@@ -18,6 +18,7 @@ from octavo.sources.catalog.record import Card, said_at
 from octavo.text.frontmatter import KeyPath, shown
 
 DENY: Final = "deny"  # beside the verbs: what an agent may not read
+_Claim: TypeAlias = tuple[KeyPath, Glob]
 
 
 def misleading(card: Card, tools: str, live: Live, everything: Sequence[Ref]) -> Iterator[FileProblem]:
@@ -32,8 +33,19 @@ def misleading(card: Card, tools: str, live: Live, everything: Sequence[Ref]) ->
 
 
 def _at_odds(card: Card, declared: Mapping[str, Any], live: Live, everything: Sequence[Ref]) -> Iterator[FileProblem]:
-    agent = card.id
-    claims: dict[str, list[tuple[KeyPath, Glob]]] = {}
+    claims: dict[str, list[_Claim]] = {}
+    yield from _claimed(card, declared, claims)
+    if not live.rules(card.id):
+        return  # nobody could say what it may
+    readable = [ref for ref in everything if live.may_read(card.id, ref)]
+    yield from _beyond(card, claims, live, everything, frozenset(readable))
+    unsaid = [ref for ref in readable if not any(glob.matches(ref) for _, glob in claims.get("read", ()))]
+    if "read" in claims and unsaid:
+        yield _problem(card, ("permissions", "read"), f"the policy also allows {card.id} to read {_some(unsaid)}")
+
+
+def _claimed(card: Card, declared: Mapping[str, Any], claims: dict[str, list[_Claim]]) -> Iterator[FileProblem]:
+    """Fills `claims` with what the definition says by verb; gives what of it says nothing."""
     for verb, patterns in declared.items():
         path = ("permissions", verb)
         if verb not in (*VERBS, DENY):
@@ -45,9 +57,17 @@ def _at_odds(card: Card, declared: Mapping[str, Any], live: Live, everything: Se
                 claims[verb].append((place, Glob(text)))
             except OctavoError:
                 yield _problem(card, place, "is no pattern, such as sop://brand/*")
-    if not live.rules(agent):
-        return  # nobody could say what it may
-    readable = {ref: None for ref in everything if live.may_read(agent, ref)}  # in their order
+
+
+def _beyond(
+    card: Card,
+    claims: Mapping[str, Sequence[_Claim]],
+    live: Live,
+    everything: Sequence[Ref],
+    readable: frozenset[Ref],
+) -> Iterator[FileProblem]:
+    """Where the definition claims more, or denies more, than the policy does."""
+    agent = card.id
     denied = [glob for _, glob in claims.get(DENY, ())]
     for verb, globs in claims.items():
         for place, glob in globs:
@@ -60,9 +80,6 @@ def _at_odds(card: Card, declared: Mapping[str, Any], live: Live, everything: Se
                 message = f"the policy does not allow {agent} to {verb} {_some(wrong) if wrong else glob.text}"
             if wrong or (verb != DENY and not covered and not live.reaches(agent, verb, glob)):
                 yield _problem(card, place, message)
-    unsaid = [ref for ref in readable if not any(glob.matches(ref) for _, glob in claims.get("read", ()))]
-    if "read" in claims and unsaid:
-        yield _problem(card, ("permissions", "read"), f"the policy also allows {agent} to read {_some(unsaid)}")
 
 
 def _some(refs: Sequence[Ref]) -> str:

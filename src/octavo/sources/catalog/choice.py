@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from typing import Final
 
 from msgspec.structs import replace
@@ -113,6 +113,13 @@ async def _skills(of: Declaration, store: Store, places: Sequence[Segments]) -> 
         return of.shapes if of.path or defined else of.shapes[1:]
     depths = Counter(len(folder) for folder in folders)
     usual = 2 if defined else 1 if () in above else depths.most_common(1)[0][0]
+    special = _unusual(of, kind, folders, usual)
+    return (*special[:_MANY], *([of.shapes[0]] if defined else []), *_generic(of, usual, kind))
+
+
+def _unusual(of: Declaration, kind: str, folders: Collection[Segments], usual: int) -> list[Shape]:
+    """Folders at another depth than most."""
+    above = {folder[:-1] for folder in folders}
     special = [
         Shape("/".join((*one, "{name}", of.manifest)), "/".join((*one, "{name}")), kind=kind, offered=False)
         for one in sorted(above)
@@ -121,7 +128,7 @@ async def _skills(of: Declaration, store: Store, places: Sequence[Segments]) -> 
     if usual != 1 and () in above:  # some of many that stand beside the folders of the others
         alone = sorted(folder[0] for folder in folders if len(folder) == 1)
         special += [Shape(f"{one}/{of.manifest}", one, kind=kind, offered=False, literal=True) for one in alone]
-    return (*special[:_MANY], *([of.shapes[0]] if defined else []), *_generic(of, usual, kind))
+    return special
 
 
 def _generic(of: Declaration, depth: int, kind: str) -> tuple[Shape, ...]:

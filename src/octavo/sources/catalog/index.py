@@ -7,7 +7,7 @@ last look, nothing else is looked at, however fast changes follow each other.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import Final, NamedTuple
 
@@ -174,11 +174,7 @@ class Index:
             return None
         refs = {located[0] for place in places if (located := self._belongs(place)) is not None}
         folders = self._folders(refs)
-        near = {place for place in places if not _is_in(folders, place)}
-        for ref in refs:
-            near.update(self._versions.get(ref, ()), self._rivals.get(ref, ()))
-            if (card := self.snapshot.cards.get(ref)) is not None:
-                near.add(card.place)
+        near = self._near(refs, {place for place in places if not _is_in(folders, place)})
         found = await self._there(near, folders)
         now = await self._sorted_out(found)
         for place in near - found.keys():
@@ -187,13 +183,22 @@ class Index:
             self._known = {card.place: card for card in self.snapshot.cards.values()}
         others = {p: stray for p, stray in self._strays.items() if p not in near and not _is_in(folders, p)}
         self._strays = {**others, **now.strays}
-        self._versions = {ref: there for ref, there in self._versions.items() if ref not in refs} | now.versions
-        self._rivals = {ref: there for ref, there in self._rivals.items() if ref not in refs} | now.rivals
+        self._versions = _but(self._versions, refs) | now.versions
+        self._rivals = _but(self._rivals, refs) | now.rivals
         files: dict[Ref, Entry | None] = {
             one.ref: None for ref in refs for one in self.snapshot.listed(ref, None) if isinstance(one, Entry)
         }
         cards = {ref: now.cards.get(ref) for ref in refs}
         return self.snapshot.with_changes(cards, files | now.files, _in_order(self._strays))
+
+    def _near(self, refs: Iterable[Ref], places: set[Segments]) -> set[Segments]:
+        """These files, and the others of the same entries."""
+        near = set(places)
+        for ref in refs:
+            near.update(self._versions.get(ref, ()), self._rivals.get(ref, ()))
+            if (card := self.snapshot.cards.get(ref)) is not None:
+                near.add(card.place)
+        return near
 
     def _folders(self, refs: Iterable[Ref]) -> set[Segments]:
         """In which everything belongs to one of these entries."""
@@ -347,3 +352,7 @@ def _is_in(folders: set[Segments], place: Segments) -> bool:
 
 def _in_order(strays: Mapping[Segments, FileProblem]) -> tuple[FileProblem, ...]:
     return tuple(strays[place] for place in sorted(strays))
+
+
+def _but(known: Mapping[Ref, set[Segments]], refs: Collection[Ref]) -> dict[Ref, set[Segments]]:
+    return {ref: there for ref, there in known.items() if ref not in refs}

@@ -63,6 +63,25 @@ class Survey:
         refs = self._spellings(names)
         listed = listed or self._rights.all_below("list", refs)
         read = read or self._rights.all_below("read", refs)
+        here, children, on_disk = self._looked(names, disk)
+        named = listed and {child.disk for child in children}.issuperset(on_disk)
+        parts = [self._part(child, names, disk, listed=listed, read=read) for child in children]
+        named = named and all(part.named for part in parts)
+        read = named and read and all(part.read for part in parts)
+        inside = tuple(one for part in parts for one in part.free)
+        if read:
+            return _Part([self._opening(disk, READ, here)], inside=inside, free=(names,))
+        openings = [one for part in parts for one in part.openings]
+        if named:
+            files = [one for one in openings if one.rights & READ_FILE]
+            openings = [self._opening(disk, READ_DIR, here), *files]
+        unlisted = [one for part in parts for one in part.unlisted]
+        if not named and (listed or self._rights.allows("list", refs)):
+            unlisted.insert(0, names)
+        return _Part(openings, named, False, tuple(unlisted), inside, inside)
+
+    def _looked(self, names: Names, disk: Names) -> tuple[os.stat_result, Sequence[Child], Sequence[str]]:
+        """A folder itself, what is served in it, and all names in it."""
         fd = self._tree.open_directory(disk)
         try:
             here = os.fstat(fd)
@@ -71,20 +90,7 @@ class Survey:
         finally:
             os.close(fd)
         self._count(len(on_disk))
-        named = listed and {child.disk for child in children}.issuperset(on_disk)
-        parts = [self._part(child, names, disk, listed=listed, read=read) for child in children]
-        named = named and all(part.named for part in parts)
-        read = named and read and all(part.read for part in parts)
-        inside = tuple(one for part in parts for one in part.free)
-        if read:
-            return _Part([self._opening(disk, READ, here)], inside=inside, free=(names,))
-        openings = [one for part in parts for one in part.openings if not named or one.rights & READ_FILE]
-        if named:
-            openings.insert(0, self._opening(disk, READ_DIR, here))
-        unlisted = [one for part in parts for one in part.unlisted]
-        if not named and (listed or self._rights.allows("list", refs)):
-            unlisted.insert(0, names)
-        return _Part(openings, named, False, tuple(unlisted), inside, inside)
+        return here, children, on_disk
 
     def _part(self, child: Child, names: Names, disk: Names, *, listed: bool, read: bool) -> _Part:
         own, where = (*names, child.name), (*disk, child.disk)

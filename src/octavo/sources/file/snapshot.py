@@ -10,7 +10,7 @@ from __future__ import annotations
 import errno
 import os
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Final
 
 from msgspec import Struct, field
@@ -214,12 +214,7 @@ class Snapshot:
                 children = tree.children(fd, place.names)
             finally:
                 os.close(fd)
-            below = {child.name for child in children if child.kind == "directory"}
-            for name in [name for name in folder.folders if name not in below]:
-                self._drop(folder.folders[name])
-            files = {child.name for child in children if child.kind != "directory"}
-            for name in [name for name in folder.files if name not in files]:
-                self._set(folder, name, None)
+            self._forget_all_but(folder, children)
             for number, child in enumerate(children):
                 if child.kind == "directory":
                     if deep or child.name not in folder.folders:
@@ -228,6 +223,14 @@ class Snapshot:
                     self._take_in(folder, child.name, child)
                     if number % _FILES_A_STEP == _FILES_A_STEP - 1:
                         yield
+
+    def _forget_all_but(self, folder: _Folder, children: Sequence[Child]) -> None:
+        below = {child.name for child in children if child.kind == "directory"}
+        for name in [name for name in folder.folders if name not in below]:
+            self._drop(folder.folders[name])
+        files = {child.name for child in children if child.kind != "directory"}
+        for name in [name for name in folder.files if name not in files]:
+            self._set(folder, name, None)
 
     def _added(self, place: Place, disk: Names, identity: tuple[int, int]) -> _Folder:
         folder = self._folders[place] = _Folder(place, disk, identity)

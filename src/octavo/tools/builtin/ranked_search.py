@@ -43,29 +43,35 @@ async def ranked(budget: Budget, ctx: ToolContext, asked: Mapping[str, Any], *, 
         await refuse_missing(ctx, uri.partition("?")[0])
         if query.where:  # a list says which keys there are
             await ctx.list(uri, limit=1, filter={key: [*values] for key, values in query.where})
-    structured: dict[str, Any] = {"results": results}
+    structured: dict[str, Any] = {"results": results, **_state(found)}
     notes = [*_notes(found)]
     if instead and lines:
         structured["instead"] = KIND
         lines = ["[no line says exactly this: these documents have most to say on its words]", *lines]
-    if found.corrected:
-        structured["corrected"] = {word: meant for word, meant in found.corrected.items() if len(word) <= _TOLD}
-    if found.building or found.limited or found.cut or found.unlisted:
-        structured["incomplete"] = True
-    if found.partial and found.cursor is None:
-        structured["partial"] = found.partial
-    if found.unread and found.cursor is None:
-        structured["unread"] = found.unread
-    if found.unlisted:
-        structured["unavailable"] = [*found.unlisted]
-    if found.ignored:
-        structured["ignored"] = True
-    if found.building:
-        structured["indexed"] = found.seen
     if found.cursor is not None:
         structured["cursor"] = ctx.sealed(KIND, found.cursor)
         notes.append(f"[more: call again with cursor: {structured['cursor']}]")
     return d.result("\n".join([*(lines or ["Nothing was found"]), *notes]), structured)
+
+
+def _state(found: Findings) -> dict[str, Any]:
+    """What a program must know of the search beside its results."""
+    told: dict[str, Any] = {}
+    if found.corrected:
+        told["corrected"] = {word: meant for word, meant in found.corrected.items() if len(word) <= _TOLD}
+    if found.building or found.limited or found.cut or found.unlisted:
+        told["incomplete"] = True
+    if found.partial and found.cursor is None:
+        told["partial"] = found.partial
+    if found.unread and found.cursor is None:
+        told["unread"] = found.unread
+    if found.unlisted:
+        told["unavailable"] = [*found.unlisted]
+    if found.ignored:
+        told["ignored"] = True
+    if found.building:
+        told["indexed"] = found.seen
+    return told
 
 
 def is_ranked(ctx: ToolContext, cursor: str | None) -> bool:

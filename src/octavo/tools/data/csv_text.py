@@ -5,6 +5,8 @@ from __future__ import annotations
 import csv
 import io
 import re
+from collections.abc import Callable
+from contextlib import suppress
 from typing import Any, Final
 
 from octavo.core.sizes import MIB
@@ -61,13 +63,18 @@ def _delimiter(text: str) -> str:
 
 def _typed(cells: list[str]) -> list[Any]:
     known = [one for one in cells if one]
-    if known and all(_WHOLE.match(one) for one in known):
-        return [int(one) if one else None for one in cells]
-    if known and all(_NUMBER.match(one) and one not in ("", "+", "-") for one in known):
-        try:
-            return [float(one) if one else None for one in cells]
-        except ValueError:
-            pass
-    if known and all(one.lower() in _WORDS for one in known):
-        return [_WORDS[one.lower()] if one else None for one in cells]
-    return [one or None for one in cells]
+    if not known:
+        return [None for _ in cells]
+    if all(_WHOLE.match(one) for one in known):
+        return _each(int, cells)
+    if all(_NUMBER.match(one) and one not in ("+", "-") for one in known):
+        with suppress(ValueError):
+            return _each(float, cells)
+    if all(one.lower() in _WORDS for one in known):
+        return _each(lambda one: _WORDS[one.lower()], cells)
+    return _each(str, cells)
+
+
+def _each(value: Callable[[str], Any], cells: list[str]) -> list[Any]:
+    """An empty cell has no value."""
+    return [value(one) if one else None for one in cells]

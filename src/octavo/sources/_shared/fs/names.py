@@ -56,12 +56,12 @@ class Rules:
         # Named twice, by us and by the operator: then folders are meant as well.
         self._of_files = _OneOf(one for one in SAMPLED.intersection(patterns) if patterns.count(one) == 1)
         self._folders: Memo[str, bool] = Memo(_MEMO_SIZE)
-        chains = [pattern.split("/") for pattern in patterns if "/" in pattern or pattern not in SAMPLED]
-        self._hidden_name = _OneOf(chain[0] for chain in chains if len(chain) == 1)
-        self._hidden_settings = _OneOf(pattern for pattern in patterns if "/" not in pattern and pattern in SAMPLED)
-        longer = [chain for chain in chains if len(chain) > 1]
-        self._hidden_chains = [[_OneOf([part]) for part in chain] for chain in longer]
-        self._chain_end = _OneOf(chain[-1] for chain in longer)
+        names = [pattern for pattern in patterns if "/" not in pattern]
+        self._hidden_name = _OneOf(one for one in names if one not in SAMPLED)
+        self._hidden_settings = _OneOf(one for one in names if one in SAMPLED)
+        chains = [pattern.split("/") for pattern in patterns if "/" in pattern]
+        self._hidden_chains = [[_OneOf([part]) for part in chain] for chain in chains]
+        self._chain_end = _OneOf(chain[-1] for chain in chains)
         self._memo: Memo[tuple[str, ...], Verdict] = Memo(_MEMO_SIZE)
 
     def verdict(self, names: tuple[str, ...]) -> Verdict:
