@@ -113,9 +113,6 @@ class Folds(Struct, frozen=True):
             self.throttle,
         ]
 
-    def hears_as(self, who: Principal) -> Hashable:
-        return self.policy.alike(who), self.redact.further(who)
-
 
 async def compose(
     loaded: Loaded,

@@ -131,3 +131,6 @@ class Composed(Struct, frozen=True):
     def sees_as(self, who: Principal) -> Hashable:
         """The same for principals from whom the same is hidden."""
         return self.redact.further(who)
+
+    def hears_as(self, who: Principal) -> Hashable:
+        return self.policy.alike(who), self.redact.further(who)
