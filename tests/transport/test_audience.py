@@ -26,7 +26,7 @@ from octavo.core.glob import Glob
 from octavo.core.ref import Ref
 from octavo.core.values import Change, ChangeKind, Entry, Principal, Verb, shown
 from octavo.transport.mcp import wire_names
-from octavo.transport.mcp.notifications import framed
+from octavo.transport.mcp.notifications import end_of, framed
 from octavo.transport.mcp.subscriber import BACKLOG, Note, Subscriber
 from octavo.transport.mcp.subscriptions import Hub
 
@@ -284,14 +284,14 @@ async def test_a_note_is_encoded_once_and_says_on_each_stream_to_which_it_belong
         await want(hub, subscriber, "mem://*")
     octavo.feed.publish(updated("mem://one", tags=["가", None], since=None))
     (note,) = {id(note): note for one in some for note in taken(one)}.values()
-    frames = [framed(note, {"io.modelcontextprotocol/subscriptionId": tag}) for tag in (1, "둘")]
+    frames = [framed(note, end_of({"io.modelcontextprotocol/subscriptionId": tag})) for tag in (1, "둘")]
     beginning = note.memo["frame"]
     assert all(frame.startswith(beginning) for frame in frames)
     told = [json.loads(frame.removeprefix(b"event: message\r\ndata: ")) for frame in frames]
     assert [one["params"]["_meta"].pop("io.modelcontextprotocol/subscriptionId") for one in told] == [1, "둘"]
     assert told[0] == told[1] == {"jsonrpc": "2.0", "method": wire_names.UPDATED, "params": note.params}
     empty = Note("notifications/tools/list_changed", {})
-    assert json.loads(framed(empty, {"id": 9})[22:])["params"] == {"_meta": {"id": 9}}
+    assert json.loads(framed(empty, end_of({"id": 9}))[22:])["params"] == {"_meta": {"id": 9}}
 
 
 # -- those who want much, and those who go

@@ -215,6 +215,7 @@ class Front:
             await self._malformed(bad, scope, send, principal)
             return
         silent = "id" not in message or "method" not in message  # a notification, or what answers a question
+        del message  # a stream can last for days, and the SDK reads its own
         if silent and not await self._counted(scope, send, principal):
             return
         await self._sdk(scope, replayed, send, principal)

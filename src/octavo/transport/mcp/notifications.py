@@ -28,13 +28,18 @@ def tagged(note: Note, tag: Mapping[str, Any]) -> dict[str, Any]:
     return {**params, "_meta": {**meta, **tag}}
 
 
-def framed(note: Note, tag: Mapping[str, Any]) -> bytes:
-    """The same as one event of a stream. All but the tag is encoded once for all streams."""
+def end_of(tag: Mapping[str, Any]) -> bytes:
+    """What `framed` has at its end on one stream."""
+    return _compact(tag)[1:-1] + b"}}}\r\n\r\n"
+
+
+def framed(note: Note, end: bytes) -> bytes:
+    """The same as one event of a stream. What stands before the end is encoded once for all streams."""
     beginning: bytes | None = note.memo.get("frame")
     if beginning is None:
         whole = _compact({"jsonrpc": "2.0", "method": note.method, "params": tagged(note, {"": 0})})
         beginning = note.memo["frame"] = b"event: message\r\ndata: " + whole.removesuffix(_TAG)
-    return beginning + _compact(tag)[1:-1] + b"}}}\r\n\r\n"
+    return beginning + end
 
 
 def _compact(value: Any) -> bytes:

@@ -16,7 +16,7 @@ from octavo.core.values import Principal
 from octavo.transport.http.leases import at
 from octavo.transport.mcp import wire_names
 from octavo.transport.mcp.calls import Calls
-from octavo.transport.mcp.notifications import framed, plain, tagged
+from octavo.transport.mcp.notifications import end_of, framed, plain, tagged
 from octavo.transport.mcp.sdk_compat import connection_of, on_disconnect, send_plain, send_plain_below, writer_below
 from octavo.transport.mcp.subscriber import Note, Subscriber
 from octavo.transport.mcp.subscriptions import Hub
@@ -100,13 +100,13 @@ class ListenStreams:
         if asked.resources_list_changed:
             subscriber.lists.add("resources")
         tag: dict[str, Any] = {wire_names.SUBSCRIPTION_ID: ctx.request_id}
-        write = writer_below(ctx)
+        write, end = writer_below(ctx), end_of(tag)
 
         async def send(note: Note) -> None:
             if write is None:
                 await send_plain_below(ctx, note.method, tagged(note, tag))
             else:
-                await write(framed(note, tag))
+                await write(framed(note, end))
 
         patterns = list(dict.fromkeys(asked.resource_subscriptions or ()))
         limit = self._calls.works.subscriptions(subscriber.principal)
@@ -121,19 +121,7 @@ class ListenStreams:
                 await self._want(subscriber, pattern)
             if wanted := (asked.model_extra or {}).get("taskIds"):
                 followed = await self._follow(ctx, subscriber, wanted)
-            honoured = types.SubscriptionFilter(
-                tools_list_changed=asked.tools_list_changed or None,
-                prompts_list_changed=asked.prompts_list_changed or None,
-                resources_list_changed=asked.resources_list_changed or None,
-                resource_subscriptions=list(subscriber.patterns) or None,
-                **({} if followed is None else followed.honoured),
-            )
-            await ctx.session.send_notification(
-                types.SubscriptionsAcknowledgedNotification(
-                    params=types.SubscriptionsAcknowledgedNotificationParams(notifications=honoured, _meta=tag)
-                ),
-                related_request_id=ctx.request_id,
-            )
+            await _acknowledge(ctx, _honoured(asked, subscriber, followed), tag)
             await subscriber.pump(send)
         finally:
             self._hub.leave(subscriber)
@@ -158,6 +146,27 @@ class ListenStreams:
             raise
         except OctavoError:
             return
+
+
+def _honoured(
+    asked: types.SubscriptionFilter, subscriber: Subscriber, followed: Followed | None
+) -> types.SubscriptionFilter:
+    return types.SubscriptionFilter(
+        tools_list_changed=asked.tools_list_changed or None,
+        prompts_list_changed=asked.prompts_list_changed or None,
+        resources_list_changed=asked.resources_list_changed or None,
+        resource_subscriptions=list(subscriber.patterns) or None,
+        **({} if followed is None else followed.honoured),
+    )
+
+
+async def _acknowledge(ctx: Context, honoured: types.SubscriptionFilter, tag: dict[str, Any]) -> None:
+    await ctx.session.send_notification(
+        types.SubscriptionsAcknowledgedNotification(
+            params=types.SubscriptionsAcknowledgedNotificationParams(notifications=honoured, _meta=tag)
+        ),
+        related_request_id=ctx.request_id,
+    )
 
 
 async def _allowed(calls: Calls, who: Principal, pattern: str) -> Glob:

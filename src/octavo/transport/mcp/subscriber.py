@@ -7,7 +7,6 @@ Its backlog is bounded. A subscriber that does not read cannot hold anybody up: 
 from __future__ import annotations
 
 import asyncio
-from collections import deque
 from collections.abc import Awaitable, Callable, Hashable, Mapping
 from typing import Any
 
@@ -52,9 +51,9 @@ class Subscriber:
         self.log_level: str | None = None
         self.closed = False
         self._ends_on_overflow = ends_on_overflow
-        self._backlog: deque[Note] = deque()
+        self._backlog: list[Note] = []  # mostly empty, and there are very many: an empty deque has 700 bytes
         self._lists_waiting: set[str] = set()  # methods of the list_changed among them
-        self._wake = asyncio.Event()
+        self._waits: asyncio.Future[None] | None = None  # `pump`, for a note
 
     def push(self, note: Note) -> None:
         if self.closed:
@@ -66,27 +65,34 @@ class Subscriber:
                 self.close()
                 return
             others = [waiting for waiting in self._backlog if waiting.method in _OTHER_LISTS]
-            self._backlog = deque(others)
+            self._backlog = others
             self._lists_waiting = {waiting.method for waiting in others}
             note = Note(wire_names.LIST_CHANGED, {})
         self._backlog.append(note)
         if note.method.endswith(CHANGED):
             self._lists_waiting.add(note.method)
-        self._wake.set()
+        self._wake()
 
     def close(self) -> None:
         """Ends `pump` after what already waits."""
         self.closed = True
-        self._wake.set()
+        self._wake()
 
     async def pump(self, send: Callable[[Note], Awaitable[None]]) -> None:
         """Sends note after note until the subscriber is closed."""
         while True:
             while self._backlog:
-                note = self._backlog.popleft()
+                note = self._backlog.pop(0)
                 self._lists_waiting.discard(note.method)
                 await send(note)
             if self.closed:
                 return
-            self._wake.clear()
-            await self._wake.wait()
+            self._waits = asyncio.get_running_loop().create_future()
+            try:
+                await self._waits
+            finally:
+                self._waits = None
+
+    def _wake(self) -> None:
+        if self._waits is not None and not self._waits.done():
+            self._waits.set_result(None)
