@@ -118,7 +118,7 @@ async def test_credentials_and_git_and_our_own_state_are_absent(write: Any, open
     ]  # fmt: skip
     shown = [
         ".aws/config", ".env.example", ".env.sample", ".github/x.yml", "auth.json", "credentials", "credentials.md",
-        "docker/config.json", "example.tfvars", "kubeconfig-example/a.yaml", "kubeconfig-guide.md",
+        "docker/config.json", "example.tfvars", "kubeconfig-example/a.md", "kubeconfig-guide.md",
         "kubeconfig_test.go", "lib/kubeconfig/README.md",
         "lib/kubeconfig/kubeconfig.go", "locales/en/auth.json", "merging-a-kubeconfig/index.md", "my-secrets.yaml",
         "of/credentials/page.md", "secrets.example.yml", "secrets.md", "secrets.py", "service-account.sample.json",
@@ -133,6 +133,25 @@ async def test_credentials_and_git_and_our_own_state_are_absent(write: Any, open
         assert await listing(source, f"file://{path}") == []
         assert set(await source.complete("path", path, {})) <= {f for f in shown if f.startswith(path)}
         assert source.stamp(Ref.parse(f"file://{path}"), "read") is None
+
+
+async def test_no_name_of_a_folder_opens_what_stands_among_settings(write: Any, opened: Any, listing: Any) -> None:
+    """Each file is told by its own name: `dist` in a folder of keys is one of keys."""
+    hidden = [
+        ".env.example/prod", ".env/sample/prod", ".env/sample/deep/prod.yaml", "credentials.json/EXAMPLE/x.json",
+        "credentials.json/a.example.d/x.json", "credentials.json/a.py/y.json", "credentials.json/x.MD/y.json",
+        "kubeconfig-example/prod.yaml", "kubeconfig_a.go/prod.yaml", "kubeconfig/dist/kubeconfig",
+        "kubeconfig/dist/prod.yaml", "kubeconfig/example/credentials.json", "kubeconfig/templates.template/real.yaml",
+    ]  # fmt: skip
+    shown = [".env/sample/a.py", "kubeconfig/dist/index.md", "kubeconfig/dist/prod.example.yaml", "kubeconfig/index.md"]
+    for path in hidden + shown:
+        write(path)
+    source = await opened(extensions=["*"])
+    assert await listing(source) == [f"file://{path}" for path in shown]
+    for path in hidden:
+        assert await reason(source, f"file://{path}") == "not_found"
+    more = await opened(extensions=["*"], hidden=[*CREDENTIALS, "kubeconfig-*"])
+    assert await reason(more, "file://kubeconfig-example/a.md") == "not_found"
 
 
 async def test_the_operator_can_hide_more_or_show_credentials_but_never_git_or_our_state(

@@ -93,8 +93,8 @@ _SAMPLED: Final = tuple(pattern for patterns in SETTINGS.values() for pattern in
 CREDENTIALS: Final = (*_SAMPLED, *(pattern for patterns in KEYS.values() for pattern in patterns))
 SAMPLED: Final = frozenset(pattern.casefold() for pattern in _SAMPLED)
 # A folder of such a name is often one of pages or of source code about them: `kubeconfig/` in a program that writes
-# them, `merging-a-kubeconfig/index.md`. Of what is in it only samples and code are served, for a folder of keys is
-# called so too.
+# them, `merging-a-kubeconfig/index.md`. Of what is in it, at any depth, only samples, pages and code are served, for a
+# folder of keys is called so too: each file by its own name, since a folder `dist` in it may be one of keys as well.
 _ABOUT_CODE: Final = ("kubeconfig",)
 _CODE: Final = re.compile(r".*\.(go|rs|java|kt|py|ts|js|rb|c|cc|cpp|h|cs|proto)\Z", re.DOTALL)
 # The word stands last, or before the last extension: `example.tfvars`, and not `example.com.tfvars`.

@@ -106,9 +106,9 @@ class Rules:
             return True
         if folder and self._is_of_pages(names[-1]):
             return False
-        if self._hidden_settings.match(last) and not is_sample(last):
+        if self._hidden_settings.match(last) and (folder or not is_sample(last)):
             return True
-        if len(names) > 1 and self._is_of_pages(names[-2]) and is_hidden_there(last):
+        if is_hidden_there(last) and any(map(self._is_of_pages, names[:-1])):
             return True
         return self._chain_end.match(last) and any(
             len(names) >= len(chain)
@@ -118,13 +118,9 @@ class Rules:
 
     def _is_of_pages(self, folder: str) -> bool:
         """Whether a folder is called as only files with settings are: pages and code about them stand in it, and what
-        else is there may be such files."""
+        else is there may be such files. Its name may look like that of a sample, and opens nothing."""
         known = self._folders.get(folder)
-        if known is None:
-            name = folder.casefold()
-            known = self._of_files.match(name) and not is_sample(name)
-            self._folders.keep(folder, known)
-        return known
+        return self._folders.keep(folder, self._of_files.match(folder.casefold())) if known is None else known
 
     def allows(self, name: str) -> bool:
         """By extension: `a.tar.gz` needs `gz` or `tar.gz`."""
