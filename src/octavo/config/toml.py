@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import re
 import tomllib
+from collections.abc import Mapping
+from typing import Any, cast
 
-from octavo.config.document import ConfigText, broken
+from octavo.config.document import ConfigText, Fault, broken
 from octavo.config.problems import KeyPath, Position
+from octavo.config.words import nfc
 
 _WHERE = re.compile(r"(?P<message>.*?) \(at (?:line (?P<line>\d+), column (?P<column>\d+)|end of document)\)")
 _KEY = r"(?:[A-Za-z0-9_-]+|\"[^\"\n]*\"|'[^'\n]*')"
@@ -28,7 +31,34 @@ def read_toml(text: str) -> ConfigText:
         return broken(1, 1, "is nested too deeply")
     if not data:
         return broken(1, 1, "is empty; the smallest configuration names one source")
-    return ConfigText(data, _places(text))
+    places = _places(text)
+    if text.isascii():
+        return ConfigText(data, places)
+    twice: list[KeyPath] = []
+    data = _named(data, (), twice)
+    return ConfigText(
+        data, places, tuple(Fault(path, places.get(path, Position(1, 1)), "is given twice") for path in twice)
+    )
+
+
+def _named(data: Mapping[str, Any], path: KeyPath, twice: list[KeyPath]) -> dict[str, Any]:
+    """With keys as all names are written."""
+    made: dict[str, Any] = {}
+    for key, value in data.items():
+        name = nfc(key)
+        if name in made:
+            twice.append((*path, name))
+        else:
+            made[name] = _of_names(value, (*path, name), twice)
+    return made
+
+
+def _of_names(value: Any, path: KeyPath, twice: list[KeyPath]) -> Any:
+    if isinstance(value, dict):
+        return _named(cast("dict[str, Any]", value), path, twice)
+    if isinstance(value, list):
+        return [_of_names(one, (*path, at), twice) for at, one in enumerate(value)]
+    return value
 
 
 def _places(text: str) -> dict[KeyPath, Position]:
@@ -62,4 +92,4 @@ def _places(text: str) -> dict[KeyPath, Position]:
 
 
 def _path(keys: str) -> tuple[str, ...]:
-    return tuple(key.strip("\"'") for key in re.findall(_KEY, keys))
+    return tuple(nfc(key.strip("\"'")) for key in re.findall(_KEY, keys))

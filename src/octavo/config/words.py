@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import re
+import unicodedata
 from typing import Annotated, Any
 
 from pydantic import AfterValidator, BeforeValidator, Field, Strict
@@ -16,6 +17,12 @@ RESERVED_SCHEMES = ("tool", "prompt", "permission", "changes", "server")
 _SCHEME = re.compile(r"[a-z][a-z0-9+.-]{0,63}\Z")
 _VARIABLE = re.compile(r"\{\+?([A-Za-z_][A-Za-z0-9_]*)\}")  # of RFC 6570: {name}, and {+path} with slashes
 _MIME = re.compile(r"[A-Za-z0-9!#$&^_.+-]+/[A-Za-z0-9!#$&^_.+-]+(?:; ?[A-Za-z0-9_-]+=[A-Za-z0-9_.-]+)*\Z")
+
+
+def nfc(text: str) -> str:
+    """In the form that addresses have. An editor, or a name that was copied from a disk, may write the other one: it
+    looks the same, and would be compared in vain."""
+    return text if text.isascii() else unicodedata.normalize("NFC", text)
 
 
 def variables(template: str) -> tuple[str, ...]:
@@ -31,7 +38,7 @@ def check_template(template: str) -> str:
     if len(set(names)) != len(names):
         raise ValueError("uses a variable twice")
     check_uri(_VARIABLE.sub("x", template))
-    return template
+    return nfc(template)
 
 
 def check_uri(uri: str) -> str:
@@ -41,7 +48,7 @@ def check_uri(uri: str) -> str:
         Ref.parse(uri)
     except OctavoError as error:
         raise ValueError(f"is no address: {error}") from None
-    return uri
+    return nfc(uri)
 
 
 def check_url(url: str) -> str:
@@ -68,7 +75,7 @@ def check_pattern(pattern: str) -> str:
         Glob(pattern)
     except OctavoError as error:
         raise ValueError(str(error)) from None
-    return pattern
+    return nfc(pattern)
 
 
 def check_expression(expression: str) -> str:
@@ -87,13 +94,13 @@ def check_expression(expression: str) -> str:
 def check_extension(extension: str) -> str:
     if not extension.strip(". ") or any(c in extension for c in "/\\\x00"):
         raise ValueError('must be a suffix such as .md, a whole name such as Makefile, or "*" for all')
-    return extension
+    return nfc(extension)
 
 
 def check_name_pattern(pattern: str) -> str:
     if not pattern or "/" in pattern:
         raise ValueError("is matched against the name of a file or folder, so it has no slash")
-    return pattern
+    return nfc(pattern)
 
 
 def check_mime_type(mime_type: str) -> str:
@@ -111,12 +118,12 @@ def check_agent(name: str) -> str:
 def check_word(name: str) -> str:
     if not name or not name.isprintable() or " " in name:
         raise ValueError("must be a name without spaces")
-    return name
+    return nfc(name)
 
 
 def check_who(who: str) -> str:
     check_word(who.removeprefix("role:"))
-    return who
+    return nfc(who)
 
 
 def one_or_many(value: object) -> object:

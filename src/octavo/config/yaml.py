@@ -17,6 +17,7 @@ from ruamel.yaml.reader import ReaderError
 
 from octavo.config.document import ConfigText, Fault, broken
 from octavo.config.problems import KeyPath, Position
+from octavo.config.words import nfc
 
 MAX_DEPTH = 32
 
@@ -98,7 +99,7 @@ class _Walk:
             if key_node.id != "scalar":
                 self._fault(path, key_node, "a key must be plain text")
                 continue
-            key = str(key_node.value)
+            key = nfc(str(key_node.value))
             if key_node.tag == _TAG + "merge":
                 self._fault(path, key_node, "merge keys (<<) are not used here; write the keys out")
             elif key_node.anchor or key_node.tag.removeprefix(_TAG) not in _WORDS:

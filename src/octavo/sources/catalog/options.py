@@ -8,7 +8,7 @@ from msgspec.structs import replace
 from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 
 from octavo.config.sections.source import Cache, Options
-from octavo.config.words import Flag, Name, Scheme, check_uri
+from octavo.config.words import Flag, Name, Scheme, check_uri, nfc
 
 if TYPE_CHECKING:
     from octavo.core.kinds import Host
@@ -22,7 +22,7 @@ def _check_folder(folder: str) -> str:
     if inside in ("", "."):
         return ""
     check_uri(f"x://{inside}")
-    return inside
+    return nfc(inside)
 
 
 Folder: TypeAlias = Annotated[str, AfterValidator(_check_folder)]
@@ -67,7 +67,7 @@ def _several(value: object) -> object:
 
 ENDINGS: Final = (".md", ".mdx", ".markdown", ".rst", ".adoc", ".txt", ".yml", ".yaml", ".json")
 Ending: TypeAlias = Annotated[str, AfterValidator(_check_ending)]
-FilePatterns: TypeAlias = Annotated[tuple[str, ...], BeforeValidator(_several)]
+FilePatterns: TypeAlias = Annotated[tuple[Annotated[str, AfterValidator(nfc)], ...], BeforeValidator(_several)]
 
 
 class UsualCatalog(OverStore):
@@ -95,13 +95,13 @@ class UsualCatalog(OverStore):
     required: tuple[Name, ...] = Field(
         default=(), description="Keys that the front matter of every file must have; without one, check names the file."
     )
-    id_rule: str = Field(
+    id_rule: Annotated[str, AfterValidator(nfc)] = Field(
         default="",
         alias="id",
         description="The key of the front matter that is the id, or how it is made of the pattern's variables, such as "
         "sop-{function}-{name}. Not given: the key id, else the path of the address.",
     )
-    title_rule: str = Field(
+    title_rule: Annotated[str, AfterValidator(nfc)] = Field(
         default="",
         alias="title",
         description="The same of the name for people. Not given: the keys title or name, else the first heading.",
@@ -237,7 +237,7 @@ class CatalogOptions(OverStore):
         description="Where files stand below it, one pattern or several, such as {team}/{name}.md. A variable is one "
         "folder or the name; {+path} and ** are any number of folders.",
     )
-    address: str | None = Field(
+    address: Annotated[str, AfterValidator(nfc)] | None = Field(
         default=None,
         description="The path of an address, with the same variables. Not given: as files, without ending.",
     )

@@ -17,6 +17,7 @@ from octavo.config.words import (
     Scheme,
     UriTemplate,
     check_uri,
+    nfc,
 )
 from octavo.sources._shared.encodings import Encoding
 
@@ -26,7 +27,7 @@ def _check_public_prefix(prefix: str) -> str:
         raise ValueError("must be an absolute path such as /project")
     if prefix != "/":
         check_uri(f"file://{prefix}")
-    return prefix
+    return nfc(prefix)
 
 
 class Root(Strict):
@@ -63,7 +64,7 @@ class Listing(Strict):
             raise ValueError("must be relative to the roots")
         if folder:
             check_uri(f"x://{folder}")
-        return folder
+        return nfc(folder)
 
 
 class FileTemplate(Strict):

@@ -48,11 +48,11 @@ class Rules:
         self._without = frozenset(map(folded, without))
         self._within = None if within is None else tuple(within)
         self._only = None if only is None else Rules(only, ())
-        listed = [entry.casefold() for entry in extensions]
+        listed = [_compared(entry) for entry in extensions]
         self._all = "*" in listed or ".*" in listed
         self._extensions = frozenset(e.removeprefix(".") for e in listed) or SAFE_EXTENSIONS
         self._names = frozenset(listed) or SAFE_NAMES
-        patterns = [pattern.casefold().strip("/") for pattern in (*ALWAYS_HIDDEN, *hidden)]
+        patterns = [_compared(pattern).strip("/") for pattern in (*ALWAYS_HIDDEN, *hidden)]
         # Named twice, by us and by the operator: then folders are meant as well.
         self._of_files = _OneOf(one for one in SAMPLED.intersection(patterns) if patterns.count(one) == 1)
         self._folders: Memo[str, bool] = Memo(_MEMO_SIZE)
@@ -158,6 +158,11 @@ def canonical_name(on_disk: str) -> str | None:
         return Ref.of("file", (name,)).segments[0]
     except OctavoError:
         return None
+
+
+def _compared(text: str) -> str:
+    """Names are those of addresses, which are NFC; so must be what they are compared with."""
+    return unicodedata.normalize("NFC", text).casefold()
 
 
 def _leads(names: tuple[str, ...], folder: tuple[str, ...]) -> bool:
