@@ -516,6 +516,47 @@ def test_a_broken_file_is_left_with_a_sentence(text: str, why: str, home: Path, 
     assert "is left as it is" in done.stderr and why in done.stderr, done.stderr
 
 
+@pytest.mark.parametrize("client", ["cursor", "opencode", "vscode", "zed"])
+@pytest.mark.parametrize("value", ["true", "false", "0", '"text"', '""', "[1]", "[]", "[{}]", "null"])
+def test_what_is_no_object_in_the_place_of_servers_is_left(client: str, value: str, home: Path, run: Run) -> None:
+    file = home / USER[client]
+    file.parent.mkdir(parents=True)
+    key = CLIENTS[client].key[0]
+    file.write_text(f'{{"{key}": {value}}}', encoding="utf-8")
+    _left_with_a_sentence(client, f"something else than an object at {key}", home, run)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        *(f"mcp_servers = {value}\n" for value in ("true", "false", "0", "'text'", "''", "[1]", "[]", "1979-05-27")),
+        "[[mcp_servers]]\n",
+        "[[mcp_servers]]\n[mcp_servers.octavo]\ncommand = 'x'\n",
+    ],
+)
+def test_what_is_no_table_in_the_place_of_servers_is_left(text: str, home: Path, run: Run) -> None:
+    file = home / USER["codex"]
+    file.parent.mkdir()
+    file.write_text(text, encoding="utf-8")
+    _left_with_a_sentence("codex", "something else than an object at mcp_servers", home, run)
+
+
+def test_a_number_that_is_too_long_to_be_read_is_said(home: Path, run: Run) -> None:
+    file = home / USER["codex"]
+    file.parent.mkdir()
+    file.write_text(f"n = {'1' * 5000}\n", encoding="utf-8")
+    _left_with_a_sentence("codex", "cannot be read", home, run)
+
+
+def _left_with_a_sentence(client: str, why: str, home: Path, run: Run) -> None:
+    before = snapshot(home)
+    done = run("install", client, home / "notes", "--yes")
+    assert (done.exit_code, snapshot(home)) == (1, before)
+    assert "is left as it is" in done.stderr and why in done.stderr, done.stderr
+    assert run("uninstall", client, "--yes").exit_code == (0 if "object" in why else 1)
+    assert snapshot(home) == before
+
+
 @pytest.mark.parametrize(
     "text",
     ["[a]\n[a]\n", "x = 1\nx = 2\n", "mcp_servers = {a = {command = 'x'}}\n", "mcp_servers.octavo.command = 'x'\n"],

@@ -34,6 +34,7 @@ def installation(client: Client, place: ClientFile, name: str, server: Server, r
     path, entry = (*client.key, name), client.entry(server)
     before = content(place)
     said = _read(client, place, before)
+    _holds_servers(client, place, said)
     start, original, put = before, before, _outermost(said, path)
     receipt = receipts.find(place.file, name)
     if before is not None and receipt is not None and put == path and _at(said, path) is not None:
@@ -112,8 +113,6 @@ def _edited(place: ClientFile, before: bytes | None, edit: Callable[[str], str])
     mark, text = _decoded(place, before)
     try:
         return mark + edit(text).encode()
-    except Left as left:
-        raise Left(left.sentence, file=place.file, **left.values) from None
     except UnicodeEncodeError:
         raise Left("odd_path", file=place.file) from None
 
@@ -123,6 +122,15 @@ def _read(client: Client, place: ClientFile, data: bytes | None) -> Mapping[str,
         return client.format.read(_decoded(place, data)[1])
     except Broken as broken:
         raise Left("broken", file=place.file, why=broken) from None
+
+
+def _holds_servers(client: Client, place: ClientFile, said: Mapping[str, Any]) -> None:
+    for depth, name in enumerate(client.key, 1):
+        if name not in said:
+            return
+        said = said[name]
+        if not isinstance(said, Mapping):
+            raise Left("no_object", file=place.file, where=".".join(client.key[:depth]))
 
 
 def _decoded(place: ClientFile, data: bytes | None) -> tuple[bytes, str]:

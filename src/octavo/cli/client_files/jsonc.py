@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any, Final, NamedTuple
 
-from octavo.cli.client_files import HIDDEN, Broken, Left
+from octavo.cli.client_files import HIDDEN, Broken
 
 DEEPEST: Final = 100
 _BLANK: Final = re.compile(r"(?:[ \t\r\n]++|//[^\r\n]*+|/\*.*?\*/)*+", re.DOTALL)
@@ -59,8 +59,6 @@ def put(text: str, path: tuple[str, ...], value: Mapping[str, Any]) -> str:
         return f"{text}{gap}{style.shown(_nested(path, value), '')}{style.newline}"
     node, inline, indent = root, False, ""
     for depth, name in enumerate(path):
-        if node.members is None:
-            raise Left("no_object", where=".".join(path[:depth]))
         inline = _inline(text, node) if node.members else inline
         member = node.member(name)
         if member is None:

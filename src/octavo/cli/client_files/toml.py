@@ -24,7 +24,7 @@ _REMARK: Final = re.compile(r"[ \t]*(#.*)?$")
 def read(text: str) -> Mapping[str, Any]:
     try:
         return tomllib.loads(text)
-    except (tomllib.TOMLDecodeError, RecursionError) as error:
+    except (ValueError, RecursionError) as error:  # also of a number that is too long for `int`
         raise Broken(str(error)) from None
 
 
