@@ -6,10 +6,11 @@ import asyncio
 import base64
 import hashlib
 import logging
+import math
 import secrets
 from collections import deque
 from collections.abc import AsyncIterator
-from typing import Final
+from typing import Final, NamedTuple
 
 import httpcore2
 from websockets.frames import Frame, Opcode
@@ -24,8 +25,13 @@ from octavo.net.urls import Url, spelled_url
 
 _MOST_HEAD: Final = 16 * KIB
 _WAITING: Final = 100  # messages that may wait for their reader,
-_FULL: Final = 4  # and of the largest only so many
-_TAKEN: Final = 4 * KIB  # bytes that are taken apart at once
+_FULL: Final = 4  # of the largest only so many,
+_PIECES: Final = (
+    1000  # and of those in pieces so many pieces; one message may have one more for each KiB of the largest
+)
+_CONTROLS: Final = 100  # pings and pongs within a second
+_TAKEN: Final = KIB  # bytes that are taken apart at once
+_MANY: Final = 64  # frames after which others have their turn
 _GUID: Final = "258EAFA5-E914-47DA-95CA-C5AB0DC85B11"  # of the RFC
 _BROKEN: Final = (httpcore2.NetworkError, httpcore2.TimeoutException, OSError)
 
@@ -34,7 +40,7 @@ _SILENT.setLevel(logging.WARNING)
 
 
 class _Nonsense(Exception):
-    """What no server may send."""
+    """What no server may send, in words that follow its name."""
 
 
 class WebSockets:
@@ -91,9 +97,9 @@ async def _agreed(stream: httpcore2.AsyncNetworkStream, key: str, host: str) -> 
     """What came behind the answer. Raises SourceUnavailable unless the server agrees in the words of the RFC."""
     buffer = bytearray()
     while (end := buffer.find(b"\r\n\r\n")) < 0:
-        piece = await stream.read(PIECE)
+        piece = b"" if len(buffer) > _MOST_HEAD else await stream.read(PIECE)
         buffer += piece
-        if not piece or len(buffer) > _MOST_HEAD:
+        if not piece:
             raise SourceUnavailable(f"{host} did not answer as a server should")
     first, *lines = buffer[:end].decode("latin-1").split("\r\n")
     told = {name.strip().lower(): value.strip() for name, _, value in (line.partition(":") for line in lines)}
@@ -107,14 +113,23 @@ async def _agreed(stream: httpcore2.AsyncNetworkStream, key: str, host: str) -> 
     return bytes(buffer[end + 4 :])
 
 
+class _Waiting(NamedTuple):
+    message: Message
+    pieces: int
+
+
 class WebSocket:
-    """An open one. It answers pings by itself; no more is read than may wait."""
+    """An open one. It answers pings by itself; no more is read than may wait.
+
+    What is no message, or not yet one, cannot wait for a reader, and could come without end: pings, pongs and pieces
+    are counted, and too many of them end it."""
 
     def __init__(self, stream: httpcore2.AsyncNetworkStream, begun: bytes, host: str, most: int) -> None:
         self._stream, self._host, self._most = stream, host, most
         self._begun = begun  # what came behind the answer of the server
         self._frames = Protocol(CLIENT, max_size=most, logger=_SILENT)
-        self._waiting: deque[Message] = deque()
+        self._waiting: deque[_Waiting] = deque()
+        self._controls, self._second = 0, -math.inf  # how many came since when
         self._news, self._room = asyncio.Event(), asyncio.Event()
         self._sending = asyncio.Lock()
         self._end = ""  # why it ended
@@ -141,7 +156,7 @@ class WebSocket:
             return None
         if not self._waiting:
             raise SourceUnavailable(f"{self._host} {self._end}")
-        message = self._waiting.popleft()
+        message = self._waiting.popleft().message
         self._room.set()
         return message
 
@@ -152,8 +167,8 @@ class WebSocket:
     async def _read(self) -> None:
         try:
             await self._messages()
-        except _Nonsense:
-            self._end = f"sent what is no message, or one of more than {self._most:,} bytes"
+        except _Nonsense as nonsense:
+            self._end = str(nonsense)
         except (SourceUnavailable, *_BROKEN):
             self._end = "hung up"
         finally:
@@ -162,16 +177,31 @@ class WebSocket:
             await asyncio.shield(self._farewell())
 
     async def _messages(self) -> None:
-        parts, kind = bytearray(), Opcode.CONT
+        parts, kind, pieces = bytearray(), Opcode.CONT, 0
         async for frame in self._each():
-            if frame.opcode is Opcode.PING:
-                await self._write(Frame(Opcode.PONG, frame.data))
-            elif frame.opcode in (Opcode.TEXT, Opcode.BINARY, Opcode.CONT):
-                kind = kind or frame.opcode
+            if frame.opcode in (Opcode.TEXT, Opcode.BINARY, Opcode.CONT):
+                kind, pieces = kind or frame.opcode, pieces + 1
+                self._bound(pieces)
                 parts += frame.data
                 if frame.fin:
-                    await self._give(_message(kind, bytes(parts)))
-                    parts, kind = bytearray(), Opcode.CONT
+                    await self._give(_Waiting(self._message(kind, bytes(parts)), pieces))
+                    parts, kind, pieces = bytearray(), Opcode.CONT, 0
+                continue
+            self._count_control()
+            if frame.opcode is Opcode.PING:
+                await self._write(Frame(Opcode.PONG, frame.data))
+
+    def _bound(self, pieces: int) -> None:
+        if pieces > (most := _PIECES + self._most // KIB):
+            raise _Nonsense(f"sent a message in more than {most:,} pieces")
+
+    def _count_control(self) -> None:
+        now = asyncio.get_running_loop().time()
+        if now - self._second >= 1:
+            self._controls, self._second = 0, now
+        self._controls += 1
+        if self._controls > _CONTROLS:
+            raise _Nonsense(f"sent more than {_CONTROLS} pings and pongs within a second")
 
     async def _each(self) -> AsyncIterator[Frame]:
         """Frames until the server says goodbye or hangs up. Only a part of what was read is taken apart at once: in the
@@ -181,21 +211,42 @@ class WebSocket:
             for at in range(0, len(piece), _TAKEN):
                 self._frames.receive_data(piece[at : at + _TAKEN])
                 self._frames.data_to_send()  # what it would answer by itself, before its turn
-                for event in self._frames.events_received():
+                events = self._frames.events_received()
+                for event in events:
                     if not isinstance(event, Frame) or event.opcode is Opcode.CLOSE:
                         return
                     yield event
                 if self._frames.parser_exc is not None:
-                    raise _Nonsense
+                    raise _Nonsense(self._no_message())
+                if len(events) > _MANY:
+                    await asyncio.sleep(0)
             if not (piece := await self._stream.read(PIECE)):
                 return
 
-    async def _give(self, message: Message) -> None:
-        self._waiting.append(message)
+    def _message(self, kind: Opcode, data: bytes) -> Message:
+        if kind is Opcode.BINARY:
+            return Message(data)
+        try:
+            return Message(data.decode())
+        except UnicodeDecodeError:
+            raise _Nonsense(self._no_message()) from None
+
+    def _no_message(self) -> str:
+        return f"sent what is no message, or one of more than {self._most:,} bytes"
+
+    async def _give(self, one: _Waiting) -> None:
+        self._waiting.append(one)
         self._news.set()
-        while len(self._waiting) >= _WAITING or sum(map(_size, self._waiting)) >= _FULL * self._most:
+        while self._full():
             self._room.clear()
             await self._room.wait()
+
+    def _full(self) -> bool:
+        return (
+            len(self._waiting) >= _WAITING
+            or sum(len(one.message.content) for one in self._waiting) >= _FULL * self._most
+            or sum(one.pieces for one in self._waiting) >= _PIECES
+        )
 
     async def _write(self, frame: Frame) -> None:
         async with self._sending:
@@ -210,16 +261,3 @@ class WebSocket:
         except _BROKEN:
             pass
         await self._stream.aclose()
-
-
-def _size(message: Message) -> int:
-    return len(message.content)
-
-
-def _message(kind: Opcode, data: bytes) -> Message:
-    if kind is Opcode.BINARY:
-        return Message(data)
-    try:
-        return Message(data.decode())
-    except UnicodeDecodeError:
-        raise _Nonsense from None

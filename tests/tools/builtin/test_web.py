@@ -26,6 +26,7 @@ from octavo.core.errors import (
     Timeout,
     TooLarge,
 )
+from octavo.core.external import Message
 from octavo.core.tools import Embedded, Image, Text
 from octavo.net.sockets import WebSocket
 
@@ -506,6 +507,7 @@ class Endless(httpcore2.AsyncNetworkStream):
 
     def __init__(self, piece: bytes = frame(TEXT, b"x" * 1000)) -> None:
         self.sent = self.heard = 0
+        self.ended = asyncio.Event()
         self._piece = piece
 
     async def read(self, max_bytes: int, timeout: float | None = None) -> bytes:
@@ -517,16 +519,108 @@ class Endless(httpcore2.AsyncNetworkStream):
         await asyncio.sleep(0)
         self.heard += 1
 
-    async def aclose(self) -> None: ...
+    async def aclose(self) -> None:
+        self.ended.set()
 
 
 async def test_each_ping_is_answered_before_more_is_read() -> None:
-    stream = Endless(frame(PING, b"?") * 3000)
+    stream = Endless(frame(PING, b"?") * 30)
     socket = WebSocket(stream, b"", "x", 1000)
     while stream.sent < 3:
         await asyncio.sleep(0)
-    assert stream.heard == 6000
+    assert stream.heard == 60
     await socket.aclose()
+
+
+def part(payload: bytes = b"") -> bytes:
+    return frame(0, payload, final=False)
+
+
+@pytest.mark.parametrize("control", [frame(PONG, b""), frame(PONG, b"x" * 125), frame(PING, b"")])
+async def test_pings_and_pongs_without_end_end_a_socket_although_nobody_asks(control: bytes) -> None:
+    stream = Endless(control * 20_000)
+    socket = WebSocket(stream, b"", "the host", 1000)
+    await asyncio.wait_for(stream.ended.wait(), 20)
+    assert stream.sent == 1 and stream.heard <= 101
+    with pytest.raises(SourceUnavailable, match="the host sent more than 100 pings and pongs within a second"):
+        await socket.receive(20)
+
+
+@pytest.mark.parametrize("payload", [b"", b"x"])
+async def test_a_message_in_pieces_without_end_ends_a_socket_although_nobody_asks(payload: bytes) -> None:
+    stream = Endless(part(payload) * 100)
+    socket = WebSocket(stream, frame(TEXT, b"a", final=False), "the host", 100_000)
+    await asyncio.wait_for(stream.ended.wait(), 20)
+    assert stream.sent == 11
+    with pytest.raises(SourceUnavailable, match="the host sent a message in more than 1,097 pieces"):
+        await socket.receive(20)
+
+
+async def test_no_more_pieces_are_read_than_may_wait_for_their_reader() -> None:
+    stream = Endless(frame(TEXT, b"a", final=False) + part() * 398 + frame(0, b"b"))
+    socket = WebSocket(stream, b"", "x", 1000)
+
+    async def read() -> int:
+        for _ in range(200):
+            await asyncio.sleep(0)
+        return stream.sent
+
+    assert await read() == 3
+    assert await socket.receive(1) == Message("ab")
+    assert await read() == 4
+    await socket.aclose()
+
+
+async def test_a_large_message_may_come_in_many_pieces() -> None:
+    whole = frame(TEXT, b"", final=False) + part(b"x" * 1000) * 4000 + frame(0, b"y")
+    socket = WebSocket(Endless(whole), b"", "x", 4_000_100)
+    message = await socket.receive(60)
+    assert message is not None and len(message.content) == 4_000_001
+    await socket.aclose()
+
+
+@pytest.mark.parametrize(
+    ("begun", "flood", "why"),
+    [(frame(TEXT, b"a", final=False), part(), "in more than"), (b"", frame(PONG, b""), "pings and pongs")],
+    ids=["pieces", "pongs"],
+)
+async def test_others_are_answered_while_a_server_floods(
+    serve: Serve, site: Site, begun: bytes, flood: bytes, why: str
+) -> None:
+    flooded, ended = asyncio.Event(), asyncio.Event()
+
+    async def floods(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await agreed(reader, writer, site)
+        await _sent(writer, begun)
+        try:
+            while not reader.at_eof():
+                await _sent(writer, flood * 20_000)
+                flooded.set()
+                await asyncio.sleep(0)
+        except ConnectionError:
+            pass
+        finally:
+            ended.set()
+
+    site.answers["/ws"] = floods
+    tools = await serve(
+        f"""
+        sources: {{work: {{kind: file, roots: [./work]}}}}
+        toolsets: [files, web]
+        agents: {{ann: {{}}, bob: {{}}}}
+        policy: [{{who: "*", may: [list, read, invoke], what: ["file://*", "tool://*"], approve: never}}]
+        web:
+          hosts: [{{host: 127.0.0.1, ports: [{site.port}], plain: true, websocket: true}}]
+          inside: [127.0.0.0/8]
+        """
+    )
+    url = f"ws://127.0.0.1:{site.port}/ws"
+    name = (await tools.data("websocket", who="ann", action="connect", url=url))["socket"]
+    await asyncio.wait_for(flooded.wait(), 20)
+    await tools("list", who="bob", target="file://")
+    await asyncio.wait_for(ended.wait(), 20)
+    with pytest.raises(SourceUnavailable, match=why):
+        await tools("websocket", who="ann", action="receive", socket=name, seconds=20)
 
 
 async def test_what_is_said_on_a_socket_stands_in_no_log(caplog: pytest.LogCaptureFixture) -> None:
