@@ -90,7 +90,7 @@ async def test_an_old_version_is_decided_and_redacted_like_the_present_one(house
     old = await ask(house, "read", "sop://brand/brief?version=1.0.0")
     assert "주민등록번호" in old.body and "1234568" not in old.body
     assert "now public" in (await ask(house, "read", "sop://brand/pay?version=1.0.0")).body
-    with pytest.raises(InvalidParams, match=r"has no such version; it has 1\.0\.0$"):
+    with pytest.raises(InvalidParams, match=r"has no such version; it tells 1\.0\.0$"):
         await ask(house, "read", "sop://brand/pay?version=public")  # it stood at sop://hr/pay, too
     for op in ("read", "stat"):
         refused = set[tuple[str, str]]()
@@ -98,11 +98,48 @@ async def test_an_old_version_is_decided_and_redacted_like_the_present_one(house
             with pytest.raises(InvalidParams) as unknown:
                 await ask(house, op, f"sop://brand/pay?version={version}")
             refused.add((str(unknown.value), unknown.value.data["uri"].replace(version, "?")))
-        assert refused == {("sop://brand/pay has no such version; it has 1.0.0", "sop://brand/pay?version=?")}
+        assert refused == {("sop://brand/pay has no such version; it tells 1.0.0", "sop://brand/pay?version=?")}
     with pytest.raises(Forbidden):
         await ask(house, "read", "sop://hr/secret?version=1")
-    with pytest.raises(InvalidParams, match=r"it has 1\.1\.0, 1\.0\.0$"):
+    with pytest.raises(InvalidParams, match=r"it tells 1\.1\.0, 1\.0\.0$"):
         await ask(house, "read", "sop://brand/brief?version=7")
+
+
+@pytest.mark.seed("O1", "O14")
+@pytest.mark.parametrize("hide", ["", ", hide: true"])
+@pytest.mark.parametrize(
+    "store",
+    [
+        "kind: git, path: ./handbook, branch: main, expose: false",
+        "kind: file, roots: [./handbook], expose: false, history: all",
+    ],
+)
+async def test_a_version_that_a_rule_on_metadata_keeps_back_is_not_named(
+    tmp_path: Path, clone: Clone, store: str, hide: str
+) -> None:
+    draft = SOP.format("brief", "3.0.0", "not yet").replace("active", "draft")
+    clone.commit({"sops/brand/brief.md": draft})
+    clone.commit({"sops/brand/brief.md": SOP.format("brief", "4.0.0", "today")})
+    text = CONFIGURATION.replace("kind: git, path: ./handbook, branch: main, expose: false", store)
+    rule = f"{{who: agent-brand, may: read, what: '**', when: {{metadata: {{status: draft}}}}, effect: deny{hide}}}"
+    async with Octavo(load(configured(tmp_path, f"{text}  - {rule}\n"), environ={})) as house:
+        assert "clean" in (await ask(house, "read", "sop://brand/brief?version=1.1.0")).body
+        told = set[tuple[str, str]]()
+        for version in ("3.0.0", "9.9.9"):  # the first is there, and not for this caller
+            with pytest.raises(InvalidParams) as unknown:
+                await ask(house, "read", f"sop://brand/brief?version={version}")
+            told.add((str(unknown.value), unknown.value.data["uri"].replace(version, "?")))
+        assert told == {("sop://brand/brief has no such version", "sop://brand/brief?version=?")}
+
+
+@pytest.mark.seed("O1")
+async def test_where_a_rule_asks_for_the_time_alone_versions_are_named(tmp_path: Path, clone: Clone) -> None:
+    rule = (
+        "{who: agent-brand, may: read, what: '**', when: {time: {from: 2000-01-01, until: 2000-01-02}}, effect: deny}"
+    )
+    async with Octavo(load(configured(tmp_path, f"{CONFIGURATION}  - {rule}\n"), environ={})) as house:
+        with pytest.raises(InvalidParams, match=r"it tells 1\.1\.0, 1\.0\.0$"):
+            await ask(house, "read", "sop://brand/brief?version=7")
 
 
 @pytest.mark.seed("O10", "O15")

@@ -224,7 +224,7 @@ def test_a_version_is_a_query_of_the_address(brand: Door, front: Front) -> None:
     absent = brand.error("resources/read", uri="doc://policies/expense?version=99.0.0")
     assert (absent["code"], absent["message"]) == (
         -32602,
-        f"doc://policies/expense has no such version; it has {current}",
+        f"doc://policies/expense has no such version; it tells {current}",
     )
 
 

@@ -75,7 +75,7 @@ async def test_an_unknown_query_key_is_refused(serve: Any, put: Any, modern: boo
     assert (refused["code"], refused["data"]["reason"]) == (-32602, "invalid_params")
     assert (old["code"], old["message"]) == (
         -32602,
-        "sop://brand/campaign-brief has no such version; it has 1.2.0",
+        "sop://brand/campaign-brief has no such version; it tells 1.2.0",
     )
 
 

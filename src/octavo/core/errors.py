@@ -45,7 +45,13 @@ class OctavoError(Exception):
 
 
 class InvalidParams(OctavoError):
+    """`discreet` is the message for a caller who may not know everything that the full one names."""
+
     reason = "invalid_params"
+
+    def __init__(self, message: str, *, discreet: str = "", **data: object) -> None:
+        super().__init__(message, **data)
+        self.discreet = discreet
 
 
 class Unauthenticated(OctavoError):

@@ -180,7 +180,7 @@ async def test_a_version_is_the_current_file_or_one_that_is_named_so(organisatio
     assert (str(old.entry.ref), old.entry.metadata["version"]) == ("doc://policies/expense?version=1.1.0", "1.1.0")
     assert await organisation.catalogs["doc"].stat(old.entry.ref) == old.entry
     for version in ("1.0.0", "9", "../1", "*", "x" * 300):
-        with pytest.raises(InvalidParams, match=r"it has 1\.2\.0, 1\.1\.0$"):
+        with pytest.raises(InvalidParams, match=r"it tells 1\.2\.0, 1\.1\.0$"):
             await organisation.read(f"doc://policies/expense?version={version}")
     with pytest.raises(NotFound):
         await organisation.read("doc://policies/nothing?version=1.0.0")

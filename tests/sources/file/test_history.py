@@ -101,7 +101,7 @@ async def test_what_front_matter_said_counts_before_a_tag(clone: Clone) -> None:
     async with source(clone) as store:
         for version in ("v1", "v2", "v3"):
             assert str((await read(store, version)).body).endswith(f"said {version}\n")
-        with pytest.raises(InvalidParams, match=r"it has v3, v2, v1$"):
+        with pytest.raises(InvalidParams, match=r"it tells v3, v2, v1$"):
             await read(store, "v9")
 
 

@@ -87,7 +87,7 @@ async def test_without_history_there_is_none(clone: Clone, told: dict[str, str])
     clone.commit({PLACE: "---\nversion: 2\n---\n", "docs/policies/expense@0.9.md": "beside\n"})
     async with clone.source(history="none") as store:
         for version in ("1", "v1", told["first"], "2026-03-01"):
-            with pytest.raises(InvalidParams, match=r"it has 2, 0\.9$"):
+            with pytest.raises(InvalidParams, match=r"it tells 2, 0\.9$"):
                 await read(store, version)
         assert (await read(store, "0.9")).body == "beside\n"
 

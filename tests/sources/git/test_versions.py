@@ -68,7 +68,7 @@ async def test_an_unknown_version_names_those_that_are_known(clone: Clone) -> No
         catalog = documents(store)
         with pytest.raises(InvalidParams) as refused:
             await read(catalog, f"{URI}?version=7")
-        assert str(refused.value) == f"{URI} has no such version; it has 1.1.0, 1.0.0, 0.9"
+        assert str(refused.value) == f"{URI} has no such version; it tells 1.1.0, 1.0.0, 0.9"
         assert (await read(catalog, f"{URI}?version=0.9")).body == DOC.format("0.9", "old")
         for version in ("", "../1", "HEAD", "*", "x" * 3000):
             with pytest.raises(InvalidParams):
@@ -79,7 +79,7 @@ async def test_of_many_versions_an_error_names_some(clone: Clone) -> None:
     for number in range(25):
         clone.commit({PLACE: DOC.format(f"1.{number}.0", number)})
     async with clone.source() as store:
-        with pytest.raises(InvalidParams, match=r"it has 1\.24\.0, 1\.23\.0, .* and others$"):
+        with pytest.raises(InvalidParams, match=r"it tells 1\.24\.0, 1\.23\.0, .* and others$"):
             await read(documents(store), f"{URI}?version=7")
 
 
@@ -108,7 +108,7 @@ async def test_an_old_version_that_stood_elsewhere_says_where(clone: Clone) -> N
         catalog = documents(store)
         old = await read(catalog, f"{URI}?version=0.9")
         assert (old.body, str(old.entry.target)) == (DOC.format("0.9", "secret of brand"), "doc://brand/costs")
-        with pytest.raises(InvalidParams, match=r"it has 1\.0\.0$"):
+        with pytest.raises(InvalidParams, match=r"it tells 1\.0\.0$"):
             await read(catalog, f"{URI}?version=7")
 
 
@@ -119,7 +119,7 @@ async def test_what_came_from_outside_the_catalog_has_no_versions_there(clone: C
     (clone.path / "private/costs.md").rename(clone.path / PLACE)
     clone.commit({}, "published")
     async with clone.source() as store:
-        with pytest.raises(InvalidParams, match=r"it has 1\.0\.0$"):
+        with pytest.raises(InvalidParams, match=r"it tells 1\.0\.0$"):
             await read(documents(store), f"{URI}?version=0.9")
 
 
@@ -154,7 +154,7 @@ async def test_a_shallow_clone_knows_as_much_as_it_has(clone: Clone, cloned: Cal
     shallow.git("fetch", "--quiet", "--depth=2", f"file://{clone.path}", "main:served")
     async with shallow.source(branch="served") as store:
         assert "1.1.0" in (await read(documents(store), f"{URI}?version=1.1.0")).body
-        with pytest.raises(InvalidParams, match=r"it has 1\.2\.0, 1\.1\.0$"):
+        with pytest.raises(InvalidParams, match=r"it tells 1\.2\.0, 1\.1\.0$"):
             await read(documents(store), f"{URI}?version=1.0.0")
 
 
@@ -176,7 +176,7 @@ async def test_the_way_back_is_bounded(clone: Clone, monkeypatch: pytest.MonkeyP
         entries = await store.past(Ref.parse(f"git://{PLACE}"), limit=100)
         assert len(entries) == 3
         assert len(await store.past(Ref.parse(f"git://{PLACE}"), limit=2)) == 2
-        with pytest.raises(InvalidParams, match=r"it has 1\.7\.0, 1\.6\.0, 1\.5\.0$"):
+        with pytest.raises(InvalidParams, match=r"it tells 1\.7\.0, 1\.6\.0, 1\.5\.0$"):
             await read(documents(store), f"{URI}?version=1.0.0")
 
 

@@ -28,7 +28,7 @@ from octavo.pipeline.policy.collections import BY_ENTRY, Composing
 from octavo.pipeline.policy.decisions import Addresses
 from octavo.pipeline.policy.hiding.absent import as_if_absent, ask_beside, beside, look_beside
 from octavo.pipeline.policy.hiding.delays import NO, Ticks
-from octavo.pipeline.policy.hiding.older import is_older, is_version, no_version, version
+from octavo.pipeline.policy.hiding.older import is_older, is_version, no_version, version, without_others
 from octavo.pipeline.policy.naming import ask_by_name, may_name_an_id
 from octavo.pipeline.policy.on_complete import Completing
 from octavo.pipeline.policy.on_list import Listing
@@ -38,7 +38,7 @@ from octavo.pipeline.policy.on_write import act, act_with_consent, arrange, done
 from octavo.pipeline.policy.refusals import Refused, absent, forbidden, told
 from octavo.pipeline.policy.rehearsal import refuse_impossible
 from octavo.pipeline.policy.rights import CallerRights
-from octavo.pipeline.policy.rules import CLOSED, Decision, Depends, Rule
+from octavo.pipeline.policy.rules import CLOSED, UNKNOWN, Decision, Depends, Rule
 from octavo.pipeline.policy.visibility import KNOWN_BY, LIST_VERB, Seeing
 
 __all__ = ["Decision", "Policy", "Rule"]
@@ -298,6 +298,15 @@ class Policy(Seeing):
         return InvalidParams(f"{call.uri} is a folder: list it, or name a file in it", uri=call.uri, reason="is_folder")
 
     async def _by_condition(self, call: Call, call_next: Next, verb: Verb, verdict: Depends) -> Reply:
+        try:
+            return await self._as_it_depends(call, call_next, verb, verdict)
+        except InvalidParams as raised:
+            facts = self.timed(UNKNOWN)
+            if is_version(call.ref) and verdict.decide(facts) != verdict.at_best(facts):
+                raise without_others(raised) from None
+            raise
+
+    async def _as_it_depends(self, call: Call, call_next: Next, verb: Verb, verdict: Depends) -> Reply:
         decision = await self.settle(verdict, call, call.ref, call_next)
         call.trail.rule = decision.rule
         if not decision.allowed and await is_older(self, verdict, call, call_next):

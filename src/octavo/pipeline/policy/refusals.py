@@ -84,8 +84,10 @@ def told(call: Call, fault: OctavoError) -> OctavoError:
         return SourceUnavailable(message, retry_after=fault.retry_after, telling=fault.telling, **data)
     ours = str(call.ref)
     if isinstance(fault, TooLarge | Conflict | InvalidParams) and fault.data.get("uri") == ours != call.uri:
-        message = fault.message.replace(ours, call.uri)
-        return type(fault)(message, **{**fault.data, "uri": call.uri})
+        message, data = fault.message.replace(ours, call.uri), {**fault.data, "uri": call.uri}
+        if isinstance(fault, InvalidParams):
+            return InvalidParams(message, discreet=fault.discreet.replace(ours, call.uri), **data)
+        return type(fault)(message, **data)
     return fault
 
 

@@ -127,6 +127,6 @@ class Versions:
 
 def _unknown(ref: Ref, known: list[str]) -> InvalidParams:
     shown = [one for one in known if _PRINTABLE.match(one)]
-    told = f"it has {', '.join(shown[:_SHOWN])}" if shown else "it tells none"
     more = " and others" if len(shown) > _SHOWN else ""
-    return InvalidParams(f"{ref.bare} has no such version; {told}{more}", uri=str(ref))
+    absent, told = f"{ref.bare} has no such version", ", ".join(shown[:_SHOWN]) or "none"
+    return InvalidParams(f"{absent}; it tells {told}{more}", discreet=absent, uri=str(ref))

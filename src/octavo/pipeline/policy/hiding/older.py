@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from octavo.core.errors import OctavoError
+from octavo.core.errors import InvalidParams, OctavoError
 from octavo.core.operations import VERB_OF
 from octavo.core.ports.chain import Next, Reply, settled
 from octavo.core.ref import Ref
@@ -39,3 +39,11 @@ async def no_version(call: Call, call_next: Next) -> Reply:
         return await settled(call_next(none))
     except OctavoError as raised:
         raise told(none, raised) from None
+
+
+def without_others(raised: InvalidParams) -> InvalidParams:
+    """An error about a version, where the metadata of each decide who may know it: it names none of them, since all
+    would have to be read for that."""
+    told = InvalidParams(raised.discreet or raised.message)
+    told.data = raised.data
+    return told
