@@ -280,6 +280,8 @@ async def test_a_reload_tells_that_the_resources_may_have_changed(folder: Path, 
     async with listener(folder, era) as (octavo, client):
         await client.subscribe(lists=True)
         await octavo.reload(configuration(folder))
+        assert await client.pipe.settle() == [], "the same again"
+        await octavo.reload(configuration(folder, rule='{who: brand, may: [watch], what: "mem://one", effect: deny}'))
         told = {json.loads(line)["method"] for line in await client.pipe.settle()}
         assert told == {"notifications/resources/list_changed"}
 

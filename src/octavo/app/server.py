@@ -208,10 +208,13 @@ class Octavo:
             self._wall.admit(loaded)
         async with self._swapping:  # of two at once the later one stays
             ended = self._narrowed_by == "admin"
+            before = self._listed()
             await self._swap(loaded, WHOLE if ended else self._narrowing)
             if ended:
                 self._narrowed_by = "nobody"
             self._tell()
+            if self._listed() != before:  # else only tools or prompts may be others, and some of those are hidden
+                self._list_changed("resources")
 
     def rekey(self) -> None:
         """Uses the keys that the state directory has now. Raises, and changes nothing, when they cannot be read."""
@@ -255,10 +258,15 @@ class Octavo:
         if narrowing != self._narrowing:
             await self._swap(self._loaded, narrowing)
             self._tell()
+            self._list_changed("resources")
 
     def _tell(self) -> None:
         for listener in self._on_swap:
             listener()
+
+    def _listed(self) -> object:
+        """What lists of resources are made of, but for what the sources hold: it is told by their watches."""
+        return self._loaded.config, tuple(self.works.sources)
 
     def _list_changed(self, kind: str) -> None:
         for listener in self._on_list_changed:

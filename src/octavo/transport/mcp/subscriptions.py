@@ -112,7 +112,6 @@ class Hub:
             except OctavoError:
                 subscriber.close()
         self._sort()
-        self.list_changed("resources")
         self._defined_anew()
 
     def _changed(self, kind: str) -> None:
