@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import base64
+from textwrap import dedent
 from typing import Any
 
 import pytest
+from tests.tools.builtin.conftest import WRITABLE
 
 from octavo.core.errors import InvalidParams, NotFound
 
@@ -305,3 +307,18 @@ async def test_a_cursor_says_nothing_to_its_bearer_and_cannot_be_made(serve: Any
                 await tools.data(tool, who="brand", limit=limit, cursor=bad, **asked)
         with pytest.raises(InvalidParams):
             await tools.data(tool, who="other", limit=limit, cursor=cursor, **asked)
+
+
+async def test_both_halves_of_a_list_tell_what_a_file_calls_itself_to_whoever_may_read_it(serve: Any) -> None:
+    rules = """
+    agents: {reader: {}, lister: {}}
+    policy:
+      - {who: reader, may: [list, read], what: "file://*"}
+      - {who: lister, may: [list], what: "file://*"}
+    """
+    tools = await serve(WRITABLE + dedent(rules), {"a.md": "# 첫 문서\nwords\n", "plain.txt": "words"})
+    assert "a.md  첫 문서  " in await tools.text("list", who="reader")
+    told = (await tools.data("list", who="reader"))["entries"]
+    assert [one.get("title") for one in told] == ["첫 문서", None]
+    assert "문서" not in await tools.text("list", who="lister")
+    assert not [one for one in (await tools.data("list", who="lister"))["entries"] if "title" in one]

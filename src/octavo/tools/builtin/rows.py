@@ -37,6 +37,8 @@ class Row(NamedTuple):
         if self.entry is None:
             return {"uri": self.uri, "name": self.names[-1].removesuffix(":/"), "type": "directory"}
         known, metadata = d.facts(self.entry), _flat(self.entry.metadata)
+        if self.entry.title and self.entry.title != self.entry.name:
+            known["title"] = self.entry.title
         return {**known, "metadata": metadata} if metadata else known
 
     def line(self, form: str, shown: int) -> str:
