@@ -295,3 +295,19 @@ async def test_a_file_that_another_one_hid_has_not_moved_for_whoever_names_its_f
             assert [one.partition(" ")[0] for one in plain] == ["updated"]
         assert await told_below(octavo, a, before) == [f"deleted {a}/both.md", f"created {a}/both.md"]
         assert await told_below(octavo, b, before) == []
+
+
+@pytest.mark.parametrize("depth", [0, 1, 2])
+async def test_a_list_gives_folders_addresses_of_the_form_that_files_have(base: Path, depth: int) -> None:
+    """A relative one begins with a name that other programs take for a host, and write small."""
+    (base / "A/Docs").mkdir()
+    (base / "A/Docs/x.md").write_text("x")
+    async with serving(base, folders(base)) as octavo:
+        told = (await tool(octavo, "list", depth=depth)).structured["entries"]
+        found = {one["name"]: one["uri"] for one in told if one["type"] == "directory"}
+        a, b = f"file://{base}/A", f"file://{base}/B"
+        assert found == {"Docs": f"{a}/Docs", "folder": f"{a}/folder", "own": f"{b}/own"}
+        for uri in found.values():
+            assert (await tool(octavo, "list", target=uri)).structured["entries"]
+        in_both = (await tool(octavo, "list", target="folder")).structured["entries"]
+        assert {one["uri"] for one in in_both} == {f"{a}/folder/in-a.md", f"{b}/folder/in-b.md"}

@@ -47,12 +47,6 @@ def below(ctx: ToolContext, ref: Ref, scope: Ref) -> tuple[str, ...]:
     return ctx.canonical(ref).segments[len(ctx.canonical(scope).segments) :]
 
 
-def as_asked(ctx: ToolContext, folder: Ref, scope: Ref) -> Ref:
-    """A folder as the listing above it was asked for. By its relative address it is the same folder of every root; by
-    the absolute one it is that of one root, and what others have in it would be missed."""
-    return (folder if scope.absolute else ctx.canonical(folder)).bare
-
-
 def is_hidden(ctx: ToolContext, entry: Entry) -> bool:
     """Whether a file of the same name stands in an earlier folder: else it is told where the plain name led."""
     ref = ctx.canonical(entry.ref)

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from octavo.core.errors import InvalidParams, NotFound, OctavoError
 from octavo.core.ref import Ref
-from octavo.tools.builtin.addresses import as_asked, below
+from octavo.tools.builtin.addresses import below
 from octavo.tools.context import ToolContext
 
 Names = tuple[str, ...]
@@ -19,12 +19,12 @@ class ListedFolder(NamedTuple):
 
 
 async def folders(ctx: ToolContext, uri: str, depth: int) -> Sequence[ListedFolder]:
-    """Those that the caller may list, in order, each once whatever roots have it: the scope, and `depth` levels below
-    it; 0 is all."""
+    """Those that the caller may list, in order, each once, by its address in the first root that has it: the scope,
+    and `depth` levels below it; 0 is all."""
     found: dict[Names, ListedFolder] = {}
     for ref in await ctx.folders(uri, depth=depth or None):
-        names = below(ctx, ref, scope := Ref.parse(uri))
-        found.setdefault(names, ListedFolder(names, str(as_asked(ctx, ref, scope))))
+        names = below(ctx, ref, Ref.parse(uri))
+        found.setdefault(names, ListedFolder(names, str(ref.bare)))
     return [*found.values()]
 
 

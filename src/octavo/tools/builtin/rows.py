@@ -14,7 +14,7 @@ from octavo.core.tools import ToolResult
 from octavo.core.values import Entry
 from octavo.text.patterns import Pattern
 from octavo.tools.builtin import schema_dsl as d
-from octavo.tools.builtin.addresses import as_asked, below, is_hidden
+from octavo.tools.builtin.addresses import below, is_hidden
 from octavo.tools.builtin.budget import Budget, Room
 from octavo.tools.builtin.kinds import ListedFolder
 from octavo.tools.context import ToolContext
@@ -108,7 +108,7 @@ class Rows:
         for level in range(1, min(folders, self.depth) + 1 if self.depth else folders + 1):
             if known[:level] != names[:level]:
                 above = entry.ref._replace(segments=entry.ref.segments[: len(entry.ref.segments) - len(names) + level])
-                yield from self._shown(Row(names[:level], str(as_asked(self._ctx, above, self._scope)), None))
+                yield from self._shown(Row(names[:level], str(above.bare), None))
         if not self.depth or folders < self.depth:
             yield from self._shown(Row(names, str(entry.ref), entry, is_hidden(self._ctx, entry)))
 
