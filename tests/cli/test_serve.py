@@ -76,6 +76,41 @@ def test_a_folder_without_files_is_served_and_says_so(empty: Path) -> None:
     assert served("one", "empty") == told.format("empty")
 
 
+def test_links_that_lead_nowhere_are_no_files(empty: Path) -> None:
+    """Those that lead out are not served, and loops lead nowhere. Those that stay inside are files as any."""
+    for name in ("out", "loops", "inside"):
+        (empty / name).mkdir()
+    (empty / "beyond.md").write_text("# A\n", encoding="utf-8")
+    (empty / "out" / "a.md").symlink_to("../beyond.md")
+    (empty / "out" / "folder").symlink_to("..")
+    (empty / "loops" / "self.md").symlink_to("self.md")
+    (empty / "loops" / "up").symlink_to(".")
+    (empty / "inside" / ".git").mkdir()
+    (empty / "inside" / ".git" / "kept.md").write_text("# A\n", encoding="utf-8")
+    (empty / "inside" / "hidden.md").symlink_to(".git/kept.md")
+    told = "octavo: warning: {} has no file that could be served; what is put there later is served\n"
+    for name in ("out", "loops", "inside"):
+        assert served(name) == told.format(name)
+    (empty / "inside" / "real.md").symlink_to("twin.md")
+    (empty / "inside" / "twin.md").write_text("# A\n", encoding="utf-8")
+    assert served("inside") == ""
+
+
+def test_names_without_an_address_are_no_news_for_whoever_asks_one_question(run: Run, empty: Path) -> None:
+    """Servers warn of them, and `octavo check` says which they are."""
+    (empty / "files").mkdir()
+    for name in ("a.md", "b\\c.md"):
+        (empty / "files" / name).write_text("# A\n", encoding="utf-8")
+    sources = "sources: {files: {kind: file, roots: [./files]}}"
+    (empty / "octavo.yaml").write_text(f"version: 1\n{sources}\n", encoding="utf-8")
+    for command in (("ls",), ("cat", "a.md")):
+        done = subprocess.run(
+            [sys.executable, "-m", "octavo", *command], input=b"", capture_output=True, timeout=60, check=True
+        )
+        assert b"Not served" not in done.stderr, command
+    assert "backslash" in run("check").stderr
+
+
 def test_write_is_for_a_folder(run: Run, folder: Path) -> None:
     """In a configuration each source says for itself whether it may be changed."""
     result = run("serve", "--write")

@@ -6,6 +6,7 @@ What it is asked walks the same pipeline as everything else. What an operator ch
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Final, TypeVar
@@ -24,17 +25,25 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
+_NAMES: Final = "octavo.sources.file.watch.names"
 LOOK: Final = 0.2  # seconds between two looks at how far something is
 
 
 def inside(loaded: Loaded, ask: Callable[[Octavo], Awaitable[T]], *, leaves_traces: bool = True) -> T:
-    """What `ask` gives, of a house that is open for no longer. Without traces: no state is kept, and no record."""
+    """What `ask` gives, of a house that is open for no longer. Without traces: no state is kept, and no record.
+    Which files are not served for their names servers say, and `octavo check`."""
 
     async def main() -> T:
         async with Octavo(loaded, state=None if leaves_traces else StateDirectory.in_memory()) as house:
             return await ask(house)
 
-    return asyncio.run(main())
+    logger = logging.getLogger(_NAMES)
+    level = logger.level
+    logger.setLevel(logging.ERROR)
+    try:
+        return asyncio.run(main())
+    finally:
+        logger.setLevel(level)
 
 
 def when_read(loaded: Loaded, ask: Callable[[Octavo], Awaitable[T]]) -> T:

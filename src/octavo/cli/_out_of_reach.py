@@ -36,9 +36,22 @@ def nothing_in(root: Path) -> bool:
     for folder, folders, names in os.walk(root):
         place = Path(folder).relative_to(root).parts
         folders[:] = [name for name in folders if not rules.hides_on_the_way((*place, name), folder=True)]
-        if any(rules.verdict((*place, name)) == "served" for name in names):
+        if any(rules.verdict((*place, name)) == "served" and _is_file(root, (*place, name), rules) for name in names):
             return False
     return True
+
+
+def _is_file(root: Path, names: tuple[str, ...], rules: Rules) -> bool:
+    """Not a link that leads out, in a circle or to what is hidden."""
+    path = root.joinpath(*names)
+    if not path.is_symlink():
+        return path.is_file()
+    target, inside = Path(os.path.realpath(path)), Path(os.path.realpath(root))
+    return (
+        target.is_file()
+        and target.is_relative_to(inside)
+        and rules.verdict(target.relative_to(inside).parts) == "served"
+    )
 
 
 def _among(root: Path, rules: Rules) -> Iterator[Problem]:

@@ -26,6 +26,7 @@ from octavo.sources.file.roots import Forest
 from octavo.sources.file.snapshot import Snapshot
 
 log = logging.getLogger(__name__)
+names_log = logging.getLogger(f"{__name__}.names")  # whoever is open for one question says nothing of names
 
 QUIET_SECONDS: Final = 0.005  # a burst is over when nothing came for this long,
 BURST_SECONDS: Final = 0.020  # and is told in parts when it does not end
@@ -219,7 +220,7 @@ class Watcher:
         else:
             started.set_result(None)
             if nameless := sum(sum(tree.nameless.values()) for tree in self._forest.trees):
-                log.warning(_NAMELESS, nameless)
+                names_log.warning(_NAMELESS, nameless)
             hints.listen(self._hinted)
             self._hinted()
             self._poll_if_needed(0.0)
