@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gc
+import weakref
 from typing import Any
 
 import pytest
@@ -51,6 +53,16 @@ def test_what_the_language_has(text: str, shown: str) -> None:
 def test_a_text_with_variables_alone_needs_no_engine() -> None:
     assert isinstance(compiled("{{title}} } { {{ draft }}", NAMES), Plain)
     assert isinstance(compiled("{{ title|upper }}", NAMES), Program)
+
+
+def test_a_compiled_text_that_nobody_uses_any_more_is_gone() -> None:
+    """Its engine called back into it, and the collector cannot look into the engine: each reload kept all prompts."""
+    made = compiled("{% for one in files %}{{ one }}{% endfor %}", NAMES)
+    assert made(GIVEN) == "ab"
+    kept = weakref.ref(made)
+    del made
+    gc.collect()
+    assert kept() is None
 
 
 @pytest.mark.seed("P3", "P5")

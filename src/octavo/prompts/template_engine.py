@@ -59,6 +59,26 @@ class _Loops(NamedTuple):
     walk: bool  # something that looks through a value
 
 
+class _Output:
+    """What the engine puts into a text, bounded. It knows nothing of the program whose engine calls it: the collector
+    cannot look into the engine, so whatever leads from it back to itself would stay for ever."""
+
+    def __init__(self) -> None:
+        self._left = 0
+
+    def begin(self) -> None:
+        self._left = MAX_OUTPUT
+
+    def written(self, value: Any) -> str:
+        try:
+            text = written(value)
+        except (TypeError, ValueError):
+            raise InvalidParams("The prompt would show something that is no value") from None
+        self._left -= len(text)
+        bounded(MAX_OUTPUT - self._left)
+        return text
+
+
 class Program:
     """A compiled text."""
 
@@ -66,7 +86,7 @@ class Program:
         self.text, self.names = text, names
         # At least four steps a round: so the text of the rounds stays below the bound as well.
         self._steps, self._walks = min(STEPS, 4 * MAX_OUTPUT // max(loops.characters, 1)), loops.walk
-        self._left = 0
+        self._output = _Output()
         self._environment = Environment(
             templates={"text": text},
             debug=False,
@@ -74,7 +94,7 @@ class Program:
             undefined_behavior="strict",
             auto_escape_callback=lambda _: False,
             keep_trailing_newline=True,
-            finalizer=self._written,
+            finalizer=self._output.written,
             fuel=self._steps,
         )
 
@@ -93,7 +113,7 @@ class Program:
             )
         if self._walks:
             self._environment.fuel = min(self._steps, WALKS // max(size, 1))
-        self._left = MAX_OUTPUT
+        self._output.begin()
         try:
             text = self._environment.render_template("text", **given)
         except TemplateError as error:
@@ -104,15 +124,6 @@ class Program:
             detail = error.detail or error.message
             raise InvalidParams(f"The prompt cannot work with these arguments: {detail}, line {error.line}") from None
         bounded(len(text))
-        return text
-
-    def _written(self, value: Any) -> str:
-        try:
-            text = written(value)
-        except (TypeError, ValueError):
-            raise InvalidParams("The prompt would show something that is no value") from None
-        self._left -= len(text)
-        bounded(MAX_OUTPUT - self._left)
         return text
 
 
