@@ -83,17 +83,18 @@ class FullText:
         """The same, in the thread of the caller. `vector` is what the question means, where that is known."""
         limit = max(1, min(limit, MAX_LIMIT))
         hurry = hurry or Hurry(self._clock, None)
-        with self._sights.of(query, allowed, viewer) as sight:
-            findings = self._found(query, sight, cursor, limit, vector, hurry)
+        with self._sights.of(query, viewer) as sight:
+            findings = self._found(query, sight, allowed, cursor, limit, vector, hurry)
         if viewer is None or all(_may(allowed, one) for one in findings.items):
             return findings
         self._sights.forget(viewer)  # the rules are not those that were remembered
-        return self._found(query, Sight(query, allowed), cursor, limit, vector, hurry)
+        return self._found(query, Sight(query), allowed, cursor, limit, vector, hurry)
 
     def _found(
         self,
         query: TextQuery,
         sight: Sight,
+        allowed: Allowed,
         cursor: str | None,
         limit: int,
         vector: array[float] | None,
@@ -103,7 +104,7 @@ class FullText:
         digest = _digest(query)
         given, last = _place(cursor, digest)
         with self._index.reading() as database:
-            sight.refresh(database)
+            sight.refresh(database, allowed)
             found = self._matched(asked, Matcher(database, sight))
             ranking = ranked(found, sight, database, hurry)
             if self.meaning is not None and vector is not None:

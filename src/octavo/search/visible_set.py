@@ -29,17 +29,17 @@ _NO_TEXT: Final = 1  # what a document is given that has no word
 class Sight:
     """The documents that may be seen and are asked about."""
 
-    def __init__(self, query: TextQuery, allowed: Allowed) -> None:
+    def __init__(self, query: TextQuery) -> None:
         self._within, self._where = query.within, query.where
-        self.allowed = allowed
         self._birth, self._revision, self._removals = b"", -1, 0
         self.lengths = array("H")  # by the number of the document; 0 where it is none of these
         self.count = 0
         self.texts = 0  # of them, those that have a text; all where none has: a picture is found by its name alone
         self.average = 1.0  # length of these
 
-    def refresh(self, database: sqlite3.Connection) -> None:
-        """Looks at what has changed."""
+    def refresh(self, database: sqlite3.Connection, allowed: Allowed) -> None:
+        """Looks at what has changed. `allowed` is not kept: it holds on to the rules that it asks, and these to their
+        whole configuration, which may end before the sight is forgotten."""
         birth, revision, removals = database.execute("SELECT birth, revision, removals FROM state").fetchone()
         if birth != self._birth:
             self._birth, self._revision, self.lengths = birth, -1, array("H")
@@ -51,7 +51,7 @@ class Sight:
             for (number,) in database.execute("SELECT id FROM documents") if kept else ():
                 self.lengths[number] = kept[number] if number < len(kept) else 0
         self.lengths.extend(array("H", bytes(2 * max(0, highest + 1 - len(self.lengths)))))
-        self._look(database)
+        self._look(database, allowed)
         self.count = len(self.lengths) - self.lengths.count(0)
         without = self.lengths.count(_NO_TEXT)
         self.texts = (self.count - without) or self.count
@@ -65,7 +65,7 @@ class Sight:
         """Of its text; where it has none, that of any: to have nothing to say is not to be brief."""
         return self.lengths[number] if self.has_text(number) else self.average
 
-    def _look(self, database: sqlite3.Connection) -> None:
+    def _look(self, database: sqlite3.Connection, allowed: Allowed) -> None:
         if self._revision >= 0:
             for (number,) in database.execute("SELECT id FROM documents WHERE revision > ?", (self._revision,)):
                 self.lengths[number] = 0
@@ -75,15 +75,8 @@ class Sight:
                 ref = ref_of(*address)
                 if scope is not None and not ref.within(scope):
                     continue
-                if all(number in numbers for numbers in wanted) and self._sees(database, ref, number):
+                if all(number in numbers for numbers in wanted) and _sees(database, allowed, ref, number):
                     self.lengths[number] = min(length + 1, _LONGEST)
-
-    def _sees(self, database: sqlite3.Connection, ref: Ref, number: int) -> bool:
-        said = self.allowed(ref)
-        if isinstance(said, bool):
-            return said
-        (metadata,) = database.execute("SELECT metadata FROM texts WHERE id = ?", (number,)).fetchone()
-        return said(json.loads(metadata))
 
 
 class Sights:
@@ -95,15 +88,14 @@ class Sights:
         self._forgotten = 0  # how often something was
 
     @contextmanager
-    def of(self, query: TextQuery, allowed: Allowed, viewer: Hashable | None) -> Generator[Sight]:
+    def of(self, query: TextQuery, viewer: Hashable | None) -> Generator[Sight]:
         """For one search. Nobody else has it meanwhile: two that are about the same each find out for themselves."""
         if viewer is None:
-            yield Sight(query, allowed)
+            yield Sight(query)
             return
         key = (viewer, query.within, query.where)
         with self._changing:
-            sight, forgotten = self._kept.pop(key, None) or Sight(query, allowed), self._forgotten
-        sight.allowed = allowed
+            sight, forgotten = self._kept.pop(key, None) or Sight(query), self._forgotten
         yield sight
         with self._changing:
             if forgotten == self._forgotten:  # else it may be what holds no longer
@@ -115,6 +107,14 @@ class Sights:
             self._forgotten += 1
             for key in [key for key in self._kept if isinstance(key, tuple) and key[0] == viewer]:
                 del self._kept[key]
+
+
+def _sees(database: sqlite3.Connection, allowed: Allowed, ref: Ref, number: int) -> bool:
+    said = allowed(ref)
+    if isinstance(said, bool):
+        return said
+    (metadata,) = database.execute("SELECT metadata FROM texts WHERE id = ?", (number,)).fetchone()
+    return said(json.loads(metadata))
 
 
 def _documents(database: sqlite3.Connection, scope: Ref | None, after: int) -> sqlite3.Cursor:
