@@ -19,7 +19,7 @@ from tests.cli.test_terminal import terminal
 from octavo.cli._words import catalogue
 from octavo.cli.client_files import jsonc, toml
 from octavo.cli.client_files.records import CLIENTS, place_of
-from octavo.cli.client_files.shown import HELD
+from octavo.cli.install import HELD
 
 URL = "http://127.0.0.1:8321/mcp"
 COMMAND = ["serve", "DIR"]

@@ -13,7 +13,7 @@ from tests.cli.conftest import Run
 from octavo.app.configuration import load_text
 from octavo.cli._logs import Structured
 from octavo.cli.resources import follow
-from octavo.stores.audit.tail import Recent
+from octavo.stores.audit.query import Recent
 
 pytestmark = pytest.mark.seed("T8")
 

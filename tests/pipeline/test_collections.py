@@ -8,7 +8,7 @@ import pytest
 from octavo.core.errors import InternalError
 from octavo.core.ref import Ref
 from octavo.core.values import Content, Entry
-from octavo.pipeline.policy.several import Sees, visible
+from octavo.pipeline.policy.collections import Sees, visible
 
 
 def content(data: Any) -> Content:

@@ -7,7 +7,7 @@ from tests.pipeline import secrets_corpus as corpus
 from tests.pipeline.issuer_samples import CHECKED, FORMS, samples
 
 from octavo.pipeline.redact.redactor import Redactor
-from octavo.pipeline.redact.rules.checksums import has_base58_checksum, has_crc16
+from octavo.pipeline.redact.rules.checks import has_base58_checksum, has_crc16
 
 VEIL = Redactor(b"k" * 32)
 

@@ -11,7 +11,7 @@ from tests.pipeline import secrets_corpus as corpus
 from octavo.config.model import Redact as RedactOptions
 from octavo.pipeline.redact.redactor import Redactor
 from octavo.pipeline.redact.rules.book import SECRETS
-from octavo.pipeline.redact.rules.checksums import has_bech32_checksum
+from octavo.pipeline.redact.rules.checks import has_bech32_checksum
 from octavo.pipeline.redact.rules.personal import GROUPS
 
 VEIL = Redactor(b"k" * 32, personal=GROUPS)

@@ -22,8 +22,7 @@ from octavo.core.ports.source import Source
 from octavo.core.ref import Ref, is_scheme
 from octavo.core.values import Entry, Template
 from octavo.pipeline.guard import Faults, Guarded, guarded
-from octavo.pipeline.guard.life import OPENING
-from octavo.pipeline.guard.unopened import Unopened
+from octavo.pipeline.guard.life import OPENING, Unopened
 from octavo.stores.state import StateDirectory
 from octavo.tools.plugins import Plugin
 from octavo.tools.registry import Tool

@@ -11,7 +11,7 @@ import sysconfig
 from collections.abc import Callable, Iterator
 from contextlib import nullcontext
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 from urllib.parse import urlsplit
 
 import click
@@ -25,7 +25,6 @@ from octavo.cli.client_files import Left, change
 from octavo.cli.client_files.place import ClientFile
 from octavo.cli.client_files.receipts import Receipts
 from octavo.cli.client_files.records import CLIENTS, Client, Server, place_of
-from octavo.cli.client_files.shown import shown
 
 if TYPE_CHECKING:
     from octavo.cli.client_files.change import Change
@@ -36,6 +35,8 @@ NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
 FILLED = re.compile(r"[{}]|\$\w")
 VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 WIDEST = 200  # columns of the difference: some clients keep everything in one line
+# Below which a value is nobody else's business, whatever it looks like; OpenCode says environment.
+HELD: Final = frozenset(("env", "environment", "headers", "http_headers"))
 
 
 def _client_options(command: Command) -> Command:
@@ -229,3 +230,9 @@ def _agreed(*, yes: bool) -> bool:
 def _back(client: str, name: str, *, project: bool) -> str:
     named = ("--name", name) if name != "octavo" else ()
     return shlex.join(("octavo", "uninstall", client, *(("--project",) if project else ()), *named))
+
+
+def shown(client: Client, data: bytes | None, own: tuple[str, ...] = ()) -> list[str]:
+    """Its lines. `own` is the path of the entry that this command writes, which is shown as it is."""
+    text = "" if data is None else data.decode("utf-8-sig")
+    return client.format.veiled(text, HELD, own).splitlines()

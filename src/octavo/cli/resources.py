@@ -5,13 +5,14 @@ from __future__ import annotations
 import base64
 import json
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from difflib import get_close_matches
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from octavo.cli._addresses import addressed, meant
 from octavo.cli._screen import give, out
 from octavo.cli._shared import (
     LOCAL,
@@ -25,7 +26,7 @@ from octavo.cli._shared import (
     tell,
 )
 from octavo.cli._visible import nothing_for
-from octavo.core.errors import OctavoError
+from octavo.core.errors import NotFound, OctavoError
 from octavo.core.ref import Ref
 
 if TYPE_CHECKING:
@@ -34,6 +35,8 @@ if TYPE_CHECKING:
     from octavo.core.values import Change, Content, Entry
 
 LOOK = 0.2  # seconds between two looks at the audit log
+_NEAR: Final = 3  # addresses that are named
+_MARK: Final = "://"
 
 
 @click.command(short_help="List resources: everything, or what stands below URI.")
@@ -140,7 +143,7 @@ def _watch_calls(pattern: str, config_file: Path | None, who: str | None, count:
 def follow(loaded: Loaded, show: Callable[[dict[str, Any]], bool], *, ready: Callable[[], None]) -> None:
     """Shows records of all servers on this state as they are written, until `show` says that it is enough."""
     from octavo.config.load import state_directory
-    from octavo.stores.audit.tail import Recent
+    from octavo.stores.audit.query import Recent
 
     recent = Recent(state_directory(loaded) / "audit")
     ready()
@@ -184,3 +187,56 @@ def _content(content: Content) -> dict[str, Any]:
     if isinstance(body, bytes):
         return {**_entry(content.entry), "blob": base64.b64encode(body).decode("ascii"), "etag": content.etag}
     return {**_entry(content.entry), "text": body, "etag": content.etag}
+
+
+def addressed(found: Loaded, who: str | None, text: str) -> str:
+    """An address as it is; a name or a path below the one scheme that is served. Raises UsageError where there are
+    several, with the nearest addresses that `who` may list."""
+    if _MARK in text:
+        return text
+    schemes = list(dict.fromkeys(one.scheme for one in found.config.sources.values() if one.expose))
+    if len(schemes) == 1:
+        absolute = text.startswith("/") and schemes[0] == "file"
+        return str(Ref.of(schemes[0], [one for one in text.split("/") if one not in ("", ".")], absolute=absolute))
+    if near := _near(_listed(found, who), text):
+        raise click.UsageError(f"{text} is no address; did you mean {', '.join(near)}?")
+    begin = ", ".join(f"{one}{_MARK}" for one in schemes) or "none, for no source is exposed"
+    raise click.UsageError(f"{text} is no address; addresses here begin with {begin}; octavo ls lists them")
+
+
+@contextmanager
+def meant(found: Loaded, who: str | None, uri: str) -> Iterator[None]:
+    """Of what is not there, the nearest that is, of what `who` may list."""
+    try:
+        yield
+    except NotFound as error:
+        near = _near(_listed(found, who), uri)
+        if not near:
+            raise
+        hint = f"did you mean {', '.join(near)}?"
+        raise NotFound(error.message, **{**error.data, "hint": hint}) from None
+
+
+def _listed(found: Loaded, who: str | None) -> Sequence[Ref]:
+    from octavo.app import queries
+
+    return [entry.ref for entry in queries.listed(found, who, None, leaves_traces=False)[0]]
+
+
+def _near(refs: Sequence[Ref], text: str) -> list[str]:
+    """Those that are called so, with or without an ending and the folders above; else those that look like it."""
+    wanted = text.partition("?")[0].rpartition(_MARK)[2].strip("/").casefold()
+    if not wanted:
+        return []
+    known = {ref: ref.path.casefold() for ref in refs if ref.scheme != "prompt"}
+    stem = wanted.rpartition("/")[2].partition(".")[0] or wanted
+    looks = (
+        lambda there: there == wanted or there.endswith(f"/{wanted}"),
+        lambda there: wanted.endswith(f"/{there}") or wanted.partition(".")[0].endswith(there),
+        lambda there: there.rpartition("/")[2].partition(".")[0] == stem,
+    )
+    for look in looks:
+        if found := [str(ref) for ref, there in known.items() if look(there)]:
+            return found[:_NEAR]
+    names = {there.rpartition("/")[2]: ref for ref, there in known.items()}
+    return [str(names[one]) for one in get_close_matches(wanted.rpartition("/")[2], names, n=_NEAR)]

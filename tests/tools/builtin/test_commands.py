@@ -21,7 +21,7 @@ from octavo.core.errors import Forbidden, InvalidParams, NotFound, OctavoError, 
 from octavo.core.ref import Ref
 from octavo.core.tools import Text, ToolResult
 from octavo.core.values import Call, Trail
-from octavo.tools.builtin.process import progress
+from octavo.tools.builtin.process import run_command
 
 pytestmark = [pytest.mark.anyio, pytest.mark.skipif(sys.platform != "linux", reason="programs of Linux")]
 
@@ -421,7 +421,7 @@ async def test_scripts_run_with_their_interpreter(serve: Serve, tmp_path: Path) 
 
 
 async def test_whoever_waits_hears_that_a_command_still_runs(serve: Serve, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(progress, "_BEAT", 0.01)
+    monkeypatch.setattr(run_command, "_BEAT", 0.01)
     heard = asyncio.Event()
     told: list[tuple[float, float | None, str | None]] = []
 

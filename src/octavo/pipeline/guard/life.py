@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-from typing import Any, Final
+from typing import Any, Final, NoReturn
 
+from octavo.core.errors import SourceUnavailable
 from octavo.core.foreign import owner, passed_on
 from octavo.core.ports.source import Source
+from octavo.core.ref import Ref
 from octavo.pipeline.guard.faults import Faults, told
 
 OPENING: Final = 10.0  # seconds
@@ -74,3 +76,22 @@ class Life:
         except BaseException as error:
             if not passed_on(error):
                 self._faults.note(self.scheme, "close", told(error))
+
+
+class Unopened:
+    """In the place of a source that could not be made: it answers nothing, and the operator is told why."""
+
+    def __init__(self, scheme: str) -> None:
+        self.scheme = scheme
+
+    async def list(self, scope: Ref, *, cursor: str | None, limit: int) -> NoReturn:
+        raise self._unavailable()
+
+    async def stat(self, ref: Ref) -> NoReturn:
+        raise self._unavailable()
+
+    async def read(self, ref: Ref, *, max_bytes: int) -> NoReturn:
+        raise self._unavailable()
+
+    def _unavailable(self) -> SourceUnavailable:
+        return SourceUnavailable(f"Source unavailable: {self.scheme}", source=self.scheme)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Final, Protocol
+from urllib.parse import quote
 
 from msgspec.structs import replace
 
@@ -14,12 +16,13 @@ from octavo.core.near_names import meant
 from octavo.core.ports.chain import Next, Reply, settled, several
 from octavo.core.ref import Ref
 from octavo.core.values import Call, Entry, Principal, Suggestion, Template, Verb
-from octavo.pipeline.policy.offers import below, choices, expand, names_in, variables
 from octavo.pipeline.policy.refusals import absent
 from octavo.pipeline.policy.rules import CLOSED, Decision
 
 ENOUGH: Final = 101  # values, one more than a client is told: so it learns that there are more
 PARTS: Final = 20  # of what a source suggests that are looked at for them: what is hidden may fill some
+_VARIABLE = re.compile(r"\{(\+?)([A-Za-z_][A-Za-z0-9_.]*)\}")
+_QUERY = re.compile(r"\{[?&]([^{}]*)\}")
 
 
 class Judge(Protocol):
@@ -167,3 +170,36 @@ def _path_of(template: str) -> str:
 def _forbidden(decision: Decision) -> bool:
     """By a rule. Completing needs no grant of its own beside that of the names."""
     return not decision.allowed and decision is not CLOSED
+
+
+def variables(template: str) -> frozenset[str]:
+    return frozenset(name for _, name in _VARIABLE.findall(template))
+
+
+def names_in(template: str) -> frozenset[str]:
+    """All that can be filled in, also in its query."""
+    return variables(template).union(name for names in _QUERY.findall(template) for name in names.split(","))
+
+
+def choices(offered: Template, argument: str) -> Sequence[str]:
+    """What a parameter of the query can be, where the template itself says so. Those are words, not names."""
+    if not any(argument in names.split(",") for names in _QUERY.findall(offered.uri_template)):
+        return ()
+    found: Sequence[str] = offered.parameters.get("properties", {}).get(argument, {}).get("enum", ())
+    return found
+
+
+def expand(template: str, values: Mapping[str, str]) -> str:
+    """As RFC 6570 says: values are data, so what means something in an address is encoded. Variables
+    without a value stay; a query is left out."""
+
+    def filled(found: re.Match[str]) -> str:
+        many, name = found.groups()
+        return quote(values[name], safe="/" if many else "") if name in values else found[0]
+
+    return _VARIABLE.sub(filled, _QUERY.sub("", template))
+
+
+def below(unfinished: str) -> Glob:
+    """Everything under the fixed folders of a template or of a half-written address."""
+    return Glob(unfinished.partition("{")[0].rpartition("/")[0] + "/*")

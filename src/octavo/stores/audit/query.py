@@ -6,6 +6,7 @@ Nothing is verified here: that is what `stores.verify` is for.
 from __future__ import annotations
 
 import heapq
+import json
 import re
 from collections import deque
 from collections.abc import Container, Iterator, Mapping
@@ -20,9 +21,9 @@ from octavo.core.clock import iso
 from octavo.core.errors import OctavoError
 from octavo.core.glob import Glob
 from octavo.core.ref import Ref
+from octavo.core.sizes import BLOCK
 
 Record: TypeAlias = Mapping[str, Any]
-
 _FILE = re.compile(r"(?P<begun>[0-9]{8}T[0-9]{6}Z)-[^.]+(?:\.[0-9]{5})?\.jsonl\Z")
 _decode = msgspec.json.Decoder(dict[str, Any]).decode
 
@@ -149,3 +150,37 @@ def _of_chain(files: list[Path], since: float | None) -> Iterator[Record]:
                         continue
                     summary = record["summary"] if file != counts else summary
                 yield record
+
+
+class Recent:
+    """Remembers how far each file was read. What was there before is not told."""
+
+    def __init__(self, directory: Path) -> None:
+        self._directory = directory
+        self._read = {file: file.stat().st_size for file in self._files()}
+
+    def fresh(self) -> Iterator[dict[str, Any]]:
+        """The records since the last time, file by file."""
+        for file in self._files():
+            try:
+                with file.open("rb") as opened:
+                    opened.seek(self._read.get(file, 0))
+                    text = opened.read(BLOCK)
+            except FileNotFoundError:  # retention took it away meanwhile
+                continue
+            whole = text[: text.rfind(b"\n") + 1]
+            self._read[file] = self._read.get(file, 0) + len(whole)
+            yield from _records(whole)
+
+    def _files(self) -> list[Path]:
+        return sorted(self._directory.glob("*.jsonl"))
+
+
+def _records(text: bytes) -> Iterator[dict[str, Any]]:
+    for line in text.splitlines():
+        try:
+            record = json.loads(line)
+        except ValueError:
+            continue  # `octavo audit verify` is for that
+        if isinstance(record, dict) and "chain" not in record:
+            yield record

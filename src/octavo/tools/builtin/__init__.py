@@ -7,10 +7,9 @@ from octavo.tools.builtin.changes import changes_tool
 from octavo.tools.builtin.edit import edit_tool
 from octavo.tools.builtin.info import info_tool
 from octavo.tools.builtin.list import list_tool
-from octavo.tools.builtin.move import moving_tools
 from octavo.tools.builtin.read import read_tool
 from octavo.tools.builtin.search import LINES, Kinds, search_tool
-from octavo.tools.builtin.write import writing_tools
+from octavo.tools.builtin.write import moving_tools, writing_tools
 from octavo.tools.registry import Tool
 
 __all__ = ["Kinds", "file_tools"]

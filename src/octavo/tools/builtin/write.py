@@ -110,3 +110,29 @@ def writing_tools(budget: Budget) -> list[Tool]:
             gives=d.an_object({"undone": d.a_list()}, ["undone"]),
         ),
     ]  # fmt: skip
+
+
+async def _move(ctx: ToolContext, asked: Mapping[str, Any]) -> ToolResult:
+    uri, to = address(asked["target"]), address(asked["to"])
+    entry = await ctx.move(uri, to, if_match=asked.get("if_match"), overwrite=asked.get("overwrite", False))
+    return stated(entry, to, f"Moved {uri} to {repeated(to)}{d.versioned(entry)}")
+
+
+async def _copy(ctx: ToolContext, asked: Mapping[str, Any]) -> ToolResult:
+    uri, to = address(asked["target"]), address(asked["to"])
+    entry = await ctx.copy(uri, to, overwrite=asked.get("overwrite", False))
+    return stated(entry, to, f"Copied {uri} to {repeated(to)}{d.versioned(entry)}")
+
+
+def moving_tools() -> list[Tool]:
+    takes = {"target": d.TEXT, "to": d.said(d.TEXT, "the new place, with its name"), "overwrite": d.FLAG}
+    required = ["target", "to"]
+    return [
+        d.tool(
+            "move", "Move or rename", "Moves a file or folder.", _move, d.REPLACES,
+            {**takes, "if_match": IF_MATCH}, required=required, gives=STATED,
+        ),
+        d.tool(
+            "copy", "Copy", "Copies a file or folder.", _copy, d.REPLACES, takes, required=required, gives=STATED,
+        ),
+    ]  # fmt: skip

@@ -10,7 +10,7 @@ whether, and nothing else. A page in a browser that was led here by a name of it
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from octavo.core.metrics import Measure, Sample, number
@@ -19,12 +19,12 @@ from octavo.core.ref import Ref
 from octavo.core.routes import Anybody, Handler, Route, RouteAnswer, RouteRequest
 from octavo.transport.http.backlog import Backlog
 from octavo.transport.http.deadlines import Patience
-from octavo.transport.http.exposition import MEDIA_TYPE, exposition
 from octavo.transport.mcp.subscriptions import Hub
 
 METRICS = Ref("server", ("metrics",))  # what a rule names to let somebody see them
 HEALTH, READINESS = Ref("server", ("healthz",)), Ref("server", ("readyz",))
 OPEN_METRICS = 10.0  # times a second that they are put together for one address
+MEDIA_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 
 
 class Signs:
@@ -87,3 +87,24 @@ class Signs:
 def _sign(path: str, what: Ref, handle: Handler) -> Route:
     needs = Anybody(rate=None)
     return Route(path=path, methods=("GET",), stands_for=None, what=what, needs=needs, handle=handle, any_host=True)
+
+
+def exposition(measures: Iterable[Measure]) -> bytes:
+    return "".join(line + "\n" for measure in measures for line in _lines(measure)).encode("utf-8")
+
+
+def _lines(measure: Measure) -> Iterator[str]:
+    yield f"# HELP {measure.name} {measure.about}"
+    yield f"# TYPE {measure.name} {measure.kind}"
+    for sample in measure.samples:
+        yield f"{measure.name}{sample.suffix}{_labels(sample)} {sample.value:.12g}"
+
+
+def _labels(sample: Sample) -> str:
+    if not sample.labels:
+        return ""
+    return "{" + ",".join(f'{name}="{_escaped(value)}"' for name, value in sample.labels) + "}"
+
+
+def _escaped(value: str) -> str:
+    return value.replace("\\", r"\\").replace('"', r"\"").replace("\n", r"\n")

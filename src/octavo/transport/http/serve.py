@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import socket
 import ssl
+import struct
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from functools import partial
+from typing import Any, cast
 
 import uvicorn
 from mcp.server.streamable_http_manager import DEFAULT_MAX_SESSIONS, DEFAULT_SESSION_IDLE_TIMEOUT
@@ -16,10 +19,9 @@ from mcp.server.transport_security import TransportSecuritySettings
 from octavo.core.ports.server import Server
 from octavo.core.routes import Routes, no_routes
 from octavo.transport.http.accept import AcceptingServer
-from octavo.transport.http.auth import Access
+from octavo.transport.http.auth import PEER, Access
 from octavo.transport.http.deadlines import Connection, Deadlines, Patience
 from octavo.transport.http.front import BODY_SECONDS, PATH, Front, admitted_by, mark_recorded, was_counted
-from octavo.transport.http.peer import PeerConnection
 from octavo.transport.http.replay import Replays, SessionEvents
 from octavo.transport.http.sessions import SessionCounts
 from octavo.transport.mcp.calls import Calls
@@ -32,6 +34,33 @@ from octavo.transport.shutdown import Ending
 SHUTDOWN_SECONDS = 5  # for requests that run
 HURRIED_SECONDS = 0.3  # the same, where somebody at a terminal waits
 RETRY_MS = 1000  # after which a handshake-era client asks again for a stream that was closed
+_CREDENTIALS = struct.Struct("iII")  # process, user, group
+
+
+def peer_of(descriptor: int) -> int | None:
+    """The user id of whoever connected; None where this system does not tell."""
+    option = getattr(socket, "SO_PEERCRED", None)
+    if option is None:
+        return None
+    with socket.socket(fileno=os.dup(descriptor)) as connected:
+        _, uid, _ = _CREDENTIALS.unpack(connected.getsockopt(socket.SOL_SOCKET, option, _CREDENTIALS.size))
+    return int(uid)
+
+
+class PeerConnection(Connection):
+    """Knows who is at the other end of a unix socket: the kernel says it, not the client."""
+
+    _uid: int | None = None
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        super().connection_made(transport)
+        connected = transport.get_extra_info("socket")
+        self._uid = None if connected is None else peer_of(connected.fileno())
+
+    def on_message_begin(self) -> None:
+        super().on_message_begin()
+        if self._uid is not None:
+            cast("dict[str, Any]", self.scope)[PEER] = self._uid
 
 
 def application(

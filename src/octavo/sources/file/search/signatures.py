@@ -9,6 +9,7 @@ Bounded: 64 bytes to 2 KiB a text by the length of its words, and none once `lim
 from __future__ import annotations
 
 import re
+import sys
 from array import array
 from collections import deque
 from collections.abc import Iterator, Sequence
@@ -16,13 +17,42 @@ from enum import IntEnum
 from itertools import repeat
 from typing import Final, Literal
 
+from octavo.core.sizes import KIB
 from octavo.sources.file.search.paths import Paths
-from octavo.sources.file.search.trigrams import MAX_BYTES, hashes
 
-_LONGEST: Final = {9: 384, 10: 768, 11: 1536, 12: 3072, 13: 8192, 14: MAX_BYTES}  # words by bits of their hashes
 _GROUPS: Final = 64  # of eight texts in a block
 _NOBODY: Final = 0xFFFF_FFFF
 _CLEARED: Final = [bytes(value & ~(1 << bit) for value in range(256)) for bit in range(8)]
+MAX_BYTES: Final = 32 * KIB  # of words; a filter for more would be full
+_LONGEST: Final = {9: 384, 10: 768, 11: 1536, 12: 3072, 13: 8192, 14: MAX_BYTES}  # words by bits of their hashes
+
+
+def _lanes(value: int) -> int:
+    return int.from_bytes(value.to_bytes(2, "little") * (MAX_BYTES // 2 + 2), "little")
+
+
+_BYTE: Final = _lanes(0x00FF)
+
+
+_SHIFTED: Final = _lanes(0x03FF)  # what is left of a lane's own bits after a shift by 6
+
+
+_KEPT: Final = {bits: _lanes((1 << bits) - 1) for bits in range(9, 15)}
+
+
+def hashes(text: bytes, bits: int) -> tuple[array[int], array[int]]:
+    """A hash of so many bits for each run that begins at an even position, and for each at an odd one."""
+    number, count = int.from_bytes(text, "little"), len(text) - 2
+    return _hashed(number, _KEPT[bits], (count + 1) // 2), _hashed(number >> 8, _KEPT[bits], count // 2)
+
+
+def _hashed(number: int, kept: int, count: int) -> array[int]:
+    mixed = (number & _BYTE) ^ ((number >> 8 & _BYTE) << 4) ^ ((number >> 16 & _BYTE) << 8)
+    mixed = (mixed ^ (mixed >> 6 & _SHIFTED)) & kept
+    lanes = array("H", mixed.to_bytes(2 * max(0, count) + 4, "little")[: 2 * max(0, count)])
+    if sys.byteorder == "big":
+        lanes.byteswap()
+    return lanes
 
 
 class Known(IntEnum):
@@ -35,6 +65,8 @@ class Known(IntEnum):
 
 
 Contents = bytes | Literal[Known.IS_NO_TEXT, Known.IS_TEXT]  # the text in UTF-8, or what else is known
+
+
 _TO_OPEN: Final = re.compile(b"[%c%c]" % (Known.NOTHING, Known.IS_TEXT))  # whatever is sought
 
 

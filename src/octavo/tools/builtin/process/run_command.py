@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import signal
-from collections.abc import Mapping, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import asynccontextmanager
 from typing import Any, Final
 
 from msgspec.structs import replace
@@ -16,7 +18,6 @@ from octavo.tools.builtin import schema_dsl as d
 from octavo.tools.builtin.budget import Budget
 from octavo.tools.builtin.process.commands import Command
 from octavo.tools.builtin.process.places import Places, Workplace
-from octavo.tools.builtin.process.progress import telling
 from octavo.tools.context import ToolContext
 from octavo.tools.registry import Tool
 
@@ -24,6 +25,34 @@ ACTS: Final = Hints(read_only=False, destructive=True, idempotent=False, open_wo
 ASKS: Final = "it runs a program"
 _TOLD: Final = 5  # folders that are named
 _QUEUE: Final = 300.0  # seconds that a command may wait for its turn, beside its own time
+_BEAT: Final = 1.0  # seconds between two words of progress
+
+
+@asynccontextmanager
+async def telling(ctx: ToolContext, what: str, seconds: float) -> AsyncIterator[None]:
+    if ctx.call.channel is None:
+        yield
+        return
+    task = asyncio.get_running_loop().create_task(_tell(ctx, what, seconds))
+    task.add_done_callback(_seen)
+    try:
+        yield
+    finally:
+        task.cancel()
+
+
+async def _tell(ctx: ToolContext, what: str, seconds: float) -> None:
+    passed = 0.0
+    while True:
+        await asyncio.sleep(_BEAT)
+        passed += _BEAT
+        await ctx.progress(passed, max(seconds, passed), f"{what} has run for {passed:g} s")
+
+
+def _seen(task: asyncio.Task[None]) -> None:
+    """Who can no longer be told of progress has no other loss."""
+    if not task.cancelled():
+        task.exception()
 
 
 class Shop:
