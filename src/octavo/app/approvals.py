@@ -1,4 +1,4 @@
-"""What asks a human, put together; loaded by servers that have to ask one."""
+"""Puts approval by a human together; loaded only where somebody has to be asked."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Answers that are made of child calls: directories of every source, and the skills of the catalogs."""
+"""Puts together the operations that are made of child calls: directories, and the skills of the catalogs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""From the conditions of the configuration to those that the policy asks; loaded where a rule has one."""
+"""Turns the conditions of configured rules into those of the policy; loaded where a rule has one."""
 
 from __future__ import annotations
 

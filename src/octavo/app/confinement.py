@@ -1,4 +1,4 @@
-"""The second wall: what the process needs of the file system, and the kernel refuses all the rest.
+"""Confines the server process by Landlock to the files that it needs.
 
 The first wall is our own code. If it is wrong, or a decoder is taken over by a document, this one still stands.
 """

@@ -1,4 +1,4 @@
-"""What texts mean, asked of an endpoint that the operator names, in the form that most of them share."""
+"""Embeds texts for the search, by an HTTP endpoint that the operator names."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The one list of what a server stands on. Nothing of it can be changed through a source, wherever it lies.
+"""The list of files that the server depends on, which no source may change.
 
 What is loaded from a new kind of place belongs here too: the rest follows from the list.
 """

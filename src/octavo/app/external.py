@@ -1,4 +1,4 @@
-"""What tools reach beyond this process by: listed programs and listed hosts, one runner and one client for all of them.
+"""What tools use outside of the process: one runner for listed programs, one client for listed hosts.
 
 Nothing is loaded or opened before somebody needs it: most servers start no programs and ask nobody.
 """

@@ -1,4 +1,4 @@
-"""The files of configuration, keys and prompts, followed: a change is loaded, a broken one leaves what runs."""
+"""Watches the files of configuration, keys and prompts, and reloads; a broken change leaves what runs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the house gives to a source that is opened, and whether it would give the same to another."""
+"""What a source is given when it is opened, and whether a reload would give it the same."""
 
 from __future__ import annotations
 

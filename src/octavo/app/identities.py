@@ -1,4 +1,4 @@
-"""Who may ask: from the configuration and the key file to the second fold."""
+"""Builds the identity fold from the configuration and the key file."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""From `limits` of the configuration to the folds that keep them."""
+"""Builds the quota and throttle folds from `limits` of the configuration."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the running house says of itself, for `/metrics`."""
+"""The figures of a running server, for `/metrics`."""
 
 from __future__ import annotations
 

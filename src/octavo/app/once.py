@@ -1,4 +1,4 @@
-"""A server for the time of one question: how a command asks, on record like every client.
+"""A server that lives for one question of a command, with policy and audit like any other.
 
 What it is asked walks the same pipeline as everything else. What an operator changes is recorded by `changing`.
 """

@@ -1,4 +1,4 @@
-"""What the commands ask of a server for the time of one question: as an agent that is named, or as `local`."""
+"""The questions that commands ask of such a server, as a named agent or as `local`."""
 
 from __future__ import annotations
 

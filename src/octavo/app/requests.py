@@ -1,4 +1,4 @@
-"""One line of the log for each request, as it is recorded."""
+"""Writes one line to the log for each request."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""From the rules of the configuration to those that the policy decides by."""
+"""Turns the rules of the configuration into rules of the policy."""
 
 from __future__ import annotations
 

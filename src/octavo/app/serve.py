@@ -1,4 +1,4 @@
-"""One house on one event loop, served over stdio or HTTP."""
+"""Runs one server on an event loop, over stdio or HTTP."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The running house: the works of the current configuration, and what outlives a reload."""
+"""The running server: the current composition, and what outlives a reload."""
 
 from __future__ import annotations
 

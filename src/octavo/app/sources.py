@@ -1,4 +1,4 @@
-"""From the options of the configuration to sources, and the operator's words about them."""
+"""Opens the sources that the configuration names, and lays the operator's descriptions over them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tools that last, put together; loaded by servers that have one."""
+"""Puts long-running tools together; loaded by servers that have one."""
 
 from __future__ import annotations
 

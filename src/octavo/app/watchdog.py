@@ -1,4 +1,4 @@
-"""A thread beside the event loop, which says where the loop is held up, and ends a process that does not end.
+"""A thread that says where the event loop is held up, and ends a process that does not end.
 
 Everybody waits while code on the loop does not: a source of a plugin that computes for three seconds costs every caller
 as much, and nothing else would tell who it was.

@@ -1,4 +1,4 @@
-"""From the change feed to whoever listens: what each of them is told of a change.
+"""What each listener is told of a change in the feed: redacted, masked, and only if the policy allows it.
 
 The same for subscriptions of clients, for `octavo watch` and for what comes: hidden first from everybody, then from
 this one, and told as far as the policy lets it be told now.

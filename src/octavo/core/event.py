@@ -1,4 +1,4 @@
-"""A change as it is told outside: in notifications, in the feed and on the command line."""
+"""How a change of a resource is told to clients: in notifications, in the feed and on the command line."""
 
 from __future__ import annotations
 

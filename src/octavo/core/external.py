@@ -1,4 +1,4 @@
-"""What reaches beyond this process: programs and other machines, as the rooms that use them see them."""
+"""Running programs and asking other machines: the values that tools and their runners exchange."""
 
 from __future__ import annotations
 

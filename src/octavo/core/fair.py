@@ -1,4 +1,4 @@
-"""Pools that everybody shares, given out in turns: one place after the other goes round among those who wait.
+"""A pool with a limit, shared fairly: free places go round among all who wait, one each.
 
 Whoever has a hundred pieces of work waiting gets no more turns than who has one. What a caller asked for is done in
 that caller's name, however deep in the house it is done: `on_behalf_of` names it once, and every pool below finds it

@@ -1,4 +1,4 @@
-"""Foreign code runs in this process: plugins, their sources and tools. What it raises is its own fault alone.
+"""Code of plugins runs in this process: which exceptions are theirs, and which must be passed on.
 
 Any exception can come out of it, also those by which Python ends a program, a task or a generator. Let through, they
 would end the server, or leave one that answers nobody. Only what foreign code passes on from outside goes further.

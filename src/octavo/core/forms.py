@@ -1,4 +1,4 @@
-"""What a person is asked, and what he says. The shape of an answer is what the protocol lets clients show as a form."""
+"""Forms that a tool shows a person: the questions, and the answers that come back."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the server stands on: the files from which it takes its rules, keys, code and words, and what it keeps itself.
+"""The files that the server itself depends on (configuration, keys, code, state), so that no client can change them.
 
 Whoever may write beside them must not be able to put others in their place: neither the file, nor a folder or link on
 the way to it, nor a name that is not there yet and would be used once it is. The composition root makes one list of

@@ -1,4 +1,4 @@
-"""How far a resource may go, and how far it may be believed: two labels among its metadata.
+"""Labels on a resource: how far it may be passed on, and how far it may be trusted.
 
 An operator labels by pattern, an author in the document; of several words for one label the strictest holds, so that
 no document makes itself less confidential, or more trusted, than the operator says it is.

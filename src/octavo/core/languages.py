@@ -1,4 +1,4 @@
-"""Languages: which of those that a prompt speaks is nearest to what was asked for."""
+"""Chooses the language of a prompt that is nearest to what the client asked for."""
 
 from __future__ import annotations
 

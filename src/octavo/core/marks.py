@@ -1,4 +1,4 @@
-"""The mark that stands in the place of what is hidden: `[redacted:rule:hmac8]`.
+"""The mark that replaces what redaction hides: `[redacted:rule:hmac8]`.
 
 Redaction makes it; whoever must not take it for a text that somebody wrote knows it by what stands here.
 """

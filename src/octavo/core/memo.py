@@ -1,4 +1,4 @@
-"""What is remembered and must not fill the memory: three maps with an end.
+"""Dictionaries that cannot grow without end: three caches of bounded size.
 
 `Memo` is for what callers choose, and is looked up on every request: what somebody uses stays. `Bounded` is for what
 can be found out again: what came first goes first. `Weighted` is for what is large: what was used last stays.

@@ -1,4 +1,4 @@
-"""What to say to who wrote a word that nothing here has: the nearest one, and those that there are."""
+"""Error messages for an unknown word: the nearest known one, and the list of those there are."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The parameters of an address: those that its kind declares, and no other."""
+"""Checks the query parameters of an address: only those that its kind of source declares."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Signs stand in a text for what is hidden from whoever edits it.
+"""Editing a text of which the caller may not see all: short signs stand for the hidden parts, and become them again
+afterwards.
 
 A sign is a number and the mark that the caller sees, in halves of surrogate pairs: no text has them and no request, so
 nothing that a caller writes is found in one.

@@ -1,4 +1,4 @@
-"""What must hold for a change, between the fold that knows it and the source that makes the change.
+"""Checks of a change that a fold sets up and the source makes, once it knows the text before and after.
 
 A source that keeps a part of what was there (it adds to it, gives it another name) asks `check` right before the
 change, while nobody else can make one. Whoever replaces all of a text need not ask: nothing of it is left. A part of a

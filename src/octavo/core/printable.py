@@ -1,4 +1,4 @@
-"""Text as a person can see all of it: what moves the cursor, turns the direction or shows nothing is written out."""
+"""Makes text safe to print: control characters, direction marks and invisible ones are written out."""
 
 from __future__ import annotations
 

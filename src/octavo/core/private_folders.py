@@ -1,4 +1,4 @@
-"""Folders for this user alone."""
+"""Makes folders that only the current user can read."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""A long change, between the thread that makes it and whoever waits: how far it is, and the wish that it stop."""
+"""How far a long change has got, and whether it should stop: shared by the thread that works and the one that
+waits."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What can be asked."""
+"""What a search can ask for: names, lines of text, or words for a ranked search."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""A call that is tried without an effect, to see whether it could be made at all: nobody is asked about what could not.
+"""A call that is only tried, without an effect, to see whether it could be made: nobody is asked to approve what would
+fail.
 
 Whatever would refuse it does so then. Where the effect would begin, `Rehearsed` ends it.
 """

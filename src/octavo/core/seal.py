@@ -1,4 +1,4 @@
-"""Text that somebody carries for us and can neither read nor make.
+"""Signs and encrypts text that a client keeps for us, such as a cursor.
 
 A cursor names the place where a listing goes on, and that place may be something its bearer may not see.
 """

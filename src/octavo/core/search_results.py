@@ -1,4 +1,4 @@
-"""What a ranked search answers with."""
+"""The results of a ranked search, as values."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Long work as values: what a caller is told of it, and what is kept of it."""
+"""Long calls as values: what a client is told of a task, and what is stored of it."""
 
 from __future__ import annotations
 

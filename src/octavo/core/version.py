@@ -1,4 +1,4 @@
-"""What this release is called, and where it stands. `import octavo` loads this and no more."""
+"""The version of this release, and the folder of its modules. `import octavo` loads this and no more."""
 
 import os
 

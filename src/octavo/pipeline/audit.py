@@ -1,4 +1,4 @@
-"""The first fold: one record per call, whatever becomes of the call.
+"""Fold 1: one audit record for each call, whatever becomes of the call.
 
     {"time":"2025-11-15T09:46:40.123Z","id":"5f3a9c1e-17","parent":"5f3a9c1e-16","who":"agent-brand",
      "op":"read","uri":"sop://brand/guide","outcome":"ok","rule":"policy[2]","cache":"hit","size":2048,"us":45}

@@ -1,4 +1,4 @@
-"""Fold 6: replies that still hold, and one flight for all who ask the same at once.
+"""Fold 6: keeps replies while they hold, and lets all who ask the same at once wait for one read.
 
 The key is `mcp:resource:{namespace}:{path}` with query and redaction version, kept as a tuple while it
 lives in the process. Neither the principal nor the policy is part of it, because the policy stands

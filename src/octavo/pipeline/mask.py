@@ -1,4 +1,4 @@
-"""Fold 5: what depends on the caller: how much, how long, and what is hidden from this one alone.
+"""Fold 5: limits and field masks that depend on the caller.
 
 Limits can only be lowered by a call, never raised above the operator's ceiling.
 """

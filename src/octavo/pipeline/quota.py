@@ -1,4 +1,4 @@
-"""The third fold: how often, how much and how much at once, per principal.
+"""Fold 3: limits for each principal: how often, how much, and how much at once.
 
 A call is counted before the policy sees it, so a refusal costs the caller as much as a success. What a
 tool or a prompt asks on the caller's behalf is free: the call that started it was counted. Requests that become no

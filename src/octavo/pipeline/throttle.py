@@ -1,4 +1,4 @@
-"""The eighth fold, next to the source: pace, concurrency, a time limit, retries and a circuit breaker, per scheme.
+"""Fold 8, next to the source: concurrency, time limit, retries and circuit breaker, for each scheme.
 
 It runs only behind the cache, in the task of a single flight, so it may wait. What a source lets slip that
 is no OctavoError ends here: the caller learns that the source is unavailable, the log learns why.

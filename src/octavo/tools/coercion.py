@@ -1,4 +1,4 @@
-"""Arguments as clients really send them, made what the schema asks for where that leaves no doubt.
+"""Corrects argument types that clients send wrongly, such as `"5"` for a number, where that leaves no doubt.
 
 2.0 where a whole number is wanted, null and empty texts for what is not given, numbers and booleans as texts: nothing
 else, and none of it where the schema allows the value as it came. What is made here is checked by the schema like any

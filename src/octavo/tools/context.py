@@ -1,4 +1,4 @@
-"""All that a tool may touch: no file system, no environment, no principal but its caller's."""
+"""The ToolContext: all that a tool may touch."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What an author says of a function beside its type hints and its docstring."""
+"""The decorator `@tool`, for what hints and docstrings do not say."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Python files of the operator, run as modules of their own."""
+"""Imports Python files of the operator as modules of their own."""
 
 from __future__ import annotations
 

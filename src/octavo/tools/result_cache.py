@@ -1,4 +1,4 @@
-"""Answers of tools that may be given again, as long as everything they were made of is what it was.
+"""Caches answers of tools, for as long as everything that they were made of is unchanged.
 
 Nothing is believed: before an answer is given again, each child call that led to it is made again, with the rights of
 whoever asks now, and must give the same. So a caller never gets what he may no longer read, and the audit

@@ -1,4 +1,4 @@
-"""How much work a schema can make: counted before it is used, since values come from strangers.
+"""Bounds the work that a JSON Schema can cause, before it is used.
 
 A schema that refers to itself is good as long as every round goes one level deeper into the value, whose depth is
 bounded. It is refused where a round stays on the same value, and where rounds multiply.

@@ -1,4 +1,4 @@
-"""Work that goes on after its client has been answered, and the questions that it waits with."""
+"""The client of a long-running call after it has been answered: progress and questions are kept for it."""
 
 from __future__ import annotations
 

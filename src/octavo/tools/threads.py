@@ -1,4 +1,4 @@
-"""Plain functions of authors, each call in a thread that nothing waits for when the server ends.
+"""Runs plain functions of authors in threads that do not hold up the end of the server.
 
 A function that hangs keeps its thread, since none can be killed. So one caller never has more than half of them.
 """

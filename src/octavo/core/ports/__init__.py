@@ -1,1 +1,1 @@
-"""The seams. A room offers or needs one of these; nothing else crosses a wall."""
+"""The interfaces (ports) by which rooms meet: a room offers one of them or needs one."""

@@ -1,4 +1,4 @@
-"""Where audit records go."""
+"""The interface of the audit ledger: where records are written."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The folds of the pipeline, as each of them sees the rest: a call goes in, a reply comes out."""
+"""The types of the pipeline: a fold takes a call and the rest of the chain, and gives a reply."""
 
 from __future__ import annotations
 

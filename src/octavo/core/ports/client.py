@@ -1,4 +1,4 @@
-"""The client that waits for a call, as the rooms behind the pipeline may know it."""
+"""The interface to the client that waits for a call: progress, its languages, and questions to the person at it."""
 
 from __future__ import annotations
 

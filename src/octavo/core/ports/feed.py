@@ -1,4 +1,4 @@
-"""The ordered change feed, as rooms publish to it and listen to it."""
+"""The interface of the change feed: publishing changes and listening to them."""
 
 from __future__ import annotations
 

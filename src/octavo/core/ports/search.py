@@ -1,4 +1,4 @@
-"""Ranked search, and what gives it the meaning of texts."""
+"""The interfaces of the ranked search and of the endpoint that embeds texts."""
 
 from __future__ import annotations
 

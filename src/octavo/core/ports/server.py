@@ -1,4 +1,4 @@
-"""What the doors of the house (transport, command line) see of what stands behind them."""
+"""The interface of a running server, as transports and commands see it."""
 
 from __future__ import annotations
 

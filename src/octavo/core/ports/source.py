@@ -1,4 +1,4 @@
-"""The seams. A room offers or needs one of these; nothing else crosses a wall."""
+"""The interface of a source: list, stat and read, and the abilities that a source may have beside them."""
 
 from __future__ import annotations
 

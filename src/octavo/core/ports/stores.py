@@ -1,4 +1,4 @@
-"""The seams of the state: where it is kept, behind four small ports.
+"""The interfaces of stored state: key-value, journal, bus and lease.
 
 A *store* has all four and is the truth: what it said is stored is stored. What is *shared* has no journal and no
 transactions, and may be emptied at any moment: whoever reads it goes on without.

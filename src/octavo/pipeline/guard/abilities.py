@@ -1,4 +1,4 @@
-"""What a guarded source can do beyond the contract: each ability through the same door."""
+"""The optional abilities of a plugin's source (search, write, watch, …), each behind the same checks."""
 
 from __future__ import annotations
 

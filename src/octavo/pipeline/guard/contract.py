@@ -1,4 +1,4 @@
-"""What a source of a plugin answers, held against the contract of `core.ports.Source`.
+"""Checks what a plugin's source answers against the contract of `core.ports.source.Source`.
 
 Everything here looks and decides; nobody is told anything yet. What does not fit raises Breach. Its text is for the
 operator: it names types and numbers, never content. Values are made anew where they carry a memo, since that of a

@@ -1,4 +1,4 @@
-"""The door to a source of a plugin: whatever that does, it does to itself alone.
+"""Wraps a plugin's source: whatever it does wrong harms nothing but itself.
 
 Every call has a task of its own, so that nobody waits for one that does not end when it is told to; what it raises is
 caught there, and what it answers is held against the contract. A listing that broke it is left alone for a while: what

@@ -1,4 +1,4 @@
-"""What is wrong with the sources of plugins, for whoever operates the server: in the log, in readiness, in `doctor`.
+"""Remembers what is wrong with plugins' sources, for the log, readiness and `octavo doctor`.
 
 One fault can come with every request. It is logged with its cause when it is new, and then when it has come ten times,
 a hundred times, and so on. Callers are told a number by which the first line is found, and nothing of the cause.

@@ -1,4 +1,5 @@
-"""Opening and closing a source of a plugin: within a time, and whatever it raises meanwhile."""
+"""Opens and closes a plugin's source, within a time, whatever it raises; and stands in for one that cannot be
+opened."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Fold 2: who asks.
+"""Fold 2: brings the principal of a call up to date, or refuses it.
 
 Evidence comes from the transport (a key, a token, the peer of a socket, or how the process was started) and is
 turned into a principal here, never from arguments and never from what a client says of itself. On stdio `--as`

@@ -1,4 +1,4 @@
-"""What the rules say of one address: compiled for each principal, found by its beginning, and kept.
+"""Decides addresses by the rules: compiled for each principal, indexed by prefix, and cached.
 
 A decision is made on the canonical address, never on the spelling that a client chose. Asking again costs a dictionary
 look-up. Where a rule has a condition the verdict is kept, and the facts of each request decide.

@@ -1,4 +1,4 @@
-"""What stands at an address, found out for rules that ask about its metadata."""
+"""Looks up the metadata that conditional rules ask about."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a listing is narrowed by: `{mimeType, name, <key>: value or list of values}`; `*` in the first two.
+"""Filters of a listing: `{mimeType, name, <key>: value or list of values}`; `*` in the first two.
 
 A source that has a key as a parameter of its listings judges it itself, since it knows more than that texts are equal:
 `func-brand` is `brand` there. Every other key is one of the metadata.

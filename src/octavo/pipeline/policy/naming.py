@@ -1,4 +1,4 @@
-"""An id in an address is a spelling: it becomes the name before the rules are asked.
+"""Resolves ids in addresses: an id becomes the name of its document before the rules are asked.
 
 Whoever may not have what the name stands for is answered as if the id meant nothing: by the rules for the address as it
 was written, and by the source, which knows no ids. So nobody finds out by an id what is hidden under its name.

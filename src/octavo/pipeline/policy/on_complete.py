@@ -1,4 +1,4 @@
-"""Completions and templates, for those who may know the names in them: a name alone is a leak already."""
+"""The policy for completions and templates: only names that the caller may know are offered."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Pages of what a caller may see, over one source or all of them.
+"""The policy for listings: pages of what a caller may see, over one source or all of them.
 
 Pages are filled up from what is visible, and a cursor is given only if something visible follows, so that
 neither tells anything of what is not. Source cursors are opaque: where a page of a source holds more than

@@ -1,4 +1,4 @@
-"""Searching: what is found is what the caller may both search and read, in what is shown and in what is counted."""
+"""The policy for searches: a hit is shown and counted only if the caller may search and read it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Who may watch what, and which of the changes that there were each caller is told of."""
+"""The policy for subscriptions: who may watch what, and which past changes each caller is told of."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Acts: all that they concern must be allowed, what goes along with it too, and a human may have to be asked before."""
+"""The policy for writes: all that a change concerns must be allowed, and a human may have to approve it."""
 
 from __future__ import annotations
 

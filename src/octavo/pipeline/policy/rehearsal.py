@@ -1,4 +1,4 @@
-"""Whether a change could be made as things are: looked at before a human is asked about it.
+"""Looks whether a change could succeed now, before a human is asked to approve it.
 
 Only who may know what stands there is told more than the rules and the shape of the call say: to all others the answer
 comes with the act.

@@ -1,4 +1,4 @@
-"""What somebody may do with all that stands below a folder, for whoever opens it by other ways than by calls."""
+"""What a caller may do with everything below a folder, for programs that open files themselves."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Rules, and what they say of an address: the pure half of the policy.
+"""Rules of the policy, and what they decide of an address: pure values and functions.
 
 Addresses come here with all their spellings, because a rule may use any of them. Deny wins; of several
 denies one that hides wins, so that what is concealed stays so; of several allows the one that wants most people

@@ -1,4 +1,4 @@
-"""What somebody may see of the things that are told of: entries, changes, findings, patterns of rules.
+"""What a caller may see in answers: entries, changes, search results, patterns of rules.
 
 All of it is decided by addresses and by what a thing tells of itself: nothing is asked of a source.
 """

@@ -1,4 +1,4 @@
-"""The client that waits, seen through redaction: what a tool tells before it has a result is told as its result is.
+"""Redacts what a running tool tells its client before the result: progress and questions.
 
 Progress, questions, notices and log messages leave the server while a tool works, past the fold that looks at
 results. So a tool never holds the channel itself, but this.

@@ -1,4 +1,4 @@
-"""What a caller cannot see it cannot edit, and no change of its own makes it see it.
+"""Edits by a caller who may not see all of a text: the hidden parts can neither be changed nor brought to light.
 
 An edit works on the text as it is. What is hidden from the caller is taken out of it before, with a sign in its
 place, and put back after: nothing that a caller can write is found in a sign, so a right guess is answered as a wrong

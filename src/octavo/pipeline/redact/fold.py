@@ -1,5 +1,6 @@
-"""The seventh fold: what holds for everybody. It stands inside the cache, so that a secret never rests
-there and each version of a content is looked at once.
+"""Fold 7: hides secrets and personal data, for everybody alike.
+
+It stands inside the cache, so that a secret never rests there and each version of a content is looked at once.
 
 Text bodies, the titles, descriptions and metadata of entries, what tools and prompts made up themselves,
 completions and the messages of errors are covered. Bytes are looked at as the text that they may be; images, archives

@@ -1,4 +1,4 @@
-"""The marks that stand for what is hidden, where others have to know one."""
+"""Reads marks of redaction: whether something is hidden in metadata, and numbers in the place of digests."""
 
 from __future__ import annotations
 

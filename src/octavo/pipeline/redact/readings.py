@@ -1,5 +1,6 @@
-"""As which texts bytes can be read. What a source could not decode may yet be text to whoever gets it: one stray byte
-makes no difference to a reader."""
+"""The texts that some bytes may be read as, so that redaction also looks into what a source could not decode.
+
+One stray byte keeps a source from decoding a text, and makes no difference to a reader."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One set of redaction rules, laid over the values that leave the house.
+"""Applies one set of redaction rules to every kind of value that leaves the server.
 
 The rules are loaded and compiled with the first text: who only lists, or starts, does not wait for them.
 """

@@ -1,4 +1,4 @@
-"""Where in a text something is hidden, in characters."""
+"""Positions of hidden parts in a text, in characters."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Those who watch a source: what follows its changes is at work while there is somebody."""
+"""Counts who watches a source, so that changes are followed only while somebody does."""
 
 from __future__ import annotations
 

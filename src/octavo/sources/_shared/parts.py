@@ -1,4 +1,4 @@
-"""What the parameters of an address ask for: a range of bytes, or a document as text."""
+"""Answers parameters that ask for a part: a range of bytes, or a document as text."""
 
 from __future__ import annotations
 

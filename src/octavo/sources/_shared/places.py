@@ -1,4 +1,4 @@
-"""Places in one or several trees of files, and cursors that name the last one that was given."""
+"""Orders files of one or several trees, and makes cursors from the last one given."""
 
 from __future__ import annotations
 

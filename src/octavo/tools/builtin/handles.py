@@ -1,4 +1,5 @@
-"""Things that stay open between calls: each is its caller's alone, few, and not for ever."""
+"""Things that stay open between calls (connections, processes): bounded in number and time, each its caller's
+alone."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Parts of a file that is too large to be read whole: its source is asked for ranges of bytes, one after the other."""
+"""Reads parts of files that are too large to be read whole, by ranges of bytes."""
 
 from __future__ import annotations
 

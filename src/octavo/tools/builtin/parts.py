@@ -1,4 +1,4 @@
-"""Which part of a text was asked for, and how to ask for what follows it."""
+"""Which part of a text was asked for, and how to ask for the next."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Cursors of the tools: where a walk over the files of a scope goes on."""
+"""The cursors of the tools that walk over files."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Lines of a listing: files, entries and the folders they stand in, and how many of them fit into an answer."""
+"""Formats the lines of a listing, and counts how many fit into an answer."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A text for tools that know no parts: all of it where it fits, else its beginning, clearly marked."""
+"""Reads a text for tools that know no parts: all of it, or its beginning, clearly marked."""
 
 from __future__ import annotations
 

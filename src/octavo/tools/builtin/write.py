@@ -1,4 +1,4 @@
-"""The tools that make, take away and bring back: `write`, `create_directory`, `delete`, `undo`."""
+"""The tools that change files: `write`, `create_directory`, `delete`, `undo`, `move` and `copy`."""
 
 from __future__ import annotations
 

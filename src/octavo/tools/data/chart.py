@@ -1,4 +1,4 @@
-"""A small picture of how the values of columns lie, for who sees better than reads."""
+"""Draws a small picture (PNG) of how the values of columns lie."""
 
 from __future__ import annotations
 

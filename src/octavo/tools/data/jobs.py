@@ -1,4 +1,4 @@
-"""Two short pieces of work: another format, and whether data fit a schema."""
+"""The work of the tools `convert` and `validate`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Data as their caller may see them: what is hidden from it is put out of the way before anything is asked of them.
+"""Prepares data for a caller: what is hidden from it is removed before anything is asked of them.
 
 A text is redacted when it is read. A database and a Parquet file are no text, so this process tells which texts are in
 them, the server says what becomes of each, and only then the work is done: no function, comparison or picture can

@@ -1,4 +1,4 @@
-"""New connections are taken in as fast as they come.
+"""Accepts many new connections in one turn of the event loop.
 
 The loop itself takes one in a turn. Under load its turns are long, and newcomers would wait for seconds while those who
 are in are served: overload could neither be seen nor shared out.

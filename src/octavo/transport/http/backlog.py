@@ -1,4 +1,4 @@
-"""Whether there is more to do than can be done in time, and whose requests wait while it is so.
+"""Overload: whether more is waiting than can be answered in time, and whose requests must wait or go.
 
 The processor time that a request has cost lately, times the requests that are open, is how long a new one would have to
 wait. Where others take the processor away, the time by which the loop is late counts too. Above `TARGET` a request is

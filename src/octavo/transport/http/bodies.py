@@ -1,4 +1,4 @@
-"""What the bodies of requests weigh that are in memory, by caller: those that still arrive, and those that wait.
+"""Counts the bytes of request bodies in memory, for each caller.
 
 One caller's have a bound, and all have one together, of which nobody may have more than is left.
 """

@@ -1,4 +1,4 @@
-"""How many requests are taken from callers whom nobody knows, by address."""
+"""Limits requests from unknown callers, by their network address."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""HTTP: the SDK's app behind one front door.
+"""The HTTP front: the checks that every request passes before the SDK's app or a route sees it.
 
 The front checks Host and Origin, finds out who asks, reads the body within a deadline, serves hot
 requests in the lane, and lets no byte out before its audit record is stored. What it does not know it

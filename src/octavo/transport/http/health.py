@@ -1,4 +1,4 @@
-"""Signs of life for whoever operates the server: `/healthz`, `/readyz` and `/metrics`.
+"""Health, readiness and metrics over HTTP: `/healthz`, `/readyz` and `/metrics`.
 
 The first two tell nothing but whether, how many sources are at fault, and what is to be known of the audit log; which
 sources, and why, only to whom the numbers of the third are for. That one needs `serve.http.metrics`.

@@ -1,4 +1,4 @@
-"""Streams that outlive the request that opened them end with the credential that did."""
+"""Ends long streams when the credential that opened them ends."""
 
 from __future__ import annotations
 

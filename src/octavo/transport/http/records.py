@@ -1,4 +1,4 @@
-"""Over HTTP nothing leaves before its audit record is stored; where it cannot be, only the news of that.
+"""Holds HTTP answers back until their audit record is stored.
 
 The beginning of an answer is held back until there is something of it, so that its status can still be 503. On a
 stream that has begun the news is its last event: no answer is cut off in the middle.

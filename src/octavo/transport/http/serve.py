@@ -1,4 +1,4 @@
-"""Serving one house over HTTP until the operator ends it."""
+"""Serves over HTTP until the operator ends it; on unix sockets with the user at the other end."""
 
 from __future__ import annotations
 

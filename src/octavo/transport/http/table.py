@@ -1,4 +1,4 @@
-"""Which route serves a path: the whole path first, then the longest prefix above it."""
+"""Finds the route that serves a path: the whole path first, then the longest prefix."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whose request the loop begins with next: in each of its turns one of every caller that has some.
+"""Fairness between callers: in each turn of the event loop one request of each is begun.
 
 All who ask over HTTP share one thread. It reads what has arrived in the order of the connections, so whoever has
 hundreds of them would be answered hundreds of times before somebody else once, and be refused as often. What has

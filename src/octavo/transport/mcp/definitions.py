@@ -1,4 +1,4 @@
-"""What somebody sees of the tools and prompts, as one digest: whether a change of them is a change for him."""
+"""A digest of the tools and prompts that a client sees: tells whether a change concerns it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Running a coroutine without a task for as long as it does not wait.
+"""Runs a coroutine without making a task until it first has to wait.
 
 A cache hit never waits, so its answer can be ready before the loop turns. Only a coroutine that really
 suspends gets a task. The context is copied first: a variable that one request sets must not reach the

@@ -1,4 +1,4 @@
-"""What older handshake versions do not know. The SDK knows two shapes only, so this is ours to check."""
+"""Takes out of answers what older handshake versions of the protocol do not know."""
 
 from __future__ import annotations
 

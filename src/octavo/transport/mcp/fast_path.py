@@ -1,4 +1,4 @@
-"""The hot lane: the same calls through the same folds, without the SDK's cost a request.
+"""The lane: common requests answered through the same folds without the SDK.
 
 Rules that keep it honest:
 

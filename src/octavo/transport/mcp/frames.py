@@ -1,4 +1,4 @@
-"""What a message must be before anything looks at it. Stands in front of the SDK and of the lane alike.
+"""Checks a raw message (size, JSON, shape) before the SDK or the lane looks at it.
 
 The SDK accepts NaN, numbers beyond every range, members that are there twice and any depth; those bounds
 are ours. What the lane takes without calling `check` is narrower still: see `lane.Lane.take`.

@@ -1,4 +1,4 @@
-"""Where a client says that it wants to see less: `server/config`, and the roots of handshake-era clients."""
+"""Clients that ask to see less: `server/config`, and the roots of handshake-era clients."""
 
 from __future__ import annotations
 

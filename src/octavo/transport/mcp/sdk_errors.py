@@ -1,4 +1,4 @@
-"""What the SDK refuses by itself, with a reason, what was expected and what to do: it says a code and little more.
+"""Adds a reason and a next step to errors that the SDK makes by itself.
 
 The texts are ours and pydantic's, about the shape of a request. What the caller sent is not repeated, but for names.
 """

@@ -1,4 +1,4 @@
-"""The SDK without the parts that a server never uses: a good part of the time until the first answer.
+"""Imports the SDK without the parts that a server never uses, so that it starts faster.
 
 `import mcp` imports the SDK's client, and `mcp.server` its decorator framework. Both packages are put in place
 without being executed. Their modules can be imported as usual, and the first name that somebody asks of the

@@ -1,4 +1,4 @@
-"""Where change notes leave: handshake-era connections and modern listen streams."""
+"""The streams on which notifications leave: handshake-era connections and modern listen streams."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Subscriptions: from the change feed to whoever asked, and only to them.
+"""Subscriptions: passes changes from the feed to the clients that asked for them.
 
 One subscriber is one listen stream (modern) or one connection (handshake era). The policy is asked when
 somebody subscribes and again for every event, so a rule that changes takes effect at once.

@@ -1,4 +1,4 @@
-"""Names that Octavo puts on the wire. Everything private lives under one prefix, in `_meta`."""
+"""Names that Octavo adds to protocol messages, all under one prefix in `_meta`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the SDK reads from stdio: the messages that the lane declined, in their order.
+"""The queue of messages that the lane declined and the SDK reads, in their order.
 
 The SDK starts a task for every request it is given and bounds nothing, so calls are handed out only while those it
 works on are few enough. All else passes: notifications, answers of the client, for which a call may be waiting, and

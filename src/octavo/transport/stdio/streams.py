@@ -1,4 +1,4 @@
-"""stdio: our own streams under the SDK's server, with the hot lane before it.
+"""The stdio transport: reads and writes lines, tries the lane first, and feeds the rest to the SDK.
 
 The wire is moved to private descriptors first, so that a stray print or a child process cannot damage a frame. Whatever
 stands behind it (a pipe, a socket, a plain file, the null device, a terminal, on every platform), it passes the same

@@ -1,4 +1,4 @@
-"""Requests of one stdio connection that the lane has taken and that wait until something before them is answered.
+"""Requests of one stdio connection that wait for an earlier one to be answered.
 
 They are held here, not refused and not begun: what comes behind them on the wire (a cancellation, an answer of the
 client, a ping) is read all the same, until too much is held.

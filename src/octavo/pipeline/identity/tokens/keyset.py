@@ -1,4 +1,4 @@
-"""The keys of one issuer as they are known now.
+"""The public keys of one issuer: fetched, kept, and fetched again when an unknown one is named.
 
 A token with an unknown key id makes us ask the issuer again, but at most once in a while, whoever sends how many.
 While the issuer cannot be asked the keys that it gave last are used, for a day.

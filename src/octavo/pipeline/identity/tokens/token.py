@@ -1,4 +1,4 @@
-"""The text of a token, taken apart. Whatever is not exactly a signed JWT is refused before a key is looked for."""
+"""Parses a signed JWT strictly: whatever is not exactly one is refused before a key is looked for."""
 
 from __future__ import annotations
 

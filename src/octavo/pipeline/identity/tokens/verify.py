@@ -1,4 +1,4 @@
-"""Whether a token is one that this server may believe, and what it then says."""
+"""Verifies a token (signature, issuer, audience, time) and reads its claims."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The last act of the policy: a human is asked where a rule says so, or where nothing could take back what is done.
+"""Asks a human for approval, where a rule says so or where nothing could be undone.
 
 The person at the client is asked where the client can; else the question waits in the state directory until somebody
 answers it there. The call is then made again, exactly as it was.

@@ -1,4 +1,4 @@
-"""Whether a human has to be asked. What asks one is made when the first has to be: most servers never ask anybody."""
+"""Whether a human has to be asked before a call. The part that asks is loaded when the first call needs it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Who was shown what may not be believed: for a while, a human is asked before anything is changed or sent for them.
+"""Callers who have read untrusted content: for a while a human is asked before they change or send anything.
 
 A document can hold words that are meant for the model that reads it. What the model does afterwards may be what the
 author of the document wants. Loaded where `approval.after_untrusted` is set; see decision 19.

@@ -1,4 +1,4 @@
-"""The versions of the resources that a call names, so that what a human has allowed is still what he was shown."""
+"""The versions of what a call names, so that what a human approves is still what he was shown."""
 
 from __future__ import annotations
 

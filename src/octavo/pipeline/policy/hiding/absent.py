@@ -1,5 +1,5 @@
-"""What is hidden costs the work of what is not there: in its place something is asked for that is not. `ticks` hides
-what still differs.
+"""Makes a hidden address cost the same work as one that does not exist, by asking for one that does not. `delays`
+hides what still differs.
 
 Nobody hears what is told of that, it is in no record, and no human is asked about it. In place of a change it is looked
 at: if there is such a thing after all, nothing happens to it.

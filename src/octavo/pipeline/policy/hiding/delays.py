@@ -1,4 +1,4 @@
-"""When a call that found nothing is answered: at set times after it came, so that its work tells nothing.
+"""Answers calls that found nothing at fixed times, so that how long they took tells nothing.
 
 Work cannot be made the same for what is hidden and for what is not there; the moment at which the answer leaves can.
 Only callers from whom a rule hides something wait, and only for a no or for nothing: whatever is given is given at

@@ -1,4 +1,4 @@
-"""Older versions: who may not have one hears what he would hear of one that there never was."""
+"""Older versions of a resource: who may not have one is told what he would hear of one that never was."""
 
 from __future__ import annotations
 

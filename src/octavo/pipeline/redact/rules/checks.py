@@ -1,4 +1,4 @@
-"""Second looks: what a pattern found, and whether it deserves to be hidden. Those at numbers are in `numbers`."""
+"""Second looks at what a pattern found: whether it is a secret after all. Those at numbers are in `numbers`."""
 
 from __future__ import annotations
 

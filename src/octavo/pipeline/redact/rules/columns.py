@@ -1,4 +1,4 @@
-"""Values that stand below their name: a column of CSV, of a spreadsheet's export."""
+"""Finds secrets in tables: values below a heading such as `password`, in CSV and exports of spreadsheets."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whether a text says that it is no secret: words that stand for one, sequences, sentences, wrong checksums."""
+"""Tells examples from secrets: placeholder words, sequences, sentences, wrong checksums."""
 
 from __future__ import annotations
 

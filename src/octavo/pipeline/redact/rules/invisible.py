@@ -1,4 +1,4 @@
-"""Characters that nobody sees and that a model reads, or that turn the order of a line round.
+"""Finds invisible characters that a model would read, or that change the order of a line.
 
 They are shown as `⟨U+202E⟩`, so that nothing vanishes in silence. What a script or an emoji needs stays: joiners
 between letters or pictures, and beside letters of scripts that join (in Persian before an ending of a Latin word), one

@@ -1,4 +1,4 @@
-"""What a rule is."""
+"""What a redaction rule consists of."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Keys of no single service, and what only its surroundings give away.
+"""Rules for secrets that belong to no one service: private keys, passwords, tokens beside their labels.
 
 Earlier rules win where two match the same text. No class of a value holds `[` or `]`: a mark never matches.
 Repetitions have no upper bound where none is needed: each counted copy makes the automaton larger.

@@ -1,4 +1,4 @@
-"""What has a form keeps it: JSON and YAML that could be read can be read with marks in it.
+"""Keeps JSON and YAML readable when parts of it are replaced by marks.
 
 In JSON a mark inside a string is harmless, one in the place of a number needs quotes. In YAML a scalar without
 quotes must not begin with a bracket and go on, nor hold one inside braces, so a scalar that gets a mark gets quotes.

@@ -1,4 +1,4 @@
-"""Where a labelled value ends, which depends on how it is written: in quotes, in a link, in a list, in a line.
+"""Finds the end of a labelled value (`password: ...`), in quotes, links, lists and plain lines.
 
 A character that ends a value in one notation is a letter of a password in another: `&` in a link and in YAML. So it
 ends one only where what follows it shows that the notation goes on: a space, a bracket, the next name.

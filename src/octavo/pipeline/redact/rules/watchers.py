@@ -1,4 +1,4 @@
-"""Credentials of what watches others: logs, traces, alarms, dashboards. By their look."""
+"""Rules for credentials of monitoring services: logs, traces, alarms, dashboards."""
 
 from __future__ import annotations
 

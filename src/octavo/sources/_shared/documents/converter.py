@@ -1,4 +1,4 @@
-"""The door: documents and images of strangers, read by processes that may be killed."""
+"""Converts documents and images in worker processes, which may be killed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""DOCX: the paragraphs, lists, tables and notes of a text."""
+"""DOCX as Markdown: paragraphs, headings, lists, tables and notes."""
 
 from __future__ import annotations
 

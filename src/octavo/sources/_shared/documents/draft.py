@@ -1,4 +1,4 @@
-"""The Markdown that is being written: bounded, clean, and with the marks of Markdown kept apart from text."""
+"""Builds Markdown: bounded in size, and with text escaped so that it forms no markup."""
 
 from __future__ import annotations
 

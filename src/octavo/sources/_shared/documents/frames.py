@@ -1,4 +1,4 @@
-"""What passes through the pipes: the lengths of a JSON header and of the bytes behind it, then both."""
+"""The messages between server and worker process: two lengths, a JSON header and bytes."""
 
 from __future__ import annotations
 

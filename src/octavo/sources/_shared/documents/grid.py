@@ -1,4 +1,4 @@
-"""Cells of a sheet as a table: what is empty is left out, what is too much is cut."""
+"""Turns cells of a sheet into a table: what is empty is left out, and what is too much is cut."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A directory that nothing is opened outside of.
+"""Opens files below one directory, and nothing outside of it.
 
 The root is opened once; from then on there are only descriptors and lists of names. A name is opened
 without following any link, so what is opened is what was named and checked, however fast somebody

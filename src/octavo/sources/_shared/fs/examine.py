@@ -1,4 +1,4 @@
-"""What this machine gives to file sources, for whoever wants to know before one is opened."""
+"""Looks what file sources can rely on here (confinement, inotify), before one is opened."""
 
 from __future__ import annotations
 

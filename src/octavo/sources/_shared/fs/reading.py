@@ -1,4 +1,4 @@
-"""The bytes behind an open descriptor."""
+"""Reads bytes from an open descriptor, within bounds."""
 
 from __future__ import annotations
 

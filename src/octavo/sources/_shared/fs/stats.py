@@ -1,4 +1,4 @@
-"""What a stat says about whether something is still the same."""
+"""What `stat` says of a file: whether its content may have changed."""
 
 from __future__ import annotations
 

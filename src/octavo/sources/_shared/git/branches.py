@@ -1,4 +1,4 @@
-"""Names that a branch can have."""
+"""Which names a branch can have."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What was made of an object is kept by the object's id: it can never be out of date."""
+"""Caches what was made of a git object, by its id: it can never be out of date."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""From bytes to text, or not.
+"""Decodes bytes to text, where that is certain enough.
 
 In this order: a byte order mark; strict UTF-8; and, only under a name that promises text, UTF-16 and UTF-32 without a
 mark where the statistics leave no doubt, what the text itself says that it is in, the configured encodings, each

@@ -1,4 +1,4 @@
-"""From text to bytes, in the encoding that a file has."""
+"""Encodes text to bytes, in the encoding that a file has."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where a command works: a folder that is served and that its caller may see, as far as the caller may see it."""
+"""Chooses the folder in which a command works: one that is served, as far as its caller may see it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The tool `run_command`."""
+"""The tool `run_command`, which tells its client how long it has been running."""
 
 from __future__ import annotations
 
