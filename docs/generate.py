@@ -72,10 +72,11 @@ def configuration(whole: Mapping[str, Any] | None = None) -> str:
 
 def _section(whole: Mapping[str, Any], key: str, node: Mapping[str, Any]) -> str:
     parts = [f"## `{key}`", node["description"]]
-    if kinds := node.get("additionalProperties", {}).get("discriminator", {}).get("mapping"):
+    one, of = (node, f"{key}.") if "discriminator" in node else (node.get("additionalProperties", {}), f"{key}.NAME.")
+    if kinds := one.get("discriminator", {}).get("mapping"):
         for kind, reference in kinds.items():
             shape = _resolved(whole, {"$ref": reference})
-            parts += [f"### `kind: {kind}`", shape["description"], _table(_rows(whole, shape, f"{key}.NAME."))]
+            parts += [f"### `kind: {kind}`", shape["description"], _table(_rows(whole, shape, of))]
         return "\n\n".join(parts)
     rows = list(_below(whole, key, node)) or [_row(key, node, required=False)]
     return "\n\n".join([*parts, _table(rows)])

@@ -39,6 +39,26 @@ def test_a_configuration_is_examined_as_it_stands(run: Run, folder: Path) -> Non
     assert code == 0 and str(folder) in told["root"]["found"]
 
 
+def test_the_store_is_named_and_neither_opened_nor_asked(
+    run: Run, empty: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    config = empty / "octavo.yaml"
+    config.write_text("sources: {d: {kind: memory, scheme: note}}\n", encoding="utf-8")
+    code, told = findings(run)
+    assert code == 0 and told["store"]["found"].endswith("store.db will be made")
+    assert not (empty / ".octavo").exists()
+    monkeypatch.setenv("STORE", "postgresql://octavo:hunter2@db.invalid/x")
+    config.write_text(
+        "sources: {d: {kind: memory, scheme: note}}\nstore: {kind: postgres, url: '${STORE}', schema: acme}\n",
+        encoding="utf-8",
+    )
+    code, told = findings(run)
+    assert code == 0 and told["store"]["found"] == "PostgreSQL, in the schema acme"
+    monkeypatch.setattr(doctor, "find_spec", lambda _: None)
+    code, told = findings(run)
+    assert code == 1 and "extra postgres" in told["store"]["advice"] and "hunter2" not in str(told)
+
+
 def test_what_is_weaker_than_it_could_be_is_no_failure_and_says_what_to_do(
     run: Run, empty: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

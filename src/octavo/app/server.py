@@ -20,6 +20,7 @@ from octavo.app.open_sources import OpenSources
 from octavo.app.registries import prompt_folders
 from octavo.app.requests import told
 from octavo.app.search import Searching
+from octavo.app.stores import Home
 from octavo.config.load import Loaded, state_directory
 from octavo.core.clock import SystemClock
 from octavo.core.errors import Forbidden, OctavoError, SourceUnavailable
@@ -58,6 +59,7 @@ class Octavo:
         self._loaded, self._wall = loaded, wall
         closed = loaded.config.audit.fail_closed
         self._state = state or StateDirectory.open(state_directory(loaded), fail_closed=closed)
+        self.home = Home(loaded.config.store, self._state.path)
         self.feed = ChangeFeed()
         self._tally = _tally() if counted else None
         hears = told(None if self._tally is None else self._tally.add)
@@ -197,6 +199,7 @@ class Octavo:
         await asyncio.gather(*self._retiring, return_exceptions=True)
         if self._open is not None:
             await self._open.aclose()
+        await self.home.close()
         self._books.close()
 
     async def reload(self, loaded: Loaded) -> None:

@@ -369,8 +369,9 @@ MESSAGES: Mapping[str, str] = {
 
 
 def _path(loc: tuple[int | str, ...]) -> KeyPath:
-    """pydantic's location as a path in the file: without the mark of a key."""
-    return tuple(part for part in loc if part != "[key]")
+    """pydantic's location as a path in the file: without the mark of a key, and without the kind of a store."""
+    path = tuple(part for part in loc if part != "[key]")
+    return (*path[:1], *path[2:]) if path[0] == "store" else path
 
 
 def _nulls(value: Any, path: KeyPath) -> Iterator[KeyPath]:

@@ -18,6 +18,7 @@ from octavo.config.sections.http import Http
 from octavo.config.sections.limits import Allowance, SourceLimit, ToolLimit
 from octavo.config.sections.search import Search
 from octavo.config.sections.source import AnyOptions
+from octavo.config.sections.stores import SQLite, Store
 from octavo.config.sections.web import Web
 from octavo.config.strict import Strict, written
 from octavo.config.units import (
@@ -475,4 +476,9 @@ class Config(Strict):
     search: Search = Field(default_factory=Search, description="The ranked search over all sources.")
     audit: Audit = Field(default_factory=Audit, description="The record of every request.")
     state: State = Field(default_factory=State, description="Where Octavo keeps what it must remember.")
+    store: Store = Field(
+        default=SQLite(kind="sqlite"),
+        description="Where what outlives the server is kept, beside the audit log. Without a state folder it is "
+        "memory.",
+    )
     serve: Serve = Field(default_factory=Serve, description="How clients connect.")

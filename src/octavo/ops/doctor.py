@@ -14,6 +14,7 @@ from pathlib import Path
 from octavo.app import confinement as wall
 from octavo.config.load import Loaded, state_directory
 from octavo.config.sections.source import Kinds
+from octavo.config.sections.stores import Postgres
 from octavo.core.clock import SystemClock, iso
 from octavo.core.errors import SourceUnavailable
 from octavo.ops.finding import Diagnosis
@@ -21,6 +22,7 @@ from octavo.ops.lint import smells, synchronised
 from octavo.sandbox import landlock
 from octavo.sources._shared.fs.examine import confinement, has_tmpfile, inotify_limit
 from octavo.stores.audit.growth import growth
+from octavo.stores.sqlite.store import NAME as STORE_FILE
 from octavo.stores.state import StateDirectory
 
 LEAST_PYTHON = (3, 11)
@@ -50,6 +52,7 @@ def examine(loaded: Loaded) -> Iterator[Diagnosis]:
     if roots and sys.platform == "linux":
         yield from _inotify(roots)
     yield _state(state_directory(loaded), loaded.config.audit.fail_closed)
+    yield _store(loaded)
     yield from _audit(loaded)
     if loaded.config.audit.checkpoints is not None:
         yield _checkpoints(loaded.config.audit.checkpoints.path, state_directory(loaded))
@@ -157,6 +160,24 @@ def _state(path: Path, closed: bool) -> Diagnosis:
     if mode & 0o077:
         return Diagnosis("state", "less", f"{path} has mode {mode:04o}", "octavo serve will make it private (0700)")
     return Diagnosis("state", "ok", f"{path} has mode {mode:04o}")
+
+
+def _store(loaded: Loaded) -> Diagnosis:
+    """Which one it is. It is not opened: that would make it, and an address of a database is not asked."""
+    section = loaded.config.store
+    if isinstance(section, Postgres):
+        found = f"PostgreSQL, in the schema {section.tables}"
+        if not _installed(EXTRAS["postgres"]):
+            return Diagnosis("store", "problem", found, "install Octavo with its extra postgres: docs/install.md")
+        return Diagnosis("store", "ok", found)
+    file = state_directory(loaded) / STORE_FILE
+    try:
+        size = file.stat().st_size
+    except OSError:  # none yet; a folder that cannot be used is said of the state
+        return Diagnosis("store", "ok", f"{file} will be made")
+    if not os.access(file, os.R_OK | os.W_OK):
+        return Diagnosis("store", "problem", f"{file} cannot be written", "give it to the user of this process")
+    return Diagnosis("store", "ok", f"{file} has {size:,} bytes")
 
 
 def _audit(loaded: Loaded) -> Iterator[Diagnosis]:

@@ -1,6 +1,6 @@
 """The sections `store` and `shared`: where state is kept, and what several servers share.
 
-Not part of the configuration as long as nothing is kept there.
+`shared` is not part of the configuration as long as nothing is kept there.
 """
 
 from __future__ import annotations
@@ -27,11 +27,15 @@ def _leads_to(schemes: tuple[str, ...], what: str) -> AfterValidator:
 
 
 class SQLite(Strict):
-    kind: Literal["sqlite"] = Field(description="One file in the state folder, for all processes of this machine.")
+    """One file in the state folder, for all processes of this machine."""
+
+    kind: Literal["sqlite"] = Field(description="What the store is: a file.")
 
 
 class Postgres(Strict):
-    kind: Literal["postgres"] = Field(description="A PostgreSQL, for several servers on one state.")
+    """A PostgreSQL, for several servers on one state."""
+
+    kind: Literal["postgres"] = Field(description="What the store is: a database.")
     url: Annotated[Secret, _leads_to(POSTGRES, "a PostgreSQL")] = Field(
         description="Its address with user and password, as ${NAME} or file:PATH. Never the address itself."
     )
