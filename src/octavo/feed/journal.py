@@ -1,0 +1,182 @@
+"""The changes of all sources in the journal of a store, for readers who go on by number: after a reload, after a
+restart, from another process on the same state.
+
+A change is stored once, whoever of several processes sees it first: the transaction that stores it also stores what is
+known of its address from then on, and what another process has stored already is left out. Nothing is ever left out of
+what one process sees by itself: a source may tell of an address twice without another version. So a change is repeated
+at most, and never lost: one that was not stored because the process was killed leaves what is known as it was.
+
+Entries rest redacted, with their metadata and targets: what the policy has to know of a thing that is gone.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import logging
+import os
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
+from math import isfinite
+from typing import Any, Final, cast
+
+import msgspec
+from msgspec.structs import replace
+
+from octavo.core.ports.stores import KeyValue, Record, Store
+from octavo.core.ref import Ref
+from octavo.core.values import Change, Entry
+
+logger = logging.getLogger(__name__)
+
+PAGE: Final = 1_000  # records that are read, or changes that are stored, at once
+TRIMMED: Final = 1_000  # changes until what is too old or too much is dropped
+_KNOWN: Final = "feed/known/"
+_CHANGE: Final = "change"
+
+
+class _Kind(msgspec.Struct, frozen=True):
+    """Of a record: the journal is for others too."""
+
+    type: str
+
+
+class _Kept(msgspec.Struct, frozen=True, tag=_CHANGE):
+    change: Change
+
+
+class _Known(msgspec.Struct, frozen=True):
+    """What was last told of an address: by whom, and its version; None is gone."""
+
+    by: str
+    version: str | None
+
+
+_ENCODER: Final = msgspec.json.Encoder()
+_KIND: Final = msgspec.json.Decoder(_Kind)
+_KEPT: Final = msgspec.json.Decoder(_Kept)
+_KNOWING: Final = msgspec.json.Decoder(_Known)
+
+
+class ChangeJournal:
+    """`store` opens the store, if it is not open yet. At most `keep` changes are kept, and none for longer than `age`
+    seconds. `redact` is asked for each change before it rests."""
+
+    def __init__(
+        self,
+        store: Callable[[], Awaitable[Store]],
+        *,
+        keep: int = 100_000,
+        age: float = 7 * 86_400.0,
+        redact: Callable[[Change], Change] = lambda change: change,
+    ) -> None:
+        self.redact = redact
+        self._store, self._keep, self._age = store, keep, age
+        self._me = os.urandom(8).hex()
+        self._untrimmed = TRIMMED  # the first that is stored trims what an earlier process left
+
+    async def record(self, changes: Sequence[Change]) -> None:
+        """In this order, all of them or, when this raises, perhaps none: those that a source told together are read
+        together. At most PAGE at once."""
+        store = await self._store()
+        async with store.transaction() as within:
+            news = [change for change in changes if await self._is_news(within.keys, change)]
+            if news:
+                await within.journal.append(*(_written(self.redact(change)) for change in news))
+        self._untrimmed += len(news)
+        if self._untrimmed >= TRIMMED:
+            await self.trim()
+
+    async def since(self, number: int) -> list[Change] | None:
+        """Everything after `number`, oldest first; None if that is further back than is kept, was never reached, or
+        if there is one among them that cannot be read."""
+        journal = (await self._store()).journal
+        if not 0 <= number <= (await journal.span()).last:
+            return None
+        found: list[Change] = []
+        last = number
+        while True:
+            records = await journal.read(last, limit=PAGE)
+            try:
+                found += _read(records)
+            except ValueError:  # damaged, or of a version that writes otherwise
+                logger.warning("A change in the journal cannot be read: whoever asks for what was then is told a gap")
+                return None
+            if len(records) < PAGE:
+                break
+            last = records[-1].number
+        # Looked at last: what was dropped meanwhile may be missing from what was read.
+        return None if number < (await journal.span()).after else found
+
+    async def mark(self) -> int:
+        """The number with which a reader of everything so far goes on. It tells the time, and nothing of changes."""
+        return await (await self._store()).journal.mark()
+
+    async def trim(self) -> None:
+        """The age goes by the clock of the store, which gave the numbers."""
+        journal = (await self._store()).journal
+        await journal.trim(keep=self._keep, upto=max(0, await journal.mark() - int(self._age * 1_000_000)))
+        self._untrimmed = 0
+
+    async def _is_news(self, keys: KeyValue, change: Change) -> bool:
+        """Whether no other process has stored it. From then on it is what is known."""
+        facts = {_key(ref, entry): version for ref, entry, version in _facts(change)}
+        if not all([await self._is_told(keys, key, version) for key, version in facts.items()]):
+            for key, version in facts.items():
+                await keys.set(key, _ENCODER.encode(_Known(self._me, version)), expires=self._age)
+            return True
+        return False
+
+    async def _is_told(self, keys: KeyValue, key: str, version: str | None) -> bool:
+        value = await keys.get(key)
+        if value is None or version == "":  # of a source without versions nobody can say
+            return False
+        known = _KNOWING.decode(value)
+        return known.by != self._me and known.version == version
+
+
+def _facts(change: Change) -> Iterator[tuple[Ref, Entry | None, str | None]]:
+    """The addresses that it is about, and the versions that they have after it."""
+    if change.kind == "deleted":
+        yield change.ref, change.old, None
+        return
+    if change.source is not None:
+        yield change.source, change.old, None
+    yield change.ref, change.new, "" if change.new is None else change.new.version
+
+
+def _key(ref: Ref, entry: Entry | None) -> str:
+    """By a digest: addresses may be longer than keys. As lists give it, or two roots would share an address."""
+    shown = ref if entry is None else entry.ref
+    digest = hashlib.blake2b(repr(tuple(shown)).encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
+    return f"{_KNOWN}{ref.scheme}/{digest}"
+
+
+def _written(change: Change) -> bytes:
+    return _ENCODER.encode(_Kept(replace(change, old=_resting(change.old), new=_resting(change.new))))
+
+
+def _resting(entry: Entry | None) -> Entry | None:
+    if entry is None:
+        return None
+    texts = {name: _plain(getattr(entry, name)) for name in ("name", "title", "description")}
+    return replace(entry, **texts, metadata=_plain(entry.metadata), annotations=_plain(entry.annotations))
+
+
+def _plain(value: Any) -> Any:
+    """As JSON, in which every value still reads as the word that the rules of the policy compare."""
+    if isinstance(value, Mapping):
+        return {str(_plain(key)): _plain(one) for key, one in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(one) for one in cast("Iterable[Any]", value)]
+    exact = isinstance(value, bool) or (isinstance(value, int) and value.bit_length() < 64)
+    if value is None or exact or (isinstance(value, float) and isfinite(value)):
+        return value
+    return str(value).encode("utf-8", "replace").decode("utf-8")
+
+
+def _read(records: Iterable[Record]) -> list[Change]:
+    """Those that are changes. Raises ValueError for what cannot be read: of that nobody knows what it was."""
+    return [
+        replace(_KEPT.decode(record.body).change, seq=record.number)
+        for record in records
+        if _KIND.decode(record.body).type == _CHANGE
+    ]
