@@ -6,7 +6,9 @@ known of its address from then on, and what another process has stored already i
 what one process sees by itself: a source may tell of an address twice without another version. So a change is repeated
 at most, and never lost: one that was not stored because the process was killed leaves what is known as it was.
 
-Entries rest redacted, with their metadata and targets: what the policy has to know of a thing that is gone.
+What is known of everything that is there rests beside the journal, so that what changed while nobody watched can be
+found (`reconcile`). Entries rest redacted, with their metadata and targets: what the policy has to know of a thing that
+is gone.
 """
 
 from __future__ import annotations
@@ -16,20 +18,21 @@ import logging
 import os
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from math import isfinite
-from typing import Any, Final, cast
+from typing import Any, Final, NamedTuple, cast
 
 import msgspec
 from msgspec.structs import replace
 
 from octavo.core.ports.stores import KeyValue, Record, Store
 from octavo.core.ref import Ref
-from octavo.core.values import Change, Entry
+from octavo.core.values import Change, ChangeKind, Entry
 
 logger = logging.getLogger(__name__)
 
 PAGE: Final = 1_000  # records that are read, or changes that are stored, at once
 TRIMMED: Final = 1_000  # changes until what is too old or too much is dropped
 _KNOWN: Final = "feed/known/"
+_BEGUN: Final = "feed/begun/"
 _CHANGE: Final = "change"
 
 
@@ -44,10 +47,28 @@ class _Kept(msgspec.Struct, frozen=True, tag=_CHANGE):
 
 
 class _Known(msgspec.Struct, frozen=True):
-    """What was last told of an address: by whom, and its version; None is gone."""
+    """What was last told of an address: by whom, or by a comparison, and its version; None is gone."""
 
     by: str
     version: str | None
+    ref: Ref
+    entry: Entry | None
+
+
+class Seen(NamedTuple):
+    """What was known of an address when it was looked at."""
+
+    version: str
+    value: bytes  # its digest: what is known by now is the same or something else
+
+
+class Difference(NamedTuple):
+    """Between what is known of an address and what is there. `entry` is what is there."""
+
+    key: str
+    known: Seen | None
+    ref: Ref | None
+    entry: Entry | None
 
 
 _ENCODER: Final = msgspec.json.Encoder()
@@ -76,18 +97,23 @@ class ChangeJournal:
     async def record(self, changes: Sequence[Change]) -> None:
         """In this order, all of them or, when this raises, perhaps none: those that a source told together are read
         together. At most PAGE at once."""
-        store = await self._store()
+        store, redacted = await self._store(), [*map(self.redact, changes)]
         async with store.transaction() as within:
-            news = [change for change in changes if await self._is_news(within.keys, change)]
+            news = [change for change in redacted if await self._is_news(within.keys, change)]
             if news:
-                await within.journal.append(*(_written(self.redact(change)) for change in news))
+                await within.journal.append(*map(_written, news))
         self._untrimmed += len(news)
         if self._untrimmed >= TRIMMED:
             await self.trim()
 
-    async def since(self, number: int) -> list[Change] | None:
+    async def since(self, number: int, schemes: Iterable[str] = ()) -> list[Change] | None:
         """Everything after `number`, oldest first; None if that is further back than is kept, was never reached, or
-        if there is one among them that cannot be read."""
+        if there is one among them that cannot be read; and if it is from before the first comparison of one of these
+        sources. What changed while nobody watched is among them once they are compared again."""
+        for scheme in schemes:
+            begun = await self.begun(scheme)
+            if begun is None or number < begun:
+                return None
         journal = (await self._store()).journal
         if not 0 <= number <= (await journal.span()).last:
             return None
@@ -116,38 +142,103 @@ class ChangeJournal:
         await journal.trim(keep=self._keep, upto=max(0, await journal.mark() - int(self._age * 1_000_000)))
         self._untrimmed = 0
 
+    # -- what is known
+
+    async def begun(self, scheme: str) -> int | None:
+        """From when on every change of a source is here, once it is compared; None before it was ever compared."""
+        value = await (await self._store()).keys.get(_BEGUN + scheme)
+        return None if value is None else int(value)
+
+    async def begin(self, scheme: str, number: int | None) -> None:
+        """None: it is not compared any more."""
+        keys = (await self._store()).keys
+        if number is None:
+            await keys.delete(_BEGUN + scheme)
+        else:
+            await keys.compare_and_set(_BEGUN + scheme, None, b"%d" % number)
+
+    async def known(self, scheme: str) -> dict[str, Seen]:
+        """What there is of a source, as far as it was told, by the keys of its entries."""
+        keys, prefix = (await self._store()).keys, f"{_KNOWN}{scheme}/"
+        found: dict[str, Seen] = {}
+        after = ""
+        while True:
+            pairs = await keys.scan(prefix, after=after, limit=PAGE)
+            for key, value in pairs:
+                version = _KNOWING.decode(value).version
+                if version is not None:
+                    found[key] = Seen(version, _digest(value))
+            if len(pairs) < PAGE:
+                return found
+            after = pairs[-1].key
+
+    async def settle(self, differences: Sequence[Difference], *, at: float, told: bool) -> None:
+        """What is there is known from now on, and `told` as a change. What somebody has told of an address meanwhile
+        is newer than the difference."""
+        store = await self._store()
+        async with store.transaction() as within:
+            news = [change for one in differences if (change := await self._settled(within.keys, one, at)) is not None]
+            if told and news:
+                await within.journal.append(*map(_written, news))
+        self._untrimmed += len(news) if told else 0
+
+    async def _settled(self, keys: KeyValue, one: Difference, at: float) -> Change | None:
+        value = await keys.get(one.key)
+        known = None if value is None else _KNOWING.decode(value)
+        before = None if known is None or known.version is None else known
+        if (None if before is None or value is None else _digest(value)) != (one.known and one.known.value):
+            return None
+        ref = one.ref or (None if before is None else before.ref)
+        if ref is None:
+            return None
+        old = None if before is None else before.entry
+        kind: ChangeKind = "deleted" if one.entry is None else "created" if before is None else "updated"
+        change = self.redact(Change(kind=kind, ref=ref, at=at, old=old, new=one.entry))
+        await self._know(keys, one.key, "", ref, change.new)
+        return change
+
+    async def _know(self, keys: KeyValue, key: str, by: str, ref: Ref, entry: Entry | None) -> None:
+        """That something is gone is known only for as long as somebody may still tell it."""
+        value = _Known(by, None if entry is None else entry.version, ref, _resting(entry))
+        await keys.set(key, _ENCODER.encode(value), expires=self._age if entry is None else None)
+
     async def _is_news(self, keys: KeyValue, change: Change) -> bool:
         """Whether no other process has stored it. From then on it is what is known."""
-        facts = {_key(ref, entry): version for ref, entry, version in _facts(change)}
-        if not all([await self._is_told(keys, key, version) for key, version in facts.items()]):
-            for key, version in facts.items():
-                await keys.set(key, _ENCODER.encode(_Known(self._me, version)), expires=self._age)
-            return True
-        return False
+        facts = [*_facts(change)]
+        if all([await self._is_told(keys, key, entry) for key, _, entry in facts]):
+            return False
+        for key, ref, entry in facts:
+            await self._know(keys, key, self._me, ref, entry)
+        return True
 
-    async def _is_told(self, keys: KeyValue, key: str, version: str | None) -> bool:
+    async def _is_told(self, keys: KeyValue, key: str, entry: Entry | None) -> bool:
         value = await keys.get(key)
-        if value is None or version == "":  # of a source without versions nobody can say
+        if value is None or (entry is not None and not entry.version):  # without versions nobody can say
             return False
         known = _KNOWING.decode(value)
-        return known.by != self._me and known.version == version
+        return known.by != self._me and known.version == (None if entry is None else entry.version)
 
 
-def _facts(change: Change) -> Iterator[tuple[Ref, Entry | None, str | None]]:
-    """The addresses that it is about, and the versions that they have after it."""
+def _facts(change: Change) -> Iterator[tuple[str, Ref, Entry | None]]:
+    """The addresses that it is about, and what is there after it."""
     if change.kind == "deleted":
-        yield change.ref, change.old, None
+        yield key_of(change.ref, change.old), change.ref, None
         return
     if change.source is not None:
-        yield change.source, change.old, None
-    yield change.ref, change.new, "" if change.new is None else change.new.version
+        yield key_of(change.source, change.old), change.source, None
+    entry = change.new or Entry(ref=change.ref, name=change.ref.name)
+    yield key_of(change.ref, entry), change.ref, entry
 
 
-def _key(ref: Ref, entry: Entry | None) -> str:
+def key_of(ref: Ref, entry: Entry | None) -> str:
     """By a digest: addresses may be longer than keys. As lists give it, or two roots would share an address."""
     shown = ref if entry is None else entry.ref
     digest = hashlib.blake2b(repr(tuple(shown)).encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
     return f"{_KNOWN}{ref.scheme}/{digest}"
+
+
+def _digest(value: bytes) -> bytes:
+    return hashlib.blake2b(value, digest_size=16).digest()
 
 
 def _written(change: Change) -> bytes:

@@ -1,0 +1,175 @@
+"""What changed while nobody watched is found and told once (B3, A4)."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+
+from octavo.core.errors import SourceUnavailable
+from octavo.core.ref import Ref
+from octavo.core.values import Change, Content, Entry, Page
+from octavo.feed.journal import ChangeJournal
+from octavo.feed.reconcile import reconcile
+from octavo.stores.memory import MemoryStore
+from octavo.stores.sqlite import SQLiteStore
+
+pytestmark = [pytest.mark.anyio, pytest.mark.seed("B3", "A4")]
+
+
+class Shelf:
+    """Lists what stands in `versions`, three at a time."""
+
+    scheme = "note"
+
+    def __init__(self, **versions: str) -> None:
+        self.versions = versions
+        self.fails_at = ""
+
+    def entry(self, name: str) -> Entry:
+        return Entry(ref=Ref("note", (name,)), name=name, version=self.versions[name], metadata={"owner": name})
+
+    async def list(self, scope: Ref, *, cursor: str | None, limit: int) -> Page[Entry]:
+        names = [name for name in sorted(self.versions) if cursor is None or name > cursor]
+        if self.fails_at in names[:3]:
+            raise SourceUnavailable("The shelf fell over")
+        return Page(tuple(map(self.entry, names[:3])), names[2] if len(names) > 3 else None)
+
+    async def stat(self, ref: Ref) -> Entry:
+        return self.entry(ref.path)
+
+    async def read(self, ref: Ref, *, max_bytes: int) -> Content:
+        raise NotImplementedError
+
+    def changed(self, name: str, version: str | None) -> Change:
+        old = self.entry(name) if name in self.versions else None
+        if version is None:
+            del self.versions[name]
+            return Change(kind="deleted", ref=Ref("note", (name,)), at=1.0, old=old)
+        self.versions[name] = version
+        new = self.entry(name)
+        return Change(kind="updated" if old else "created", ref=new.ref, at=1.0, old=old, new=new)
+
+
+@pytest.fixture(params=["memory", "sqlite"])
+async def store(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[MemoryStore | SQLiteStore]:
+    made = MemoryStore() if request.param == "memory" else SQLiteStore(tmp_path)
+    async with made as opened:
+        yield opened
+
+
+def over(store: MemoryStore | SQLiteStore) -> ChangeJournal:
+    """As another process on the state would have it."""
+
+    async def opened() -> MemoryStore | SQLiteStore:
+        return store
+
+    return ChangeJournal(opened)
+
+
+async def told(journal: ChangeJournal, number: int) -> list[str]:
+    changes = await journal.since(number, ["note"])
+    assert changes is not None, "a gap"
+    return [f"{one.kind} {one.ref.path} {'' if one.new is None else one.new.version}".strip() for one in changes]
+
+
+async def test_what_was_there_at_first_is_no_change_and_before_it_there_is_a_gap(
+    store: MemoryStore | SQLiteStore,
+) -> None:
+    journal, shelf = over(store), Shelf(a="1", b="1", c="1", d="1")
+    before = await journal.mark()
+    assert await journal.since(before) == [] and await journal.since(before, ["note"]) is None
+    assert await reconcile(journal, shelf)
+    assert await journal.since(before, ["note"]) is None
+    assert await told(journal, await journal.mark()) == []
+
+
+async def test_what_changed_while_nobody_watched_is_told_once(store: MemoryStore | SQLiteStore) -> None:
+    shelf = Shelf(a="1", b="1", c="1", d="1", e="1")
+    first = over(store)
+    await reconcile(first, shelf)
+    number = await first.mark()
+    await first.record([shelf.changed("e", "2")])
+    shelf.changed("a", None)
+    shelf.changed("b", "2")
+    shelf.changed("f", "1")
+    for _ in range(2):
+        later = over(store)
+        assert await reconcile(later, shelf)
+        assert await told(later, number) == ["updated e 2", "deleted a", "updated b 2", "created f 1"]
+    changes = await later.since(number) or []
+    gone = next(one for one in changes if one.kind == "deleted")
+    assert gone.old is not None and gone.old.metadata == {"owner": "a"}, "the policy has to know of it"
+    changed = next(one for one in changes if one.ref.path == "b")
+    assert changed.changes["version"] == ["1", "2"]
+
+
+async def test_processes_that_begin_at_once_tell_it_once(store: MemoryStore | SQLiteStore) -> None:
+    shelf = Shelf(**{f"n{number}": "1" for number in range(20)})
+    await reconcile(over(store), shelf)
+    number = await over(store).mark()
+    for place in range(20):
+        shelf.changed(f"n{place}", None if place % 3 else "2")
+    assert await asyncio.gather(*(reconcile(over(store), shelf) for _ in range(4))) == [True] * 4
+    found = await told(over(store), number)
+    assert len(found) == 20 == len(set(found))
+
+
+async def test_what_a_watch_tells_meanwhile_is_newer_than_what_was_listed(store: MemoryStore | SQLiteStore) -> None:
+    journal = over(store)
+
+    class Slow(Shelf):
+        async def list(self, scope: Ref, *, cursor: str | None, limit: int) -> Page[Entry]:
+            page = await super().list(scope, cursor=cursor, limit=limit)
+            if watched and cursor is None:
+                await journal.record([self.changed("a", "3"), self.changed("b", None), self.changed("c", "1")])
+            return page
+
+    watched, shelf = False, Slow(a="1", b="1", e="1")
+    await reconcile(journal, shelf)
+    number = await journal.mark()
+    shelf.changed("a", "2")
+    watched = True
+    assert await reconcile(journal, shelf)
+    assert await told(journal, number) == ["updated a 3", "deleted b", "created c 1"]
+    watched = False
+    await reconcile(over(store), shelf)
+    assert len(await told(journal, number)) == 3
+
+
+async def test_a_watch_that_tells_what_was_found_already_repeats_nothing(store: MemoryStore | SQLiteStore) -> None:
+    journal, shelf = over(store), Shelf(a="1", b="1")
+    await reconcile(journal, shelf)
+    number = await journal.mark()
+    late = [shelf.changed("a", "2"), shelf.changed("b", None)]
+    await reconcile(journal, shelf)
+    await journal.record(late)
+    assert sorted(await told(journal, number)) == ["deleted b", "updated a 2"]
+
+
+async def test_a_source_that_fails_in_between_is_compared_the_next_time_and_nothing_of_it_is_gone(
+    store: MemoryStore | SQLiteStore,
+) -> None:
+    journal, shelf = over(store), Shelf(a="1", b="1", c="1", d="1")
+    await reconcile(journal, shelf)
+    number = await journal.mark()
+    shelf.changed("a", "2")
+    shelf.fails_at = "d"
+    with pytest.raises(SourceUnavailable):
+        await reconcile(over(store), shelf)
+    assert await told(journal, number) == []
+    shelf.fails_at = ""
+    await reconcile(over(store), shelf)
+    assert await told(journal, number) == ["updated a 2"]
+
+
+async def test_a_source_that_is_too_large_is_a_gap_until_it_is_compared(store: MemoryStore | SQLiteStore) -> None:
+    journal, shelf = over(store), Shelf(a="1", b="1", c="1", d="1")
+    await reconcile(journal, shelf)
+    number = await journal.mark()
+    assert not await reconcile(journal, shelf, most=3)
+    assert await journal.since(number, ["note"]) is None
+    assert await reconcile(journal, shelf, most=None)
+    assert await journal.since(number, ["note"]) is None and await told(journal, await journal.mark()) == []
