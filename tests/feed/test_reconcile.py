@@ -6,8 +6,11 @@ import asyncio
 from collections.abc import AsyncIterator
 from pathlib import Path
 
+import anyio
 import pytest
 
+from octavo.app import Octavo
+from octavo.app.configuration import load_text
 from octavo.core.errors import SourceUnavailable
 from octavo.core.ref import Ref
 from octavo.core.values import Change, Content, Entry, Page
@@ -15,6 +18,7 @@ from octavo.feed.journal import ChangeJournal
 from octavo.feed.reconcile import reconcile
 from octavo.stores.memory import MemoryStore
 from octavo.stores.sqlite import SQLiteStore
+from octavo.stores.state import StateDirectory
 
 pytestmark = [pytest.mark.anyio, pytest.mark.seed("B3", "A4")]
 
@@ -173,3 +177,66 @@ async def test_a_source_that_is_too_large_is_a_gap_until_it_is_compared(store: M
     assert await journal.since(number, ["note"]) is None
     assert await reconcile(journal, shelf, most=None)
     assert await journal.since(number, ["note"]) is None and await told(journal, await journal.mark()) == []
+
+
+async def test_a_source_that_is_served_otherwise_begins_anew_and_tells_nothing_of_what_it_hides_now(
+    store: MemoryStore | SQLiteStore,
+) -> None:
+    shelf = Shelf(a="1", key="1")
+    await reconcile(over(store), shelf, served="all")
+    number = await over(store).mark()
+    await over(store).record([shelf.changed("key", "2")])
+    del shelf.versions["key"]
+    journal = over(store)
+    await reconcile(journal, shelf, served="without keys")
+    assert await journal.since(number, ["note"]) is None
+    later = await journal.mark()
+    shelf.changed("a", "2")
+    await reconcile(over(store), shelf, served="without keys")
+    assert await told(journal, later) == ["updated a 2"]
+
+
+FILES = {
+    "relative": "{kind: file, uris: relative, roots: [./one]}",
+    "absolute": "{kind: file, roots: [./one]}",
+    "two roots": "{kind: file, roots: [./one, ./two]}",
+    "catalog": "{kind: sop, store: work, path: ''}",
+}
+
+
+@pytest.mark.parametrize("kind", FILES)
+async def test_what_a_watch_tells_and_what_a_list_gives_are_known_by_one_key(tmp_path: Path, kind: str) -> None:
+    """Else a comparison would find what was told already, or find again and again what is gone."""
+    for name in ("one", "two"):
+        (tmp_path / name / "sub").mkdir(parents=True)
+        for file in "abc":
+            (tmp_path / name / "sub" / f"{file}.md").write_text(f"---\ntitle: {file}\n---\n{name}", encoding="utf-8")
+    (tmp_path / "one" / "link.md").symlink_to("sub/a.md")
+    entry = f"  served: {FILES[kind]}\n"
+    if kind == "catalog":
+        entry += "  work: {kind: file, roots: [./one], expose: false}\n"
+    config = load_text(f"version: 1\nsources:\n{entry}", file=tmp_path / "octavo.yaml", environ={})
+    async with Octavo(config, state=StateDirectory.in_memory()) as octavo, MemoryStore() as store:
+        (source,) = octavo.works.sources
+        journal, heard, news = over(store), list[Change](), asyncio.Event()
+        octavo.feed.subscribe(lambda change: (heard.append(change), news.set()))
+        with anyio.fail_after(30):
+            await octavo.feed.followed([source.scheme])
+            await reconcile(journal, source)
+            (tmp_path / "one" / "sub" / "a.md").write_text("---\ntitle: new\n---\nlonger", encoding="utf-8")
+            (tmp_path / "one" / "sub" / "b.md").rename(tmp_path / "one" / "moved.md")
+            (tmp_path / "one" / "sub" / "c.md").unlink()
+            (tmp_path / "one" / "later.md").write_text("---\ntitle: later\n---\nnew", encoding="utf-8")
+            while not {"a.md", "moved.md", "c.md", "later.md"} <= {_file(one) for one in heard}:
+                news.clear()
+                await news.wait()
+        told_live = over(store)
+        await told_live.record(heard)
+        number = await journal.mark()
+        await reconcile(over(store), source)
+        assert [f"{one.kind} {one.ref}" for one in await journal.since(number) or []] == []
+
+
+def _file(change: Change) -> str:
+    name = change.ref.name
+    return name if name.endswith(".md") else f"{name}.md"

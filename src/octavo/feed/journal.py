@@ -55,6 +55,13 @@ class _Known(msgspec.Struct, frozen=True):
     entry: Entry | None
 
 
+class Begun(msgspec.Struct, frozen=True):
+    """The first comparison of a source, as it was served then."""
+
+    number: int
+    served: str
+
+
 class Seen(NamedTuple):
     """What was known of an address when it was looked at."""
 
@@ -75,6 +82,7 @@ _ENCODER: Final = msgspec.json.Encoder()
 _KIND: Final = msgspec.json.Decoder(_Kind)
 _KEPT: Final = msgspec.json.Decoder(_Kept)
 _KNOWING: Final = msgspec.json.Decoder(_Known)
+_BEGINNING: Final = msgspec.json.Decoder(Begun)
 
 
 class ChangeJournal:
@@ -112,7 +120,7 @@ class ChangeJournal:
         sources. What changed while nobody watched is among them once they are compared again."""
         for scheme in schemes:
             begun = await self.begun(scheme)
-            if begun is None or number < begun:
+            if begun is None or number < begun.number:
                 return None
         journal = (await self._store()).journal
         if not 0 <= number <= (await journal.span()).last:
@@ -144,18 +152,18 @@ class ChangeJournal:
 
     # -- what is known
 
-    async def begun(self, scheme: str) -> int | None:
+    async def begun(self, scheme: str) -> Begun | None:
         """From when on every change of a source is here, once it is compared; None before it was ever compared."""
         value = await (await self._store()).keys.get(_BEGUN + scheme)
-        return None if value is None else int(value)
+        return None if value is None else _BEGINNING.decode(value)
 
-    async def begin(self, scheme: str, number: int | None) -> None:
+    async def begin(self, scheme: str, begun: Begun | None) -> None:
         """None: it is not compared any more."""
         keys = (await self._store()).keys
-        if number is None:
+        if begun is None:
             await keys.delete(_BEGUN + scheme)
         else:
-            await keys.compare_and_set(_BEGUN + scheme, None, b"%d" % number)
+            await keys.set(_BEGUN + scheme, _ENCODER.encode(begun))
 
     async def known(self, scheme: str) -> dict[str, Seen]:
         """What there is of a source, as far as it was told, by the keys of its entries."""
@@ -226,6 +234,8 @@ def _facts(change: Change) -> Iterator[tuple[str, Ref, Entry | None]]:
         return
     if change.source is not None:
         yield key_of(change.source, change.old), change.source, None
+    elif change.old is not None and change.new is not None and change.old.ref not in (change.new.ref, *change.unmoved):
+        yield key_of(change.ref, change.old), change.ref, None  # the address means what another root has there
     entry = change.new or Entry(ref=change.ref, name=change.ref.name)
     yield key_of(change.ref, entry), change.ref, entry
 

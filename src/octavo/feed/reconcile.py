@@ -1,6 +1,6 @@
 """What changed while nobody watched: what a source lists, held against what was last told of it.
 
-First what is known is read, then what is there, and last each difference is stored only if nothing else was told of its
+What is known is read first, then what is there, and then each difference is stored only if nothing else was told of its
 address meanwhile. So it runs beside watches and beside other processes: what one of them tells in between is newer,
 and what both find is stored once. The first comparison of a source tells nothing: nobody could have a number from
 before.
@@ -17,7 +17,7 @@ from octavo.core.clock import Clock, SystemClock
 from octavo.core.ports.source import Aliases, Source
 from octavo.core.ref import Ref
 from octavo.core.values import Entry
-from octavo.feed.journal import ChangeJournal, Difference, Seen, key_of
+from octavo.feed.journal import Begun, ChangeJournal, Difference, Seen, key_of
 
 MOST: Final = 100_000  # entries of a source that is compared unasked
 PAGE: Final = 1_000  # entries that are listed at once
@@ -25,12 +25,18 @@ TOGETHER: Final = 100  # differences of one transaction, for which others wait
 
 
 async def reconcile(
-    journal: ChangeJournal, source: Source, *, most: int | None = MOST, clock: Clock | None = None
+    journal: ChangeJournal, source: Source, *, served: str = "", most: int | None = MOST, clock: Clock | None = None
 ) -> bool:
     """Whether everything is told now. With more than `most` entries it is not, and numbers from before the next
-    comparison are a gap. A number from before the first one is none. The source has to be watched by now."""
+    comparison are a gap. The source has to be watched by now, and must list all that any process on the state would.
+
+    `served` names how it is served: its folders, what it hides. Under another name it is another source, so that
+    nothing is told of what it hides now: its next comparison is a first one."""
     clock = clock or SystemClock()
     begun, number = await journal.begun(source.scheme), await journal.mark()
+    goes_on = begun is not None and begun.served == served
+    if begun is not None and not goes_on:
+        await journal.begin(source.scheme, None)
     known = await journal.known(source.scheme)
     there: dict[str, Entry] = {}
     cursor: str | None = None
@@ -46,8 +52,9 @@ async def reconcile(
         await asyncio.sleep(0)
     differences = _differences(source, known, there)
     while some := [*islice(differences, TOGETHER)]:
-        await journal.settle(some, at=clock.wall(), told=begun is not None)
-    await journal.begin(source.scheme, number)
+        await journal.settle(some, at=clock.wall(), told=goes_on)
+    if not goes_on:
+        await journal.begin(source.scheme, Begun(number, served))
     return True
 
 
