@@ -121,6 +121,23 @@ async def test_processes_that_begin_at_once_tell_it_once(store: MemoryStore | SQ
     assert len(found) == 20 == len(set(found))
 
 
+async def test_of_two_first_comparisons_the_number_of_the_first_holds(
+    store: MemoryStore | SQLiteStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    late, shelf = over(store), Shelf(a="1")
+    numbers: list[int] = []
+
+    async def mark() -> int:
+        """The other one is first, between two steps of this one, and somebody has a number of it."""
+        await reconcile(over(store), shelf)
+        numbers.append(await over(store).mark())
+        return await over(store).mark()
+
+    monkeypatch.setattr(late, "mark", mark)
+    await reconcile(late, shelf)
+    assert await told(over(store), numbers[0]) == []
+
+
 async def test_what_a_watch_tells_meanwhile_is_newer_than_what_was_listed(store: MemoryStore | SQLiteStore) -> None:
     journal = over(store)
 

@@ -158,12 +158,12 @@ class ChangeJournal:
         return None if value is None else _BEGINNING.decode(value)
 
     async def begin(self, scheme: str, begun: Begun | None) -> None:
-        """None: it is not compared any more."""
+        """Unless another process was first. None: it is not compared any more."""
         keys = (await self._store()).keys
         if begun is None:
             await keys.delete(_BEGUN + scheme)
         else:
-            await keys.set(_BEGUN + scheme, _ENCODER.encode(begun))
+            await keys.compare_and_set(_BEGUN + scheme, None, _ENCODER.encode(begun))
 
     async def known(self, scheme: str) -> dict[str, Seen]:
         """What there is of a source, as far as it was told, by the keys of its entries."""
