@@ -53,6 +53,9 @@ class Over(NamedTuple):
     without: Sequence[str] = ()
     key: KeyPath = ("path",)
     endings: Sequence[str] = ()  # of all files that it could ever serve; empty: they may be any
+    # Where the folder is found by looking, because no other source stands on the store: all that it could turn out to
+    # be, "" being the whole store. No other source may serve any of them.
+    looked: Sequence[str] = ()
 
 
 class AddressTemplate(NamedTuple):

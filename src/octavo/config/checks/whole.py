@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import stat
+import unicodedata
 from collections.abc import Callable, Iterator, Sequence
 from importlib.util import find_spec
 from pathlib import Path
@@ -15,7 +16,7 @@ from octavo.config.checks.findings import LOCAL, ConfigFinding, Site
 from octavo.config.checks.patterns import never
 from octavo.config.model import Config, Rule
 from octavo.config.problems import KeyPath, dotted
-from octavo.core.foundation import passes_through
+from octavo.core.foundation import folded, passes_through
 from octavo.core.kinds import Over
 
 MIN_KEY_CHARACTERS = 16
@@ -58,9 +59,9 @@ def _options_fit(site: Site) -> Iterator[ConfigFinding]:
 def _roots_lie_apart(site: Site) -> Iterator[ConfigFinding]:
     """Two ways to one file would let the rules of one address be passed by the other."""
     seen: list[tuple[KeyPath, str, bool, Path]] = []
-    for path, folder in (*_roots(site.config), *_catalog_folders(site.config)):
-        if _not_a_folder(folder):
-            continue
+    told: set[tuple[KeyPath, KeyPath]] = set()
+    roots = [(path, folder) for path, folder in _roots(site.config) if not _not_a_folder(folder)]
+    for path, folder in (*roots, *_catalog_folders(site.config)):
         name, real = str(path[1]), Path(os.path.realpath(folder))
         exposed = site.config.sources[name].expose
         for other_path, other_name, other_exposed, other in seen:
@@ -72,11 +73,16 @@ def _roots_lie_apart(site: Site) -> Iterator[ConfigFinding]:
                 continue
             if name != other_name and _never_both(site.config, (name, real), (other_name, other)):
                 continue
-            if relation := _relation(real, other):
+            relation = _relation(real, other)
+            if relation and (path, other_path) not in told:
+                told.add((path, other_path))
+                hint = "keep one of the sources at expose: false"
+                if name == other_name:
+                    hint = "serve the outer folder once"
+                elif looked := next((one for one in (name, other_name) if _looked(site.config, one)), ""):
+                    hint = f"the folder of {looked} is found by looking and could be this one: write its path:"
                 yield ConfigFinding(
-                    path,
-                    f"{relation} {dotted(other_path)}: the same files would have two addresses",
-                    "serve the outer folder once" if name == other_name else "keep one of the sources at expose: false",
+                    path, f"{relation} {dotted(other_path)}: the same files would have two addresses", hint
                 )
         seen.append((path, name, exposed, real))
 
@@ -433,16 +439,48 @@ def _catalog_folders(config: Config) -> Iterator[tuple[KeyPath, Path]]:
     for name, over in _over_stores(config):
         store = config.sources.get(over.store)
         for folder in store.folders if store is not None else ():
-            inside = folder.path / over.folder
-            # What is committed stands in the work tree too, if there is one.
-            yield ("sources", name, *over.key), inside if folder.files or inside.is_dir() else folder.path
+            for place in _looked(config, name) or (over.folder,):
+                inside = _below(folder.path, place)
+                # What is committed stands in the work tree too, if there is one.
+                yield ("sources", name, *over.key), inside if folder.files or inside.is_dir() else folder.path
+
+
+def _looked(config: Config, name: str) -> Sequence[str]:
+    """The folders of its store of which a catalog will take one, whichever is there when it is opened: what comes
+    later must not make two addresses of one. Empty where that is settled."""
+    over = config.sources[name].over
+    if over is None or sum(over.store == other.store for _, other in _over_stores(config)) > 1:
+        return ()
+    return over.looked
+
+
+def _below(folder: Path, inside: str) -> Path:
+    """A place below a folder of the disk, whichever Unicode form its names have there."""
+    for part in _parts(inside):
+        there = folder / part
+        if not part.isascii() and not os.path.lexists(there):
+            there = folder / next((one for one in _names_in(folder) if _same(one, part)), part)
+        folder = there
+    return folder
+
+
+def _same(name: str, other: str) -> bool:
+    return unicodedata.normalize("NFC", name) == unicodedata.normalize("NFC", other)
+
+
+def _names_in(folder: Path) -> Sequence[str]:
+    try:
+        return os.listdir(folder)
+    except OSError:
+        return ()
 
 
 def _left_out(config: Config, name: str, folder: Path, other: Path) -> bool:
-    """Whether a catalog with files in a real folder says of another folder that it is somebody else's."""
+    """Whether a catalog with files in a real folder says of another folder that it is somebody else's. A link does not
+    say it of the folder to which it leads: that has its own address."""
     over = config.sources[name].over
     gaps = () if over is None else over.without
-    return any(other.is_relative_to(os.path.realpath(folder / gap)) for gap in gaps)
+    return any(other.is_relative_to(_below(folder, gap)) for gap in gaps)
 
 
 def _never_both(config: Config, *both: tuple[str, Path]) -> bool:
@@ -452,8 +490,8 @@ def _never_both(config: Config, *both: tuple[str, Path]) -> bool:
         source, over = config.sources[name], config.sources[other].over
         if "write" in source.can:
             continue  # who moves or deletes a folder takes with it what lies there unseen
-        kept = frozenset(one.casefold() for one in source.record.keeps_out(source))
-        if inner.is_relative_to(folder) and any(one.casefold() in kept for one in inner.relative_to(folder).parts):
+        kept = frozenset(folded(tuple(source.record.keeps_out(source))))
+        if inner.is_relative_to(folder) and kept.intersection(folded(inner.relative_to(folder).parts)):
             return True
         listed = () if source.record.extensions is None else source.record.extensions(source)
         if over is not None and over.endings and listed and not any(_could_end(one, over.endings) for one in listed):
@@ -520,11 +558,19 @@ def _could_be_written(place: Path, root: Path) -> bool:
 
 
 def _relation(folder: Path, other: Path) -> str:
-    """How two real folders overlap; by device and inode, so that bind mounts are seen through."""
-    if folder.samefile(other):
+    """How two real folders overlap; by device and inode, so that bind mounts are seen through, and by their names where
+    one is not there yet."""
+    if _is_one(folder, other):
         return "is the same folder as"
-    if any(parent.samefile(other) for parent in folder.parents):
+    if any(_is_one(parent, other) for parent in folder.parents):
         return "lies inside"
-    if any(parent.samefile(folder) for parent in other.parents):
+    if any(_is_one(parent, folder) for parent in other.parents):
         return "contains"
     return ""
+
+
+def _is_one(folder: Path, other: Path) -> bool:
+    try:
+        return folder.samefile(other)
+    except OSError:
+        return folder == other

@@ -76,8 +76,14 @@ def _spelled(text: str) -> Iterator[str]:
 
 
 def _over(options: OverStore) -> Over:
-    bundles = bool(options.declared().manifest)  # with whatever stands beside the manifest
-    return Over(options.store, options.folder, options.apart, endings=() if bundles else _endings())
+    declared = options.declared()
+    return Over(
+        options.store,
+        options.folder,
+        options.apart,
+        endings=() if declared.manifest else _endings(),  # a bundle has whatever stands beside its manifest
+        looked=options.looked,
+    )
 
 
 def _endings() -> Sequence[str]:

@@ -45,6 +45,11 @@ class OverStore(Options):
         """Folders below it that are not its own."""
         return ()
 
+    @property
+    def looked(self) -> tuple[str, ...]:
+        """Folders that a look at the store may choose instead; nothing where the folder is said."""
+        return ()
+
     def declared(self) -> Declaration:
         """What the options say."""
         raise NotImplementedError
@@ -119,6 +124,11 @@ class UsualCatalog(OverStore):
     @property
     def apart(self) -> tuple[str, ...]:
         return self.without
+
+    @property
+    def looked(self) -> tuple[str, ...]:
+        declared = self.declared()
+        return () if self.path is not None else (*declared.usual, *([""] if declared.anywhere else []))
 
     def declared(self) -> Declaration:
         from octavo.sources.catalog.kinds import with_options
