@@ -180,6 +180,19 @@ def test_what_is_attached_stays_apart_from_skills_code_and_drafts(run: Run, empt
     assert found["agents"][0]["sees"]["attachment"] == 3
 
 
+def test_skills_in_a_hidden_folder_are_proposed_beside_what_is_attached(run: Run, empty: Path) -> None:
+    names = ("a.md", "b.md", "top.csv", ".claude/skills/pay/ref.csv")
+    base = filled(
+        empty / "base", {**dict.fromkeys(names, "1,2\n"), ".claude/skills/pay/SKILL.md": SKILL.format(name="pay")}
+    )
+    begun(run, base)
+    os.chdir(base)
+    checked = run("check")
+    assert (checked.exit_code, checked.stderr) == (0, ""), checked.stderr
+    told = {one for one in run("ls", "--as", "agent-reader").stdout.split() if "://" in one}
+    assert {one for one in told if one.endswith(".csv")} == {"skill://pay/ref.csv", "file:///base/top.csv"}
+
+
 def test_an_outer_source_of_other_endings_does_not_reach_the_texts(run: Run, empty: Path) -> None:
     """Two sources on one folder are refused unless no file could be served by both."""
     filled(empty, {"a.md": "# A\n", "b.pdf": "x", "skills/s/SKILL.md": SKILL.format(name="s"), "skills/s/c.pdf": "x"})

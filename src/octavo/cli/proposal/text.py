@@ -85,7 +85,8 @@ def _sources(of: Proposal) -> Iterator[str]:
     if parts.attached:
         yield f"  # {said('init.of_attached', scheme=parts.beside)}"
         name, scheme = ("attachments", f", scheme: {parts.beside}") if parts.files else ("files", "")
-        unseen = dict.fromkeys([*_hidden(of), *parts.apart, *([DRAFTS] if of.write else [])])
+        bundles = {part.path[0] for part in parts.catalogs if part.kind == SKILL and part.path}
+        unseen = dict.fromkeys([*_hidden(of), *sorted(bundles), *parts.apart, *([DRAFTS] if of.write else [])])
         taken = f"extensions: {_list(parts.endings)}, hide: {_list(unseen)}"
         yield f"  {name}: {{kind: {FOLDERS}, roots: [.]{scheme}, {taken}}}"
     if of.write:
