@@ -175,6 +175,90 @@ def test_what_a_client_cannot_be_told_is_refused(args: tuple[str, ...], sentence
     assert sentence in done.stderr
 
 
+_RANDOM = "q7Rt2LxWv9ZkB4mNc8Yp3HdJf6Gs1TaQ0UeXi5Ow"
+_OURS = "Vb3-xK9_mQ2wErT7yUiOp4aSdFgH8jKlZxC1vBnM5qW"
+
+
+@pytest.mark.parametrize(
+    ("url", "sentence"),
+    [
+        *(
+            (url, "not a plain address")
+            for url in (
+                "http://127.0.0.1/mcp\n[x]",
+                'http://127.0.0.1/mcp"\nx = "y',
+                'http://127.0.0.1/"mcp"',
+                "http://127.0.0.1/a b",
+                "http://127.0.0.1/mcp\t",
+                " http://127.0.0.1/mcp",
+                "http://127.0.0.1/mcp\x1b[2J",
+                "http://127.0.0.1/mcp\u202e",
+                "http://127.0.0.1\\mcp",
+                "http://127.0.0.1:99999/mcp",
+                "http://127.0.0.1:x/mcp",
+                "http://[::1/mcp",
+                "http:///mcp",
+                "http:127.0.0.1/mcp",
+                "ws://127.0.0.1/mcp",
+                "file:///etc/passwd",
+                "javascript:alert(1)",
+                f"http://127.0.0.1/mcp#token={_RANDOM}",
+            )
+        ),
+        *(
+            (f"https://mcp.example.com/{rest}", "holds a secret")
+            for rest in (
+                f"mcp?key={_RANDOM[:32]}",
+                *(f"mcp?{name}=kX7" for name in ("key", "api_key", "apiKey", "access-token", "TOKEN", "secret", "sig")),
+                *(f"mcp?{name}=kX7" for name in ("password", "pwd", "auth", "code", "X-Session", "client%5fsecret")),
+                "mcp?k%65y=kX7",
+                "mcp?a=b;key=kX7",
+                f"mcp?x={_RANDOM[:32]}",
+                f"s/{_RANDOM}/mcp",
+                f"s/{_RANDOM.lower()}/mcp",
+                "s/1f0c9a7e5b2d4e8f9a6c3b7d1e0f2a4c/mcp",
+                "s/5b2d4e8f-9a6c-4b7d-8e0f-2a4c1f0c9a7e/mcp",
+                f"mcp;{_RANDOM}",
+                f"octavo_1f0c9a7e_{_OURS}/mcp",
+                f"mcp?x=octavo_1f0c9a7e_{_OURS}",
+                f"mcp?x=octavo_{_OURS}",
+                f"octavo_{_OURS}",
+            )
+        ),
+    ],
+)
+@pytest.mark.parametrize("client", ["codex", "cursor"])
+def test_what_is_no_address_or_holds_a_secret_is_not_written(
+    client: str, url: str, sentence: str, home: Path, run: Run
+) -> None:
+    before = snapshot(home)
+    done = run("install", client, "--url", url, "--yes")
+    assert (done.exit_code, snapshot(home)) == (2, before)
+    assert sentence in " ".join(done.stderr.split()), done.stderr
+    assert not any(part in done.stdout + done.stderr for part in (_RANDOM[:20], _OURS[:20], "kX7", "1f0c9a7e"))
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "http://localhost:8321/mcp",
+        "http://[::1]:8321/mcp",
+        "HTTPS://MCP.example.com",
+        "https://mcp.example.com/model-context-protocol-2025-11-25/mcp",
+        "https://mcp.example.com/teams/octavo-prod-eu-west-1-cluster-2-v3/mcp",
+        "https://mcp.example.com/release-2025-11-25-v2-rc1/mcp",
+        "https://mcp.example.com/MyCompanyInternalToolsServer2025/mcp",
+        "https://mcp.example.com/internationalization/%ED%9A%8C%EC%82%AC/mcp",
+        "https://mcp.example.com/mcp?team=marketing&version=2026-07-28&page=12",
+        "https://mcp.example.com/accounts/12345678901234567890/mcp?key=",
+    ],
+)
+def test_addresses_that_only_name_a_server_are_written(url: str, home: Path, run: Run) -> None:
+    done = run("install", "cursor", "--url", url, "--yes")
+    assert done.exit_code == 0, done.stderr
+    assert read(home / USER["cursor"])["mcpServers"]["octavo"]["url"] == url
+
+
 @pytest.mark.parametrize(
     "args",
     [

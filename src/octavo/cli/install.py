@@ -12,7 +12,6 @@ from collections.abc import Callable, Iterator
 from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypeVar
-from urllib.parse import urlsplit
 
 import click
 
@@ -22,6 +21,7 @@ from octavo.cli._shared import LOCAL, agreed, as_option, config_option, known_ag
 from octavo.cli._visible import nothing_for, sees_nothing
 from octavo.cli._words import english, said
 from octavo.cli.client_files import Left, change
+from octavo.cli.client_files.address import holds_secret, is_address
 from octavo.cli.client_files.place import ClientFile
 from octavo.cli.client_files.receipts import Receipts
 from octavo.cli.client_files.records import CLIENTS, Client, Server, place_of
@@ -143,13 +143,15 @@ class _sentences:
 
 
 def _remote(url: str, key_env: str | None) -> Server:
-    parts = urlsplit(url)
-    if parts.scheme not in ("http", "https") or not parts.hostname:
-        raise click.UsageError(f"--url {hidden(url)}: not an address such as http://127.0.0.1:8321/mcp")
+    if not is_address(url):  # which is not shown: what is no address can hide a secret from the rules
+        raise click.UsageError("--url is not a plain address such as http://127.0.0.1:8321/mcp")
     if FILLED.search(url):
-        raise click.UsageError(f"--url {hidden(url)}: clients would fill in braces and $ themselves; write it out")
-    if parts.username or parts.password or hidden(url) != url:
-        raise click.UsageError("--url holds a secret, which would stand in the file; give --key-env VARIABLE instead")
+        raise click.UsageError("--url: clients would fill in braces and $ themselves; write the address out")
+    if holds_secret(url):
+        raise click.UsageError(
+            "--url holds a secret, or what looks like one, which would stand in the file; "
+            "give --key-env VARIABLE instead, or write the entry by hand"
+        )
     if key_env and not VARIABLE.fullmatch(key_env):
         raise click.UsageError("--key-env is the name of an environment variable, such as OCTAVO_KEY, not the key")
     return Server(url=url, key_env=key_env or "")

@@ -1,6 +1,7 @@
 """Files in which MCP clients keep their servers: one entry put in and taken out, and not a byte of the rest changed.
 
-`records` says client by client which file, which key and which shape; `jsonc` and `toml` change texts by spans;
+`records` says client by client which file, which key and which shape; `address` which addresses may stand there;
+`jsonc` and `toml` change texts by spans;
 `place` reads and replaces files; `receipts` keeps what they were; `change` makes one change of all that, and `shown`
 says what of it is shown.
 """
