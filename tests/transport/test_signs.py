@@ -95,6 +95,16 @@ async def test_whoever_says_who_he_is_is_counted_and_recorded_and_leaves_nothing
         assert not door.app._weights._of and not door.app._door._running
 
 
+@pytest.mark.parametrize("path", ["/healthz", "/readyz", "/.well-known/oauth-protected-resource", "/none"])
+async def test_where_a_key_decides_nothing_it_is_not_looked_at(folder: Path, path: str) -> None:
+    async with web(folder, "admin") as door:
+        plain = await get(door, path)
+        bad = await door.ask(b"", [*LOCAL, ("Authorization", "Bearer x")], method="GET", path=path)
+        for shown in (bad, await get(door, path, key="HR_KEY")):
+            assert (shown.status, shown.body) == (plain.status, plain.body)
+        assert not [one for one in recorded(door) if one["who"] != "unknown" or one["outcome"] == "unauthenticated"]
+
+
 async def test_a_server_that_cannot_record_is_not_ready(folder: Path) -> None:
     async with web(folder) as door:
         journal = door.house.ledger = Journal()
