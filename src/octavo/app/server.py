@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import logging
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from contextlib import AsyncExitStack
@@ -271,6 +272,12 @@ class Octavo:
         """What lists of resources are made of, but for what the sources hold: it is told by their watches."""
         return self._loaded.config, tuple(self.works.sources)
 
+    def _retired(self, task: asyncio.Task[None]) -> None:
+        """Requests leave no cycles, so the collector of a server looks for them rarely. A configuration is one large
+        cycle: there would be dozens of them by then."""
+        self._retiring.discard(task)
+        gc.collect()
+
     def _list_changed(self, kind: str) -> None:
         for listener in self._on_list_changed:
             listener(kind)
@@ -330,7 +337,7 @@ class Octavo:
             await self.feed.follow(works.sources)
             task = asyncio.get_running_loop().create_task(_retire(before, old, self.feed))
             self._retiring.add(task)
-            task.add_done_callback(self._retiring.discard)
+            task.add_done_callback(self._retired)
         else:
             await self.feed.follow(works.sources)
         self.searching.serve(works)
