@@ -39,6 +39,23 @@ def test_what_is_not_there_is_told_with_the_nearest_that_is(run: Run, documents:
     assert (found["reason"], found["hint"]) == ("not_found", "did you mean doc://team/leave?")
 
 
+@pytest.mark.parametrize("kind", ["doc", "file"])
+def test_a_list_of_nothing_names_the_nearest_that_is_there(run: Run, documents: Path, kind: str) -> None:
+    """Folders too."""
+    if kind == "file":
+        (documents / "octavo.yaml").write_text(
+            "version: 1\nsources: {all: {kind: file, roots: [.]}}\n", encoding="utf-8"
+        )
+    above = f"file:///{documents.name}/" if kind == "file" else "doc://"
+    for text in ("teem", "teams"):
+        told = run("ls", text)
+        assert (told.exit_code, told.stdout) == (0, "")
+        assert f"did you mean {above}team?" in told.stderr
+    assert f"did you mean {above}team/leave" in run("ls", "leaves").stderr
+    assert "did you mean" not in run("ls", "nothing-like-it").stderr
+    assert "did you mean" not in run("ls", documents.parent.name[:-1]).stderr
+
+
 def test_where_there_are_several_schemes_the_nearest_address_is_named(run: Run, folder: Path) -> None:
     told = run("cat", "campaign-brief", "--as", "agent-brand")
     assert (told.exit_code, told.stdout) == (2, "")

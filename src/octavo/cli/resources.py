@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
+import os
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -26,6 +27,7 @@ from octavo.cli._shared import (
     tell,
 )
 from octavo.cli._visible import nothing_for
+from octavo.cli._words import said
 from octavo.core.errors import NotFound, OctavoError
 from octavo.core.ref import Ref
 
@@ -65,7 +67,9 @@ def ls(uri: str | None, config_file: Path | None, as_who: str | None, detailed: 
     for name in unavailable:
         say("warning", f"{name} could not be asked; the list is without it")
     if not entries:
-        say("note", nothing_for(found, as_who or LOCAL))
+        near = near_folders(found, who, below) if below else []
+        told = said("list.near", uri=below, near=", ".join(near)) if near else nothing_for(found, as_who or LOCAL)
+        say("note", told)
 
 
 @click.command(short_help="Print the content of the resource at URI.")
@@ -215,6 +219,16 @@ def meant(found: Loaded, who: str | None, uri: str) -> Iterator[None]:
             raise
         hint = f"did you mean {', '.join(near)}?"
         raise NotFound(error.message, **{**error.data, "hint": hint}) from None
+
+
+def near_folders(found: Loaded, who: str | None, uri: str) -> list[str]:
+    """Of a list of nothing: the nearest addresses that `who` may list, folders among them."""
+    refs = [ref for ref in _listed(found, who) if ref.scheme == uri.partition(_MARK)[0]]
+    roots = [Path(os.path.abspath(one.path)) for source in found.config.sources.values() for one in source.folders]
+    above = {tuple(one.parts[1:]) for root in roots for one in (root, *root.parents)}
+    folders = {ref._replace(segments=ref.segments[:end]) for ref in refs for end in range(1, len(ref.segments))}
+    served = [one for one in folders if not (one.absolute and one.segments in above)]
+    return _near([*sorted(served, key=str), *refs], uri)
 
 
 def _listed(found: Loaded, who: str | None) -> Sequence[Ref]:
