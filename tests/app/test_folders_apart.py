@@ -301,7 +301,7 @@ async def test_a_file_that_another_one_hid_has_not_moved_for_whoever_names_its_f
 async def test_a_list_gives_folders_addresses_of_the_form_that_files_have(base: Path, depth: int) -> None:
     """A relative one begins with a name that other programs take for a host, and write small."""
     (base / "A/Docs").mkdir()
-    (base / "A/Docs/x.md").write_text("x")
+    (base / "A/Docs/x.md").write_text("x", encoding="utf-8")
     async with serving(base, folders(base)) as octavo:
         told = (await tool(octavo, "list", depth=depth)).structured["entries"]
         found = {one["name"]: one["uri"] for one in told if one["type"] == "directory"}
@@ -311,3 +311,16 @@ async def test_a_list_gives_folders_addresses_of_the_form_that_files_have(base: 
             assert (await tool(octavo, "list", target=uri)).structured["entries"]
         in_both = (await tool(octavo, "list", target="folder")).structured["entries"]
         assert {one["uri"] for one in in_both} == {f"{a}/folder/in-a.md", f"{b}/folder/in-b.md"}
+
+
+async def test_a_change_of_a_file_that_another_one_hides_is_none_of_their_relative_address(base: Path) -> None:
+    """Which reads the first one, and that is what it was. Patterns over many cover what lists below them give."""
+    async with serving(base, folders(base)) as octavo:
+        (base / "B/folder/in-a.md").touch()
+        await octavo.feed.followed(["file"])
+        own = f"file://{base}/B/folder/in-a.md"
+        heard = await heard_until(octavo, lambda: (base / "B/folder/in-a.md").write_text("other", encoding="utf-8"), 1)
+        for pattern in ("file://folder/in-a.md", f"file://{base}/A/*", f"file://{base}/A/folder/in-a.md"):
+            assert await told_by_a_pattern(octavo, pattern, heard) == [], pattern
+        for pattern in (own, f"file://{base}/B/*", "file://folder/*", "file://*", "**"):
+            assert await told_by_a_pattern(octavo, pattern, heard) == [f"updated {own}"], pattern

@@ -95,24 +95,24 @@ def heard(works: Composed, change: Change, subscriber: Subscriber) -> list[Note]
     def covers(ref: Ref, entry: Entry | None) -> bool:
         return bool(delivery.covering(globs, ref, shown(ref, entry)))
 
-    def spelled(ref: Ref, listed: Ref) -> str:
+    def spelled(ref: Ref, listed: Ref) -> list[str]:
         covering = delivery.covering(globs, ref, listed)
-        return next((text for text, glob in covering.items() if glob.exact), "") or (str(listed) if covering else "")
+        return [text for text, glob in covering.items() if glob.exact] or [str(listed) if covering else ""]
 
-    def said(told: Change) -> dict[str, Any]:
-        uri = spelled(told.ref, told.shown)
+    def said(told: Change) -> list[dict[str, Any]]:
+        uris = spelled(told.ref, told.shown)
         if told.source is None or told.shown_source is None:
-            return event(told, uri)
-        return event(told, uri, spelled(told.source, told.shown_source))
+            return [event(told, uri) for uri in uris]
+        return [event(told, uri, spelled(told.source, told.shown_source)[0]) for uri in uris]
 
     listens = "resources" in subscriber.lists and delivery.kind != "updated"
     told = delivery.told(who, "list") if listens else None
     if told is not None:
-        notes.append(Note(wire_names.LIST_CHANGED, {"_meta": {wire_names.EVENT: said(told)}}))
+        notes.append(Note(wire_names.LIST_CHANGED, {"_meta": {wire_names.EVENT: said(told)[0]}}))
     told = delivery.told(who, wanted=covers) if globs else None
     if told is not None:
-        about = said(told)
-        notes.append(Note(wire_names.UPDATED, {"uri": about["uri"], "_meta": {wire_names.EVENT: about}}))
+        for about in said(told):
+            notes.append(Note(wire_names.UPDATED, {"uri": about["uri"], "_meta": {wire_names.EVENT: about}}))
     return notes
 
 
@@ -156,6 +156,8 @@ class _Chance:
         )
         if scheme == "file" and self._chance.random() < 0.15:
             return replace(change, unmoved=(new.ref,))
+        if listed and kind != "renamed" and self._chance.random() < 0.2:  # a file in an earlier folder hides it
+            return replace(change, ref=ref._replace(params=(("root", "2"),)))
         return change
 
     def _entry(self, scheme: str, listed: str) -> Entry:

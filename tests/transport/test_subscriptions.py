@@ -19,8 +19,10 @@ from tests.gate.twins import INITIALIZED, META, frame, initialize
 from tests.gate.world import KEYS, configuration, house, principal
 
 from octavo.app import Octavo
+from octavo.app.configuration import zero
 from octavo.core.ref import Ref
 from octavo.core.values import Change, Entry, Principal
+from octavo.stores.state import StateDirectory
 from octavo.transport.mcp.subscriber import BACKLOG, Note, Subscriber
 
 pytestmark = [pytest.mark.anyio, pytest.mark.seed("O10", "A4", "B3")]
@@ -235,6 +237,54 @@ async def test_an_address_is_told_in_the_words_in_which_it_was_asked_for(folder:
         heard = [(one["uri"], one["_meta"][EVENT]["uri"]) for one in await client.heard(3)]
         other = "file:///docs/notes/n1.txt"
         assert heard == [(uri, uri), (other, other), (uri, uri)]
+
+
+@asynccontextmanager
+async def two_folders(base: Path, era: str) -> AsyncIterator[tuple[Octavo, Listener]]:
+    """With a file of one name in each; the first one hides that of the second."""
+    for name in ("A", "B"):
+        (base / name).mkdir()
+        (base / name / "same.md").write_text(name, encoding="utf-8")
+    loaded = zero(base / "A", base / "B", environ={"HOME": str(base)})
+    async with (
+        Octavo(loaded, state=StateDirectory.open(base / "state")) as octavo,
+        Pipe(octavo, octavo.works.identity.launched(None), lane=True) as pipe,
+    ):
+        await octavo.feed.followed(["file"])
+        yield octavo, Listener(pipe, era)
+
+
+@pytest.mark.parametrize("era", ERAS)
+@pytest.mark.parametrize(
+    ("asked", "of_the_first", "of_the_second"),
+    [
+        (["rel"], ["rel"], []),
+        (["second"], [], ["second"]),
+        (["rel", "second"], ["rel"], ["second"]),
+        (["file://*"], ["first"], ["second"]),
+        (["file://*", "rel"], ["rel"], ["second"]),
+        (["rel", "first"], ["rel", "first"], []),
+        (["file://*", "first", "rel", "second"], ["first", "rel"], ["second"]),
+    ],
+)
+async def test_a_file_that_another_one_hides_is_told_by_its_own_address_alone(
+    tmp_path: Path, era: str, asked: list[str], of_the_first: list[str], of_the_second: list[str]
+) -> None:
+    """The relative address is that of the first folder. Whoever asked in two spellings is told in each of them."""
+    meant = {"rel": "file://same.md", "first": f"file://{tmp_path}/A/same.md", "second": f"file://{tmp_path}/B/same.md"}
+    async with two_folders(tmp_path, era) as (octavo, client):
+        await client.subscribe(*(meant.get(one, one) for one in asked), "file://end.md")
+        for folder, expected in (("A", of_the_first), ("B", of_the_second)):
+            heard: asyncio.Queue[Change] = asyncio.Queue()
+            leave = octavo.feed.subscribe(heard.put_nowait)
+            (tmp_path / folder / "same.md").write_text(f"other words of {folder}", encoding="utf-8")
+            async with asyncio.timeout(30):
+                await heard.get()
+            leave()
+            octavo.feed.publish(change("file://end.md"))
+            told = await client.heard(len(expected) + 1)
+            assert [one["uri"] for one in told[:-1]] == [meant[one] for one in expected]
+            assert all(one["_meta"][EVENT]["uri"] == one["uri"] for one in told)
 
 
 async def test_the_acknowledgement_comes_first_and_leaves_out_what_is_denied(folder: Path) -> None:

@@ -37,13 +37,19 @@ class Delivery:
         if listed in self._change.unmoved:
             globs = {} if ref.params else {text: one for text, one in globs.items() if one.exact and one.matches(ref)}
         known = spellings(self._works, ref, listed) if globs else ()
+        if _is_hidden(ref, listed):
+            globs = {text: one for text, one in globs.items() if not (one.exact and one.matches(ref))}
         return {text: one for text, one in globs.items() if any(map(one.matches, known))}
 
     def among(self, index: GlobIndex[T], ref: Ref, listed: Ref) -> Iterable[T]:
         """What stands in the index under those patterns that `covering` would give."""
         if listed in self._change.unmoved:
             return () if ref.params else index.exactly(ref)
-        return index.matching(spellings(self._works, ref, listed))
+        found = index.matching(spellings(self._works, ref, listed))
+        if not _is_hidden(ref, listed):
+            return found
+        others = {*index.exactly(ref)}
+        return (one for one in found if one not in others)
 
     def places(self) -> Sequence[tuple[Ref, Ref]]:
         """The addresses at which somebody may hear of the change, each with that which lists give."""
@@ -61,6 +67,12 @@ class Delivery:
         change = self._works.veiled(self._change, who)
         part = change.listed if wanted is None else change.part(wanted)
         return None if part is None else self._works.policy.told(who, verb, part)
+
+
+def _is_hidden(ref: Ref, listed: Ref) -> bool:
+    """Whether the address without a root is that of another file, in an earlier root. Patterns over many cover both, as
+    lists below them do."""
+    return listed.absolute and bool(ref.params)
 
 
 def spellings(works: Composition, ref: Ref, listed: Ref) -> Sequence[Ref]:

@@ -20,8 +20,9 @@ from octavo.core.values import Change, Entry, shown
 from octavo.transport.mcp import wire_names
 from octavo.transport.mcp.subscriber import Note, Subscriber, Subscription
 
-# Of each subscriber that hears of an address, by which of its patterns.
-_Hearing: TypeAlias = Mapping[Subscriber, Subscription]
+# Of each subscriber that hears of an address, by which of its patterns: those that are the address itself, each in its
+# words, in the order in which they were asked for; else one that covers it.
+_Hearing: TypeAlias = Mapping[Subscriber, Sequence[Subscription]]
 
 
 class Audience:
@@ -80,7 +81,8 @@ class _Telling:
         self._told[ear, ()] = told  # notes are known by it
         for subscriber in alike:
             if not subscriber.closed:
-                subscriber.push(self._note(wire_names.LIST_CHANGED, subscriber, told))
+                uri, source = self._spellings(subscriber, told)[0]
+                subscriber.push(self._note(wire_names.LIST_CHANGED, told, uri, source))
 
     def updates(self) -> None:
         if not self._index:
@@ -93,7 +95,8 @@ class _Telling:
             if key not in self._told:
                 self._told[key] = self._delivery.told(subscriber.principal, wanted=self._wanted(subscriber))
             if (told := self._told[key]) is not None:
-                subscriber.push(self._note(wire_names.UPDATED, subscriber, told))
+                for uri, source in self._spellings(subscriber, told):
+                    subscriber.push(self._note(wire_names.UPDATED, told, uri, source))
 
     def _wanted(self, subscriber: Subscriber) -> Wanted:
         def wanted(ref: Ref, entry: Entry | None) -> bool:
@@ -102,22 +105,29 @@ class _Telling:
         return wanted
 
     def _hears(self, ref: Ref, listed: Ref) -> _Hearing:
-        """Who asked for the address itself is told it in its words, those that it used first."""
         known = self._hearing.get((ref, listed))
         if known is None:
-            found: dict[Subscriber, Subscription] = {}
-            for one in self._delivery.among(self._index, ref, listed) if self._index else ():
-                other = found.setdefault(one.subscriber, one)
-                if other is not one and (not one.glob.exact, one.number) < (not other.glob.exact, other.number):
-                    found[one.subscriber] = one
-            known = self._hearing[ref, listed] = found
+            exact: dict[Subscriber, list[Subscription]] = {}
+            covering: dict[Subscriber, Sequence[Subscription]] = {}
+            for one in dict.fromkeys(self._delivery.among(self._index, ref, listed)) if self._index else ():
+                if one.glob.exact:
+                    exact.setdefault(one.subscriber, []).append(one)
+                else:
+                    covering.setdefault(one.subscriber, (one,))
+            for several in exact.values():
+                several.sort(key=lambda one: one.number)
+            known = self._hearing[ref, listed] = {**covering, **exact}
         return known
 
-    def _note(self, method: str, subscriber: Subscriber, told: Change) -> Note:
-        """Addresses that the subscriber asked for in its spelling, those that a pattern covers as lists give them."""
-        uri, source = self._spelled(subscriber, told.ref, told.shown), ""
+    def _spellings(self, subscriber: Subscriber, told: Change) -> Sequence[tuple[str, str]]:
+        """The addresses of a change, of one that was renamed with the one that it had. What the subscriber asked for
+        is in its spelling, in each that it used; empty is what is told as lists give it."""
+        source = ""
         if told.source is not None and told.shown_source is not None:
-            source = self._spelled(subscriber, told.source, told.shown_source)
+            source = self._spelled(subscriber, told.source, told.shown_source)[0]
+        return [(uri, source) for uri in self._spelled(subscriber, told.ref, told.shown)]
+
+    def _note(self, method: str, told: Change, uri: str, source: str) -> Note:
         key = (method, id(told), uri, source)
         note = self._notes.get(key)
         if note is None:
@@ -127,7 +137,5 @@ class _Telling:
             note = self._notes[key] = Note(method, about)
         return note
 
-    def _spelled(self, subscriber: Subscriber, ref: Ref, listed: Ref) -> str:
-        """Nothing where it is told as lists give it."""
-        by = self._hears(ref, listed).get(subscriber)
-        return by.text if by is not None and by.glob.exact else ""
+    def _spelled(self, subscriber: Subscriber, ref: Ref, listed: Ref) -> Sequence[str]:
+        return [one.text for one in self._hears(ref, listed).get(subscriber, ()) if one.glob.exact] or [""]
