@@ -11,6 +11,7 @@ import pytest
 
 from octavo.app import Octavo
 from octavo.app.configuration import load_text
+from octavo.core.clock import FrozenClock
 from octavo.core.errors import SourceUnavailable
 from octavo.core.ref import Ref
 from octavo.core.values import Change, Content, Entry, Page
@@ -73,8 +74,9 @@ def over(store: MemoryStore | SQLiteStore) -> ChangeJournal:
     return ChangeJournal(opened)
 
 
-async def told(journal: ChangeJournal, number: int) -> list[str]:
-    changes = await journal.since(number, ["note"])
+async def told(journal: ChangeJournal, number: int, served: str = "") -> list[str]:
+    assert await journal.covers(number, "note", served), "a gap"
+    changes = await journal.since(number, {"note": served})
     assert changes is not None, "a gap"
     return [f"{one.kind} {one.ref.path} {'' if one.new is None else one.new.version}".strip() for one in changes]
 
@@ -84,9 +86,9 @@ async def test_what_was_there_at_first_is_no_change_and_before_it_there_is_a_gap
 ) -> None:
     journal, shelf = over(store), Shelf(a="1", b="1", c="1", d="1")
     before = await journal.mark()
-    assert await journal.since(before) == [] and await journal.since(before, ["note"]) is None
+    assert await journal.since(before) == [] and not await journal.covers(before, "note")
     assert await reconcile(journal, shelf)
-    assert await journal.since(before, ["note"]) is None
+    assert not await journal.covers(before, "note")
     assert await told(journal, await journal.mark()) == []
 
 
@@ -191,9 +193,9 @@ async def test_a_source_that_is_too_large_is_a_gap_until_it_is_compared(store: M
     await reconcile(journal, shelf)
     number = await journal.mark()
     assert not await reconcile(journal, shelf, most=3)
-    assert await journal.since(number, ["note"]) is None
+    assert not await journal.covers(number, "note")
     assert await reconcile(journal, shelf, most=None)
-    assert await journal.since(number, ["note"]) is None and await told(journal, await journal.mark()) == []
+    assert not await journal.covers(number, "note") and await told(journal, await journal.mark()) == []
 
 
 async def test_a_source_that_is_served_otherwise_begins_anew_and_tells_nothing_of_what_it_hides_now(
@@ -202,15 +204,50 @@ async def test_a_source_that_is_served_otherwise_begins_anew_and_tells_nothing_o
     shelf = Shelf(a="1", key="1")
     await reconcile(over(store), shelf, served="all")
     number = await over(store).mark()
-    await over(store).record([shelf.changed("key", "2")])
+    await over(store).record([shelf.changed("key", "2")], {"note": "all"})
     del shelf.versions["key"]
     journal = over(store)
     await reconcile(journal, shelf, served="without keys")
-    assert await journal.since(number, ["note"]) is None
+    assert not await journal.covers(number, "note", "without keys")
+    assert await journal.since(number, {"note": "without keys"}) == [], "and whoever asks all the same is told nothing"
     later = await journal.mark()
     shelf.changed("a", "2")
     await reconcile(over(store), shelf, served="without keys")
-    assert await told(journal, later) == ["updated a 2"]
+    assert await told(journal, later, "without keys") == ["updated a 2"]
+    shelf.versions["key"] = "2"
+    await reconcile(over(store), shelf, served="all")
+    assert await told(over(store), number, "all") == ["updated key 2", "updated a 2"], (
+        "as it was served before, it goes on"
+    )
+
+
+async def test_two_that_serve_other_things_under_one_scheme_tell_each_other_nothing(
+    store: MemoryStore | SQLiteStore,
+) -> None:
+    mine, yours = Shelf(a="1"), Shelf(a="9", b="9")
+    await reconcile(over(store), mine, served="mine")
+    await reconcile(over(store), yours, served="yours")
+    number = await over(store).mark()
+    await over(store).record([mine.changed("a", "2")], {"note": "mine"})
+    await over(store).record([yours.changed("b", "3")], {"note": "yours"})
+    for shelf, served, wanted in ((mine, "mine", ["updated a 2"]), (yours, "yours", ["updated b 3"])):
+        await reconcile(over(store), shelf, served=served)
+        assert await told(over(store), number, served) == wanted
+
+
+async def test_what_nobody_serves_for_long_is_forgotten(tmp_path: Path) -> None:
+    clock = FrozenClock()
+    async with SQLiteStore(tmp_path, clock=clock) as store:
+        journal = over(store)
+        await reconcile(journal, Shelf(a="1"), served="once")
+        clock.advance(20 * 86_400.0)
+        await reconcile(journal, Shelf(a="1"), served="now")
+        await journal.forget_unserved()
+        assert await journal.known("note", "once")
+        clock.advance(20 * 86_400.0)
+        await journal.forget_unserved()
+        assert not await journal.known("note", "once") and await journal.known("note", "now")
+        assert await journal.begun("note", "once") is None
 
 
 FILES = {

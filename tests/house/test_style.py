@@ -46,6 +46,7 @@ BLIND: dict[str, str] = {
     "app/threads.py": "carries whatever a function raised to whoever waits",
     "core/foreign.py": "what an exception says of itself is foreign code too",
     "feed/feed.py": "one listener or one watch must not silence the others",
+    "feed/storing.py": "what cannot be stored, or a source that cannot be compared, holds up no other",
     "pipeline/guard/abilities.py": "the door of a plugin's source: whatever it does is its own fault",
     "pipeline/guard/contract.py": "what was put into an address can raise when it is looked at",
     "pipeline/guard/door.py": "the door of a plugin's source: whatever it does is its own fault",

@@ -31,6 +31,7 @@ from octavo.app.sources import (
     with_plugins,
     writable_schemes,
 )
+from octavo.app.stores import served_as
 from octavo.config.load import Loaded
 from octavo.config.model import Config
 from octavo.core.calls import Builder
@@ -44,6 +45,7 @@ from octavo.core.seal import Seal
 from octavo.core.tools import Conversations
 from octavo.core.values import Op
 from octavo.feed import ChangeFeed, Changes
+from octavo.feed.storing import Storing
 from octavo.pipeline.audit import Audit
 from octavo.pipeline.cache import Cache
 from octavo.pipeline.chain import awaitable, fold, inner
@@ -126,6 +128,7 @@ async def compose(
     tasks: Callable[[], LongWork] | None = None,
     conversations: Conversations | None = None,
     now: Ask | None = None,
+    storing: Storing | None = None,
 ) -> Composed:
     """Opens the sources on `stack`; whoever calls closes it, also when this raises. Those in `opened` that stay as they
     are go on. `tasks` is what calls of tools that last are given to. `now` asks the works that hold whenever it is
@@ -147,7 +150,7 @@ async def compose(
     prompts = prompts_of(loaded, plugins, narrowing, conversations, by_clients)
 
     collections = Collections(served.exposed, served.of_skills)
-    changes = Changes(feed, served.watched)
+    changes = Changes(feed, served.watched, storing, served_as(loaded))
     lasting = _lasting(config, tasks, tools)
     redact = redaction(config, state.key("mark"), composed=built_in.composed, chosen=chosen_schemes(config, plugins))
     audit = Audit(ledger, scrub=redact.address)

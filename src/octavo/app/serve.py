@@ -139,7 +139,7 @@ def _run(
     async def main() -> bool:
         dog.begin()
         asyncio.get_running_loop().set_default_executor(Threads())
-        house = Octavo(loaded, state=state, wall=wall, counted=counted)
+        house = Octavo(loaded, state=state, wall=wall, counted=counted, lasting=True)
         if held is not None:
             house.feed.hold(held)
         async with house:

@@ -21,7 +21,7 @@ from octavo.app.open_sources import OpenSources
 from octavo.app.registries import prompt_folders
 from octavo.app.requests import told
 from octavo.app.search import Searching
-from octavo.app.stores import Home
+from octavo.app.stores import Home, served_as, storing_of
 from octavo.config.load import Loaded, state_directory
 from octavo.core.clock import SystemClock
 from octavo.core.errors import Forbidden, OctavoError, SourceUnavailable
@@ -54,14 +54,22 @@ class Octavo:
     """The running house. An async context manager: entered once, left once."""
 
     def __init__(
-        self, loaded: Loaded, *, state: StateDirectory | None = None, wall: Wall | None = None, counted: bool = False
+        self,
+        loaded: Loaded,
+        *,
+        state: StateDirectory | None = None,
+        wall: Wall | None = None,
+        counted: bool = False,
+        lasting: bool = False,
     ) -> None:
-        """`counted`: what is recorded is counted too, for `measures`."""
+        """`counted`: what is recorded is counted too, for `measures`. `lasting`: changes are stored, and those while
+        nobody watched are looked for, as a server does that is there for longer than one question."""
         self._loaded, self._wall = loaded, wall
         closed = loaded.config.audit.fail_closed
         self._state = state or StateDirectory.open(state_directory(loaded), fail_closed=closed)
         self.home = Home(loaded.config.store, self._state.path)
         self.feed = ChangeFeed()
+        self._storing = storing_of(loaded, self.home) if lasting and self._state.path is not None else None
         self._tally = _tally() if counted else None
         hears = told(None if self._tally is None else self._tally.add)
         self._books = Books(loaded.config.audit, self._state, hears)
@@ -294,6 +302,8 @@ class Octavo:
 
     async def _swap(self, loaded: Loaded, narrowing: Narrowing = WHOLE) -> None:
         stack = AsyncExitStack()
+        # Who sees a part would tell all who share the state that the rest is gone.
+        storing = self._storing if narrowing == WHOLE else None
         try:
             works = await compose(
                 loaded,
@@ -307,6 +317,7 @@ class Octavo:
                 self._long,
                 self._conversing(loaded),
                 self._ask,
+                storing,
             )
             if self._open is not None and works.unopened:  # what is served now is better
                 scheme, why = next(iter(works.unopened.items()))
@@ -330,6 +341,9 @@ class Octavo:
         self.works, self._loaded, self._narrowing = works, loaded, narrowing
         if self._tally is not None:
             self._tally.known = works.labels
+        if self._storing is not None:
+            self._storing.journal.redact = works.redacted
+        self.feed.store_in(storing, served_as(loaded))
         stack.callback(self.feed.subscribe(works.cache.forget))
         stack.callback(works.tools.on_change(lambda: self._list_changed("tools")))
         stack.callback(works.prompts.on_change(lambda: self._list_changed("prompts")))

@@ -1,14 +1,20 @@
-"""The store of the configuration, for as long as the server runs: opened by its first use, and outliving reloads."""
+"""The store of the configuration, for as long as the server runs: opened by its first use, and outliving reloads; and
+what the change feed keeps in it."""
 
 from __future__ import annotations
 
 import asyncio
+import hashlib
 from contextlib import AsyncExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
+from octavo.config.load import Loaded
 from octavo.config.sections.stores import Postgres, Store
 from octavo.core.errors import SourceUnavailable
+from octavo.feed.journal import ChangeJournal
+from octavo.feed.reconcile import MOST
+from octavo.feed.storing import Storing
 
 if TYPE_CHECKING:
     from octavo.stores.memory import MemoryStore
@@ -58,3 +64,20 @@ class Home:
         from octavo.stores.sqlite import SQLiteStore
 
         return SQLiteStore(self._folder)
+
+
+def storing_of(loaded: Loaded, home: Home) -> Storing:
+    options = loaded.config.feed
+    journal = ChangeJournal(home.store, keep=options.keep, age=options.age)
+    return Storing(journal, most=None if options.catch_up else MOST)
+
+
+def served_as(loaded: Loaded) -> dict[str, str]:
+    """How each source is served, by its scheme: another digest where its section, or that of its store, is another."""
+    sources = loaded.config.sources
+    found: dict[str, str] = {}
+    for source in sources.values():
+        below = sources.get(getattr(source, "store", ""))
+        parts = [str(loaded.base), *(one.model_dump_json() for one in (source, below) if one is not None)]
+        found[source.scheme] = hashlib.blake2b("\n".join(parts).encode(), digest_size=16).hexdigest()
+    return found

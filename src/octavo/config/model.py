@@ -412,6 +412,20 @@ class State(Strict):
     )
 
 
+class Feed(Strict):
+    keep: Count = Field(default=100_000, description="Changes that can be asked for by number, the latest ones.")
+    age: Age = Field(
+        default=7 * 86_400.0,
+        description="How long they can be asked for, such as 12h or 30d.",
+        json_schema_extra={"default": "7d"},
+    )
+    catch_up: Flag = Field(
+        default=False,
+        description="Whether what changed while no server ran is also looked for in sources of more than 100,000 "
+        "entries. Of smaller ones it always is.",
+    )
+
+
 class Serve(Strict):
     http: Http = Field(default_factory=Http, description="The HTTP transport; it is started by `octavo serve --http`.")
     error_codes: Literal["seed", "strict"] = Field(
@@ -481,4 +495,5 @@ class Config(Strict):
         description="Where what outlives the server is kept, beside the audit log. Without a state folder it is "
         "memory.",
     )
+    feed: Feed = Field(default_factory=Feed, description="The change feed, as it is kept in the store.")
     serve: Serve = Field(default_factory=Serve, description="How clients connect.")

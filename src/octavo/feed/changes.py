@@ -6,7 +6,7 @@ Reading an address makes a child call, as a tool would: the policy decides there
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Final
 
 from octavo.core.arguments import ChangesArguments
@@ -14,17 +14,25 @@ from octavo.core.errors import InvalidParams
 from octavo.core.event import numbered
 from octavo.core.ports.chain import Ask, expected
 from octavo.core.ref import Ref
-from octavo.core.values import EVERYTHING, FEED, Call, Content, Entry, News
+from octavo.core.values import EVERYTHING, FEED, Call, Change, Content, Entry, News
 from octavo.feed.feed import ChangeFeed
+from octavo.feed.storing import Storing
 
 _FRAME: Final = 128  # bytes around the changes
 _DIGITS: Final = 16  # of 2**53
 
 
 class Changes:
-    def __init__(self, feed: ChangeFeed, watched: Sequence[str]) -> None:
-        """`watched` are the schemes of the exposed sources that can be watched."""
-        self._feed = feed
+    def __init__(
+        self,
+        feed: ChangeFeed,
+        watched: Sequence[str],
+        storing: Storing | None = None,
+        served: Mapping[str, str] | None = None,
+    ) -> None:
+        """`watched` are the schemes of the exposed sources that can be watched. With `storing` the journal is read, and
+        not what this process remembers; `served` names how each source is served, by its scheme."""
+        self._feed, self._storing, self._served = feed, storing, served or {}
         self._watched = tuple(watched)
         self._ask: Ask | None = None
 
@@ -38,8 +46,12 @@ class Changes:
             raise InvalidParams(f"{scope.scheme}:// tells no changes: name a source of resources", uri=call.uri)
         schemes = self._watched if everything else (scope.scheme,)
         await self._feed.followed(schemes)
-        number = self._feed.number()
-        found = self._feed.latest() if after is None else self._feed.since(after, schemes)
+        if self._storing is not None:
+            stored, number = await self._storing.since(after, {one: self._served.get(one, "") for one in schemes})
+            found = None if stored is None else [one for one in stored if one.ref.scheme in schemes]
+        else:
+            number = self._feed.number()
+            found = self._kept(after, schemes)
         if found is None:
             return News((), number, gap=True)
         root = call.ref.param("root")
@@ -50,6 +62,9 @@ class Changes:
         listed = (one for change in found if (one := change.listed) is not None)
         parts = (change.part(is_below) for change in listed)
         return News(tuple(part for part in parts if part is not None), number)
+
+    def _kept(self, after: int | None, schemes: Sequence[str]) -> list[Change] | None:
+        return self._feed.latest() if after is None else self._feed.since(after, schemes)
 
     async def read(self, call: Call) -> Content:
         if self._ask is None:

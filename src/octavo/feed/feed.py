@@ -11,7 +11,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import deque
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from contextlib import suppress
 
 from msgspec.structs import replace
@@ -22,7 +22,8 @@ from octavo.core.foreign import passed_on
 from octavo.core.ports.feed import Listener
 from octavo.core.ports.source import Ready, Source, Watches
 from octavo.core.ref import Ref
-from octavo.core.values import Change, Entry
+from octavo.core.values import Change
+from octavo.feed.storing import Storing
 
 logger = logging.getLogger(__name__)
 
@@ -39,8 +40,9 @@ LONGEST = 25.0  # seconds for a new watch to begin; until then the old one tells
 class _Watch:
     """How far back one source's changes are all told: from the time at which its watch began."""
 
-    def __init__(self, source: Watches, stat: Callable[[Ref], Awaitable[Entry]]) -> None:
-        self.source, self.stat = source, stat
+    def __init__(self, source: Watches, whole: Source) -> None:
+        """`whole` is the same source, with all that it can do."""
+        self.source, self.whole = source, whole
         self.task: asyncio.Task[None] | None = None
         self.began: int | None = None
         self.begun = asyncio.Event()
@@ -90,6 +92,8 @@ class ChangeFeed:
         self._handovers: dict[str, _Handover] = {}
         self._leaving: set[asyncio.Task[None]] = set()
         self._sleep = sleep
+        self._storing: Storing | None = None
+        self._served: Mapping[str, str] = {}
         self._wanted = asyncio.Event()  # what the watches tell
         self._wanted.set()
 
@@ -104,6 +108,8 @@ class ChangeFeed:
         if len(self._recent) == self._most:
             self._dropped = self._recent.popleft().seq
         self._recent.append(change)
+        if self._storing is not None:
+            self._storing.add(change, self._served)
         self._untold.append(change)
         if not self._telling:  # a listener may publish: then the others first hear of the change at hand
             self._telling = True
@@ -138,6 +144,18 @@ class ChangeFeed:
         """All that is kept, oldest first."""
         return [*self._recent]
 
+    def store_in(self, storing: Storing | None, served: Mapping[str, str]) -> None:
+        """From now on changes are stored as well, or not any more. `served` names by scheme how each source is served,
+        as for `reconcile`; what is called otherwise than before is compared when it is watched anew."""
+        if storing is not self._storing and self._storing is not None:
+            self._storing.forget_all()
+        begins = storing is not self._storing and storing is not None
+        self._storing, self._served = storing, served
+        if begins:
+            for watch in self._watches.values():
+                if watch.began is not None:
+                    self._compare(watch)
+
     def hold(self, seconds: float) -> None:
         """No watch begins before `begin`, somebody's wish for what is followed, or so many seconds. The first look at
         many files takes its time, and whoever has asked for nothing yet has nothing that could change."""
@@ -160,10 +178,13 @@ class ChangeFeed:
             if known is not None and known.source is source:
                 self._watches[source.scheme] = before.pop(source.scheme)
                 continue
-            watch = self._watches[source.scheme] = _Watch(source, source.stat)
+            watch = self._watches[source.scheme] = _Watch(source, source)
             watch.task = asyncio.get_running_loop().create_task(self._follow(source, source.scheme, watch))
         # A change is of the source that it happens in: what is moved stays in one.
         self._recent = deque(one for one in self._recent if one.ref.scheme not in before)
+        if self._storing is not None:
+            for scheme in before:
+                self._storing.forget(scheme)
         await _ended(watch for scheme, watch in before.items() if scheme not in self._watches)
         for scheme in before.keys() & self._watches.keys():
             handing = self._hand_over(scheme, before[scheme], self._watches[scheme])
@@ -208,6 +229,12 @@ class ChangeFeed:
         if leaving:
             await asyncio.wait(leaving, timeout=PATIENCE)
         await _ended(self._watches.values())
+        if self._storing is not None:
+            await self._storing.close()
+
+    def _compare(self, watch: _Watch) -> None:
+        if self._storing is not None and self._watches.get(watch.whole.scheme) is watch:
+            self._storing.compare(watch.whole, self._served.get(watch.whole.scheme, ""))
 
     def _tell(self, change: Change) -> None:
         for number, listener in list(self._listeners.items()):
@@ -250,6 +277,8 @@ class ChangeFeed:
             finally:
                 beginning.cancel()
                 watch.end()
+                if self._storing is not None and self._watches.get(scheme) is watch:
+                    self._storing.forget(scheme)
             await self._sleep(PAUSE)
 
     async def _holds(self, scheme: str, change: Change) -> bool:
@@ -258,7 +287,7 @@ class ChangeFeed:
         if now is None:
             return False
         try:
-            await now.stat(change.ref)
+            await now.whole.stat(change.ref)
         except NotFound:
             return change.new is None
         except OctavoError:
@@ -269,8 +298,10 @@ class ChangeFeed:
         if isinstance(source, Ready):
             with suppress(OctavoError):  # the watch itself fails with it, and tells
                 await source.armed()
+                self._compare(watch)
                 watch.begin(self.number())
         else:
+            self._compare(watch)
             watch.begin(self.number())
 
 

@@ -9,6 +9,10 @@ at most, and never lost: one that was not stored because the process was killed 
 What is known of everything that is there rests beside the journal, so that what changed while nobody watched can be
 found (`reconcile`). Entries rest redacted, with their metadata and targets: what the policy has to know of a thing that
 is gone.
+
+`served` names how a source is served: its folders, what it hides. Several processes on one state may serve other things
+under one scheme, and a source may be served otherwise after a restart: what is stored under one name is never told
+under another.
 """
 
 from __future__ import annotations
@@ -44,6 +48,7 @@ class _Kind(msgspec.Struct, frozen=True):
 
 class _Kept(msgspec.Struct, frozen=True, tag=_CHANGE):
     change: Change
+    served: str = ""
 
 
 class _Known(msgspec.Struct, frozen=True):
@@ -56,10 +61,10 @@ class _Known(msgspec.Struct, frozen=True):
 
 
 class Begun(msgspec.Struct, frozen=True):
-    """The first comparison of a source, as it was served then."""
+    """The numbers of the first comparison of a source, and of the latest."""
 
-    number: int
-    served: str
+    first: int
+    latest: int
 
 
 class Seen(NamedTuple):
@@ -83,6 +88,8 @@ _KIND: Final = msgspec.json.Decoder(_Kind)
 _KEPT: Final = msgspec.json.Decoder(_Kept)
 _KNOWING: Final = msgspec.json.Decoder(_Known)
 _BEGINNING: Final = msgspec.json.Decoder(Begun)
+_FORGOTTEN: Final = 30 * 86_400.0  # seconds beyond the age of changes, after which a source nobody serves is forgotten
+_AS_EVER: Final[Mapping[str, str]] = {}
 
 
 class ChangeJournal:
@@ -102,26 +109,25 @@ class ChangeJournal:
         self._me = os.urandom(8).hex()
         self._untrimmed = TRIMMED  # the first that is stored trims what an earlier process left
 
-    async def record(self, changes: Sequence[Change]) -> None:
+    async def record(self, changes: Sequence[Change], served: Mapping[str, str] = _AS_EVER) -> Sequence[int]:
         """In this order, all of them or, when this raises, perhaps none: those that a source told together are read
-        together. At most PAGE at once."""
+        together. At most PAGE at once. The numbers of those that no other process had stored. `served` by scheme."""
         store, redacted = await self._store(), [*map(self.redact, changes)]
         async with store.transaction() as within:
-            news = [change for change in redacted if await self._is_news(within.keys, change)]
-            if news:
-                await within.journal.append(*map(_written, news))
+            news = [
+                _written(change, how)
+                for change in redacted
+                if await self._is_news(within.keys, change, how := served.get(change.ref.scheme, ""))
+            ]
+            numbers = await within.journal.append(*news) if news else ()
         self._untrimmed += len(news)
         if self._untrimmed >= TRIMMED:
             await self.trim()
+        return numbers
 
-    async def since(self, number: int, schemes: Iterable[str] = ()) -> list[Change] | None:
-        """Everything after `number`, oldest first; None if that is further back than is kept, was never reached, or
-        if there is one among them that cannot be read; and if it is from before the first comparison of one of these
-        sources. What changed while nobody watched is among them once they are compared again."""
-        for scheme in schemes:
-            begun = await self.begun(scheme)
-            if begun is None or number < begun.number:
-                return None
+    async def since(self, number: int, served: Mapping[str, str] = _AS_EVER) -> list[Change] | None:
+        """Everything after `number` of sources that are served so, oldest first; None if that is further back than is
+        kept, was never reached, or if there is one among them that cannot be read."""
         journal = (await self._store()).journal
         if not 0 <= number <= (await journal.span()).last:
             return None
@@ -130,7 +136,7 @@ class ChangeJournal:
         while True:
             records = await journal.read(last, limit=PAGE)
             try:
-                found += _read(records)
+                found += _read(records, served)
             except ValueError:  # damaged, or of a version that writes otherwise
                 logger.warning("A change in the journal cannot be read: whoever asks for what was then is told a gap")
                 return None
@@ -152,22 +158,42 @@ class ChangeJournal:
 
     # -- what is known
 
-    async def begun(self, scheme: str) -> Begun | None:
-        """From when on every change of a source is here, once it is compared; None before it was ever compared."""
-        value = await (await self._store()).keys.get(_BEGUN + scheme)
-        return None if value is None else _BEGINNING.decode(value)
+    async def begun(self, scheme: str, served: str = "") -> int | None:
+        """The number from which on every change of a source is here, once it is compared; None before it was ever
+        compared. What changed while nobody watched is among them once it is compared again."""
+        value = await (await self._store()).keys.get(_place(_BEGUN, scheme, served))
+        return None if value is None else _BEGINNING.decode(value).first
 
-    async def begin(self, scheme: str, begun: Begun | None) -> None:
-        """Unless another process was first. None: it is not compared any more."""
-        keys = (await self._store()).keys
-        if begun is None:
-            await keys.delete(_BEGUN + scheme)
-        else:
-            await keys.compare_and_set(_BEGUN + scheme, None, _ENCODER.encode(begun))
+    async def covers(self, number: int, scheme: str, served: str = "") -> bool:
+        begun = await self.begun(scheme, served)
+        return begun is not None and begun <= number
 
-    async def known(self, scheme: str) -> dict[str, Seen]:
+    async def begin(self, scheme: str, number: int, served: str = "") -> None:
+        """It is compared. Where it was before, the number of the first time holds."""
+        keys, place = (await self._store()).keys, _place(_BEGUN, scheme, served)
+        while True:
+            value = await keys.get(place)
+            begun = Begun(number, number) if value is None else Begun(_BEGINNING.decode(value).first, number)
+            if await keys.compare_and_set(place, value, _ENCODER.encode(begun)):
+                return
+
+    async def give_up(self, scheme: str, served: str = "") -> None:
+        """It is not compared any more."""
+        await (await self._store()).keys.delete(_place(_BEGUN, scheme, served))
+
+    async def forget_unserved(self) -> None:
+        """Of sources that nobody has served so for long nothing is known any more."""
+        keys, oldest = (await self._store()).keys, await self.mark() - int((self._age + _FORGOTTEN) * 1_000_000)
+        for place, value in await keys.scan(_BEGUN, limit=PAGE):
+            if _BEGINNING.decode(value).latest < oldest and await keys.compare_and_set(place, value, None):
+                below = _KNOWN + place.removeprefix(_BEGUN) + "/"
+                while pairs := await keys.scan(below, limit=PAGE):
+                    for key, _ in pairs:
+                        await keys.delete(key)
+
+    async def known(self, scheme: str, served: str = "") -> dict[str, Seen]:
         """What there is of a source, as far as it was told, by the keys of its entries."""
-        keys, prefix = (await self._store()).keys, f"{_KNOWN}{scheme}/"
+        keys, prefix = (await self._store()).keys, _place(_KNOWN, scheme, served) + "/"
         found: dict[str, Seen] = {}
         after = ""
         while True:
@@ -180,14 +206,14 @@ class ChangeJournal:
                 return found
             after = pairs[-1].key
 
-    async def settle(self, differences: Sequence[Difference], *, at: float, told: bool) -> None:
+    async def settle(self, differences: Sequence[Difference], *, at: float, told: bool, served: str = "") -> None:
         """What is there is known from now on, and `told` as a change. What somebody has told of an address meanwhile
         is newer than the difference."""
         store = await self._store()
         async with store.transaction() as within:
             news = [change for one in differences if (change := await self._settled(within.keys, one, at)) is not None]
             if told and news:
-                await within.journal.append(*map(_written, news))
+                await within.journal.append(*(_written(change, served) for change in news))
         self._untrimmed += len(news) if told else 0
 
     async def _settled(self, keys: KeyValue, one: Difference, at: float) -> Change | None:
@@ -210,9 +236,9 @@ class ChangeJournal:
         value = _Known(by, None if entry is None else entry.version, ref, _resting(entry))
         await keys.set(key, _ENCODER.encode(value), expires=self._age if entry is None else None)
 
-    async def _is_news(self, keys: KeyValue, change: Change) -> bool:
+    async def _is_news(self, keys: KeyValue, change: Change, served: str) -> bool:
         """Whether no other process has stored it. From then on it is what is known."""
-        facts = [*_facts(change)]
+        facts = [*_facts(change, served)]
         if all([await self._is_told(keys, key, entry) for key, _, entry in facts]):
             return False
         for key, ref, entry in facts:
@@ -227,32 +253,36 @@ class ChangeJournal:
         return known.by != self._me and known.version == (None if entry is None else entry.version)
 
 
-def _facts(change: Change) -> Iterator[tuple[str, Ref, Entry | None]]:
+def _facts(change: Change, served: str) -> Iterator[tuple[str, Ref, Entry | None]]:
     """The addresses that it is about, and what is there after it."""
     if change.kind == "deleted":
-        yield key_of(change.ref, change.old), change.ref, None
+        yield key_of(change.ref, change.old, served), change.ref, None
         return
     if change.source is not None:
-        yield key_of(change.source, change.old), change.source, None
+        yield key_of(change.source, change.old, served), change.source, None
     elif change.old is not None and change.new is not None and change.old.ref not in (change.new.ref, *change.unmoved):
-        yield key_of(change.ref, change.old), change.ref, None  # the address means what another root has there
+        yield key_of(change.ref, change.old, served), change.ref, None  # the address means what another root has there
     entry = change.new or Entry(ref=change.ref, name=change.ref.name)
-    yield key_of(change.ref, entry), change.ref, entry
+    yield key_of(change.ref, entry, served), change.ref, entry
 
 
-def key_of(ref: Ref, entry: Entry | None) -> str:
+def _place(what: str, scheme: str, served: str) -> str:
+    return f"{what}{scheme}/{served}"
+
+
+def key_of(ref: Ref, entry: Entry | None, served: str = "") -> str:
     """By a digest: addresses may be longer than keys. As lists give it, or two roots would share an address."""
     shown = ref if entry is None else entry.ref
     digest = hashlib.blake2b(repr(tuple(shown)).encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
-    return f"{_KNOWN}{ref.scheme}/{digest}"
+    return f"{_place(_KNOWN, ref.scheme, served)}/{digest}"
 
 
 def _digest(value: bytes) -> bytes:
     return hashlib.blake2b(value, digest_size=16).digest()
 
 
-def _written(change: Change) -> bytes:
-    return _ENCODER.encode(_Kept(replace(change, old=_resting(change.old), new=_resting(change.new))))
+def _written(change: Change, served: str) -> bytes:
+    return _ENCODER.encode(_Kept(replace(change, old=_resting(change.old), new=_resting(change.new)), served))
 
 
 def _resting(entry: Entry | None) -> Entry | None:
@@ -274,10 +304,11 @@ def _plain(value: Any) -> Any:
     return str(value).encode("utf-8", "replace").decode("utf-8")
 
 
-def _read(records: Iterable[Record]) -> list[Change]:
+def _read(records: Iterable[Record], served: Mapping[str, str]) -> list[Change]:
     """Those that are changes. Raises ValueError for what cannot be read: of that nobody knows what it was."""
+    kept = [
+        (record.number, _KEPT.decode(record.body)) for record in records if _KIND.decode(record.body).type == _CHANGE
+    ]
     return [
-        replace(_KEPT.decode(record.body).change, seq=record.number)
-        for record in records
-        if _KIND.decode(record.body).type == _CHANGE
+        replace(one.change, seq=number) for number, one in kept if one.served == served.get(one.change.ref.scheme, "")
     ]

@@ -17,7 +17,7 @@ from octavo.core.clock import Clock, SystemClock
 from octavo.core.ports.source import Aliases, Source
 from octavo.core.ref import Ref
 from octavo.core.values import Entry
-from octavo.feed.journal import Begun, ChangeJournal, Difference, Seen, key_of
+from octavo.feed.journal import ChangeJournal, Difference, Seen, key_of
 
 MOST: Final = 100_000  # entries of a source that is compared unasked
 PAGE: Final = 1_000  # entries that are listed at once
@@ -25,26 +25,28 @@ TOGETHER: Final = 100  # differences of one transaction, for which others wait
 
 
 async def reconcile(
-    journal: ChangeJournal, source: Source, *, served: str = "", most: int | None = MOST, clock: Clock | None = None
+    journal: ChangeJournal,
+    source: Source,
+    *,
+    served: str = "",
+    watched: int | None = None,
+    most: int | None = MOST,
+    clock: Clock | None = None,
 ) -> bool:
-    """Whether everything is told now. With more than `most` entries it is not, and numbers from before the next
-    comparison are a gap. The source has to be watched by now, and must list all that any process on the state would.
-
-    `served` names how it is served: its folders, what it hides. Under another name it is another source, so that
-    nothing is told of what it hides now: its next comparison is a first one."""
+    """Whether everything is told now. With more than `most` entries it is not, and numbers from before its watch began
+    are a gap. The source has to be watched, by now or since the number `watched`, and must list all that any process
+    would that serves it so: under another name in `served` it is another source, and is compared for the first time."""
     clock = clock or SystemClock()
-    begun, number = await journal.begun(source.scheme), await journal.mark()
-    goes_on = begun is not None and begun.served == served
-    if begun is not None and not goes_on:
-        await journal.begin(source.scheme, None)
-    known = await journal.known(source.scheme)
+    number = await journal.mark() if watched is None else watched
+    goes_on = await journal.begun(source.scheme, served) is not None
+    known = await journal.known(source.scheme, served)
     there: dict[str, Entry] = {}
     cursor: str | None = None
     while True:
         page = await source.list(Ref(source.scheme), cursor=cursor, limit=PAGE)
-        there |= {key_of(entry.ref, entry): entry for entry in page.items}
+        there |= {key_of(entry.ref, entry, served): entry for entry in page.items}
         if most is not None and len(there) > most:
-            await journal.begin(source.scheme, None)
+            await journal.give_up(source.scheme, served)
             return False
         cursor = page.cursor
         if cursor is None:
@@ -52,9 +54,8 @@ async def reconcile(
         await asyncio.sleep(0)
     differences = _differences(source, known, there)
     while some := [*islice(differences, TOGETHER)]:
-        await journal.settle(some, at=clock.wall(), told=goes_on)
-    if not goes_on:
-        await journal.begin(source.scheme, Begun(number, served))
+        await journal.settle(some, at=clock.wall(), told=goes_on, served=served)
+    await journal.begin(source.scheme, number, served)
     return True
 
 
