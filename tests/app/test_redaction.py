@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -302,11 +303,12 @@ async def test_what_is_kept_for_whoever_answers_questions_is_redacted(tmp_path: 
         for who, hidden in (("insider", TOKEN), ("guest", PHONE)):
             with pytest.raises(InputRequired):  # the client shows no forms
                 await ask(octavo, "invoke", "tool://work", who, text=f"{TOKEN} and {PHONE}")
-            shown = CliRunner().invoke(cli, ["questions", "list", "--config", str(tmp_path / "octavo.yaml"), "--json"])
+            command = ["questions", "list", "--config", str(tmp_path / "octavo.yaml"), "--json"]
+            shown = await asyncio.to_thread(CliRunner().invoke, cli, command)
             mine = [json.dumps(one) for one in json.loads(shown.output)["questions"] if one["who"] == who]
             assert len(mine) == 2  # a notice, and the question with its field
             assert all(TOKEN not in one and hidden not in one and "[redacted:" in one for one in mine)
-        assert TOKEN.encode() not in b"".join(file.read_bytes() for file in (tmp_path / ".octavo").glob("*.json"))
+        assert TOKEN.encode() not in b"".join(file.read_bytes() for file in (tmp_path / ".octavo").glob("*.*"))
 
 
 async def test_marks_and_markers_are_not_written_back(tmp_path: Path) -> None:

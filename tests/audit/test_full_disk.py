@@ -144,4 +144,4 @@ def test_commands_that_write_say_a_sentence_on_a_full_disk(place: Place, disk: S
     assert done.returncode == 1
     assert "Traceback" not in done.stderr
     assert "octavo: error: The audit log cannot be written" in done.stderr
-    assert done.stdout == "" and not (place.base / ".octavo/keys.json").exists()
+    assert done.stdout == "" and not (place.base / ".octavo/store.db").exists()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 import pwd
@@ -9,9 +10,11 @@ from pathlib import Path
 
 import pytest
 from tests.cli.conftest import Run
+from tests.stores.stored import given
 
 from octavo.core.approval import Wanted
-from octavo.stores.approvals import ApprovalFile
+from octavo.stores.approvals import StoredApprovals
+from octavo.stores.sqlite import SQLiteStore
 from octavo.stores.state import StateDirectory
 
 pytestmark = pytest.mark.seed("T5")
@@ -25,7 +28,13 @@ def name(empty: Path) -> str:
     (empty / "octavo.yaml").write_text(CONFIG, encoding="utf-8")
     state = StateDirectory.open(empty / ".octavo").path
     wanted = Wanted(who="agent\n", act="invoke tool://pay", rule="policy[0]", people=2, request="r", versions="v")
-    return ApprovalFile(state, lambda *_: None).ask(wanted, seconds=600).id
+    assert state is not None
+
+    async def asked() -> str:
+        async with SQLiteStore(state) as store:
+            return (await StoredApprovals(given(store), lambda *_: None).ask(wanted, seconds=600)).id
+
+    return asyncio.run(asked())
 
 
 def test_nothing_waits_at_first(run: Run, empty: Path) -> None:

@@ -39,7 +39,7 @@ def test_a_configuration_is_examined_as_it_stands(run: Run, folder: Path) -> Non
     assert code == 0 and str(folder) in told["root"]["found"]
 
 
-def test_the_store_is_named_and_neither_opened_nor_asked(
+def test_the_store_is_named_and_not_made_and_one_that_cannot_be_reached_is_said(
     run: Run, empty: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     config = empty / "octavo.yaml"
@@ -53,7 +53,8 @@ def test_the_store_is_named_and_neither_opened_nor_asked(
         encoding="utf-8",
     )
     code, told = findings(run)
-    assert code == 0 and told["store"]["found"] == "PostgreSQL, in the schema acme"
+    assert code == 1 and told["store"]["found"] == "PostgreSQL, in the schema acme"
+    assert told["keys"]["state"] == "problem" and "hunter2" not in str(told)
     monkeypatch.setattr(doctor, "find_spec", lambda _: None)
     code, told = findings(run)
     assert code == 1 and "extra postgres" in told["store"]["advice"] and "hunter2" not in str(told)

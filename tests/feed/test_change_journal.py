@@ -19,13 +19,13 @@ from tests.feed.recorder import numbered
 
 from octavo.core.clock import FrozenClock
 from octavo.core.errors import SourceUnavailable
+from octavo.core.ports.stores import STORE_FILE as NAME
 from octavo.core.ref import Ref
 from octavo.core.values import Change, ChangeKind, Entry
 from octavo.feed.journal import PAGE, ChangeJournal
 from octavo.pipeline.policy.conditions import Metadata
 from octavo.stores.memory import MemoryStore
 from octavo.stores.sqlite import SQLiteStore
-from octavo.stores.sqlite.store import NAME
 
 pytestmark = [pytest.mark.anyio, pytest.mark.seed("B3", "O10")]
 

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 from msgspec.structs import replace
+from tests.stores.stored import given
 
 from octavo.core.approval import Approval, ApprovalQuestion, Step, Verdict
 from octavo.core.arguments import OwnArguments
@@ -16,6 +17,7 @@ from octavo.core.clock import FrozenClock
 from octavo.core.errors import ApprovalRequired, Conflict, Forbidden, InvalidParams, OctavoError, Unauthenticated
 from octavo.core.glob import Glob
 from octavo.core.ports.chain import Ask
+from octavo.core.ports.stores import Opens
 from octavo.core.ref import Ref
 from octavo.core.tools import Hints, ToolInfo
 from octavo.core.values import Call, Principal, Trail
@@ -28,7 +30,9 @@ from octavo.pipeline.policy.conditions import Arguments, Bounds, Condition, Dema
 from octavo.pipeline.policy.fold import Policy, Rule
 from octavo.prompts.registry import PromptRegistry
 from octavo.sources.memory import MemorySource
-from octavo.stores.approvals import ApprovalFile
+from octavo.stores.approvals import StoredApprovals
+from octavo.stores.memory import MemoryStore
+from octavo.stores.sqlite import SQLiteStore
 from octavo.tools.builtin.addresses import address
 from octavo.tools.context import ToolContext
 from octavo.tools.registry import Tool, ToolRegistry
@@ -63,9 +67,9 @@ class User:
 
 
 class House:
-    def __init__(self, rules: Sequence[Rule], state: Path | None = None, *, asks: str = "", clients: bool = True):
+    def __init__(self, rules: Sequence[Rule], opens: Opens | None = None, *, asks: str = "", clients: bool = True):
         self.clock, self.steps = FrozenClock(), list[str]()
-        self.file = ApprovalFile(state, self._told, clock=self.clock)
+        self.file = StoredApprovals(opens or given(MemoryStore()), self._told, clock=self.clock)
         self.tools = ToolRegistry()
         self.gone: set[Principal] = set()
         self.done: list[tuple[str, Mapping[str, Any]]] = []
@@ -139,7 +143,7 @@ async def test_without_a_client_that_can_ask_the_call_waits_for_the_queue() -> N
     name = await house.pending(ANN, "wipe", path="a")
     assert await house.pending(ANN, "wipe", path="a") == name
     assert house.done == []
-    house.file.answer(name, "kim", allow=True)
+    await house.file.answer(name, "kim", allow=True)
     await house.call(ANN, "wipe", path="a")
     assert house.done == [("agent-ann", {"path": "a"})]
     assert await house.pending(ANN, "wipe", path="a") != name
@@ -148,7 +152,7 @@ async def test_without_a_client_that_can_ask_the_call_waits_for_the_queue() -> N
 
 async def test_an_approval_is_nobody_elses() -> None:
     house = House(WIPE)
-    house.file.answer(await house.pending(ANN, "wipe", path="a"), "kim", allow=True)
+    await house.file.answer(await house.pending(ANN, "wipe", path="a"), "kim", allow=True)
     await house.pending(BOB, "wipe", path="a")
     assert house.done == []
 
@@ -157,7 +161,7 @@ async def test_an_approval_is_nobody_elses() -> None:
 async def test_other_arguments_are_another_request(other: dict[str, Any]) -> None:
     house = House(WIPE)
     name = await house.pending(ANN, "wipe", path="a")
-    house.file.answer(name, "kim", allow=True)
+    await house.file.answer(name, "kim", allow=True)
     assert await house.pending(ANN, "wipe", **other) != name
     assert house.done == []
     await house.call(ANN, "wipe", path="a")
@@ -167,7 +171,7 @@ async def test_other_arguments_are_another_request(other: dict[str, Any]) -> Non
 async def test_other_versions_of_what_is_named_are_another_request() -> None:
     house = House(WIPE)
     name = await house.pending(ANN, "wipe", target={"which": ["doc://a"]})
-    house.file.answer(name, "kim", allow=True)
+    await house.file.answer(name, "kim", allow=True)
     await house.doc.write(Ref.parse("doc://a"), "second", if_match=None)
     assert await house.pending(ANN, "wipe", target={"which": ["doc://a"]}) != name
     assert house.done == [] and "outdated" in house.steps
@@ -177,7 +181,7 @@ async def test_other_versions_of_what_is_named_are_another_request() -> None:
 async def test_what_is_named_is_found_in_other_spellings(spelled: str) -> None:
     house = House(WIPE)
     name = await house.pending(ANN, "wipe", path=spelled)
-    house.file.answer(name, "kim", allow=True)
+    await house.file.answer(name, "kim", allow=True)
     await house.doc.write(Ref.parse("doc://a"), "second", if_match=None)
     assert await house.pending(ANN, "wipe", path=spelled) != name
     assert house.done == []
@@ -201,7 +205,7 @@ async def test_what_comes_into_a_folder_that_is_named_makes_another_request() ->
     house = House([ALL, rule("invoke", "tool://wipe", 1), rule("write", "doc://*", 0)])
     await house.doc.write(Ref.parse("doc://in/a"), "one", if_match=None)
     name = await house.pending(ANN, "wipe", folder="doc://in")
-    house.file.answer(name, "kim", allow=True)
+    await house.file.answer(name, "kim", allow=True)
     assert await house.pending(BOB, "wipe", folder="doc://in") != name
     await house.doc.write(Ref.parse("doc://in/b"), "two", if_match=None)
     assert await house.pending(ANN, "wipe", folder="doc://in") != name
@@ -220,7 +224,7 @@ async def test_a_question_tells_nothing_of_what_the_caller_may_not_see(named: st
 
 async def test_what_is_denied_stays_denied_for_a_while() -> None:
     house = House(WIPE)
-    house.file.answer(await house.pending(ANN, "wipe"), "kim", allow=False)
+    await house.file.answer(await house.pending(ANN, "wipe"), "kim", allow=False)
     for _ in range(2):
         assert "refused this: kim" in (await house.refused(ANN, "wipe")).message
     house.clock.advance(601)
@@ -258,7 +262,7 @@ async def test_the_person_at_a_client_answers_nothing_that_a_rule_denies_him_to(
     house, user = House([ALL, rule("write", "doc://*", 1), alone]), User("allow")
     name = await house.pending(ANN, "store", user, uri="doc://a", text="x")
     assert user.questions == [] and house.steps == ["asked"]
-    house.file.answer(name, "kim", allow=True)
+    await house.file.answer(name, "kim", allow=True)
     await house.call(ANN, "store", user, uri="doc://a", text="x")
     await house.call(BOB, "store", user, uri="doc://a", text="x")
     assert len(user.questions) == 1, "others are asked as before"
@@ -274,9 +278,9 @@ async def test_all_that_a_call_names_is_bound_however_much_it_is() -> None:
     house = House(WIPE)
     names = [f"doc://{number}" for number in range(200)] + ["doc://a"]
     name = await house.pending(ANN, "wipe", paths=names)
-    (shown,) = house.file.named(name).wanted.arguments
+    (shown,) = (await house.file.named(name)).wanted.arguments
     assert "201 values" in shown
-    house.file.answer(name, "kim", allow=True)
+    await house.file.answer(name, "kim", allow=True)
     await house.doc.write(Ref.parse("doc://a"), "second", if_match=None)
     assert await house.pending(ANN, "wipe", paths=names) != name
 
@@ -302,8 +306,8 @@ async def test_a_client_that_answers_after_somebody_else_changes_nothing() -> No
 
     class Slow(User):
         async def approve(self, question: ApprovalQuestion) -> Verdict | None:
-            (one,) = house.file.standing()
-            house.file.answer(one.id, "kim", allow=False)
+            (one,) = await house.file.standing()
+            await house.file.answer(one.id, "kim", allow=False)
             return "allow"
 
     assert "refused this: kim" in (await house.refused(ANN, "wipe", Slow())).message
@@ -332,7 +336,7 @@ async def test_rules_that_no_longer_hold_let_nothing_be_done_by_a_late_answer() 
 
     with pytest.raises(Conflict, match="call again"):
         await house.call(ANN, "wipe", Meanwhile())
-    assert house.done == [] and house.file.standing()[0].state == "allowed"
+    assert house.done == [] and (await house.file.standing())[0].state == "allowed"
 
 
 async def test_who_may_ask_no_more_is_not_served_by_a_late_answer() -> None:
@@ -353,7 +357,7 @@ async def test_two_people_are_the_user_of_the_client_and_another() -> None:
     name = await house.pending(ANN, "wipe", user)
     assert await house.pending(ANN, "wipe", user) == name and len(user.questions) == 1
     assert house.done == []
-    house.file.answer(name, "kim", allow=True)
+    await house.file.answer(name, "kim", allow=True)
     await house.call(ANN, "wipe", user)
     assert len(house.done) == 1
 
@@ -362,9 +366,9 @@ async def test_a_part_of_a_tool_is_asked_for_with_the_arguments_of_the_tool() ->
     house = House([ALL, rule("write", "doc://a", 1), rule("*", "doc://b", 0)])
     await house.call(ANN, "store", uri="doc://b", text="free")
     name = await house.pending(ANN, "store", uri="doc://a", text="new")
-    shown = house.file.named(name).shown()
+    shown = (await house.file.named(name)).shown()
     assert 'tool: "tool://store"' in shown and 'what: "write doc://a"' in shown and '"text": "new"' in shown
-    house.file.answer(name, "kim", allow=True)
+    await house.file.answer(name, "kim", allow=True)
     await house.pending(ANN, "store", uri="doc://a", text="new!")
     await house.call(ANN, "store", uri="doc://a", text="new")
     content = await house.doc.read(Ref.parse("doc://a"), max_bytes=100)
@@ -373,14 +377,14 @@ async def test_a_part_of_a_tool_is_asked_for_with_the_arguments_of_the_tool() ->
 
 async def test_who_has_allowed_a_tool_is_not_asked_about_its_parts() -> None:
     house = House([ALL, rule("invoke", "tool://store", 1), rule("write", "doc://*", 1)])
-    house.file.answer(await house.pending(ANN, "store", uri="doc://a", text="new"), "kim", allow=True)
+    await house.file.answer(await house.pending(ANN, "store", uri="doc://a", text="new"), "kim", allow=True)
     await house.call(ANN, "store", uri="doc://a", text="new")
     assert len(house.done) == 1
 
 
 async def test_one_who_has_allowed_a_tool_is_not_two_for_its_parts() -> None:
     house = House([ALL, rule("invoke", "tool://store", 1), rule("write", "doc://*", 2)])
-    house.file.answer(await house.pending(ANN, "store", uri="doc://a", text="new"), "kim", allow=True)
+    await house.file.answer(await house.pending(ANN, "store", uri="doc://a", text="new"), "kim", allow=True)
     assert "approve: {by: 2}" in (await house.refused(ANN, "store", uri="doc://a", text="new")).message
     assert house.done == []
 
@@ -389,10 +393,10 @@ async def test_one_who_has_allowed_a_tool_is_not_two_for_its_parts() -> None:
 async def test_without_a_rule_a_human_is_asked_before_what_cannot_be_taken_back(rules: list[Rule]) -> None:
     house = House(rules)
     name = await house.pending(ANN, "store", uri="doc://a", text="new")
-    assert "undo could not take it back" in house.file.named(name).shown()
+    assert "undo could not take it back" in (await house.file.named(name)).shown()
     await house.call(ANN, "wipe")
     house = House(rules, asks="a destructive tool")
-    assert "destructive tool" in house.file.named(await house.pending(ANN, "wipe")).shown()
+    assert "destructive tool" in (await house.file.named(await house.pending(ANN, "wipe"))).shown()
 
 
 async def test_only_a_rule_lets_be_done_what_cannot_be_taken_back() -> None:
@@ -406,7 +410,7 @@ async def test_of_rules_that_differ_the_one_that_asks_most_counts() -> None:
     rules = [rule("*", "**", 0, name="never"), ALL, rule("invoke", "tool://*", 2, name="two")]
     for order in (rules, rules[::-1]):
         house = House(order)
-        assert house.file.named(await house.pending(ANN, "wipe")).wanted.rule == "two"
+        assert (await house.file.named(await house.pending(ANN, "wipe"))).wanted.rule == "two"
 
 
 LARGE = Condition(Demands(arguments=Arguments((("amount", Bounds(least=100)),))))
@@ -417,7 +421,7 @@ async def test_where_a_condition_of_approval_cannot_be_known_a_human_is_asked(am
     house = House([ALL, replace(rule("invoke", "tool://wipe", 1), condition=LARGE)])
     arguments = {} if amount is None else {"amount": amount}
     if asked:
-        assert house.file.named(await house.pending(ANN, "wipe", **arguments)).wanted.rule == "policy[1]"
+        assert (await house.file.named(await house.pending(ANN, "wipe", **arguments))).wanted.rule == "policy[1]"
     else:
         await house.call(ANN, "wipe", **arguments)
     assert len(house.done) == (not asked)
@@ -428,7 +432,7 @@ async def test_nobody_is_left_unasked_by_what_cannot_be_known(amount: Any, asked
     house = House([ALL, replace(rule("invoke", "tool://wipe", 0), condition=LARGE)], asks="dangerous")
     arguments = {} if amount is None else {"amount": amount}
     if asked:
-        assert house.file.named(await house.pending(ANN, "wipe", **arguments)).wanted.rule == "default"
+        assert (await house.file.named(await house.pending(ANN, "wipe", **arguments))).wanted.rule == "default"
     else:
         await house.call(ANN, "wipe", **arguments)
 
@@ -441,8 +445,8 @@ async def test_of_conditions_that_hold_the_one_that_asks_most_counts() -> None:
     ]
     for order in (rules, rules[::-1]):
         house = House(order)
-        assert house.file.named(await house.pending(ANN, "wipe", amount=1)).wanted.rule == "one"
-        assert house.file.named(await house.pending(ANN, "wipe", amount=500)).wanted.rule == "two"
+        assert (await house.file.named(await house.pending(ANN, "wipe", amount=1))).wanted.rule == "one"
+        assert (await house.file.named(await house.pending(ANN, "wipe", amount=500))).wanted.rule == "two"
 
 
 async def test_a_right_that_ends_while_a_human_thinks_has_ended() -> None:
@@ -467,11 +471,13 @@ async def test_a_deny_is_never_asked_about() -> None:
 
 
 async def test_what_was_allowed_survives_a_restart(tmp_path: Path) -> None:
-    name = await House(WIPE, tmp_path).pending(ANN, "wipe", path="a")
-    House(WIPE, tmp_path).file.answer(name, "kim", allow=True)
-    house = House(WIPE, tmp_path)
-    await house.call(ANN, "wipe", path="a")
-    await House(WIPE, tmp_path).pending(ANN, "wipe", path="a")
+    async with SQLiteStore(tmp_path) as store:
+        name = await House(WIPE, given(store)).pending(ANN, "wipe", path="a")
+        await House(WIPE, given(store)).file.answer(name, "kim", allow=True)
+    async with SQLiteStore(tmp_path) as store:
+        house = House(WIPE, given(store))
+        await house.call(ANN, "wipe", path="a")
+        await House(WIPE, given(store)).pending(ANN, "wipe", path="a")
     assert len(house.done) == 1
 
 

@@ -166,7 +166,7 @@ async def test_an_approval(folder: Path, era: str, owner: str, other: str) -> No
             return str(error["data"]["approval"])
 
         name = await pending(mine)
-        octavo.approvals.answer(name, "a person", allow=True)
+        await octavo.approvals.answer(name, "a person", allow=True)
         assert await pending(theirs) != name
         # Nor does it help to know what it is called.
         assert (await theirs.ask("tools/call", {**call, "arguments": {"approval": name}}))["result"]["isError"]

@@ -148,9 +148,9 @@ async def test_after_untrusted_content_a_human_is_asked(tmp_path: Path, era: str
             assert await brand.asked(call), call
         for method, params in HARMLESS.values():
             assert not (await brand.ask(method, params)).get("isError")
-        (one,) = [one for one in octavo.approvals.standing() if "send" in one.wanted.act]
+        (one,) = [one for one in await octavo.approvals.standing() if "send" in one.wanted.act]
         assert one.wanted.rule == "approval.after_untrusted"
-        octavo.approvals.answer(one.id, "a person", allow=True)
+        await octavo.approvals.answer(one.id, "a person", allow=True)
         assert not await brand.asked({"name": "send", "arguments": {}})
         assert await brand.asked({"name": "send", "arguments": {}}), "each time"
 

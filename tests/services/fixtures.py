@@ -59,7 +59,16 @@ def valkey(request: pytest.FixtureRequest) -> Service:
 
 @pytest.fixture(params=POSTGRESES)
 def postgres(request: pytest.FixtureRequest) -> Service:
-    service = _postgres(request.param, _database(request.param))
+    return _fresh_postgres(request.param)
+
+
+def first_postgres() -> Service:
+    """For tests of what stands on a store: its engines are told apart elsewhere."""
+    return _fresh_postgres(POSTGRESES[0])
+
+
+def _fresh_postgres(engine: str) -> Service:
+    service = _postgres(engine, _database(engine))
     return service._replace(schema=f"s{_next_number(HOME / 'schemas')}")
 
 

@@ -13,8 +13,8 @@ import pytest
 
 from octavo.core.clock import FrozenClock
 from octavo.core.errors import SourceUnavailable
+from octavo.core.ports.stores import STORE_FILE as NAME
 from octavo.stores.sqlite import SQLiteStore
-from octavo.stores.sqlite.store import NAME
 
 pytestmark = pytest.mark.anyio
 

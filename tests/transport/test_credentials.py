@@ -40,7 +40,7 @@ LIMIT = 30.0
 async def serving(folder: Path, state: Path) -> AsyncIterator[tuple[Octavo, Web]]:
     """With a state folder, unlike the houses of the gate."""
     kept = StateDirectory.open(state)
-    async with Octavo(configuration(folder), state=kept) as octavo, Web(octavo, lane=True) as web:
+    async with Octavo(configuration(folder), state=kept, keyed=True) as octavo, Web(octavo, lane=True) as web:
         yield octavo, web
 
 
@@ -48,11 +48,11 @@ async def ask(web: Web, key: str | None, body: dict[str, Any] = BODY) -> Reply:
     return await web.ask(json.dumps(body).encode(), modern_headers(body, key))
 
 
-def issue(octavo: Octavo, *, seconds: float = 3600.0, overlap: float = 3600.0) -> tuple[str, str]:
+async def issue(octavo: Octavo, *, seconds: float = 3600.0, overlap: float = 3600.0) -> tuple[str, str]:
     """The key and its id."""
     now = SystemClock.wall()
-    text, made = octavo.key_file.issue("brand", now=now, expires=now + seconds, overlap=overlap)
-    octavo.rekey()
+    text, made = await octavo.keys.issue("brand", now=now, expires=now + seconds, overlap=overlap)
+    await octavo.rekey()
     return text, made.id
 
 
@@ -89,23 +89,23 @@ async def old_session(web: Web, key: str) -> list[tuple[str, str]]:
 async def test_two_keys_of_one_agent_overlap_and_a_third_is_refused(folder: Path, tmp_path: Path) -> None:
     with frozen_time() as clock:
         async with serving(folder, tmp_path) as (octavo, web):
-            first, _ = issue(octavo, seconds=9000)
-            second, _ = issue(octavo, seconds=9000)
+            first, _ = await issue(octavo, seconds=9000)
+            second, _ = await issue(octavo, seconds=9000)
             for key in (first, second, KEYS["BRAND_KEY"]):
                 assert "하나" in (await ask(web, key)).body
             with pytest.raises(Conflict, match="2 keys already"):
-                issue(octavo)
+                await issue(octavo)
             clock.advance(3601)  # the overlap is over
             replies = [await ask(web, key) for key in (first, second)]
             assert [one.status for one in replies] == [401, 200]
             assert "expired" in replies[0].body
-            issue(octavo)  # now there is room
+            await issue(octavo)  # now there is room
 
 
 async def test_a_key_that_expires_is_refused_although_it_was_good_before(folder: Path, tmp_path: Path) -> None:
     with frozen_time() as clock:
         async with serving(folder, tmp_path) as (octavo, web):
-            key, _ = issue(octavo, seconds=60)
+            key, _ = await issue(octavo, seconds=60)
             for _ in range(3):
                 assert (await ask(web, key)).status == 200
             clock.advance(60)
@@ -116,7 +116,7 @@ async def test_a_key_that_expires_is_refused_although_it_was_good_before(folder:
 async def test_streams_end_with_the_key_that_opened_them(folder: Path, tmp_path: Path, end: str) -> None:
     """A modern one with its result, a handshake-era one by closing; those of another key go on."""
     async with serving(folder, tmp_path) as (octavo, web):
-        key, name = issue(octavo, seconds=3600.0 if end == "revoked" else 1.5)
+        key, name = await issue(octavo, seconds=3600.0 if end == "revoked" else 1.5)
         session, other = await old_session(web, key), await old_session(web, KEYS["HR_KEY"])
         modern = Stream(web, modern_headers(LISTEN, key), json.dumps(LISTEN).encode())
         legacy, stays = Stream(web, session, method="GET"), Stream(web, other, method="GET")
@@ -124,8 +124,8 @@ async def test_streams_end_with_the_key_that_opened_them(folder: Path, tmp_path:
         await legacy.begun()
         await stays.begun()
         if end == "revoked":
-            octavo.key_file.revoke(name)
-            octavo.rekey()
+            await octavo.keys.revoke(name)
+            await octavo.rekey()
         assert '"result"' in (await modern.ended()).raw.decode()
         await legacy.ended()
         assert legacy.sent[-1].get("more_body", False) is False
@@ -151,16 +151,14 @@ async def test_a_server_that_runs_learns_of_new_and_revoked_keys(folder: Path, t
     async with serving(folder, tmp_path) as (octavo, web):
         told = asyncio.Event()
         octavo.on_swap(told.set)
-        following = asyncio.ensure_future(
-            follow_file(octavo, folder / "octavo.yaml", wake=asyncio.Event(), keys=octavo.key_file.path)
-        )
+        following = asyncio.ensure_future(follow_file(octavo, folder / "octavo.yaml", wake=asyncio.Event()))
         await asyncio.sleep(0)
-        text, made = octavo.key_file.issue("brand", now=SystemClock.wall(), expires=None, overlap=0.0)
+        text, made = await octavo.keys.issue("brand", now=SystemClock.wall(), expires=None, overlap=0.0)
         async with asyncio.timeout(LIMIT):
             await told.wait()
         assert (await ask(web, text)).status == 200
         told.clear()
-        octavo.key_file.revoke(made.id)
+        await octavo.keys.revoke(made.id)
         async with asyncio.timeout(LIMIT):
             await told.wait()
         assert (await ask(web, text)).status == 401

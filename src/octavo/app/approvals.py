@@ -3,28 +3,27 @@
 from __future__ import annotations
 
 import logging
-from pathlib import Path
 
 from octavo.config.model import Approval as Options
 from octavo.core.approval import Approval, Step, Told
+from octavo.core.ports.stores import Opens
 from octavo.core.tools import Tools
 from octavo.pipeline.audit import Audit
 from octavo.pipeline.dispatch import Dispatch
 from octavo.pipeline.identity.fold import Identity
 from octavo.pipeline.policy.approval.ask import Approving
-from octavo.stores.approvals import ApprovalFile
-from octavo.stores.state import StateDirectory
+from octavo.stores.approvals import StoredApprovals
 from octavo.tools.builtin.addresses import address
 
 logger = logging.getLogger(__name__)
 
 
 def approving(
-    options: Options, state: StateDirectory, audit: Audit, tools: Tools, dispatch: Dispatch, identity: Identity
+    options: Options, opens: Opens, key: bytes, audit: Audit, tools: Tools, dispatch: Dispatch, identity: Identity
 ) -> Approving:
     return Approving(
-        ApprovalFile(state.path, noting(audit)),
-        state.key("approval"),
+        StoredApprovals(opens, noting(audit)),
+        key,
         tools,
         dispatch.canonical,
         seconds=options.expires,
@@ -48,6 +47,6 @@ def noting(audit: Audit) -> Told:
     return told
 
 
-def answering(state: Path, audit: Audit) -> ApprovalFile:
+def answering(opens: Opens, audit: Audit) -> StoredApprovals:
     """For whoever answers."""
-    return ApprovalFile(state, noting(audit))
+    return StoredApprovals(opens, noting(audit))

@@ -41,6 +41,7 @@ from octavo.core.ports.chain import Ask, Step
 from octavo.core.ports.search import Finds
 from octavo.core.ports.server import CallLimits
 from octavo.core.ports.source import Source, Watches
+from octavo.core.ports.stores import Opens
 from octavo.core.seal import Seal
 from octavo.core.tools import Conversations
 from octavo.core.values import Op
@@ -51,7 +52,7 @@ from octavo.pipeline.cache import Cache
 from octavo.pipeline.chain import awaitable, fold, inner
 from octavo.pipeline.dispatch import Dispatch
 from octavo.pipeline.guard import Faults, Guarded
-from octavo.pipeline.identity.fold import Identity
+from octavo.pipeline.identity.fold import Identity, Key
 from octavo.pipeline.mask import Mask
 from octavo.pipeline.policy.approval.consent import Consent
 from octavo.pipeline.policy.fold import Policy
@@ -123,6 +124,8 @@ async def compose(
     feed: ChangeFeed,
     stack: AsyncExitStack,
     opened: OpenSources,
+    opens: Opens,
+    keys: Sequence[Key],
     narrowing: Narrowing = WHOLE,
     finds: Finds | None = None,
     tasks: Callable[[], LongWork] | None = None,
@@ -131,8 +134,9 @@ async def compose(
     storing: Storing | None = None,
 ) -> Composed:
     """Opens the sources on `stack`; whoever calls closes it, also when this raises. Those in `opened` that stay as they
-    are go on. `tasks` is what calls of tools that last are given to. `now` asks the works that hold whenever it is
-    asked: a tool may still be at work when other rules hold than those under which it was called."""
+    are go on. `opens` gives the store, and `keys` are those that agents have there. `tasks` is what calls of tools that
+    last are given to. `now` asks the works that hold whenever it is asked: a tool may still be at work when other rules
+    hold than those under which it was called."""
     config, clock, faults = loaded.config, SystemClock(), Faults(SystemClock())
     by_clients = changeable(loaded)
     plugins = [
@@ -171,12 +175,12 @@ async def compose(
         intends=audit.intend,
     )
     rules = rules_of(loaded)
-    folds = _folds(config, rules, state, clock, audit, redact, dispatch, tools, built_in, served.sources)
+    folds = _folds(config, rules, state, opens, keys, clock, audit, redact, dispatch, tools, built_in, served.sources)
     begin = fold(folds.inwards, dispatch)
     ask = awaitable(begin)
 
     # What makes child calls stands behind the folds and asks before them: it learns of them last.
-    seal, questions = Seal(state.key("cursor")), questions_in(state, audit)
+    seal, questions = Seal(state.key("cursor")), questions_in(opens, audit)
     policy = folds.policy
     tools.bind(now or ask, dispatch.canonical, seal, policy.allows, questions, policy.rights, redact.seen)
     prompts.bind(ask)
@@ -242,6 +246,8 @@ def _folds(
     config: Config,
     rules: Sequence[Rule],
     state: StateDirectory,
+    opens: Opens,
+    keys: Sequence[Key],
     clock: Clock,
     audit: Audit,
     redact: Redact,
@@ -251,12 +257,12 @@ def _folds(
     schemes: Iterable[str],
 ) -> Folds:
     limits = config.limits
-    identity = identity_of(config, state, clock)
+    identity = identity_of(config, keys, clock)
 
     def asking() -> Approving:
         from octavo.app.approvals import approving
 
-        return approving(config.approval, state, audit, tools, dispatch, identity)
+        return approving(config.approval, opens, state.key("approval"), audit, tools, dispatch, identity)
 
     policy = Policy(
         rules,
@@ -329,19 +335,19 @@ def _about(tasks: Callable[[], LongWork]) -> dict[Op, Ask]:
     }
 
 
-def questions_in(state: StateDirectory, audit: Audit) -> Callable[[], Questions]:
+def questions_in(opens: Opens, audit: Audit) -> Callable[[], Questions]:
     """Made when the first tool asks somebody: most never do."""
 
     @cache
     def made() -> Questions:
-        from octavo.stores.questions import QuestionFile
+        from octavo.stores.questions import StoredQuestions
 
         def told(step: str, asked: Asked) -> None:
             if step == "asked":
                 logger.warning("question %s waits for somebody: octavo questions show %s", asked.id, asked.id)
             audit.note(asked.who, "question", step, question=asked.id, tool=asked.tool)
 
-        return QuestionFile(state.path, told)
+        return StoredQuestions(opens, told)
 
     return made
 

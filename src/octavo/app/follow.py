@@ -1,4 +1,4 @@
-"""Watches the files of configuration, keys and prompts, and reloads; a broken change leaves what runs."""
+"""Watches the files of configuration and prompts, and the keys of the store; a broken change leaves what runs."""
 
 from __future__ import annotations
 
@@ -10,10 +10,9 @@ from pathlib import Path
 
 from octavo.app.configuration import load
 from octavo.app.server import Octavo
-from octavo.config.load import Loaded, chosen_as, state_directory
+from octavo.config.load import Loaded, chosen_as
 from octavo.config.problems import ConfigError
 from octavo.core.errors import OctavoError
-from octavo.stores.keys import KeyFile
 
 logger = logging.getLogger(__name__)
 
@@ -25,27 +24,25 @@ async def follow(house: Octavo, loaded: Loaded) -> None:
     # A terminal that is closed ends what was typed at it, as it does every program; nobody could reload by it there.
     if sys.platform != "win32" and not (sys.stdin is not None and sys.stdin.isatty()):
         asyncio.get_running_loop().add_signal_handler(signal.SIGHUP, hangup.set)
-    await follow_file(house, loaded.file, wake=hangup, keys=KeyFile(state_directory(loaded)).path, before=loaded)
+    await follow_file(house, loaded.file, wake=hangup, before=loaded)
 
 
-async def follow_file(
-    house: Octavo, file: Path, *, wake: asyncio.Event, keys: Path | None = None, before: Loaded | None = None
-) -> None:
+async def follow_file(house: Octavo, file: Path, *, wake: asyncio.Event, before: Loaded | None = None) -> None:
     """Reloads when the configuration file or a tool of its folders changes or `wake` is set, and knows other keys
-    when `keys` does. What the command line chose `before` stays. Prompt files are loaded again when they have changed.
+    when the store does. What the command line chose `before` stays. Prompt files are loaded again when they have
+    changed.
 
     A broken file keeps what runs.
     """
-    seen, seen_keys = _fingerprints(house, file), keys and _fingerprint(keys)
+    seen, keys_known = _fingerprints(house, file), True
     while True:
         try:
             await asyncio.wait_for(wake.wait(), timeout=1.0)
             wake.clear()
         except TimeoutError:
             await _reread(house)
-            if keys and _fingerprint(keys) != seen_keys:
-                seen_keys = _fingerprint(keys)
-                _rekey(house)
+            if house.keyed:
+                keys_known = await _rekeyed(house, complains=keys_known)
             if _fingerprints(house, file) == seen:
                 continue
         seen = _fingerprints(house, file)
@@ -71,11 +68,15 @@ async def _reread(house: Octavo) -> None:
         logger.info("prompts loaded again")
 
 
-def _rekey(house: Octavo) -> None:
+async def _rekeyed(house: Octavo, *, complains: bool) -> bool:
+    """Whether the keys of the store could be read. It is said once that they cannot."""
     try:
-        house.rekey()
+        await house.rekey()
     except OctavoError as problem:
-        logger.error("the keys stay as they are: %s", problem)
+        if complains:
+            logger.error("the keys stay as they are: %s", problem)
+        return False
+    return True
 
 
 async def _reload(house: Octavo, file: Path, before: Loaded | None) -> None:

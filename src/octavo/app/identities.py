@@ -1,34 +1,29 @@
-"""Builds the identity fold from the configuration and the key file."""
+"""Builds the identity fold from the configuration, and knows the keys of the store."""
 
 from __future__ import annotations
 
-import logging
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from octavo.app.stores import looked_at
+from octavo.config.load import Loaded
 from octavo.config.model import Config
 from octavo.core.clock import Clock
-from octavo.core.errors import InvalidParams, OctavoError
+from octavo.core.errors import InvalidParams
 from octavo.core.ports.server import Protected
+from octavo.core.ports.stores import Opens
 from octavo.pipeline.identity.fold import Agent, Identity, Key
-from octavo.stores.keys import KeyFile
-from octavo.stores.state import StateDirectory
+from octavo.stores.keys import StoredKeys
 
 if TYPE_CHECKING:
     from octavo.pipeline.identity.tokens.issuer import Issuer
     from octavo.pipeline.identity.tokens.jwks import Fetch
 
-logger = logging.getLogger(__name__)
 
-
-def identity_of(config: Config, state: StateDirectory, clock: Clock) -> Identity:
+def identity_of(config: Config, keys: Sequence[Key], clock: Clock) -> Identity:
     """Raises InvalidParams for keys of an issuer that cannot be used."""
     agents = [Agent(name, frozenset(one.roles), one.digest) for name, one in config.agents.items()]
     peers = {peer.uid: peer.agent for peer in config.serve.http.peers}
-    try:
-        keys = stored_keys(state)
-    except OctavoError as problem:
-        logger.error("keys of `octavo keys new` are not known: %s", problem)
-        keys = []
     oauth = config.serve.http.oauth
     if oauth is None:
         return Identity(agents, keys, peers=peers, clock=clock)
@@ -68,11 +63,17 @@ def _way_out(issuer: Issuer) -> Fetch:
     return fetcher([issuer.issuer, *([issuer.jwks] if issuer.jwks else [])], issuer.inside)
 
 
-def stored_keys(state: StateDirectory) -> list[Key]:
-    """Raises SourceUnavailable where the key file cannot be used."""
-    if state.path is None:
-        return []
-    return [Key(key.agent, key.sha256, key.expires) for key in KeyFile(state.path).read()]
+async def stored_keys(opens: Opens) -> list[Key]:
+    """Those that `octavo keys new` made. Raises SourceUnavailable where the store cannot be used."""
+    return [Key(key.agent, key.sha256, key.expires) for key in await StoredKeys(opens).read()]
+
+
+def proves_callers(loaded: Loaded) -> bool:
+    """Whether somebody could prove over HTTP who it is: by a key or a token. The store is looked at."""
+    config = loaded.config
+    if config.serve.http.oauth is not None or any(agent.digest for agent in config.agents.values()):
+        return True
+    return bool(looked_at(loaded, stored_keys))
 
 
 def hand_on(earlier: Identity, later: Identity) -> None:

@@ -97,7 +97,7 @@ def serve_http(loaded: Loaded, *, bind: Bind, as_who: str | None, no_auth: bool,
             )
 
     try:
-        _run(loaded, serve, counted=options.http.metrics != "off")
+        _run(loaded, serve, counted=options.http.metrics != "off", keyed=not no_auth)
     finally:
         forget(bind)
 
@@ -123,7 +123,12 @@ def _own_host(loaded: Loaded) -> list[str]:
 
 
 def _run(
-    loaded: Loaded, serve: Callable[[Octavo], Awaitable[bool]], *, counted: bool = False, held: float | None = None
+    loaded: Loaded,
+    serve: Callable[[Octavo], Awaitable[bool]],
+    *,
+    counted: bool = False,
+    keyed: bool = False,
+    held: float | None = None,
 ) -> None:
     """One house on one event loop, with the configuration file followed, until `serve` says whether Ctrl-C ended it.
 
@@ -139,7 +144,7 @@ def _run(
     async def main() -> bool:
         dog.begin()
         asyncio.get_running_loop().set_default_executor(Threads())
-        house = Octavo(loaded, state=state, wall=wall, counted=counted, lasting=True)
+        house = Octavo(loaded, state=state, wall=wall, counted=counted, lasting=True, keyed=keyed)
         if held is not None:
             house.feed.hold(held)
         async with house:

@@ -31,14 +31,15 @@ from octavo.core.ref import Ref
 from octavo.core.values import Call, Principal
 from octavo.feed import ChangeFeed
 from octavo.pipeline.audit import Begun
-from octavo.stores.keys import KeyFile
+from octavo.pipeline.identity.fold import Key
+from octavo.stores.keys import StoredKeys
 from octavo.stores.state import StateDirectory
 
 if TYPE_CHECKING:
     from octavo.app.catalogs import Catalogs
     from octavo.core.metrics import Measure
     from octavo.prompts.conversations import InMemory
-    from octavo.stores.approvals import ApprovalFile
+    from octavo.stores.approvals import StoredApprovals
     from octavo.stores.audit.tally import Tally
     from octavo.tools.tasks import LongWork
     from octavo.tools.tasks import TaskContext as Lasts
@@ -61,9 +62,11 @@ class Octavo:
         wall: Wall | None = None,
         counted: bool = False,
         lasting: bool = False,
+        keyed: bool = False,
     ) -> None:
         """`counted`: what is recorded is counted too, for `measures`. `lasting`: changes are stored, and those while
-        nobody watched are looked for, as a server does that is there for longer than one question."""
+        nobody watched are looked for, as a server does that is there for longer than one question.
+        `keyed`: callers come with keys, so those of the store are known."""
         self._loaded, self._wall = loaded, wall
         closed = loaded.config.audit.fail_closed
         self._state = state or StateDirectory.open(state_directory(loaded), fail_closed=closed)
@@ -76,6 +79,8 @@ class Octavo:
         self.ledger: Ledger = self._books.ledger
         self._begun = SystemClock.monotonic()
         self.searching = Searching(self._state.path, self.feed)
+        self.keyed = keyed
+        self._keys: Sequence[Key] = ()
         self._open: AsyncExitStack | None = None  # what the works hold open; None before there are any
         self._sources = OpenSources()
         self._swapping = asyncio.Lock()
@@ -120,20 +125,20 @@ class Octavo:
         return self._state.key(purpose)
 
     @property
-    def key_file(self) -> KeyFile:
+    def keys(self) -> StoredKeys:
         """Raises SourceUnavailable where the state is kept in memory."""
         if self._state.path is None:
             raise SourceUnavailable("Keys need a state folder that can be written; name one in state.path")
-        return KeyFile(self._state.path)
+        return StoredKeys(self.home.store)
 
     @property
-    def approvals(self) -> ApprovalFile:
+    def approvals(self) -> StoredApprovals:
         """For whoever answers. Raises SourceUnavailable where the state is kept in memory."""
         if self._state.path is None:
             raise SourceUnavailable("Approvals need a state folder that can be written; name one in state.path")
         from octavo.app.approvals import answering
 
-        return answering(self._state.path, self.works.audit)
+        return answering(self.home.store, self.works.audit)
 
     def note(self, who: str, what: str, outcome: str, **fields: Any) -> None:
         self.works.audit.note(who, what, outcome, **fields)
@@ -187,8 +192,10 @@ class Octavo:
 
     async def __aenter__(self) -> Octavo:
         try:
+            await self._learn_keys()
             await self._swap(self._loaded)
         except BaseException:
+            await self.home.close()
             self._books.close()
             raise
         self._books.open()
@@ -228,10 +235,20 @@ class Octavo:
             if self._listed() != before:  # else only tools or prompts may be others, and some of those are hidden
                 self._list_changed("resources")
 
-    def rekey(self) -> None:
-        """Uses the keys that the state directory has now. Raises, and changes nothing, when they cannot be read."""
-        self.works.identity.use_keys(stored_keys(self._state))
-        self._tell()
+    async def rekey(self) -> None:
+        """Uses the keys that the store has now. Raises, and changes nothing, when they cannot be read."""
+        keys = await stored_keys(self.home.store)
+        if keys != self._keys:
+            self._keys = keys
+            self.works.identity.use_keys(keys)
+            self._tell()
+
+    async def _learn_keys(self) -> None:
+        if self.keyed:
+            try:
+                self._keys = await stored_keys(self.home.store)
+            except OctavoError as problem:
+                logger.error("keys of `octavo keys new` are not known: %s", problem)
 
     async def narrow(
         self,
@@ -312,6 +329,8 @@ class Octavo:
                 self.feed,
                 stack,
                 self._sources,
+                self.home.store,
+                self._keys,
                 narrowing,
                 self.searching,
                 self._long,
@@ -335,6 +354,7 @@ class Octavo:
         before = None if self._open is None else self.works
         if before is not None:
             hand_on(before.identity, works.identity)
+            works.identity.use_keys(self._keys)  # that came while it was composed
             before.policy.retire(works.policy)
             works.audit.go_on_from(before.audit)
         old, self._open = self._open, stack

@@ -5,16 +5,19 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
+from collections.abc import Awaitable, Callable
 from contextlib import AsyncExitStack
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, TypeAlias, TypeVar
 
-from octavo.config.load import Loaded
+from octavo.config.load import Loaded, state_directory
 from octavo.config.sections.stores import Postgres, Store
 from octavo.core.errors import SourceUnavailable
+from octavo.core.ports.stores import STORE_FILE, Opens
 from octavo.feed.journal import ChangeJournal
 from octavo.feed.reconcile import MOST
 from octavo.feed.storing import Storing
+from octavo.stores import earlier
 
 if TYPE_CHECKING:
     from octavo.stores.memory import MemoryStore
@@ -22,6 +25,8 @@ if TYPE_CHECKING:
     from octavo.stores.sqlite import SQLiteStore
 
     Opened: TypeAlias = MemoryStore | PostgresStore | SQLiteStore
+
+T = TypeVar("T")
 
 
 class Home:
@@ -41,8 +46,11 @@ class Home:
             if self._closed:
                 raise SourceUnavailable("The server is ending: its store is closed")
             if self._opened is None:
-                opened: Opened = await self._stack.enter_async_context(self._made())
-                self._opened = opened
+                async with AsyncExitStack() as trying:
+                    opened: Opened = await trying.enter_async_context(self._made())
+                    if self._folder is not None:
+                        await earlier.take_in(opened, self._folder)
+                    self._stack, self._opened = trying.pop_all(), opened
             return self._opened
 
     async def close(self) -> None:
@@ -64,6 +72,22 @@ class Home:
         from octavo.stores.sqlite import SQLiteStore
 
         return SQLiteStore(self._folder)
+
+
+def looked_at(loaded: Loaded, work: Callable[[Opens], Awaitable[T]]) -> T:
+    """What `work` finds in the store, for a command that only shows: where nothing is kept, nothing is made."""
+    folder = state_directory(loaded)
+    section = loaded.config.store
+    kept = isinstance(section, Postgres) or (folder / STORE_FILE).exists() or bool(earlier.left(folder))
+
+    async def main() -> T:
+        home = Home(section, folder if kept else None)
+        try:
+            return await work(home.store)
+        finally:
+            await home.close()
+
+    return asyncio.run(main())
 
 
 def storing_of(loaded: Loaded, home: Home) -> Storing:

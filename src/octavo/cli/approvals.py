@@ -5,8 +5,9 @@ from __future__ import annotations
 import os
 import re
 import sys
+from collections.abc import Awaitable, Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
@@ -17,7 +18,9 @@ if TYPE_CHECKING:
     from octavo.app import Octavo
     from octavo.config.load import Loaded
     from octavo.core.approval import Approval
-    from octavo.stores.approvals import ApprovalFile
+    from octavo.stores.approvals import StoredApprovals
+
+T = TypeVar("T")
 
 _PERSON = re.compile(r"[\w.@+-]{1,64}\Z")
 
@@ -66,7 +69,7 @@ def list_(config_file: Path | None, as_json: bool) -> None:
     from octavo.core.approval import plain
     from octavo.core.clock import iso
 
-    standing = _kept(loaded(config_file)).standing()
+    standing = _known(loaded(config_file), lambda kept: kept.standing())
     if as_json:
         print_json({"approvals": [_facts(one) for one in standing]})
         return
@@ -81,7 +84,7 @@ def list_(config_file: Path | None, as_json: bool) -> None:
 @json_option
 def show(approval_id: str, config_file: Path | None, as_json: bool) -> None:
     """Show all that is known of one: who asks, for what, with which arguments, and by which rule."""
-    one = _kept(loaded(config_file)).named(approval_id)
+    one = _known(loaded(config_file), lambda kept: kept.named(approval_id))
     if as_json:
         print_json(_facts(one))
     else:
@@ -98,7 +101,7 @@ def allow(approval_id: str, by: str, yes: bool, config_file: Path | None) -> Non
     """Allow it, once. It is shown first."""
     found = loaded(config_file)
     if not yes:
-        out(*_kept(found).named(approval_id).shown().split("\n"), err=True)
+        out(*_known(found, lambda kept: kept.named(approval_id)).shown().split("\n"), err=True)
         click.confirm("Allow it?", abort=True, err=True)
     one = _answered(found, approval_id, by=by, allow=True)
     missing = one.wanted.people - len(one.allowed)
@@ -115,11 +118,11 @@ def deny(approval_id: str, by: str, config_file: Path | None) -> None:
     tell(f"{one.id} is denied by {by}")
 
 
-def _kept(found: Loaded) -> ApprovalFile:
-    from octavo.config.load import state_directory
-    from octavo.stores.approvals import ApprovalFile
+def _known(found: Loaded, ask: Callable[[StoredApprovals], Awaitable[T]]) -> T:
+    from octavo.app.stores import looked_at
+    from octavo.stores.approvals import StoredApprovals
 
-    return ApprovalFile(state_directory(found), lambda step, approval, person: None)
+    return looked_at(found, lambda opens: ask(StoredApprovals(opens, lambda step, approval, person: None)))
 
 
 def _answered(found: Loaded, name: str, *, by: str, allow: bool) -> Approval:
@@ -129,7 +132,7 @@ def _answered(found: Loaded, name: str, *, by: str, allow: bool) -> Approval:
     async def ask(house: Octavo) -> Approval:
         kept = house.approvals
         with changing(house, LOCAL, f"approvals {'allow' if allow else 'deny'}", approval=name, by=by, user=_user()):
-            return kept.answer(name, by, allow=allow)
+            return await kept.answer(name, by, allow=allow)
 
     return inside(found, ask)
 

@@ -23,7 +23,7 @@ HOURS = 24
 def keys() -> None:
     """Keys with which agents connect over HTTP.
 
-    Octavo keeps their hashes in the state folder. A server that runs learns of a change within seconds.
+    Octavo keeps their hashes in its store. A server that runs learns of a change within seconds.
     """
 
 
@@ -54,9 +54,9 @@ def new(agent: str, config_file: Path | None, days: int, overlap: int, as_json: 
         raise click.UsageError(f"{agent} is no agent of the configuration, so that it has no key")
 
     async def ask(house: Octavo) -> tuple[str, StoredKey]:
-        now, held = SystemClock.wall(), house.key_file
+        now, held = SystemClock.wall(), house.keys
         with changing(house, LOCAL, "keys new", agent=agent) as learnt:
-            text, made = held.issue(agent, now=now, expires=now + days * 86_400.0, overlap=overlap * 3600.0)
+            text, made = await held.issue(agent, now=now, expires=now + days * 86_400.0, overlap=overlap * 3600.0)
             learnt["key"] = made.id
         return text, made
 
@@ -91,7 +91,7 @@ def revoke(key_id: str, config_file: Path | None) -> None:
 
     async def ask(house: Octavo) -> StoredKey:
         with changing(house, LOCAL, "keys revoke", key=key_id) as learnt:
-            gone = house.key_file.revoke(key_id)
+            gone = await house.keys.revoke(key_id)
             learnt["agent"] = gone.agent
         return gone
 
@@ -100,17 +100,17 @@ def revoke(key_id: str, config_file: Path | None) -> None:
 
 
 def _known(found: Loaded) -> list[dict[str, str | None]]:
-    """Those of the configuration, then those of the key file."""
-    from octavo.config.load import state_directory
+    """Those of the configuration, then those of the store."""
+    from octavo.app.stores import looked_at
     from octavo.core.clock import SystemClock, iso
-    from octavo.stores.keys import KeyFile
+    from octavo.stores.keys import StoredKeys
 
     rows: list[dict[str, str | None]] = [
         {"id": "configuration", "agent": name, "state": "live", "created": None, "expires": None}
         for name, agent in found.config.agents.items()
         if agent.digest is not None
     ]
-    for key in KeyFile(state_directory(found)).read():
+    for key in looked_at(found, lambda opens: StoredKeys(opens).read()):
         state = "unused" if key.agent not in found.config.agents else "live"
         rows.append(
             {

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
@@ -16,7 +16,10 @@ if TYPE_CHECKING:
     from octavo.app import Octavo
     from octavo.config.load import Loaded
     from octavo.core.forms import Action, Asked
-    from octavo.stores.questions import QuestionFile
+    from octavo.core.ports.stores import Opens
+    from octavo.stores.questions import StoredQuestions
+
+T = TypeVar("T")
 
 
 @click.group()
@@ -34,7 +37,7 @@ def list_(config_file: Path | None, as_json: bool) -> None:
     """List what waits for an answer, and messages that nobody has seen."""
     from octavo.core.clock import iso
 
-    standing = _kept(loaded(config_file)).standing()
+    standing = _known(loaded(config_file), lambda kept: kept.standing())
     if as_json:
         print_json({"questions": [_facts(one) for one in standing]})
         return
@@ -49,7 +52,7 @@ def list_(config_file: Path | None, as_json: bool) -> None:
 @json_option
 def show(question_id: str, config_file: Path | None, as_json: bool) -> None:
     """Show one: who asks, what, and which fields the answer has."""
-    one = _kept(loaded(config_file)).named(question_id)
+    one = _known(loaded(config_file), lambda kept: kept.named(question_id))
     if as_json:
         print_json(_facts(one))
         return
@@ -65,7 +68,7 @@ def show(question_id: str, config_file: Path | None, as_json: bool) -> None:
 def answer(question_id: str, fields: tuple[str, ...], config_file: Path | None) -> None:
     """Answer it. A VALUE is a text, or JSON where the field is no text: octavo questions answer ID agreed=true."""
     found = loaded(config_file)
-    schema = _kept(found).named(question_id).form.schema.get("properties", {})
+    schema = _known(found, lambda kept: kept.named(question_id)).form.schema.get("properties", {})
     content = dict(_field(one, schema) for one in fields)
     one = _answered(found, question_id, "accept", content)
     tell(f"{one.id} is answered")
@@ -79,11 +82,16 @@ def decline(question_id: str, config_file: Path | None) -> None:
     tell(f"{_answered(loaded(config_file), question_id, 'decline', {}).id} is declined")
 
 
-def _kept(found: Loaded) -> QuestionFile:
-    from octavo.config.load import state_directory
-    from octavo.stores.questions import QuestionFile
+def _known(found: Loaded, ask: Callable[[StoredQuestions], Awaitable[T]]) -> T:
+    from octavo.app.stores import looked_at
 
-    return QuestionFile(state_directory(found), lambda step, asked: None)
+    return looked_at(found, lambda opens: ask(_kept(opens)))
+
+
+def _kept(opens: Opens) -> StoredQuestions:
+    from octavo.stores.questions import StoredQuestions
+
+    return StoredQuestions(opens, lambda step, asked: None)
 
 
 def _answered(found: Loaded, name: str, action: Action, content: Mapping[str, Any]) -> Asked:
@@ -93,7 +101,7 @@ def _answered(found: Loaded, name: str, action: Action, content: Mapping[str, An
 
     async def ask(house: Octavo) -> Asked:
         with changing(house, LOCAL, f"questions {action}", question=name):
-            return _kept(found).answer(name, LOCAL, Answer(action, content))
+            return await _kept(house.home.store).answer(name, LOCAL, Answer(action, content))
 
     return inside(found, ask)
 

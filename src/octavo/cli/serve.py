@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import shlex
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -99,7 +99,9 @@ def serve(
         if no_auth:
             raise click.UsageError("--no-auth is about HTTP; on stdio whoever starts the process is in already")
         command = _again(found, as_who, write=write, toolsets=toolsets, only=only)
-        server.serve_stdio(found, as_who=as_who, ready=lambda: _wait_with_words(found, command))
+        # For somebody who typed the command, and would see nothing happen. A client that starts it hears nothing.
+        words = [*_words_of_waiting(found, command)] if sys.stdin.isatty() else []
+        server.serve_stdio(found, as_who=as_who, ready=lambda: _tell_all(words))
         return
     bind = _bind(http, port, found)
     guard(found, bind, as_who=as_who, no_auth=no_auth)
@@ -107,7 +109,7 @@ def serve(
     def ready(address: str) -> None:
         announce(address)
         if sys.stderr.isatty():
-            _tell_of_writing(found)
+            _tell_all(_words_of_writing(found))
 
     server.serve_http(found, bind=bind, as_who=as_who, no_auth=no_auth, ready=ready)
 
@@ -121,25 +123,27 @@ def announce(address: str) -> None:
         tell(f"serving MCP at {address}")
 
 
-def _wait_with_words(found: Loaded, command: Sequence[str]) -> None:
-    """For somebody who typed the command, and would see nothing happen. A client that starts it hears nothing."""
-    if not sys.stdin.isatty():
-        return
-    tell(said("serve.waiting"))
+def _tell_all(words: Iterable[str]) -> None:
+    for line in words:
+        tell(line)
+
+
+def _words_of_waiting(found: Loaded, command: Sequence[str]) -> Iterator[str]:
+    yield said("serve.waiting")
     choose = ("--as", "AGENT") if found.config.policy and found.config.agents and "--as" not in command else ()
-    tell(said("serve.connect", line=shlex.join(("claude", "mcp", "add", "octavo", "--", *command, *choose))))
+    yield said("serve.connect", line=shlex.join(("claude", "mcp", "add", "octavo", "--", *command, *choose)))
     http = ("--http",) if _has_keys(found) else ("--http", "--no-auth")
-    tell(said("serve.or_http", command=shlex.join((*command, *http))))
-    _tell_of_writing(found)
-    tell(said("serve.end"))
+    yield said("serve.or_http", command=shlex.join((*command, *http)))
+    yield from _words_of_writing(found)
+    yield said("serve.end")
 
 
-def _tell_of_writing(found: Loaded) -> None:
+def _words_of_writing(found: Loaded) -> Iterator[str]:
     """Which changes ask a human and which do not, where there can be any."""
     config = found.config
     if any(getattr(source, "write", False) for source in config.sources.values()):
         asks = config.plugins or any(rule.approve for rule in config.policy) or config.approval.after_untrusted
-        tell(said("serve.write_asks") if asks else said("serve.write"))
+        yield said("serve.write_asks") if asks else said("serve.write")
 
 
 def _again(
@@ -215,7 +219,6 @@ def guard(found: Loaded, bind: Bind, *, as_who: str | None, no_auth: bool) -> No
 
 
 def _has_keys(found: Loaded) -> bool:
-    from octavo.config.checks.whole import proves_callers
-    from octavo.config.load import state_directory
+    from octavo.app.identities import proves_callers
 
-    return proves_callers(found.config, state_directory(found))
+    return proves_callers(found)

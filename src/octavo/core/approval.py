@@ -108,19 +108,19 @@ def verdict(answer: Answer) -> Verdict | None:
 class Approvals(Protocol):
     """Where questions and answers are kept: one place for all processes that share it."""
 
-    def ask(self, wanted: Wanted, *, seconds: float) -> Approval:
+    async def ask(self, wanted: Wanted, *, seconds: float) -> Approval:
         """The one that stands for this request, or a new one. Raises RateLimited for too many that wait."""
         ...
 
-    def answer(self, name: str, person: str, *, allow: bool) -> Approval:
+    async def answer(self, name: str, person: str, *, allow: bool) -> Approval:
         """Raises NotFound for one that is not there any more, Conflict for one that was answered."""
         ...
 
-    def use(self, name: str) -> bool:
+    async def use(self, name: str) -> bool:
         """Whether it is allowed, and by this has been used up."""
         ...
 
-    def cancel(self, name: str) -> None: ...
+    async def cancel(self, name: str) -> None: ...
 
 
 # Told of each step, once: what happened, to which, and by whom.

@@ -84,13 +84,13 @@ class Asked(Struct, frozen=True, kw_only=True):
 
 
 class Questions(Protocol):
-    """Where questions wait whose client can ask nobody: one place for all processes that share it. All may block."""
+    """Where questions wait whose client can ask nobody: one place for all processes that share it."""
 
-    def ask(self, who: str, tool: str, form: Form, request: str, *, seconds: float) -> Asked:
+    async def ask(self, who: str, tool: str, form: Form, request: str, *, seconds: float) -> Asked:
         """The one that stands for this request, or a new one. Raises RateLimited for too many that wait."""
         ...
 
-    def take(self, request: str) -> Answer | None:
+    async def take(self, request: str) -> Answer | None:
         """The answer, once; None while there is none."""
         ...
 

@@ -20,14 +20,14 @@ from __future__ import annotations
 import hashlib
 import logging
 import os
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from math import isfinite
 from typing import Any, Final, NamedTuple, cast
 
 import msgspec
 from msgspec.structs import replace
 
-from octavo.core.ports.stores import KeyValue, Record, Store
+from octavo.core.ports.stores import KeyValue, Opens, Record
 from octavo.core.ref import Ref
 from octavo.core.values import Change, ChangeKind, Entry
 
@@ -98,7 +98,7 @@ class ChangeJournal:
 
     def __init__(
         self,
-        store: Callable[[], Awaitable[Store]],
+        store: Opens,
         *,
         keep: int = 100_000,
         age: float = 7 * 86_400.0,

@@ -17,12 +17,12 @@ from octavo.config.sections.source import Kinds
 from octavo.config.sections.stores import Postgres
 from octavo.core.clock import SystemClock, iso
 from octavo.core.errors import SourceUnavailable
+from octavo.core.ports.stores import STORE_FILE
 from octavo.ops.finding import Diagnosis
 from octavo.ops.lint import smells, synchronised
 from octavo.sandbox import landlock
 from octavo.sources._shared.fs.examine import confinement, has_tmpfile, inotify_limit
 from octavo.stores.audit.growth import growth
-from octavo.stores.sqlite.store import NAME as STORE_FILE
 from octavo.stores.state import StateDirectory
 
 LEAST_PYTHON = (3, 11)

@@ -8,7 +8,8 @@ import sys
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from octavo.config.load import Loaded, state_directory
+from octavo.app.stores import looked_at
+from octavo.config.load import Loaded
 from octavo.config.model import Config
 from octavo.core.clock import SystemClock, iso
 from octavo.core.errors import OctavoError
@@ -16,7 +17,7 @@ from octavo.core.kinds import UNWRITTEN
 from octavo.core.ref import Ref
 from octavo.core.values import Principal
 from octavo.ops.finding import Diagnosis
-from octavo.stores.keys import KeyFile
+from octavo.stores.keys import StoredKeys
 
 if TYPE_CHECKING:
     from octavo.app.composition import Composed
@@ -79,10 +80,17 @@ async def _asked(works: Composed, scheme: str, advice: str) -> Diagnosis:
 def _keys(loaded: Loaded) -> Iterator[Diagnosis]:
     now = SystemClock.wall()
     try:
-        keys = KeyFile(state_directory(loaded)).read()
+        keys = looked_at(loaded, lambda opens: StoredKeys(opens).read())
     except OctavoError as error:
         yield Diagnosis("keys", "problem", error.message, "octavo keys list says more")
         return
+    config, bind = loaded.config, loaded.config.serve.http.bind
+    proven = config.serve.http.oauth is not None or any(agent.digest for agent in config.agents.values())
+    if not bind.loopback and not proven and not any(key.live(now) for key in keys):
+        advice = "give an agent a key with octavo keys new AGENT"
+        yield Diagnosis(
+            "keys", "problem", f"other machines can reach {bind}, but no agent has a key that holds", advice
+        )
     for key in keys:
         if key.expires is not None and now < key.expires < now + SOON:
             advice = f"octavo keys new {key.agent} gives the next one; both hold for a while"

@@ -1,105 +1,107 @@
-"""What waits for a human, and what a human has allowed and nobody has used yet: `approvals.json`.
+"""What waits for a human, and what a human has allowed and nobody has used yet: `approvals/` of the store.
 
 What is used or has expired is no longer there.
 """
 
 from __future__ import annotations
 
-import contextlib
 import secrets
-from collections.abc import Iterator, Sequence
-from pathlib import Path
+from collections.abc import AsyncGenerator, Sequence
+from contextlib import asynccontextmanager
 
 from msgspec.structs import replace
 
 from octavo.core.approval import Approval, Told, Wanted
 from octavo.core.clock import Clock, SystemClock
-from octavo.core.errors import Conflict, NotFound, RateLimited
-from octavo.stores.waiting import MOST, MOST_OF_ONE, WaitingFile
+from octavo.core.errors import Conflict, NotFound
+from octavo.core.fair import in_thread
+from octavo.core.ports.stores import Opens
+from octavo.stores.waiting import Turn, Waiting
 
 
-class ApprovalFile:
+class StoredApprovals:
     """`told` hears of each step once, before it counts: what it raises undoes the step."""
 
-    def __init__(self, state: Path | None, told: Told, *, clock: Clock | None = None) -> None:
-        self._file, self._told = WaitingFile(state, "approvals", Approval), told
+    def __init__(self, opens: Opens, told: Told, *, clock: Clock | None = None) -> None:
+        self._kept, self._told = Waiting(opens, "approvals", Approval), told
         self._wall = (clock or SystemClock()).wall
 
-    def ask(self, wanted: Wanted, *, seconds: float) -> Approval:
-        with self._turn() as all_of_them:
+    async def ask(self, wanted: Wanted, *, seconds: float) -> Approval:
+        async with self._turn() as turn:
             now = self._wall()
-            others = [one for one in all_of_them if one.wanted.request != wanted.request]
-            for one in (one for one in all_of_them if one.wanted.request == wanted.request):
+            others = [one for one in turn.waiting if one.wanted.request != wanted.request]
+            for one in (one for one in turn.waiting if one.wanted.request == wanted.request):
                 if one.wanted.versions != wanted.versions:
-                    self._told("outdated", one, "")
+                    await in_thread(self._told, "outdated", one, "")
+                    await turn.drop(one)
                 elif one.wanted == wanted:
                     return one
                 else:  # by another rule, which may want more people
-                    self._file.write([*others, renewed := replace(one, wanted=wanted)])
+                    await turn.put(renewed := replace(one, wanted=wanted), now)
                     return renewed
-            mine = [one.expires for one in others if one.wanted.who == wanted.who]
-            if len(mine) >= MOST_OF_ONE or len(others) >= MOST:
-                soonest = min(mine or [one.expires for one in others])
-                raise RateLimited(
-                    "Too much waits for a human already; wait until some of it is answered",
-                    retry_after=max(1.0, soonest - now),
-                    limit="approvals",
-                )
+            self._kept.check_room([one for one in others if one.wanted.who == wanted.who], others, now)
             made = Approval(id=secrets.token_hex(5), wanted=wanted, asked=now, expires=now + seconds)
-            self._told("asked", made, "")
-            self._file.write([*others, made])
+            await in_thread(self._told, "asked", made, "")
+            await turn.put(made, now)
             return made
 
-    def answer(self, name: str, person: str, *, allow: bool) -> Approval:
-        with self._turn() as all_of_them:
-            one = _named(all_of_them, name)
+    async def answer(self, name: str, person: str, *, allow: bool) -> Approval:
+        async with self._turn() as turn:
+            one = _named(turn.waiting, name)
             if one.state != "pending":
                 raise Conflict(f"Approval {name} was {one.state} by {one.denied or ', '.join(one.allowed)} already")
             if person in one.allowed:
                 raise Conflict(f"{person} has allowed {name} already; another person has to as well")
+            now = self._wall()
             answered = replace(one, allowed=(*one.allowed, person)) if allow else replace(one, denied=person)
             if answered.state != "pending":  # an answer counts as long as a question stands
-                answered = replace(answered, expires=self._wall() + one.expires - one.asked)
-            self._told("allowed" if allow else "denied", answered, person)
-            self._file.write([answered if other is one else other for other in all_of_them])
+                answered = replace(answered, expires=now + one.expires - one.asked)
+            await in_thread(self._told, "allowed" if allow else "denied", answered, person)
+            await turn.put(answered, now)
             return answered
 
-    def use(self, name: str) -> bool:
-        with self._turn() as all_of_them:
-            one = next((one for one in all_of_them if one.id == name), None)
+    async def use(self, name: str) -> bool:
+        async with self._turn() as turn:
+            one = next((one for one in turn.waiting if one.id == name), None)
             if one is None or one.state != "allowed":
                 return False
-            self._told("used", one, "")
-            self._file.write([other for other in all_of_them if other is not one])
-            return True
+            await in_thread(self._told, "used", one, "")
+            await turn.drop(one)
+        return True  # not before it is stored that it was used
 
-    def cancel(self, name: str) -> None:
-        with self._turn() as all_of_them:
-            one = next((one for one in all_of_them if one.id == name), None)
+    async def cancel(self, name: str) -> None:
+        async with self._turn() as turn:
+            one = next((one for one in turn.waiting if one.id == name), None)
             if one is not None and one.state == "pending":
-                self._file.write([other for other in all_of_them if other is not one])
-                self._told("cancelled", one, "")
+                await turn.drop(one)
+                await in_thread(self._told, "cancelled", one, "")
 
-    def standing(self) -> Sequence[Approval]:
+    async def standing(self) -> Sequence[Approval]:
         """All that are not used and have not expired, the oldest first."""
         now = self._wall()
-        return [one for one in self._file.read() if one.live(now)]
+        return [one for one in await self._kept.all() if one.live(now)]
 
-    def named(self, name: str) -> Approval:
+    async def named(self, name: str) -> Approval:
         """Raises NotFound."""
-        return _named(self.standing(), name)
+        return _named(await self.standing(), name)
 
-    @contextlib.contextmanager
-    def _turn(self) -> Iterator[list[Approval]]:
-        """What is live, while nobody else can change it. Expired ones are gone afterwards, whatever happens."""
-        with self._file.turn():
-            kept, now = self._file.read(), self._wall()
-            live = [one for one in kept if one.live(now)]
-            if len(live) < len(kept):
-                self._file.write(live)
-                for gone in (one for one in kept if not one.live(now)):
-                    self._told("expired", gone, "")
-            yield live
+    @asynccontextmanager
+    async def _turn(self) -> AsyncGenerator[Turn[Approval]]:
+        """What is live, while nobody else can change it. Expired ones are gone before, whatever happens."""
+        now = self._wall()
+        if any(not one.live(now) for one in await self._kept.all()):
+            await self._forget_expired()
+        async with self._kept.turn() as turn:
+            now = self._wall()
+            turn.waiting = [one for one in turn.waiting if one.live(now)]
+            yield turn
+
+    async def _forget_expired(self) -> None:
+        async with self._kept.turn() as turn:
+            now = self._wall()
+            for gone in (one for one in turn.waiting if not one.live(now)):
+                await turn.drop(gone)
+                await in_thread(self._told, "expired", gone, "")
 
 
 def _named(approvals: Sequence[Approval], name: str) -> Approval:

@@ -5,9 +5,7 @@
       version           the layout, "1"
       secret            32 random bytes; cursors, etags, marks and the audit use keys derived from it
       audit/            see `stores.ledger`
-      keys.json         hashes of the keys that `octavo keys new` made, see `stores.keys`
-      approvals.json    what waits for a human, or was allowed and is not used yet, see `stores.approvals`
-      questions.json    what agents ask people, see `stores.questions`
+      store.db          what changed, approvals, questions and hashes of keys, unless the store is elsewhere
 
 Losing the secret costs open cursors, equality of redaction marks across the loss, and the means to verify
 older audit chains; it never costs data. So a damaged file is set aside and said. A secret that is gone while there

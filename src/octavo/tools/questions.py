@@ -6,11 +6,9 @@ import asyncio
 import json
 from collections.abc import Callable, Mapping
 from typing import Any, Final
-from weakref import WeakKeyDictionary
 
 from octavo.core.clock import iso
 from octavo.core.errors import InputRequired
-from octavo.core.fair import FairThreads
 from octavo.core.forms import Answer, Form, Questions, form
 from octavo.core.ports.client import Channel
 from octavo.core.seal import Seal
@@ -21,8 +19,6 @@ _LOOK: Final = 1.0  # seconds between two looks whether somebody has answered
 _NO_FIELDS: Final[Mapping[str, Any]] = {"type": "object", "properties": {}}
 
 Where = Callable[[], Questions] | None
-
-_threads: Final[WeakKeyDictionary[asyncio.AbstractEventLoop, FairThreads]] = WeakKeyDictionary()
 
 
 async def ask(
@@ -40,7 +36,7 @@ async def notify(call: Call, message: str, where: Where, seal: Seal, shown: Call
     channel = _channel(call)
     answer = None if channel is None else await channel.ask(notice)
     if answer is None and where is not None:
-        await _keeping().run(where().ask, call.principal.id, *_facts(call, notice, seal, shown), seconds=SECONDS)
+        await where().ask(call.principal.id, *_facts(call, notice, seal, shown), seconds=SECONDS)
     return answer
 
 
@@ -51,10 +47,10 @@ async def _elsewhere(
         raise InputRequired("Nobody can be asked here: the client shows no forms")
     questions, facts = where(), _facts(call, wanted, seal, shown)
     while True:
-        answer = await _keeping().run(questions.take, facts[2])
+        answer = await questions.take(facts[2])
         if answer is not None:
             return answer
-        asked = await _keeping().run(questions.ask, call.principal.id, *facts, seconds=SECONDS)
+        asked = await questions.ask(call.principal.id, *facts, seconds=SECONDS)
         if channel is None or not channel.waits:
             raise InputRequired(
                 f"Question {asked.id} waits for somebody who answers it by `octavo questions answer {asked.id}`. Wait "
@@ -63,15 +59,6 @@ async def _elsewhere(
                 expires=iso(asked.expires),
             )
         await asyncio.sleep(_LOOK)
-
-
-def _keeping() -> FairThreads:
-    """One thread: what keeps questions waits for its turn among processes, and nobody else shall wait with it."""
-    loop = asyncio.get_running_loop()
-    threads = _threads.get(loop)
-    if threads is None:
-        threads = _threads[loop] = FairThreads(1, "questions")
-    return threads
 
 
 def _facts(call: Call, wanted: Form, seal: Seal, shown: Callable[[Any], Any]) -> tuple[str, Form, str]:

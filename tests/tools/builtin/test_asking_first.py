@@ -192,11 +192,11 @@ async def test_nobody_is_asked_about_what_cannot_happen(serve: Serve) -> None:
         with pytest.raises(OctavoError) as refused:
             await tools(name, who="ann", **arguments)
         assert not isinstance(refused.value, ApprovalRequired), (name, arguments)
-        assert tools.octavo.approvals.standing() == [], (name, arguments)
+        assert await tools.octavo.approvals.standing() == [], (name, arguments)
     for number, (name, arguments) in enumerate(POSSIBLE, 1):
         with pytest.raises(ApprovalRequired):
             await tools(name, who="ann", **arguments)
-        assert len(tools.octavo.approvals.standing()) == number, (name, arguments)
+        assert len(await tools.octavo.approvals.standing()) == number, (name, arguments)
     assert {file: file.read_bytes() for file in tools.root.rglob("*.txt")} == before, "what was tried has no effect"
 
 
@@ -235,7 +235,7 @@ async def test_an_undo_is_asked_about_and_done_when_it_is_allowed(
         await tools("undo", who="ann")
     assert (tools.root / "a.txt").read_text(encoding="utf-8") == "new", "what was tried has no effect"
     assert not [record for record in caplog.records if record.exc_info], "it is no fault of the source"
-    (asked,) = tools.octavo.approvals.standing()
-    tools.octavo.approvals.answer(asked.id, "a human", allow=True)
+    (asked,) = await tools.octavo.approvals.standing()
+    await tools.octavo.approvals.answer(asked.id, "a human", allow=True)
     await tools("undo", who="ann")
     assert (tools.root / "a.txt").read_text(encoding="utf-8") == "old"

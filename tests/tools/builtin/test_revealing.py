@@ -276,7 +276,7 @@ async def test_a_place_with_a_weaker_label_is_asked_about(serve: Any, tool: str,
             with pytest.raises(ApprovalRequired):
                 await tools(tool, who="ann", target=path, to=to, overwrite=True)
             assert not (tools.root / to).exists() or to in files
-    waiting = tools.octavo.approvals.standing()
+    waiting = await tools.octavo.approvals.standing()
     assert {one.wanted.rule for one in waiting} == {"labels"} and len(waiting) == 8
     assert any("confidentiality is confidential where it stands, and internal there" in one.shown() for one in waiting)
 
@@ -289,8 +289,8 @@ async def test_a_place_with_as_strong_a_label_is_not_asked_about_and_an_answer_c
     for _ in range(2):
         with pytest.raises(ApprovalRequired):
             await tools("move", who="ann", target="hr/x.md", to="out.md")
-    (one,) = tools.octavo.approvals.standing()
-    tools.octavo.approvals.answer(one.id, "a person", allow=True)
+    (one,) = await tools.octavo.approvals.standing()
+    await tools.octavo.approvals.answer(one.id, "a person", allow=True)
     await tools("move", who="ann", target="hr/x.md", to="out.md")
     assert (tools.root / "out.md").read_text(encoding="utf-8") == SECRET
 

@@ -16,10 +16,13 @@ from octavo.config.checks.findings import LOCAL, ConfigFinding, Site
 from octavo.config.checks.patterns import never
 from octavo.config.model import Config, Rule
 from octavo.config.problems import KeyPath, dotted
+from octavo.config.sections.stores import Postgres
 from octavo.core.foundation import folded, passes_through
 from octavo.core.kinds import Over
+from octavo.core.ports.stores import STORE_FILE
 
 MIN_KEY_CHARACTERS = 16
+HOLD_KEYS = (STORE_FILE, "keys.json")  # of the state folder; the latter is that of earlier versions
 
 
 def check(site: Site) -> list[ConfigFinding]:
@@ -241,7 +244,7 @@ def _http_is_guarded(site: Site) -> Iterator[ConfigFinding]:
     bind = site.config.serve.http.bind
     if "agents" in site.kept.broken:
         return
-    if not bind.loopback and not proves_callers(site.config, site.state):
+    if not bind.loopback and not _may_prove_callers(site.config, site.state):
         yield ConfigFinding(
             ("serve", "http", "bind"),
             f"other machines can reach {bind}, but no agent has a key",
@@ -250,10 +253,12 @@ def _http_is_guarded(site: Site) -> Iterator[ConfigFinding]:
         )
 
 
-def proves_callers(config: Config, state: Path) -> bool:
-    """Whether somebody could prove over HTTP who it is: by a key or a token."""
+def _may_prove_callers(config: Config, state: Path) -> bool:
+    """Whether somebody may be able to prove over HTTP who it is: by a token, a key of the configuration or one that is
+    in the store, which is not opened here."""
     configured = any(agent.digest for agent in config.agents.values())
-    return configured or config.serve.http.oauth is not None or (state / "keys.json").exists()
+    stored = isinstance(config.store, Postgres) or any((state / name).exists() for name in HOLD_KEYS)
+    return configured or config.serve.http.oauth is not None or stored
 
 
 def _callers_are_agents(site: Site) -> Iterator[ConfigFinding]:

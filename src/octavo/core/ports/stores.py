@@ -23,9 +23,9 @@ Not ports are the audit ledger and the index of the search: they stay files of t
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import AbstractAsyncContextManager
-from typing import Final, NamedTuple, Protocol
+from typing import Final, NamedTuple, Protocol, TypeAlias
 
 from octavo.core.sizes import MIB
 
@@ -35,6 +35,7 @@ LARGEST_HINT: Final = 2_048
 LARGEST_COUNT: Final = 2**53 - 1  # that every store counts exactly
 LONGEST_LIFE: Final = 10 * 366 * 86_400.0  # seconds until an end
 MOST: Final = 10_000  # records or pairs of one answer
+STORE_FILE: Final = "store.db"  # of a store that is one file of the state folder
 
 
 class Pair(NamedTuple):
@@ -215,3 +216,7 @@ class Store(Shared, Protocol):
         so nothing that was read inside can have changed before the commit. So keep it short: others wait, and it is
         given up with SourceUnavailable after a limit. It is used by one task, and not within another."""
         ...
+
+
+# Opens the store, if it is not open yet: a server that keeps nothing never waits for it. Raises SourceUnavailable.
+Opens: TypeAlias = Callable[[], Awaitable[Store]]

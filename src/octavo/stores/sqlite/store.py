@@ -6,15 +6,13 @@ from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
 from types import TracebackType
-from typing import Final, NamedTuple
+from typing import NamedTuple
 
 from octavo.core.clock import Clock, SystemClock
-from octavo.core.ports.stores import Bus, Journal, KeyValue, Lease, Store, Transaction
+from octavo.core.ports.stores import STORE_FILE, Bus, Journal, KeyValue, Lease, Store, Transaction
 from octavo.stores.sqlite import ports
 from octavo.stores.sqlite.bus import SQLiteBus
 from octavo.stores.sqlite.file import File
-
-NAME: Final = "store.db"
 
 
 class Ports(NamedTuple):
@@ -35,7 +33,7 @@ class SQLiteStore(Store):
     def __init__(self, state: Path, *, clock: Clock | None = None, patience: float = 10.0) -> None:
         clock = clock or SystemClock()
         self._wall = clock.wall
-        self._file = File(state / NAME, clock=clock, patience=patience)
+        self._file = File(state / STORE_FILE, clock=clock, patience=patience)
         self._ports = Ports.over(self._file, self._wall)
         self._bus = SQLiteBus(self._file)
 

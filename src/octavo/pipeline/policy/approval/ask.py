@@ -17,7 +17,7 @@ from octavo.core.approval import Approval, ApprovalQuestion, Approvals, Wanted, 
 from octavo.core.arguments import CopyArguments
 from octavo.core.clock import Clock, SystemClock, iso
 from octavo.core.errors import ApprovalRequired, Conflict, Forbidden, NotFound
-from octavo.core.fair import FairThreads, acting_for
+from octavo.core.fair import acting_for
 from octavo.core.ports.chain import Next
 from octavo.core.ports.client import Channel
 from octavo.core.ref import Ref
@@ -50,7 +50,6 @@ class Approving:
         self._versions = Versions(canonical, address)
         self._seconds, self._clients, self._known = seconds, clients, known
         self._retired = False
-        self._keeping = FairThreads(1, "approvals")  # what keeps them waits for its turn among processes
         self._wall = (clock or SystemClock()).wall
 
     def retire(self) -> None:
@@ -69,7 +68,7 @@ class Approving:
         root = _root(call)
         while True:
             wanted = self._wanted(call, root, demand, self._digest(await self._versions(call, look)))
-            approval = await self._keeping.run(self._approvals.ask, wanted, seconds=self._seconds)
+            approval = await self._approvals.ask(wanted, seconds=self._seconds)
             if approval.state == "pending":
                 if answers and self._clients:
                     approval = await self._asked(approval, root)
@@ -87,7 +86,7 @@ class Approving:
                     resource=call.uri,
                     approval=approval.id,
                 )
-            if await self._keeping.run(self._approvals.use, approval.id):
+            if await self._approvals.use(approval.id):
                 call.trail.approved = len(approval.allowed)
                 return
 
@@ -125,14 +124,14 @@ class Approving:
         if verdict is None:
             return approval
         if verdict == "cancel":
-            await self._keeping.run(self._approvals.cancel, approval.id)
+            await self._approvals.cancel(approval.id)
             raise Forbidden(
                 "No human has allowed this: the question was put away", resource=root.uri, approval=approval.id
             )
         try:
-            return await self._keeping.run(self._approvals.answer, approval.id, person, allow=verdict == "allow")
+            return await self._approvals.answer(approval.id, person, allow=verdict == "allow")
         except (Conflict, NotFound):  # somebody else was faster, or it is too late: it stands as it stands
-            return await self._keeping.run(self._approvals.ask, approval.wanted, seconds=self._seconds)
+            return await self._approvals.ask(approval.wanted, seconds=self._seconds)
 
     def _wanted(self, call: Call, root: Call, demand: Demand, versions: str) -> Wanted:
         part = call is not root
