@@ -2,23 +2,61 @@
 
 from __future__ import annotations
 
-import sqlite3
+import os
+from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
-from tests.stores.task_files import closed, task_file
+from tests.stores.stored import Opening, given, made, opens
 
 from octavo.core.clock import FrozenClock
 from octavo.core.errors import RateLimited
+from octavo.core.ports.stores import Opens
 from octavo.core.tasks import Ended, StoredTask, Task
 from octavo.core.values import Principal
-from octavo.stores.tasks import NAME
+from octavo.stores.presence import InFolder, InStore, Presence
+from octavo.stores.tasks import StoredTasks
 
-__all__ = ["closed"]
+__all__ = ["made", "opens"]
 
-pytestmark = pytest.mark.seed("T9")
+pytestmark = [pytest.mark.anyio, pytest.mark.seed("T9")]
 
 DONE = Ended("completed", b'{"content":[]}')
+
+
+class Process:
+    """One of several on the same store."""
+
+    def __init__(self, opens: Opens, presence: Presence, clock: FrozenClock) -> None:
+        self.presence = presence
+        self.tasks = StoredTasks(opens, presence, clock=clock)
+
+
+class Processes:
+    def __init__(self, opens: Opens, folder: Path | None, clock: FrozenClock) -> None:
+        self._opens, self._folder, self._clock = opens, folder, clock
+        self.begun: list[Process] = []
+
+    def another(self) -> StoredTasks:
+        presence = InStore(self._opens) if self._folder is None else InFolder(self._folder)
+        self.begun.append(Process(self._opens, presence, self._clock))
+        return self.begun[-1].tasks
+
+
+@pytest.fixture
+def clock() -> FrozenClock:
+    return FrozenClock()
+
+
+@pytest.fixture
+async def processes(
+    opens: Opens, clock: FrozenClock, tmp_path: Path, request: pytest.FixtureRequest
+) -> AsyncIterator[Processes]:
+    """Those of a folder know each other by locks, those of a database by leases."""
+    found = Processes(opens, tmp_path if "sqlite" in request.node.name else None, clock)
+    yield found
+    for one in found.begun:
+        await one.tasks.close()
 
 
 def kept(name: str, who: str = "kim", *, clock: FrozenClock, ttl: float = 60.0, resumes: bool = False) -> StoredTask:
@@ -29,85 +67,94 @@ def kept(name: str, who: str = "kim", *, clock: FrozenClock, ttl: float = 60.0, 
     )
 
 
-@pytest.fixture
-def clock() -> FrozenClock:
-    return FrozenClock()
-
-
-@pytest.fixture
-def state(tmp_path: Path) -> Path:
-    return tmp_path
-
-
-def test_a_task_is_found_by_its_owner_until_it_expires(state: Path, clock: FrozenClock) -> None:
-    file = task_file(state, clock=clock)
-    file.add(kept("one", clock=clock), most=10)
-    found = task_file(state, clock=clock).find("kim", "one")
+async def test_a_task_is_found_by_its_owner_until_it_expires(processes: Processes, clock: FrozenClock) -> None:
+    tasks = processes.another()
+    await tasks.add(kept("one", clock=clock), most=10)
+    found = await processes.another().find("kim", "one")
     assert found is not None and found.status == "working"
-    assert file.find("lee", "one") is None and file.find("kim", "two") is None
+    assert await tasks.find("lee", "one") is None and await tasks.find("kim", "two") is None
     clock.advance(59.9)
-    assert file.find("kim", "one") is not None
+    assert await tasks.find("kim", "one") is not None
     clock.advance(0.2)
-    assert file.find("kim", "one") is None
-    assert (state / NAME).stat().st_mode & 0o777 == 0o600
+    assert await tasks.find("kim", "one") is None
 
 
-def test_a_task_ends_once(state: Path, clock: FrozenClock) -> None:
-    file = task_file(state, clock=clock)
-    file.add(kept("one", clock=clock), most=10)
-    ended = file.end("one", DONE)
+async def test_a_task_ends_once(processes: Processes, clock: FrozenClock) -> None:
+    tasks, one = processes.another(), kept("one", clock=clock)
+    await tasks.add(one, most=10)
+    ended = await tasks.end(one.task, DONE)
     assert ended is not None and (ended.status, ended.outcome) == ("completed", DONE.outcome)
-    assert file.end("one", Ended("failed", b"{}")) is None
-    assert file.find("kim", "one") == ended
+    assert await tasks.end(one.task, Ended("failed", b"{}")) is None
+    assert await tasks.find("kim", "one") == ended
 
 
-def test_nobody_keeps_more_than_he_may(state: Path, clock: FrozenClock) -> None:
-    file = task_file(state, clock=clock)
-    file.add(kept("one", clock=clock), most=2)
-    file.add(kept("two", clock=clock), most=2)
+async def test_nobody_keeps_more_than_he_may(processes: Processes, clock: FrozenClock) -> None:
+    tasks = processes.another()
+    await tasks.add(kept("one", clock=clock), most=2)
+    await tasks.add(kept("two", clock=clock), most=2)
     with pytest.raises(RateLimited) as refused:
-        file.add(kept("three", clock=clock), most=2)
+        await tasks.add(kept("three", clock=clock), most=2)
     assert 0 < refused.value.retry_after <= 60
-    file.add(kept("other", "lee", clock=clock), most=2)
+    await tasks.add(kept("other", "lee", clock=clock), most=2)
     clock.advance(61)
-    file.add(kept("three", clock=clock), most=2)
+    await tasks.add(kept("three", clock=clock), most=2)
 
 
-def test_what_a_dead_process_left_is_taken_over_once(state: Path, clock: FrozenClock) -> None:
-    dead, living = task_file(state, clock=clock), task_file(state, clock=clock)
-    dead.add(kept("left", clock=clock, resumes=True), most=10)
-    dead.add(kept("ended", clock=clock), most=10)
-    dead.end("ended", DONE)
-    living.add(kept("mine", clock=clock), most=10)
-    dead.close()  # the kernel does the same for one that is killed
-    third = task_file(state, clock=clock)
-    (left,) = third.take_over()
-    assert left.task.id == "left" and left.arguments == {"n": 1}
-    assert left.principal == Principal("kim", frozenset({"a", "b"}), "key")
-    assert third.take_over() == []
-    assert len(list(state.glob("tasks-*.lock"))) == 2  # of the two that live
+async def test_what_a_dead_process_left_is_taken_over_once(processes: Processes, clock: FrozenClock) -> None:
+    dead, living = processes.another(), processes.another()
+    left, ended = kept("left", clock=clock, resumes=True), kept("ended", clock=clock)
+    await dead.add(left, most=10)
+    await dead.add(ended, most=10)
+    await dead.end(ended.task, DONE)
+    await living.add(kept("mine", clock=clock), most=10)
+    await dead.close()  # the kernel does the same for one that is killed, and the end of a lease
+    third = processes.another()
+    (taken,) = await third.take_over()
+    assert taken.task.id == "left" and taken.arguments == {"n": 1}
+    assert taken.principal == Principal("kim", frozenset({"a", "b"}), "key")
+    assert await third.take_over() == [] and await living.take_over() == []
+    assert await dead.end(left.task, DONE) is None, "one that was thought dead ends nothing any more"
+    assert await third.end(left.task, DONE) is not None
 
 
-def test_the_arguments_of_a_task_are_gone_with_its_end(state: Path, clock: FrozenClock) -> None:
-    file = task_file(state, clock=clock)
-    file.add(kept("one", clock=clock, resumes=True), most=10)
-    file.end("one", DONE)
-    file.close()
-    with sqlite3.connect(state / NAME) as database:
-        assert database.execute("SELECT arguments FROM tasks").fetchall() == [(None,)]
+async def test_the_arguments_of_a_task_are_gone_with_its_end(
+    processes: Processes, opens: Opens, clock: FrozenClock
+) -> None:
+    tasks, one = processes.another(), kept("one", clock=clock, resumes=True)
+    await tasks.add(one, most=10)
+    await tasks.end(one.task, DONE)
+    pairs = await (await opens()).keys.scan("tasks")
+    assert len(pairs) == 2 and all(b'"n"' not in value for _, value in pairs)
 
 
-def test_a_damaged_file_is_set_aside(state: Path, clock: FrozenClock, caplog: pytest.LogCaptureFixture) -> None:
-    (state / NAME).write_bytes(b"no database at all" * 100)
-    file = task_file(state, clock=clock)
-    assert file.find("kim", "one") is None
-    file.add(kept("one", clock=clock), most=10)
-    assert file.find("kim", "one") is not None
-    assert len(list(state.glob(f"{NAME}.damaged-*"))) == 1 and "damaged" in caplog.text
+async def test_what_cannot_be_read_is_no_task(processes: Processes, opens: Opens, clock: FrozenClock) -> None:
+    tasks = processes.another()
+    await tasks.add(kept("one", clock=clock), most=1)
+    keys = (await opens()).keys
+    (pair,) = await keys.scan("tasks/")
+    await keys.set(pair.key, b"{")
+    assert await tasks.find("kim", "one") is None and await processes.another().take_over() == []
+    await tasks.add(kept("two", clock=clock), most=1)
 
 
-def test_without_a_state_directory_tasks_are_kept_in_memory(clock: FrozenClock) -> None:
-    file = task_file(None, clock=clock)
-    file.add(kept("one", clock=clock), most=10)
-    assert file.end("one", DONE) is not None and file.find("kim", "one") is not None
-    assert file.take_over() == []
+async def test_a_lease_that_was_not_renewed_makes_a_process_dead(made: Opening) -> None:
+    async with made() as store:
+        one, other = InStore(given(store), ttl=1.0), InStore(given(store))
+        await one.begin()
+        assert await other.lives(one.name)
+        await one.close()
+        assert not await other.lives(one.name)
+
+
+async def test_the_locks_of_the_dead_are_cleared_away(tmp_path: Path) -> None:
+    one, other, third = InFolder(tmp_path), InFolder(tmp_path), InFolder(tmp_path)
+    await one.begin()
+    await other.begin()
+    assert await one.lives(other.name) and await other.lives(one.name)
+    (tmp_path / "process-1-ff.lock").touch()
+    await third.begin()
+    await one.close()
+    assert not await other.lives(one.name)
+    assert len([name for name in os.listdir(tmp_path) if name.startswith("process-")]) == 2
+    await other.close()
+    await third.close()

@@ -9,20 +9,23 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.stores.task_files import closed, task_file
+from tests.stores.stored import given
 
 from octavo.core.approval import ApprovalQuestion
 from octavo.core.arguments import AnswerArguments, OwnArguments, TaskArguments
 from octavo.core.errors import Conflict, InvalidParams, RateLimited, Unauthenticated
 from octavo.core.forms import Answer, Form, form
+from octavo.core.ports.stores import Store
 from octavo.core.ref import Ref
 from octavo.core.tasks import Ended, Lost, Task
 from octavo.core.tools import Hints, ToolInfo
 from octavo.core.values import Call, Principal, Trail
+from octavo.stores.memory import MemoryStore
+from octavo.stores.presence import InFolder, InStore, Presence
+from octavo.stores.sqlite import SQLiteStore
+from octavo.stores.tasks import StoredTasks
 from octavo.tools import tasks
-from octavo.tools.tasks import Bounds, LongWork, TaskContext
-
-__all__ = ["closed"]
+from octavo.tools.tasks import LOOK, Bounds, LongWork, TaskContext
 
 pytestmark = [pytest.mark.anyio, pytest.mark.seed("T9")]
 
@@ -53,7 +56,15 @@ class Client:
 class World:
     """Work that goes on until it is told how to end."""
 
-    def __init__(self, state: Path | None = None, *, bounds: Bounds = SOON, resumes: bool = False) -> None:
+    def __init__(
+        self,
+        store: Store | None = None,
+        presence: Presence | None = None,
+        *,
+        bounds: Bounds = SOON,
+        resumes: bool = False,
+        look: float = LOOK,
+    ) -> None:
         self.info = ToolInfo(
             name="work", description="x", input_schema={"type": "object"}, hints=HINTS, task="may", resumes=resumes
         )
@@ -66,7 +77,8 @@ class World:
             ask=self._ask, tool=lambda name: self.info if name == "work" else None, bounds=bounds, known=self._known,
             at_work=set(),
         )  # fmt: skip
-        self.long = LongWork(task_file(state), lambda: self.works)
+        kept = StoredTasks(given(store or MemoryStore()), presence or InFolder(None))
+        self.long = LongWork(kept, lambda: self.works, look=look)
         self.long.speaks = self._speaks
         self.long.on_change(self._heard)
         self._news = asyncio.Condition()
@@ -265,14 +277,13 @@ async def test_nobody_has_more_at_work_than_he_may() -> None:
     world.ended.set()
 
 
-async def test_what_a_process_left_is_lost_or_begun_again(tmp_path: Path) -> None:
-    for resumes in (False, True):
-        state = tmp_path / str(resumes)
-        state.mkdir()
-        first = World(state, resumes=resumes)
+@pytest.mark.parametrize("resumes", [False, True])
+async def test_what_a_process_left_is_lost_or_begun_again(tmp_path: Path, resumes: bool) -> None:
+    async with SQLiteStore(tmp_path) as store:
+        first = World(store, InFolder(tmp_path), resumes=resumes)
         task = await first.begin()
         await first.long.close()
-        second = World(state, resumes=resumes)
+        second = World(store, InFolder(tmp_path), resumes=resumes)
         second.ended.set()
         if resumes:
             second.long.wake()
@@ -283,11 +294,28 @@ async def test_what_a_process_left_is_lost_or_begun_again(tmp_path: Path) -> Non
         await second.long.close()
 
 
-async def test_what_cannot_be_begun_again_is_lost(tmp_path: Path) -> None:
-    first = World(tmp_path, resumes=True)
+async def test_a_process_that_lives_takes_over_from_one_that_dies_meanwhile() -> None:
+    store = MemoryStore()
+    second = World(store, InStore(given(store)), resumes=True, look=0.05)
+    second.ended.set()
+    second.long.wake()
+    dying = InStore(given(store), ttl=0.5)
+    first = World(store, dying, resumes=True)
     task = await first.begin()
+    await dying.close()  # as a kill would end it, once its lease is over
+    assert (await second.until("completed")).id == task.id
+    first.ended.set()
+    assert (await first.until("completed")).outcome == (await second.poll(task)).outcome  # and not another one
     await first.long.close()
-    second = World(tmp_path, resumes=True)
-    second.known = False
-    assert (await second.poll(task)).status == "failed" and not second.begun
     await second.long.close()
+
+
+async def test_what_cannot_be_begun_again_is_lost(tmp_path: Path) -> None:
+    async with SQLiteStore(tmp_path) as store:
+        first = World(store, InFolder(tmp_path), resumes=True)
+        task = await first.begin()
+        await first.long.close()
+        second = World(store, InFolder(tmp_path), resumes=True)
+        second.known = False
+        assert (await second.poll(task)).status == "failed" and not second.begun
+        await second.long.close()

@@ -101,10 +101,10 @@ class Octavo:
     @property
     def tasks(self) -> LongWork:
         if self._tasks is None:
-            from octavo.stores.tasks import TaskFile
+            from octavo.stores.tasks import StoredTasks
             from octavo.tools.tasks import LongWork
 
-            self._tasks = LongWork(TaskFile(self._state.path), self._lasting)
+            self._tasks = LongWork(StoredTasks(self.home.store, self.home.presence()), self._lasting)
         return self._tasks
 
     def _long(self) -> LongWork:

@@ -22,6 +22,7 @@ from octavo.stores import earlier
 if TYPE_CHECKING:
     from octavo.stores.memory import MemoryStore
     from octavo.stores.postgres import PostgresStore
+    from octavo.stores.presence import Presence
     from octavo.stores.sqlite import SQLiteStore
 
     Opened: TypeAlias = MemoryStore | PostgresStore | SQLiteStore
@@ -52,6 +53,13 @@ class Home:
                         await earlier.take_in(opened, self._folder)
                     self._stack, self._opened = trying.pop_all(), opened
             return self._opened
+
+    def presence(self) -> Presence:
+        """By which other processes on the same state know that this one lives."""
+        from octavo.stores.presence import InFolder, InStore
+
+        shared = self._folder is not None and isinstance(self._section, Postgres)
+        return InStore(self.store) if shared else InFolder(self._folder)
 
     async def close(self) -> None:
         async with self._turn:

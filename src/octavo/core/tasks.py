@@ -53,25 +53,25 @@ Heard: TypeAlias = Callable[[Task], None]
 
 
 class TaskStore(Protocol):
-    """Survives the process. Each method is whole or not at all; all may block."""
+    """Survives the process. Each method is whole or not at all."""
 
-    def add(self, kept: StoredTask, *, most: int) -> None:
+    async def add(self, kept: StoredTask, *, most: int) -> None:
         """Returns once it would be found again after a kill. Raises RateLimited where the principal has `most`."""
         ...
 
-    def find(self, who: str, task_id: str) -> Task | None:
+    async def find(self, who: str, task_id: str) -> Task | None:
         """None for one that is not there, has expired, or is somebody else's."""
         ...
 
-    def end(self, task_id: str, ended: Ended) -> Task | None:
-        """None where it had ended or expired before."""
+    async def end(self, task: Task, ended: Ended) -> Task | None:
+        """None where it had ended or expired before, or was taken over by another process."""
         ...
 
-    def take_over(self) -> Sequence[StoredTask]:
+    async def take_over(self) -> Sequence[StoredTask]:
         """Those that a process left when it died. They are this one's from now on."""
         ...
 
-    def close(self) -> None: ...
+    async def close(self) -> None: ...
 
 
 class Tasks(Protocol):

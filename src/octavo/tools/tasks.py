@@ -20,7 +20,6 @@ from octavo.core.arguments import AnswerArguments, TaskArguments
 from octavo.core.calls import Builder
 from octavo.core.clock import Clock, SystemClock
 from octavo.core.errors import Conflict, InternalError, OctavoError, RateLimited, TooLarge
-from octavo.core.fair import FairThreads
 from octavo.core.ports.chain import Ask, Reply
 from octavo.core.sizes import MIB
 from octavo.core.tasks import ENDED, Ended, Heard, Lost, Speaks, StoredTask, Task, TaskStore
@@ -31,6 +30,7 @@ from octavo.tools.task_channel import Parked, Running
 logger = logging.getLogger(__name__)
 
 LARGEST = 16 * MIB  # bytes of the end of a task
+LOOK = 20.0  # seconds between two looks whether another process has died
 STOPPED = "The server was stopped while the tool was working; call it again"
 
 
@@ -56,15 +56,17 @@ def _unspoken(tool: str, reply: Reply | BaseException) -> Ended:
 
 
 class LongWork:
-    def __init__(self, store: TaskStore, works: Callable[[], TaskContext], *, clock: Clock | None = None) -> None:
+    def __init__(
+        self, store: TaskStore, works: Callable[[], TaskContext], *, clock: Clock | None = None, look: float = LOOK
+    ) -> None:
         """`works` are those of the configuration that holds now."""
-        self._store, self._works = store, works
-        self._keeping = FairThreads(1, "tasks")  # what keeps them waits for its turn among processes
+        self._store, self._works, self._look = store, works, look
         self._clock = clock or SystemClock()
         self.speaks: Speaks = _unspoken
         self._running: dict[str, Running] = {}
         self._at_once: Counter[str] = Counter()  # by principal
         self._listeners: list[Heard] = []
+        self._opened = asyncio.Event()
         self._opening: asyncio.Task[None] | None = None
         self._watching: set[asyncio.Task[None]] = set()
 
@@ -86,7 +88,7 @@ class LongWork:
                 return work.result()
             arguments = dict(call.values) if info.resumes else None
             kept = StoredTask(task=running.task, principal=call.principal, arguments=arguments)
-            await self._keeping.run(self._store.add, kept, most=bounds.kept)
+            await self._store.add(kept, most=bounds.kept)
         except BaseException:  # nobody could ever ask for it
             await _ended(work)
             raise
@@ -124,7 +126,7 @@ class LongWork:
         running = self._running.get(task_id)
         if running is not None and running.task.who == who:
             return running.task
-        return await self._keeping.run(self._store.find, who, task_id)
+        return await self._store.find(who, task_id)
 
     def on_change(self, listener: Heard) -> Callable[[], None]:
         self._listeners.append(listener)
@@ -132,7 +134,7 @@ class LongWork:
 
     def wake(self) -> None:
         if self._opening is None:
-            self._opening = asyncio.get_running_loop().create_task(self._take_over())
+            self._opening = asyncio.get_running_loop().create_task(self._look_after_others())
 
     async def close(self) -> None:
         """What still works is stopped and says so, but for what the next process can begin again."""
@@ -144,7 +146,7 @@ class LongWork:
                 running.work.cancel()
         if self._watching:
             await asyncio.wait(set(self._watching))
-        await self._keeping.run(self._store.close)
+        await self._store.close()
 
     # -- the work
 
@@ -202,7 +204,7 @@ class LongWork:
                 if info is not None and info.resumes:
                     return  # as a kill would leave it
                 ended = self.speaks(task.tool, Lost(STOPPED))
-            kept = await self._keeping.run(self._store.end, task.id, ended)
+            kept = await self._store.end(task, ended) or await self._store.find(task.who, task.id)
             running.end(kept or replace(running.task, status=ended.status, outcome=ended.outcome, questions={}))
         except OctavoError as fault:
             logger.error("The end of a task of %s could not be kept: %s", task.tool, fault)
@@ -213,16 +215,24 @@ class LongWork:
         for listener in tuple(self._listeners):
             listener(task)
 
-    # -- what a process before this one left
+    # -- what other processes left
 
     async def _open(self) -> None:
         self.wake()
-        assert self._opening is not None
-        await asyncio.shield(self._opening)
+        await self._opened.wait()
+
+    async def _look_after_others(self) -> None:
+        """Processes on the same state may die at any time, and nobody may ever start in their place."""
+        while True:
+            try:
+                await self._take_over()
+            finally:
+                self._opened.set()
+            await asyncio.sleep(self._look)
 
     async def _take_over(self) -> None:
         try:
-            left = await self._keeping.run(self._store.take_over)
+            left = await self._store.take_over()
         except OctavoError as fault:
             logger.error("What became of earlier tasks is not known: %s", fault)
             return
@@ -231,7 +241,7 @@ class LongWork:
                 self._resume(kept)
             except OctavoError as fault:
                 lost = fault if isinstance(fault, Lost) else Lost(f"{STOPPED} ({fault.message})")
-                await self._keeping.run(self._store.end, kept.task.id, self.speaks(kept.task.tool, lost))
+                await self._store.end(kept.task, self.speaks(kept.task.tool, lost))
 
     def _resume(self, kept: StoredTask) -> None:
         """Raises where it cannot be done again."""
