@@ -164,6 +164,24 @@ async def test_it_holds_for_every_connection_of_the_caller_and_for_nobody_else(t
 
 
 @both_eras
+async def test_it_holds_in_another_server_on_the_same_store_and_after_a_restart(tmp_path: Path, era: str) -> None:
+    async with served(tmp_path, era, "brand") as (_, brand), served(tmp_path, era, "brand", "hr") as (_, other, hr):
+        assert not await other.asked(WRITE)
+        await brand.ask(*SHOWN["read"])
+        assert await other.asked(WRITE) and not await hr.asked(WRITE)
+    async with served(tmp_path, era, "brand") as (_, brand):
+        assert await brand.asked({"name": "send", "arguments": {}})
+
+
+async def test_nothing_is_done_where_it_cannot_be_known_whether_a_human_has_to_be_asked(tmp_path: Path) -> None:
+    async with served(tmp_path, "modern") as (octavo, brand):
+        await octavo.home.close()  # the store is gone
+        refused = await brand.ask("tools/call", WRITE)
+        assert refused["isError"] and "store" in json.dumps(refused)
+        assert not (await brand.ask(*HARMLESS["read"])).get("isError")
+
+
+@both_eras
 async def test_it_is_over_after_its_time_and_not_by_a_reload(tmp_path: Path, era: str, clock: FrozenClock) -> None:
     async with served(tmp_path, era) as (octavo, brand):
         await brand.ask(*SHOWN["read"])

@@ -32,7 +32,9 @@ def made(request: pytest.FixtureRequest, tmp_path: Path) -> Opening:
         store = MemoryStore()
         return lambda: store
     if request.param == "sqlite":
-        return lambda: SQLiteStore(tmp_path)
+        state = tmp_path / "state of the store"
+        state.mkdir()
+        return lambda: SQLiteStore(state)
     service = first_postgres()
     return lambda: PostgresStore(service.url, schema=service.schema)
 

@@ -201,3 +201,13 @@ async def test_what_has_ended_is_cleared_away(tmp_path: Path) -> None:
             await store.keys.set(f"long/{number % 10}", b"v")
         counted = await store._file.read(lambda database: database.execute("SELECT count(*) FROM pairs").fetchone())
     assert counted == (10,)
+
+
+async def test_a_link_is_no_store(tmp_path: Path) -> None:
+    elsewhere = tmp_path / "elsewhere.db"
+    elsewhere.touch()
+    (tmp_path / NAME).symlink_to(elsewhere)
+    with pytest.raises(SourceUnavailable):
+        async with SQLiteStore(tmp_path):
+            pass
+    assert elsewhere.stat().st_size == 0

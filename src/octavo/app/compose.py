@@ -272,7 +272,7 @@ def _folds(
         general=built_in.general,
         aliases=built_in.aliases,
         clock=clock,
-        approval=Consent(tools, dispatch, asking, _doubts(config, dispatch, tools, built_in, clock)),
+        approval=Consent(tools, dispatch, asking, _doubts(config, opens, dispatch, tools, built_in, clock)),
         meant=tools.meant,
     )
     mask = Mask(
@@ -295,15 +295,17 @@ def _folds(
 
 
 def _doubts(
-    config: Config, dispatch: Dispatch, tools: ToolRegistry, built_in: BuiltIn, clock: Clock
+    config: Config, opens: Opens, dispatch: Dispatch, tools: ToolRegistry, built_in: BuiltIn, clock: Clock
 ) -> Untrusted | None:
     """Who has read what is not trusted is asked about more, where the configuration wants that."""
     seconds = config.approval.after_untrusted
     if seconds is None:
         return None
     from octavo.pipeline.policy.approval.untrusted import Untrusted
+    from octavo.stores.shown import StoredShown
 
-    return Untrusted(seconds, dispatch.labelled, tools, built_in.names, clock.monotonic, WEB)
+    kept = StoredShown(opens)
+    return Untrusted(seconds, dispatch.labelled, tools, built_in.names, clock.monotonic, kept, WEB)
 
 
 def _lasting(config: Config, tasks: Callable[[], LongWork] | None, tools: ToolRegistry) -> Lasting | None:

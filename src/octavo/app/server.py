@@ -38,9 +38,9 @@ from octavo.stores.state import StateDirectory
 if TYPE_CHECKING:
     from octavo.app.catalogs import Catalogs
     from octavo.core.metrics import Measure
-    from octavo.prompts.conversations import InMemory
     from octavo.stores.approvals import StoredApprovals
     from octavo.stores.audit.tally import Tally
+    from octavo.stores.conversations import StoredConversations
     from octavo.tools.tasks import LongWork
     from octavo.tools.tasks import TaskContext as Lasts
 
@@ -86,7 +86,7 @@ class Octavo:
         self._swapping = asyncio.Lock()
         self._on_swap: list[Callable[[], None]] = []
         self._on_list_changed: list[Callable[[str], None]] = []
-        self._conversations: InMemory | None = None
+        self._conversations: StoredConversations | None = None
         self._retiring: set[asyncio.Task[None]] = set()
         self._narrowing = WHOLE
         self._narrowed_by: Literal["nobody", "roots", "client", "admin"] = "nobody"
@@ -307,12 +307,13 @@ class Octavo:
         for listener in self._on_list_changed:
             listener(kind)
 
-    def _conversing(self, loaded: Loaded) -> InMemory | None:
+    def _conversing(self, loaded: Loaded) -> StoredConversations | None:
         """Kept over reloads. Nothing of it is loaded where there are no prompts."""
         if self._conversations is None and prompt_folders(loaded):
-            from octavo.prompts.conversations import InMemory
+            from octavo.stores.conversations import StoredConversations
 
-            self._conversations = InMemory(SystemClock(), expires=loaded.config.prompts.context_expires)
+            expires = loaded.config.prompts.context_expires
+            self._conversations = StoredConversations(self.home.store, expires=expires)
         elif self._conversations is not None:
             self._conversations.expires = loaded.config.prompts.context_expires
         return self._conversations

@@ -43,6 +43,8 @@ class Home:
 
     async def store(self) -> Opened:
         """Opened by the first call: no start waits for it. Raises SourceUnavailable, and the next call tries again."""
+        if asyncio.current_task() is None:  # a request that was never waited for has none, and limits of time need one
+            await asyncio.sleep(0)
         async with self._turn:
             if self._closed:
                 raise SourceUnavailable("The server is ending: its store is closed")

@@ -123,6 +123,18 @@ class Approvals(Protocol):
     async def cancel(self, name: str) -> None: ...
 
 
+class Shown(Protocol):
+    """Which callers were shown what may not be believed: one place for all processes that share it."""
+
+    async def note(self, who: str, seconds: float) -> None:
+        """For so long from now on."""
+        ...
+
+    async def left(self, who: str) -> float:
+        """The seconds for which it still matters; 0 where it does not."""
+        ...
+
+
 # Told of each step, once: what happened, to which, and by whom.
 Told: TypeAlias = Callable[[Step, Approval, str], None]
 

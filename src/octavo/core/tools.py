@@ -193,16 +193,16 @@ class Conversations(Protocol):
     All but `begin` raise InvalidParams for a handle that is unknown, has expired or is somebody else's.
     """
 
-    def begin(self, who: str) -> str:
+    async def begin(self, who: str) -> str:
         """A new handle. Raises RateLimited for who has too many."""
         ...
 
-    def add(self, who: str, handle: str, said: Sequence[Said]) -> None:
+    async def add(self, who: str, handle: str, said: Sequence[Said]) -> None:
         """Raises TooLarge. The oldest messages are forgotten where there are too many."""
         ...
 
-    def past(self, who: str, handle: str) -> Sequence[Said]: ...
-    def end(self, who: str, handle: str) -> None: ...
+    async def past(self, who: str, handle: str) -> Sequence[Said]: ...
+    async def end(self, who: str, handle: str) -> None: ...
 
 
 class Changes(Protocol):

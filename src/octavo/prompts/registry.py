@@ -19,7 +19,7 @@ from octavo.core.foundation import Changeable, nothing_changes
 from octavo.core.near_names import meant
 from octavo.core.ports.chain import Ask, Reply
 from octavo.core.sizes import KIB
-from octavo.core.tools import Conversations, PromptInfo, PromptResult, unknown_prompt
+from octavo.core.tools import Conversations, PromptInfo, PromptResult, Said, unknown_prompt
 from octavo.core.values import Call
 
 if TYPE_CHECKING:
@@ -182,7 +182,9 @@ class PromptRegistry(Shelf):
             said, handle = values.get(LANGUAGE), values.get(CONTEXT) if template.remembers else None
             wanted = ([said] if isinstance(said, str) else []) + _spoken(call)
             locale = chosen(tuple(template.variants), wanted, self._locales)
-            past = self._conversations.past(call.principal.id, handle) if handle and self._conversations else ()
+            past: Sequence[Said] = ()
+            if handle and self._conversations is not None:
+                past = await self._conversations.past(call.principal.id, handle)
             one = render.Rendering(template, locale, values, past)
             return await render.render(one, call, ask, embed=self._embed, kept=kept)
 

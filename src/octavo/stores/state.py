@@ -5,7 +5,7 @@
       version           the layout, "1"
       secret            32 random bytes; cursors, etags, marks and the audit use keys derived from it
       audit/            see `stores.ledger`
-      store.db          what changed, approvals, questions, tasks and hashes of keys, unless the store is elsewhere
+      store.db          the store, unless it is elsewhere: what changed, approvals, tasks, hashes of keys …
       process-*.lock    held by a process for as long as it lives, see `stores.presence`
 
 Losing the secret costs open cursors, equality of redaction marks across the loss, and the means to verify

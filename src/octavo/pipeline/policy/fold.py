@@ -121,7 +121,7 @@ class Policy(Seeing):
 
     def asks(self, principal: Principal, ref: Ref) -> bool:
         """Whether a rule says that a human is asked before that tool is called, or may say so by its arguments."""
-        if self._untrusted is not None and self._untrusted.concerns(principal.id):
+        if self._untrusted is not None and (self._untrusted.concerns(principal.id) or self._untrusted.may_act(ref)):
             return True
         if not self._asking:
             return False
@@ -144,6 +144,8 @@ class Policy(Seeing):
     async def consent(self, call: Call, decision: Decision, call_next: Next) -> bool:
         """Returns where nobody has to be asked, or a human has allowed it: whether that was so."""
         rehearsal = call.trail.rehearsal
+        if self._untrusted is not None:
+            await self._untrusted.learn(call)
         demand = None if self._approval is None else self._approval.demand(call, decision)
         if self._approval is None or (demand is None and not rehearsal):
             return False
@@ -169,7 +171,8 @@ class Policy(Seeing):
         if self._untrusted is not None:
             with suppress(OctavoError):
                 entry = expected(await settled(call_next(call._replace(op="stat", arguments=PLAIN))), Entry)
-                self._untrusted.note(call, Edited(entry, ""))
+                if (noted := self._untrusted.note(call, Edited(entry, ""))) is not None:
+                    await noted
 
     def _answers(self, call: Call) -> bool:
         """Whether the person at its client may answer: no rule denies that, of the act and of what it is a part of."""
@@ -402,7 +405,8 @@ class Policy(Seeing):
             return self._later(call, call_next, act(self, call, call_next))
         decision = decisions[0]
         call.trail.rule = decision.rule
-        if self._approval is not None and self._approval.demand(call, decision) is not None:
+        asks = self._approval is not None and self._approval.demand(call, decision) is not None
+        if asks or self._untrusted is not None:  # which may have to learn of other processes
             return self._later(call, call_next, act_with_consent(self, call, call_next, decision))
         if call.op != "invoke":
             return self._later(call, call_next, done(self, call, call_next))
@@ -493,8 +497,14 @@ class Policy(Seeing):
     def _led(self, call: Call, call_next: Next, reply: Reply) -> Reply:
         """A link is served only if the address it leads to may be read as well, and of what an answer tells beside
         itself only what the caller may list."""
-        if self._untrusted is not None:
-            self._untrusted.note(call, reply)
+        noted = None if self._untrusted is None else self._untrusted.note(call, reply)
+        return self._shown(call, call_next, reply) if noted is None else self._noted(noted, call, call_next, reply)
+
+    async def _noted(self, noted: Awaitable[None], call: Call, call_next: Next, reply: Reply) -> Reply:
+        await noted
+        return await settled(self._shown(call, call_next, reply))
+
+    def _shown(self, call: Call, call_next: Next, reply: Reply) -> Reply:
         if isinstance(reply, Entry):
             reply = self.unquoted(call.principal, reply)
         entry = reply.entry if isinstance(reply, Content) else reply if isinstance(reply, Entry) else None

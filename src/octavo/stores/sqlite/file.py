@@ -7,9 +7,11 @@ never waits for a change.
 from __future__ import annotations
 
 import asyncio
+import errno
 import logging
 import os
 import sqlite3
+import stat
 import sys
 import time
 from collections.abc import AsyncGenerator, Callable, Generator
@@ -20,6 +22,7 @@ from typing import Final, TypeAlias, TypeVar
 
 from octavo.core.clock import Clock
 from octavo.core.errors import SourceUnavailable
+from octavo.core.fair import FairQueue
 from octavo.stores._shared.layouts import newer, steps
 from octavo.stores.state import NOT_THROUGH_LINKS
 
@@ -35,6 +38,7 @@ DAMAGE: Final = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
 BUSY: Final = (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
 TRIED_AGAIN: Final = 0.02  # seconds
 BESIDE: Final = ("-wal", "-shm")
+WAITING: Final = 10_000  # changes of one caller
 
 
 class _Thread:
@@ -78,7 +82,7 @@ class File:
         self._inode = -1
         self._reader = _Thread("store-read", lambda: self._opened(reading=True))
         self._writer = _Thread("store-write", lambda: self._opened(reading=False))
-        self._turn = asyncio.Lock()
+        self._turn = FairQueue(1, "the store", waiting=WAITING)  # whoever stores much waits behind his own
 
     async def open(self) -> None:
         """Raises SourceUnavailable for a file that cannot be used, with the reason."""
@@ -110,14 +114,14 @@ class File:
                 raise
             return done
 
-        async with self._limited(), self._turn:
+        async with self._limited(), self._turn.turn():
             return await self._writer.run(whole)
 
     @asynccontextmanager
     async def changing(self) -> AsyncGenerator[Changing]:
         """A transaction of as many steps as the block makes."""
         try:
-            async with asyncio.timeout(self._patience) as limit, self._turn:
+            async with asyncio.timeout(self._patience) as limit, self._turn.turn():
                 try:
                     await self.step(lambda database: database.execute("BEGIN IMMEDIATE"))
                     changing = Changing(self)
@@ -164,8 +168,7 @@ class File:
             return self._connected(reading=reading)
 
     def _connected(self, *, reading: bool) -> sqlite3.Connection:
-        self._path.touch(mode=0o600)  # before SQLite makes it with the mode of the process
-        self._inode = self._path.stat().st_ino
+        self._inode = self._there()
         database = sqlite3.connect(
             self._path, timeout=self._patience, isolation_level=None, check_same_thread=False, cached_statements=64
         )
@@ -182,6 +185,16 @@ class File:
             database.close()
             raise
         return database
+
+    def _there(self) -> int:
+        """Made before SQLite would, with the mode of the process, and no link, which SQLite would follow to anywhere.
+        One that is there is not opened: to close it again would end the locks that this process has on it."""
+        with suppress(FileExistsError):
+            os.close(os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
+        facts = self._path.lstat()
+        if not stat.S_ISREG(facts.st_mode):
+            raise OSError(errno.ELOOP, "it is a link, or no plain file")
+        return facts.st_ino
 
     def _bring_up(self, database: sqlite3.Connection) -> None:
         (layout,) = database.execute("PRAGMA user_version").fetchone()

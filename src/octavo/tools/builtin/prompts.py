@@ -73,16 +73,16 @@ async def _converse(conversations: Conversations, most: int, ctx: ToolContext, a
     who, action, handle = ctx.principal.id, asked["action"], asked.get("context_id")
     said = [Said(one["role"], one["text"]) for one in asked.get("messages", ())]
     if action == "begin":
-        handle = conversations.begin(who)
-        conversations.add(who, handle, said)
+        handle = await conversations.begin(who)
+        await conversations.add(who, handle, said)
     elif handle is None:
         raise InvalidParams(f"{action} needs context_id: the handle that begin gave")
     elif action == "add":
-        conversations.add(who, handle, said)
+        await conversations.add(who, handle, said)
     elif action == "end":
-        conversations.end(who, handle)
+        await conversations.end(who, handle)
         return d.result("The conversation is forgotten", {"context_id": handle, "messages": []})
-    past = conversations.past(who, handle)
+    past = await conversations.past(who, handle)
     lines = [f"context_id: {handle}, {len(past)} messages"]
     told: list[dict[str, str]] = []
     if action == "show":

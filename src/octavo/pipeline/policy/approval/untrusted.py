@@ -6,18 +6,26 @@ author of the document wants. Loaded where `approval.after_untrusted` is set; se
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+import logging
+from collections.abc import Awaitable, Callable, Collection, Mapping
 from typing import Any, cast
 
+from octavo.core.approval import Shown
+from octavo.core.errors import OctavoError
+from octavo.core.memo import Bounded
 from octavo.core.operations import CHANGING
 from octavo.core.ports.chain import Reply
+from octavo.core.ref import Ref
 from octavo.core.search_results import Findings
 from octavo.core.tools import Tools
 from octavo.core.values import Call, Content, Edited, Entry, Page
 from octavo.pipeline.policy.approval.consent import Demand
 
+logger = logging.getLogger(__name__)
+
 MOST = 10_000  # callers that are remembered; beyond, everybody counts as one who was shown something
 KEPT = 64  # of what is kept with one page
+_LEFT = 0.9  # of its time, for which what was stored is not stored again
 _WHY = "untrusted content was shown to the caller before"
 
 
@@ -29,29 +37,58 @@ class Untrusted:
         tools: Tools,
         built_in: Collection[str],
         now: Callable[[], float],
+        kept: Shown,
         strangers: Collection[str] = (),
     ) -> None:
-        """`seconds` for which it is remembered. What `built_in` tools do is asked in calls of their own; what
-        `strangers`, tools too, bring along is not believed unless a label says so."""
+        """`seconds` for which it is remembered, here and in what is `kept` for other processes. What `built_in` tools
+        do is asked in calls of their own; what `strangers`, tools too, bring along is not believed unless a label says
+        so."""
         self._seconds, self._labelled, self._tools, self._now = seconds, labelled, tools, now
         self._built_in, self._strangers = frozenset(built_in), frozenset(strangers)
+        self._kept = kept
         self._shown: dict[str, float] = {}  # by caller: until when
+        self._stored = Bounded[str, float](MOST)  # the same, as others know it from here
         self._everybody = float("-inf")
 
     def takes_over(self, before: Untrusted) -> None:
         """What was shown under other rules was shown."""
-        self._shown, self._everybody = before._shown, before._everybody
+        self._shown, self._stored, self._everybody = before._shown, before._stored, before._everybody
 
-    def note(self, call: Call, reply: Reply) -> None:
-        """To be told of every answer that a caller gets."""
-        if self._is_untrusted(call, reply):
-            until = self._now() + self._seconds
-            if call.principal.id not in self._shown and len(self._shown) >= MOST:
-                self._shown = {who: end for who, end in self._shown.items() if end > self._now()}
-            if len(self._shown) < MOST or call.principal.id in self._shown:
-                self._shown[call.principal.id] = until
-            else:
-                self._everybody = until
+    def note(self, call: Call, reply: Reply) -> Awaitable[None] | None:
+        """To be told of every answer that a caller gets. What it gives is waited for before the answer leaves."""
+        if not self._is_untrusted(call, reply):
+            return None
+        who, now = call.principal.id, self._now()
+        self._remember(who, now + self._seconds)
+        if self._stored.get(who, now) - now > _LEFT * self._seconds:
+            return None
+        return self._store(who)
+
+    async def learn(self, call: Call) -> None:
+        """What other processes have shown to the caller, where the call acts. Raises SourceUnavailable where that
+        cannot be known."""
+        who = call.principal.id
+        if not self.concerns(who) and self._acts(call):
+            left = await self._kept.left(who)
+            if left > 0:
+                self._remember(who, self._now() + left)
+
+    def _remember(self, who: str, until: float) -> None:
+        if who not in self._shown and len(self._shown) >= MOST:
+            self._shown = {one: end for one, end in self._shown.items() if end > self._now()}
+        if len(self._shown) < MOST or who in self._shown:
+            self._shown[who] = max(until, self._shown.get(who, until))
+        else:
+            self._everybody = max(until, self._everybody)
+
+    async def _store(self, who: str) -> None:
+        """This process knows it without the store: where that is away, reading goes on."""
+        try:
+            await self._kept.note(who, self._seconds)
+        except OctavoError as fault:
+            logger.warning("Other servers are not told that %s was shown untrusted content: %s", who, fault)
+            return
+        self._stored.keep(who, self._now() + self._seconds)
 
     def concerns(self, who: str) -> bool:
         return self._now() < max(self._everybody, self._shown.get(who, self._everybody))
@@ -61,6 +98,11 @@ class Untrusted:
         if not self.concerns(call.principal.id) or not self._acts(call):
             return None
         return Demand(1, "approval.after_untrusted", _WHY)
+
+    def may_act(self, ref: Ref) -> bool:
+        """Whether a call of that tool may change something, or send something out."""
+        info = self._tools.tool(ref.path)
+        return info is None or info.hints.open_world or not info.hints.read_only
 
     def _acts(self, call: Call) -> bool:
         if call.op in CHANGING:

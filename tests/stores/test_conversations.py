@@ -7,38 +7,33 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.stores.stored import made, opens
 
 from octavo.core.arguments import OwnArguments
+from octavo.core.clock import FrozenClock
 from octavo.core.errors import InvalidParams, RateLimited, TooLarge
+from octavo.core.ports.stores import Opens
 from octavo.core.ref import Ref
 from octavo.core.tools import Said
 from octavo.core.values import Call, Principal, Trail
-from octavo.prompts import conversations as bounds
-from octavo.prompts.conversations import InMemory
 from octavo.prompts.registry import PromptRegistry
+from octavo.stores import conversations as bounds
+from octavo.stores.conversations import StoredConversations
 from octavo.tools.schema import compile_schema
+
+__all__ = ["made", "opens"]
 
 pytestmark = pytest.mark.anyio
 
 
-class Clock:
-    now = 100.0
-
-    def monotonic(self) -> float:
-        return self.now
-
-    def wall(self) -> float:
-        return self.now
+@pytest.fixture
+def clock() -> FrozenClock:
+    return FrozenClock()
 
 
 @pytest.fixture
-def clock() -> Clock:
-    return Clock()
-
-
-@pytest.fixture
-def kept(clock: Clock) -> InMemory:
-    return InMemory(clock, expires=60.0)
+def kept(opens: Opens, clock: FrozenClock) -> StoredConversations:
+    return StoredConversations(opens, expires=60.0, clock=clock)
 
 
 def user(text: str) -> Said:
@@ -46,47 +41,47 @@ def user(text: str) -> Said:
 
 
 @pytest.mark.seed("P8")
-def test_a_handle_is_bound_to_who_began_it(kept: InMemory) -> None:
-    mine, theirs = kept.begin("a"), kept.begin("b")
-    kept.add("a", mine, [user("secret of a")])
+async def test_a_handle_is_bound_to_who_began_it(kept: StoredConversations) -> None:
+    mine, theirs = await kept.begin("a"), await kept.begin("b")
+    await kept.add("a", mine, [user("secret of a")])
     told = set[str]()
     for who, handle in (("b", mine), ("a", theirs), ("a", "made up"), ("a", "")):
         for attempt in (kept.past, kept.end, lambda who, handle: kept.add(who, handle, [user("x")])):
             with pytest.raises(InvalidParams) as caught:
-                attempt(who, handle)
+                await attempt(who, handle)
             told.add(str(caught.value))
     assert len(told) == 1, "what is somebody else's cannot be told from what there is not"
-    assert list(kept.past("a", mine)) == [user("secret of a")]
+    assert list(await kept.past("a", mine)) == [user("secret of a")]
 
 
 @pytest.mark.seed("P8")
-def test_it_expires_after_its_last_use(kept: InMemory, clock: Clock) -> None:
-    old, used = kept.begin("a"), kept.begin("a")
-    clock.now += 59
-    kept.past("a", used)
-    clock.now += 2
-    assert list(kept.past("a", used)) == []
+async def test_it_expires_after_its_last_use(kept: StoredConversations, clock: FrozenClock) -> None:
+    old, used = await kept.begin("a"), await kept.begin("a")
+    clock.advance(59)
+    await kept.past("a", used)
+    clock.advance(2)
+    assert list(await kept.past("a", used)) == []
     with pytest.raises(InvalidParams, match="expired"):
-        kept.past("a", old)
+        await kept.past("a", old)
 
 
 @pytest.mark.seed("P8")
-def test_it_is_bounded(kept: InMemory, clock: Clock) -> None:
-    handles = [kept.begin("a") for _ in range(bounds.MAX_OPEN)]
+async def test_it_is_bounded(kept: StoredConversations, clock: FrozenClock) -> None:
+    handles = [await kept.begin("a") for _ in range(bounds.MAX_OPEN)]
     with pytest.raises(RateLimited):
-        kept.begin("a")
-    kept.begin("b")
-    kept.end("a", handles[0])
-    handle = kept.begin("a")
+        await kept.begin("a")
+    await kept.begin("b")
+    await kept.end("a", handles[0])
+    handle = await kept.begin("a")
     for number in range(bounds.MAX_SAID + 5):
-        kept.add("a", handle, [user(str(number))])
-    assert [said.text for said in kept.past("a", handle)] == [str(n) for n in range(5, bounds.MAX_SAID + 5)]
-    kept.add("a", handle, [user("x" * bounds.MAX_CHARACTERS)])
-    assert len(kept.past("a", handle)) == 1
+        await kept.add("a", handle, [user(str(number))])
+    assert [said.text for said in await kept.past("a", handle)] == [str(n) for n in range(5, bounds.MAX_SAID + 5)]
+    await kept.add("a", handle, [user("x" * bounds.MAX_CHARACTERS)])
+    assert len(await kept.past("a", handle)) == 1
     with pytest.raises(TooLarge):
-        kept.add("a", handle, [user("x" * (bounds.MAX_CHARACTERS + 1))])
-    clock.now += 61
-    assert len({kept.begin("a") for _ in range(bounds.MAX_OPEN)}) == bounds.MAX_OPEN
+        await kept.add("a", handle, [user("x" * (bounds.MAX_CHARACTERS + 1))])
+    clock.advance(61)
+    assert len({await kept.begin("a") for _ in range(bounds.MAX_OPEN)}) == bounds.MAX_OPEN
 
 
 async def rendered(registry: PromptRegistry, who: str, **arguments: str) -> list[tuple[str, str]]:
@@ -95,7 +90,9 @@ async def rendered(registry: PromptRegistry, who: str, **arguments: str) -> list
 
 
 @pytest.mark.seed("P8")
-async def test_a_prompt_uses_what_was_said_before_and_only_its_callers(tmp_path: Path, kept: InMemory) -> None:
+async def test_a_prompt_uses_what_was_said_before_and_only_its_callers(
+    tmp_path: Path, kept: StoredConversations
+) -> None:
     body: dict[str, Any] = {
         "id": "p",
         "description": "d",
@@ -109,18 +106,20 @@ async def test_a_prompt_uses_what_was_said_before_and_only_its_callers(tmp_path:
             },
         ],
     }
-    (tmp_path / "p.json").write_text(json.dumps(body), encoding="utf-8")
+    folder = tmp_path / "prompts"
+    folder.mkdir()
+    (folder / "p.json").write_text(json.dumps(body), encoding="utf-8")
     registry = PromptRegistry(compile_schema, conversations=kept)
-    assert registry.load([tmp_path]) == []
+    assert registry.load([folder]) == []
     assert await rendered(registry, "a") == [("user", "go on")]
-    handle = kept.begin("a")
-    kept.add("a", handle, [user("one {{x}}"), Said("assistant", "two"), user("three")])
+    handle = await kept.begin("a")
+    await kept.add("a", handle, [user("one {{x}}"), Said("assistant", "two"), user("three")])
     assert await rendered(registry, "a", context_id=handle) == [
         ("assistant", "two"),
         ("user", "three"),
         ("user", "user:one {{x}};assistant:two;user:three;go on"),
     ]
-    kept.add("a", handle, [user("four")])
+    await kept.add("a", handle, [user("four")])
     assert (await rendered(registry, "a", context_id=handle))[1] == ("user", "four"), "a kept rendering is not stale"
     for who, wrong in (("b", handle), ("a", "nope")):
         with pytest.raises(InvalidParams, match="No such conversation"):
