@@ -123,8 +123,8 @@ class Program:
 
 
 @contextlib.contextmanager
-def program(folder: Path, *options: str) -> Iterator[Program]:
-    made = Program(folder, *options)
+def program(folder: Path, *options: str, stdin: int | None = subprocess.PIPE) -> Iterator[Program]:
+    made = Program(folder, *options, stdin=stdin)
     try:
         yield made
     finally:

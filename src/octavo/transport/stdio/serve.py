@@ -44,11 +44,11 @@ class StdioConnection:
             calls, self.hub, lambda _ctx: caller(), _adding_to(recorded), owns_process=True, traced=traced
         )
         self.lane = Lane(calls, server_info=self._server.sdk.server_info_stamp, on=lane, end=b"\n")
-        self.pipes = streams.Pipes(house, self.lane, caller, recorded)
+        self.pipes = streams.Pipes(house, self.lane, caller, recorded, self.stop)
         self._stopping: asyncio.Task[None] | None = None
 
     async def serve(self, stdin: int, stdout: int) -> None:
-        """Until the client closes its end, or `stop`."""
+        """Until the client closes its end and is answered, or `stop`."""
         sdk = self._server.sdk
         await self.pipes.open(stdin, stdout)
         try:

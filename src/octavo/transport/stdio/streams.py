@@ -48,6 +48,11 @@ WAITING = 1024  # messages that wait before the input is paused
 BYTES = 8 * MIB  # and what they may weigh, waiting or worked on
 STALL = 1.0  # seconds without an end of anything after which a paused input is read on
 CLOSE_SECONDS = 2.0  # for the last answers to leave
+# A client that closes its end has left, or wants what it asked for: it is answered while answers keep coming. Clients
+# that have left wait for two seconds before they send a signal. A plain file ends because all of it was read.
+LEFT = 1.0  # seconds without an answer
+LEFT_IN_ALL = 10.0
+READ = 60.0  # seconds without an answer behind the end of a plain file, and for its answers to leave
 
 BEGUN = Unrecorded(begun=True)
 _HANDSHAKE = frozenset(("initialize", "server/discover", "ping"))  # tells nothing that could change
@@ -84,8 +89,16 @@ class Recorded:
 class Pipes:
     """Both directions of one stdio connection."""
 
-    def __init__(self, house: Server, lane: Lane, who: Callable[[], Principal], recorded: Recorded) -> None:
-        self._house, self._lane, self._who = house, lane, who
+    def __init__(
+        self,
+        house: Server,
+        lane: Lane,
+        who: Callable[[], Principal],
+        recorded: Recorded,
+        finished: Callable[[], None],
+    ) -> None:
+        """`finished` is called when nothing more comes in and what came is answered, within bounds."""
+        self._house, self._lane, self._who, self._finished = house, lane, who, finished
         self._loop = asyncio.get_running_loop()
         self.inbox = Inbox(room=self._has_room, streams=self._streams, changed=self._plan)
         self.outbox = Outbox(self)
@@ -97,6 +110,9 @@ class Pipes:
         self._rest = bytearray()  # the beginning of a line whose end has not come
         self._skipping = False  # inside a line that is too long
         self._ended = False
+        self._file = False  # the input is a plain one
+        self._finishing: asyncio.Task[None] | None = None  # the input has ended, and what it said is being answered
+        self._moved = asyncio.Event()  # then: something was answered
         self._out: list[EncodedAnswer] = []
         self._out_bytes = 0
         self._flush_planned = False
@@ -107,6 +123,8 @@ class Pipes:
         self._written = asyncio.Event()  # the output is closed, and all that could leave has left
         self._era = _Era()
         self._asked: dict[types.RequestId, int] = {}  # requests that the SDK has not answered, by their ids
+        self._taken_back: set[types.RequestId] = set()  # those of them that the client cancelled
+        self._sending = 0  # answers of the SDK that wait until they can leave
         self._learning: Bounded[types.RequestId, bytes] = Bounded(
             LEARNING
         )  # envelopes that the SDK is being asked about
@@ -126,6 +144,7 @@ class Pipes:
     async def open(self, stdin: int, stdout: int) -> None:
         """Whatever the two are: both are this connection's from here on."""
         _widen(stdin, stdout)
+        self._file = stat.S_ISREG(os.fstat(stdin).st_mode)
         # uvloop closes a descriptor and then the file object of it: by then it may be the descriptor of another.
         closes = not type(self._loop).__module__.startswith("uvloop")
         if _watchable(stdout, os.O_RDONLY) and not _one_socket(stdin, stdout):
@@ -149,7 +168,7 @@ class Pipes:
         if self._writer is not None:
             self._writer.close()
             try:
-                async with asyncio.timeout(CLOSE_SECONDS):
+                async with asyncio.timeout(READ if self._file and self._finishing else CLOSE_SECONDS):
                     await self._written.wait()
             except TimeoutError:  # nobody reads
                 self._writer.abort()
@@ -210,6 +229,7 @@ class Pipes:
             self._write_out()
         if served:
             self._opened()
+            self._moved.set()
         self.balance()
 
     # -- what waits
@@ -223,6 +243,7 @@ class Pipes:
         self._running_bytes -= self._running.pop(task)[1]
         self._ends += 1
         self._stalled = False
+        self._moved.set()
         self._opened()
         self._plan()
 
@@ -303,6 +324,34 @@ class Pipes:
         self._weigh()
         self._work()
 
+    def finish(self) -> None:
+        """Nothing more comes in: what came is answered, within bounds."""
+        if self._finishing is None and not self._ended:
+            if self._rest:
+                self.feed(b"\n")
+            self._finishing = self._loop.create_task(self._finish())
+
+    async def _finish(self) -> None:
+        without, in_all = (READ, None) if self._file else (LEFT, LEFT_IN_ALL)
+        with suppress(TimeoutError):
+            async with asyncio.timeout(in_all):
+                while self._unanswered():
+                    self._moved.clear()
+                    async with asyncio.timeout(without):
+                        await self._moved.wait()
+        self._finished()
+
+    def _unanswered(self) -> bool:
+        """Whether the client is owed something. Streams are not: they end when it has gone."""
+        return bool(
+            self._lines
+            or self._held
+            or self._running
+            or self._sending
+            or self._blocked
+            or self._asked.keys() - self._listening - self._taken_back
+        )
+
     def end(self) -> None:
         """Nothing more comes in. What still runs is told to the client as the SDK tells it."""
         if self._ended:
@@ -310,6 +359,8 @@ class Pipes:
         if self._rest:
             self.feed(b"\n")
         self._ended = True
+        if self._finishing is not None:
+            self._finishing.cancel()
         while self._held:
             taken, _ = self._held.pop()
             self._house.note(self._who().id, taken.method, "cancelled")
@@ -368,7 +419,9 @@ class Pipes:
         """Whether no other request with this id waits for its answer."""
         if len(self._asked) >= RECORDED:  # those of cancelled requests, which are never answered
             self._asked.clear()
+            self._taken_back.clear()
             self._learning.clear()
+        self._taken_back.discard(request_id)
         others = self._asked.get(request_id, 0)
         self._asked[request_id] = others + 1
         return not others
@@ -383,6 +436,7 @@ class Pipes:
                 task.cancel()
         for listening in [one for one in self._listening if coerce_request_id(one) == wanted]:
             self._unlisten(listening)
+        self._taken_back.update(one for one in self._asked if coerce_request_id(one) == wanted)
         gone = [taken.method for taken in self._held.withdraw(request_id)]
         withdrawn = self.inbox.withdraw(request_id)
         for method in gone if withdrawn is None else [*gone, withdrawn.method]:
@@ -415,9 +469,14 @@ class Pipes:
             request_id, kept = message.id, self._recorded.kept(message.id)
             if not self._settled(request_id, message) and isinstance(message, types.JSONRPCError):
                 message = message.model_copy(update={"error": unserved(message.error)})
-        async with self._turn:  # one after the other, or all who waited would encode at once
-            await self._writable.wait()
-            self._answered(EncodedAnswer((_encoded(message, request_id), b"\n"), _spelled(request_id), kept=kept))
+        self._sending += 1
+        try:
+            async with self._turn:  # one after the other, or all who waited would encode at once
+                await self._writable.wait()
+                self._answered(EncodedAnswer((_encoded(message, request_id), b"\n"), _spelled(request_id), kept=kept))
+        finally:
+            self._sending -= 1
+            self._moved.set()
         if request_id in self._looks:
             self._loop.call_soon(self._opened)  # when it has left
 
@@ -460,6 +519,7 @@ class Pipes:
         self._blocked = not yes
         if yes:
             self._writable.set()
+            self._moved.set()
             self._go_on()
         else:
             self._writable.clear()
@@ -541,11 +601,11 @@ class _ReadSide(asyncio.Protocol):
         self._pipes.feed(data)
 
     def eof_received(self) -> bool:
-        self._pipes.end()
+        self._pipes.finish()
         return False
 
     def connection_lost(self, exc: Exception | None) -> None:
-        self._pipes.end()
+        self._pipes.finish()
 
 
 class _WriteSide(asyncio.Protocol):
