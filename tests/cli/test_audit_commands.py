@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -170,3 +172,62 @@ def test_check_wants_an_age_in_hours_or_days(run: Run, folder: Path, age: str) -
         True,
         True,
     )
+
+
+@pytest.mark.seed("A7")
+@pytest.mark.parametrize("command", ["verify", "query", "export"])
+def test_the_log_is_read_where_what_is_served_is_gone(
+    run: Run, asked: Path, command: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """On the machine of an auditor, or beside a disk that is not there: what it needs is the state folder."""
+    before = run("audit", command)
+    (asked / "handbook").rename(asked.parent / "elsewhere")
+    configure(asked, "plugins: [{path: ./gone.py}]\nresources: [{uri: 7}]")
+    text = (asked / "octavo.yaml").read_text(encoding="utf-8")
+    (asked / "octavo.yaml").write_text(text.replace("file:.keys/agent-brand", "${NO_SUCH_KEY}"), encoding="utf-8")
+    assert run("check").exit_code == 1
+    after = run("audit", command)
+    assert (after.exit_code, after.stdout, after.stderr) == (0, before.stdout, "")
+
+
+@pytest.mark.parametrize(
+    ("more", "says"),
+    [
+        ("audit: {keep: 1}", "audit.keep: must be greater than or equal to 2"),
+        ("audit: {sync: never}", "audit.sync: must be"),
+        ("audit: {checkpoints: {path: ~nobody-of-that-name/checkpoints}}", "audit.checkpoints.path: begins with ~"),
+        ("state: {folder: ./state}", "state.folder: unknown key"),
+        ("state: ./state", "state: must be a mapping"),
+        ("version: 7", "version: must be 1"),
+        ("state: {path: ./elsewhere}", "There is no audit log in"),
+        ("policy: [", "is no YAML"),
+    ],
+)
+def test_what_verify_needs_has_to_be_right(run: Run, asked: Path, more: str, says: str) -> None:
+    text = (asked / "octavo.yaml").read_text(encoding="utf-8")
+    (asked / "octavo.yaml").write_text(f"{text.replace('version: 1', '')}\n{more}\n", encoding="utf-8")
+    result = run("audit", "verify")
+    assert (result.exit_code in (1, 2), result.stdout) == (True, "")
+    assert says in result.stderr
+    assert len(result.stderr.splitlines()) == 1
+
+
+def test_the_log_of_a_folder_that_is_gone_is_verified(run: Run, empty: Path) -> None:
+    for name in ("notes", "more"):
+        (empty / name).mkdir()
+        (empty / name / "a.md").write_text("a\n", encoding="utf-8")
+    asked = b'{"jsonrpc":"2.0","id":1,"method":"ping"}\n'
+    for folders in (("notes",), ("notes", "more")):
+        serve = [sys.executable, "-m", "octavo", "serve", *folders]
+        subprocess.run(serve, input=asked, cwd=empty, capture_output=True, check=True)
+    before = [run("audit", "verify", "notes"), run("audit", "verify", "more", "notes")]
+    for name in ("notes", "more"):
+        (empty / name).rename(empty / f"{name}-elsewhere")
+    assert [one.stdout for one in before] == [
+        run("audit", "verify", "notes").stdout,
+        run("audit", "verify", "more", "notes").stdout,
+    ]
+    assert all(one.exit_code == 0 and "records" in one.stdout for one in before)
+    unknown = run("audit", "verify", "more")
+    assert (unknown.exit_code, unknown.stdout) == (2, "")
+    assert unknown.stderr == "octavo: error: more: there is no folder {}\n".format(empty / "more")

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from octavo.config import load as reading
-from octavo.config.load import Loaded
+from octavo.config.load import Kept, Loaded
 from octavo.config.sections.source import Kinds, Options
 from octavo.core.kinds import SourceKind, faults
 from octavo.sources.kinds import Registry
@@ -74,6 +74,11 @@ def load(path: Path, *, environ: Mapping[str, str] | None = None, keyless: bool 
 def load_text(text: str, *, file: Path, environ: Mapping[str, str] | None = None) -> Loaded:
     """The same for text that stands in `file`, or would; its suffix says which format it is."""
     return reading.load_text(text, KINDS, file=file, environ=environ)
+
+
+def kept_by(path: Path) -> Kept:
+    """Raises ConfigError with what is wrong in the part of the configuration that says it."""
+    return reading.kept_by(path, KINDS)
 
 
 def zero(

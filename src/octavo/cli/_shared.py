@@ -11,7 +11,7 @@ import json
 import os
 import sys
 from collections import UserDict
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -26,7 +26,7 @@ from octavo.config.problems import ConfigError, Problem
 from octavo.core.errors import OctavoError
 
 if TYPE_CHECKING:
-    from octavo.config.load import Loaded
+    from octavo.config.load import Kept, Loaded
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -216,27 +216,55 @@ def loaded(
     `here`: folders are served to a program of this machine, which knows them by their paths.
     `keyless`: that no agent has a key yet is said and stops nobody."""
     from octavo.app.configuration import load, zero
+
+    folders = _folders(config_file, directories)
+    if folders:
+        return zero(*folders, write=write, here=here)
+    if write:
+        raise click.UsageError("--write is for a folder; in a configuration say write: true on the source")
+    found = load(_file(config_file), keyless=keyless)
+    for warning in found.warnings:
+        say("warning", in_words(warning))
+    return found
+
+
+def kept_state(config_file: Path | None, *directories: Path) -> Kept:
+    """What is kept by servers of the configuration that was asked for, or found here, or of these folders: also where
+    its variables are not set and what it serves is not there. Raises ConfigError."""
+    from octavo.app.configuration import kept_by, zero
+    from octavo.config.load import kept_of
+
+    folders = _folders(config_file, directories)
+    if not folders:
+        return kept_by(_file(config_file))
+    found = kept_of(folders)
+    if not found.state.is_dir():
+        zero(*folders)  # a slip of the hand is told as it is elsewhere
+    return found
+
+
+def _folders(config_file: Path | None, directories: Iterable[Path | None]) -> list[Path]:
+    """Those that are served without a configuration."""
     from octavo.config.load import find
 
     folders = [one for one in directories if one is not None]
     if folders and config_file is not None:
         raise click.UsageError("give a folder or --config, not both")
-    if folders:
-        for beside in filter(None, map(find, folders)):
-            say("warning", translated(f"{beside} is not used; to use it: octavo serve --config {beside}"))
-        return zero(*folders, write=write, here=here)
-    if write:
-        raise click.UsageError("--write is for a folder; in a configuration say write: true on the source")
+    for beside in filter(None, map(find, folders)):
+        say("warning", translated(f"{beside} is not used; to use it: octavo serve --config {beside}"))
+    return folders
+
+
+def _file(config_file: Path | None) -> Path:
+    from octavo.config.load import find
+
     path = config_file or find(Path.cwd())
     if path is None:
         raise click.UsageError(
             "there is no octavo.yaml or octavo.toml here; name one with --config FILE, "
             "or serve a folder without one: octavo serve DIR"
         )
-    found = load(path, keyless=keyless)
-    for warning in found.warnings:
-        say("warning", in_words(warning))
-    return found
+    return path
 
 
 def known_agent(found: Loaded, who: str | None) -> str | None:

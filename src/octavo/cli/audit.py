@@ -11,10 +11,10 @@ import click
 from msgspec import to_builtins
 
 from octavo.cli._screen import give, out
-from octavo.cli._shared import FAILED, config_option, json_option, loaded, print_json, say
+from octavo.cli._shared import FAILED, config_option, json_option, kept_state, print_json, say
 
 if TYPE_CHECKING:
-    from octavo.config.load import Loaded
+    from octavo.config.load import Kept
     from octavo.stores.audit.query import Record, RecordFilter
     from octavo.stores.audit.verify import Break, ChainReport, Report
 
@@ -50,7 +50,7 @@ def verify(
 
     Exits with 1 if a chain is broken, or does not reach a checkpoint.
     """
-    place, report = _verified(loaded(config_file, *directories), checkpoints)
+    place, report = _verified(kept_state(config_file, *directories), checkpoints)
     if as_json:
         print_json({"ok": report.ok, "records": report.records, **to_builtins(report)})
     else:
@@ -76,16 +76,15 @@ def verify(
         ctx.exit(FAILED)
 
 
-def _verified(found: Loaded, checkpoints: Path | None) -> tuple[Path, Report]:
+def _verified(found: Kept, checkpoints: Path | None) -> tuple[Path, Report]:
     """With the checkpoints that are named, or those of the configuration. Raises NotFound for either."""
-    from octavo.config.load import state_directory
     from octavo.core.errors import NotFound
     from octavo.stores.audit.checkpoints import read_checkpoints
     from octavo.stores.audit.verify import verify
     from octavo.stores.state import StateDirectory
 
-    directory, state = _directory(found), StateDirectory.known(state_directory(found))
-    configured, min_age = found.config.audit.checkpoints, found.config.audit.least_age
+    directory, state = _directory(found), StateDirectory.known(found.state)
+    configured, min_age = found.audit.checkpoints, found.audit.least_age
     file = checkpoints or (None if configured is None else configured.path)
     if file is None:
         return directory, verify(directory, state.key("audit"), min_age=min_age)
@@ -102,15 +101,13 @@ def _verified(found: Loaded, checkpoints: Path | None) -> tuple[Path, Report]:
         raise NotFound(f"The audit log and its checkpoints cannot be read: {error.strerror}") from None
 
 
-def _directory(found: Loaded) -> Path:
+def _directory(found: Kept) -> Path:
     """Raises NotFound where nothing was ever recorded."""
-    from octavo.config.load import state_directory
     from octavo.core.errors import NotFound
 
-    path = state_directory(found)
-    if not (path / "audit").is_dir():
-        raise NotFound(f"There is no audit log in {path} yet")
-    return path / "audit"
+    if not (found.state / "audit").is_dir():
+        raise NotFound(f"There is no audit log in {found.state} yet")
+    return found.state / "audit"
 
 
 def _gaps(chain: ChainReport) -> Iterator[str]:
@@ -197,7 +194,7 @@ def query(
     """
     from octavo.stores.audit import query
 
-    place = _directory(loaded(config_file, *directories))
+    place = _directory(kept_state(config_file, *directories))
     matches = query.latest(place, _question(**asked), limit)
     shown = query.trees(place, matches) if tree else [(0, record) for record in matches]
     if as_json:
@@ -231,6 +228,6 @@ def export(directories: tuple[Path, ...], config_file: Path | None, form: str, *
     from octavo.stores.audit.export import FORMATS
     from octavo.stores.audit.query import found
 
-    place = _directory(loaded(config_file, *directories))
+    place = _directory(kept_state(config_file, *directories))
     for line in FORMATS[form](found(place, _question(**asked))):
         give(line, nl=True)

@@ -32,6 +32,12 @@ class ConfigText(Struct, frozen=True):
                 return found
         return self.places.get((), Position(1, 1))
 
+    def only(self, *sections: str) -> ConfigText:
+        """These alone, with the faults that stand in them, or with those for which nothing could be read."""
+        data = {name: value for name, value in self.data.items() if name in sections}
+        faults = tuple(one for one in self.faults if not one.path or one.path[0] in sections)
+        return ConfigText(data, self.places, faults)
+
 
 def broken(line: int, column: int, message: str) -> ConfigText:
     """Of text that could not be read at all."""

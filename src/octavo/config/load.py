@@ -28,6 +28,8 @@ from octavo.core.sizes import MIB
 
 MAX_FILE_BYTES = MIB
 NAMES = ("octavo.yaml", "octavo.yml", "octavo.toml")
+# Without a configuration: a home that cannot be written stops nobody's editor, and what is not kept is said.
+WITHOUT = Config(audit=Audit(fail_closed=False))
 FREE_FORM = frozenset({"metadata", "annotations", "parameters", "schema"})  # whose values are the operator's own
 
 
@@ -70,14 +72,16 @@ def load_text(
     text: str, kinds: Kinds, *, file: Path, environ: Mapping[str, str] | None = None, keyless: bool = False
 ) -> Loaded:
     """The same for text that stands in `file`, or would; its suffix says which format it is."""
+    reader = _Reader(_document(text, file), file, os.environ if environ is None else environ, kinds)
+    return reader.load(keyless=keyless)
+
+
+def _document(text: str, file: Path) -> ConfigText:
     if file.suffix == ".toml":
         from octavo.config.toml import read_toml  # here: most are YAML
 
-        document = read_toml(text)
-    else:
-        document = read_yaml(text)
-    reader = _Reader(document, file, os.environ if environ is None else environ, kinds)
-    return reader.load(keyless=keyless)
+        return read_toml(text)
+    return read_yaml(text)
 
 
 def zero(
@@ -94,11 +98,9 @@ def zero(
     """
     paths = [one.absolute() for one in directories]
     environ = os.environ if environ is None else environ
-    # A home that cannot be written stops nobody's editor: what is not kept is said.
-    rest = Config(audit=Audit(fail_closed=False))
     try:
         entry = {"files": _entry(kinds, paths, here=here, write=write)}
-        config = Config.model_validate({**dict(rest), "sources": entry}, context=Context(paths[0], environ, kinds))
+        config = Config.model_validate({**dict(WITHOUT), "sources": entry}, context=Context(paths[0], environ, kinds))
     except ValidationError as error:  # clients know it by its path, and this path is no address
         hint = "rename it, or name it with as: in a configuration"
         wrong = {next((part for part in one["loc"] if isinstance(part, int)), 0) for one in error.errors()}
@@ -131,6 +133,27 @@ def _of_folders(directories: Sequence[Path], findings: Iterable[ConfigFinding]) 
     return [*problems.values()]
 
 
+class Kept(Struct, frozen=True):
+    """What a server leaves behind: it can be looked at where what is served is not, and no secret is set."""
+
+    state: Path
+    audit: Audit
+
+
+def kept_by(path: Path, kinds: Kinds, *, environ: Mapping[str, str] | None = None) -> Kept:
+    """By servers of the configuration at `path`, whatever else it says. Raises ConfigError with what is wrong in that
+    part of it."""
+    path = path.absolute()
+    document = _document(read_text(path), path).only("version", "state", "audit")
+    config = _Reader(document, path, os.environ if environ is None else environ, kinds).read()
+    return Kept(_state_beside(path, config), config.audit)
+
+
+def kept_of(directories: Sequence[Path], *, environ: Mapping[str, str] | None = None) -> Kept:
+    """By servers of these folders without a configuration, whether or not the folders are still there."""
+    return Kept(_state_of(directories, _state_home(os.environ if environ is None else environ)), WITHOUT.audit)
+
+
 def with_toolsets(loaded: Loaded, names: tuple[str, ...]) -> Loaded:
     """The same with other groups of built-in tools. Raises ValueError for one that does not exist."""
     known = get_args(Toolset)
@@ -155,10 +178,18 @@ def chosen_as(before: Loaded, loaded: Loaded) -> Loaded:
 def state_directory(loaded: Loaded) -> Path:
     """Where state lives: `.octavo` beside the configuration, or below $XDG_STATE_HOME without one."""
     if loaded.file is not None:
-        return loaded.config.state.path or loaded.base / ".octavo"
+        return _state_beside(loaded.file, loaded.config)
+    return _state_of(served_folders(loaded), loaded.state_home)
+
+
+def _state_beside(file: Path, config: Config) -> Path:
+    return config.state.path or file.parent / ".octavo"
+
+
+def _state_of(folders: Iterable[Path], home: Path) -> Path:
     # What was found out about some folders is not true of others, so each choice of them has its own.
-    roots = sorted({os.path.realpath(root) for root in served_folders(loaded)})
-    return loaded.state_home / "octavo" / hashlib.sha256(os.fsencode("\0".join(roots))).hexdigest()[:16]
+    roots = sorted({os.path.realpath(folder) for folder in folders})
+    return home / "octavo" / hashlib.sha256(os.fsencode("\0".join(roots))).hexdigest()[:16]
 
 
 def served_folders(loaded: Loaded) -> list[Path]:
@@ -242,16 +273,17 @@ class _Reader:
         self._context = Context(file.parent, environ, kinds)
         self._problems = [self._problem(fault.path, fault.message, place=fault.place) for fault in document.faults]
 
+    def read(self) -> Config:
+        """What each part says, and nothing of what they mean together."""
+        config, _ = self._validate(self._nothing_said())
+        if self._problems or config is None:
+            raise ConfigError(self._problems)
+        return config
+
     def load(self, *, keyless: bool) -> Loaded:
         if self._problems and not self._document.data:
             raise ConfigError(self._problems)
-        said = {fault.path for fault in self._document.faults}
-        self._problems += (
-            self._problem(path, "has no value", "give it one, or leave the key out")
-            for path in _nulls(self._document.data, ())
-            if path not in said
-        )
-        said |= set(_nulls(self._document.data, ()))
+        said = self._nothing_said()
         self._with_plugins()
         config, kept = self._validate(said)
         warnings: list[Problem] = []
@@ -276,6 +308,14 @@ class _Reader:
             secret_files=secrets,
             places=places,
         )
+
+    def _nothing_said(self) -> set[KeyPath]:
+        """Tells of keys without a value. Gives the places of which something is told."""
+        said = {fault.path for fault in self._document.faults}
+        nulls = [*_nulls(self._document.data, ())]
+        hint = "give it one, or leave the key out"
+        self._problems += (self._problem(path, "has no value", hint) for path in nulls if path not in said)
+        return said.union(nulls)
 
     def _with_plugins(self) -> None:
         """Plugins are asked for kinds where a source is of one that does not come with Octavo. What else the file says
