@@ -6,7 +6,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check --no-input
 LOCKED := --require-hashes --only-binary :all: --progress-bar off
-# What pip says is shown if it fails.
+# What is said at length is shown if it fails.
 QUIETLY = said=$$($(1) 2>&1) || { printf '%s\n' "$$said" >&2; exit 1; }
 
 # The tests start the program hundreds of times: what was compiled once is kept.
@@ -46,7 +46,7 @@ lint: $(VENV)/dev
 	@$(BIN)/ruff check .
 	@$(BIN)/ruff format --check .
 	@$(BIN)/mypy
-	@$(BIN)/lint-imports --no-cache
+	@$(call QUIETLY,$(BIN)/lint-imports --no-cache --no-logo); printf '%s\n' "$$said" | tail -n 1
 
 test: lint
 	@$(BIN)/python -m pytest --numprocesses 4 --dist worksteal
