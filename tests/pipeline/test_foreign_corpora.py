@@ -11,8 +11,10 @@ import yaml
 from bench import foreign
 from bench.foreign.case import Case
 from bench.foreign.score import print_corpus, print_ordinary, tallies
+from tests.pipeline.secrets_corpus import positives
 
 from octavo.pipeline.redact.redactor import Redactor
+from octavo.pipeline.redact.rules.book import BY_LOOK
 
 HEX = "9f8e1d2c3b4a5f6e7d8c9b0a1f2e3d4c"
 SECRET = "acme_" + HEX
@@ -283,3 +285,14 @@ def test_the_figures_of_a_corpus_and_of_ordinary_texts_are_printed(
     print_ordinary(tmp_path / "plain", show=True)
     shown = capsys.readouterr().out
     assert "password a.md:1" in shown and "plain: 2 texts" in shown and " 1 hits" in shown
+
+
+@pytest.mark.seed("A6")
+def test_near_misses_are_printed_by_form_and_with_those_hidden_for_a_name(capsys: pytest.CaptureFixture[str]) -> None:
+    looks = {rule.name for rule in BY_LOOK}
+    form = next(one.text for one in positives(1) if one.rule in looks)
+    named = f'api_token = "{NEEDS_NAME}"'
+    cases = [Case("published", "acme", text) for text in (form, named, "nothing", "nothing else")]
+    print_corpus("made", cases, show=False, show_held_out=False)
+    shown = capsys.readouterr().out
+    assert "near misses hidden, published: 1 of 4 by form (25.0%), 2 in all (50.0%); for a name: 1 random\n" in shown
