@@ -1,4 +1,4 @@
-"""The first minutes of three people, as `bench/first_minutes.py` plays them: no surprise."""
+"""The first minutes of three people, and the README in both languages, as scripts play them: no surprise."""
 
 from __future__ import annotations
 
@@ -8,16 +8,23 @@ from pathlib import Path
 
 import pytest
 
-SCRIPT = Path(__file__).resolve().parents[2] / "bench" / "first_minutes.py"
+BENCH = Path(__file__).resolve().parents[2] / "bench"
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("person", ["editor", "team", "author"])
 def test_a_newcomer_meets_no_surprise(person: str) -> None:
-    done = subprocess.run(
-        [sys.executable, str(SCRIPT), "--agents", "2", "--only", person],
-        capture_output=True,
-        encoding="utf-8",
-        check=False,
-    )
-    assert done.returncode == 0 and "no surprise" in done.stdout, done.stdout + done.stderr
+    assert "no surprise" in played("first_minutes.py", "--agents", "2", "--only", person)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("page", ["README.md", "README.ko.md"])
+def test_every_command_of_the_readme_does_what_it_says(page: str) -> None:
+    assert "commands, no surprise" in played("readme.py", "--only", page)
+
+
+def played(script: str, *arguments: str) -> str:
+    command = [sys.executable, str(BENCH / script), *arguments]
+    done = subprocess.run(command, capture_output=True, encoding="utf-8", check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
