@@ -4,8 +4,8 @@
     --extra NAME       only this extra, several times for several; default: none, each of them, and all together
     --peers            also what fastmcp and the official file server take
 
-In each of them `octavo --version`, `--help`, `demo --no-serve`, `check`, `serve` (a list and a read over stdio) and,
-for an extra, what `doctor` says of it. What pip and npm download comes from wherever they are configured to look.
+In each of them `octavo -V`, `--help`, `demo --no-serve`, `check`, `serve` (a handshake, a list and a read over stdio)
+and, for an extra, what `doctor` says of it. What pip and npm download comes from wherever they are configured to look.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).resolve().parents[1]
+HANDSHAKE = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "room", "version": "1"}}
 META = {"io.modelcontextprotocol/protocolVersion": "2026-07-28", "io.modelcontextprotocol/clientCapabilities": {}}
 PEERS = ("fastmcp",)
 OFFICIAL = "@modelcontextprotocol/server-filesystem"
@@ -59,7 +60,7 @@ def tried(environment: Path, extra: str | None, folder: Path) -> Iterator[str]:
     """Each thing that works; raises SystemExit at the first that does not."""
     octavo = environment / "bin" / "octavo"
     environ = {"HOME": str(folder), "PATH": os.environ["PATH"], "LANG": "C"}
-    yield run([octavo, "--version"], env=environ).strip()
+    yield run([octavo, "-V"], env=environ).strip()
     assert "Usage: octavo" in run([octavo, "--help"], env=environ)
     run([octavo, "demo", "--no-serve", "--dir", folder / "demo"], env=environ)
     run([octavo, "check"], cwd=folder / "demo", env=environ)
@@ -69,6 +70,7 @@ def tried(environment: Path, extra: str | None, folder: Path) -> Iterator[str]:
     yield "help, demo, check, schema, install"
     (folder / "notes").mkdir()
     (folder / "notes" / "a.md").write_text("# One\n", encoding="utf-8")
+    assert '"serverInfo"' in asked([octavo, "serve", folder / "notes"], "initialize", HANDSHAKE, environ)
     assert "a.md" in asked([octavo, "serve", folder / "notes"], "resources/list", {}, environ)
     assert "# One" in asked([octavo, "serve", folder / "notes"], "resources/read", {"uri": "file://a.md"}, environ)
     yield "serve"
@@ -80,7 +82,8 @@ def tried(environment: Path, extra: str | None, folder: Path) -> Iterator[str]:
 
 
 def asked(command: Sequence[str | Path], method: str, params: dict[str, Any], environ: dict[str, str]) -> str:
-    question = {"jsonrpc": "2.0", "id": 1, "method": method, "params": {**params, "_meta": META}}
+    envelope = {} if method == "initialize" else {"_meta": META}
+    question = {"jsonrpc": "2.0", "id": 1, "method": method, "params": {**params, **envelope}}
     pipes: Any = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True, "encoding": "utf-8"}
     with subprocess.Popen([*map(str, command)], env=environ, **pipes) as server:
         assert server.stdin is not None and server.stdout is not None

@@ -431,6 +431,8 @@ def test_with_json_errors_are_json_too(run: Run, folder: Path) -> None:
         return told
 
     assert error("cat", "sop://hr/salary-policy", "--as", "agent-brand")["reason"] == "forbidden"
+    told = error("ls", "nope://x")  # an error that says more exactly which it is, as it does on the wire
+    assert told["reason"] == "unknown_scheme" and told["message"].startswith("No source serves nope://")
     assert error("ls", "--as", "nobody")["reason"] == "usage"
     assert error("ls", "--wrong")["message"].startswith("No such option")
     (folder / "octavo.yaml").write_text("version: 2\n", encoding="utf-8")

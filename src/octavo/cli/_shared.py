@@ -14,6 +14,7 @@ from collections import UserDict
 from collections.abc import Callable, Iterable, Mapping
 from importlib import import_module
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
@@ -80,7 +81,7 @@ class Group(click.Group):
             return USAGE
         except OctavoError as error:
             if as_json:
-                _say_json(error.reason, error.message, **error.data)
+                _say_json(error.reason, error.message, error.data)
             else:
                 say("error", hidden(_with_reason(error)))
             return FAILED
@@ -110,7 +111,7 @@ def _say_usage(error: click.ClickException, as_json: bool) -> None:
 
 def _say_problems(error: ConfigError, as_json: bool) -> None:
     if as_json:
-        _say_json("configuration", "the configuration does not hold together", problems=error.problems)
+        _say_json("configuration", "the configuration does not hold together", {"problems": error.problems})
         return
     for problem in error.problems:
         say("error", hidden(in_words(problem)))
@@ -140,10 +141,11 @@ def _meant(error: click.ClickException) -> str:
     return error.format_message()
 
 
-def _say_json(reason: str, message: str, **facts: Any) -> None:
+def _say_json(reason: str, message: str, facts: Mapping[str, Any] = MappingProxyType({})) -> None:
+    """A reason among the facts is the closer one, as on the wire."""
     from msgspec import to_builtins
 
-    told = to_builtins({"error": {"reason": reason, "message": message, **facts}}, enc_hook=str)
+    told = to_builtins({"error": {"reason": reason, **facts, "message": message}}, enc_hook=str)
     out(*hidden(json.dumps(told, ensure_ascii=False, indent=2)).split("\n"))
 
 
