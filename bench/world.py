@@ -6,16 +6,25 @@
 
 Each DIR is the work tree of a repository of `world.yaml`, or a folder in which such work trees stand side by side under
 their names (`owner+name`). Each is served as the kind that `world.yaml` says, with no option beside its store, in a
-process of its own. With --init each is given to `octavo init --yes` instead, as a whole, and its agents are asked for
-what it says. With --many so many documents are made in a folder of their own, served and checked in the same way.
-Nothing is fetched here, and nothing of what is read is kept.
+process of its own, and counted twice: `served` of the documents that are `there` in the folder which the catalog chose
+for itself, and of those in the `whole` store, as a user counts who knows the repository and not our catalogs.
+
+Of the whole store every file counts whose name ends as a document (.md .mdx .markdown .rst .adoc), whether or not
+anybody thinks of it as one, but for what evidently is none: licences and notices (LICENSE, COPYING, NOTICE, PATENTS,
+OFL, with any ending), what stands in a hidden folder (.git, .github), in a folder of what others wrote (node_modules,
+bower_components, vendor, third_party, site-packages), of what was built (_build, _site, dist, __pycache__) or of what
+tests read (testdata, fixtures, __tests__); and links, whose file counts where it stands. For skills every folder with a
+SKILL.md counts that is not inside another one, with the same left out.
+
+With --init each is given to `octavo init --yes` instead, as a whole, and its agents are asked for what it says. With
+--many so many documents are made in a folder of their own, served and checked in the same way. Nothing is fetched here,
+and nothing of what is read is kept.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
-import os
 import resource
 import subprocess
 import sys
@@ -25,18 +34,18 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
+import world_counted
 import world_init
 import yaml  # type: ignore[import-untyped]
 
 HERE = Path(__file__).parent
-DOCUMENTS = (".md", ".mdx", ".markdown", ".rst", ".adoc")
 CONFIG = """version: 1
 sources:
   store: {{kind: file, roots: [{root}], expose: false}}
   it: {{kind: {kind}, store: store}}
 """
-HEAD_LINE = "{:42} {:6} {:>7} {:>6} {:>7} {:>7} {:>7} {:>5} {}"
-HEAD = ("repository", "kind", "served", "of", "share", "outside", "start", "MiB", "check")
+HEAD_LINE = "{:42} {:6} {:>7} {:>6} {:>7} {:>7} {:>6} {:>7} {:>7} {:>5} {}"
+HEAD = ("repository", "kind", "served", "there", "share", "served", "whole", "share", "start", "MiB", "check")
 
 
 def main() -> None:
@@ -91,7 +100,7 @@ def _make(folder: Path, count: int) -> None:
 
 def _begin(folders: dict[str, Path], *, as_json: bool) -> None:
     if not as_json:
-        print("{:36} {:6} {:28} {:>6} {:>6} {:>7} {:>7} {:>6} {:>5}  {:18} {}".format(*world_init.HEAD))
+        print("{:36} {:6} {:28} {:>6} {:>6} {:>7} {:>6} {:>6} {:>7} {:>6} {:>5}  {:18} {}".format(*world_init.HEAD))
     for name, folder in folders.items():
         told = world_init.begun(folder)
         print(json.dumps({"name": name, **told}) if as_json else world_init.line(name, told), flush=True)
@@ -108,10 +117,11 @@ def _found(folder: Path, known: dict[str, Any], kind: str | None) -> list[tuple[
 
 
 def _line(name: str, told: dict[str, Any]) -> str:
-    share = f"{100 * told['served'] / told['there']:.1f} %" if told["there"] else "-"
+    shares = [f"{100 * one / of:.1f} %" if of else "-" for one, of in (told["in_folder"], told["in_whole"])]
+    (served, there), (everywhere, whole) = told["in_folder"], told["in_whole"]
     complaints = ", ".join(f"{number} {message}" for message, number in told["complaints"][:6]) or "no complaint"
     return (
-        f"{name:42} {told['kind']:6} {told['served']:7} {told['there']:6} {share:>7} {told['outside']:7} "
+        f"{name:42} {told['kind']:6} {served:7} {there:6} {shares[0]:>7} {everywhere:7} {whole:6} {shares[1]:>7} "
         f"{told['start']:6.2f}s {told['memory']:5.0f} {told['lines']} lines, exit {told['exit']}: {complaints}"
     )
 
@@ -129,19 +139,21 @@ def served(folder: Path, kind: str) -> dict[str, Any]:
         config.write_text(CONFIG.format(root=json.dumps(str(folder.resolve())), kind=kind), "utf-8")
         begun = time.perf_counter()
 
-        async def look() -> tuple[set[str], str, float, list[Any]]:
+        async def look() -> tuple[set[str], set[str], str, float, list[Any]]:
             async with Octavo(load(config)) as house:
                 catalogs = house.works.catalogs
                 assert catalogs is not None
                 catalog = catalogs.by_name["it"]
                 page = await catalog.look()
                 started = time.perf_counter() - begun
-                places = {"/".join(card.place) for card in page.cards.values()}
+                files = {card.file for card in page.cards.values()}
+                declared = catalog.declaration
                 everything = [entry async for entry in _all(catalog, Ref(catalog.scheme))]
-                assert len(everything) >= len(places)
-                return places, catalog.declaration.path, started, [*await catalog.problems()]
+                assert len(everything) >= len(files)
+                titled = {card.file for card in page.cards.values() if card.entry.title}
+                return files, titled, declared.home or declared.path, started, [*await catalog.problems()]
 
-        places, path, started, problems = asyncio.run(look())
+        files, titled, path, started, problems = asyncio.run(look())
         memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
         run = subprocess.run(
             [sys.executable, "-m", "octavo", "check", "--config", str(config)],
@@ -149,14 +161,16 @@ def served(folder: Path, kind: str) -> dict[str, Any]:
             text=True,
             check=False,
         )
-    wanted = _manifests(folder / path) if kind == "skill" else _documents(folder / path)
-    outside = (_manifests(folder) if kind == "skill" else _documents(folder)) if path else wanted
+    every = world_counted.skills(folder) if kind == "skill" else world_counted.documents(folder)
+    there = {one for one in every if one.startswith(f"{path}/" if path else "")}
+    whole = {one for one in every if not world_counted.evidently_none(one)}
     complaints = Counter(problem.kind for problem in problems)
     return {
         "kind": kind,
-        "served": len(wanted & places),
-        "there": len(wanted),
-        "outside": len(outside) - len(wanted),
+        "in_folder": (len(there & files), len(there)),
+        "in_whole": (len(whole & files), len(whole)),
+        "missing": sorted((there | whole) - files)[:20],
+        "titled": len(titled),
         "start": started,
         "memory": memory,
         "complaints": complaints.most_common(),
@@ -174,30 +188,6 @@ async def _all(catalog: Any, ref: Any) -> Any:
         cursor = page.cursor
         if cursor is None:
             return
-
-
-def _documents(folder: Path) -> set[str]:
-    return {path for path in _files(folder) if path.lower().endswith(DOCUMENTS)}
-
-
-def _manifests(folder: Path) -> set[str]:
-    """A skill inside another one is a part of it."""
-    found = sorted(path.removesuffix("/SKILL.md") for path in _files(folder) if path.endswith("/SKILL.md"))
-    outer: list[str] = []
-    for path in found:
-        if not outer or not path.startswith(f"{outer[-1]}/"):
-            outer.append(path)
-    return {f"{path}/SKILL.md" for path in outer}
-
-
-def _files(folder: Path) -> list[str]:
-    found: list[str] = []
-    for at, folders, names in os.walk(folder):
-        folders[:] = [name for name in folders if name != ".git"]
-        found += [
-            (Path(at) / name).relative_to(folder).as_posix() for name in names if not (Path(at) / name).is_symlink()
-        ]
-    return found
 
 
 if __name__ == "__main__":

@@ -16,17 +16,20 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import world_counted
+
 OCTAVO = (sys.executable, "-m", "octavo")
-DOCUMENTS = (".md", ".mdx", ".markdown", ".rst", ".adoc")
 SOME = 20  # entries of an agent that are read and searched for
 HEAD = (
     "repository",
     "init",
     "sources",
     "served",
-    "of",
+    "there",
     "share",
-    "outside",
+    "served",
+    "whole",
+    "share",
     "titles",
     "links",
     "check",
@@ -37,15 +40,16 @@ HEAD = (
 def line(name: str, told: dict[str, Any]) -> str:
     if "refused" in told:
         return f"{name:36} {told['seconds']:5.1f}s {told['refused']}"
-    share = f"{100 * told['served'] / told['there']:.1f} %" if told["there"] else "-"
+    (inside, there), (served, whole) = told["in_folders"], told["in_whole"]
+    shares = [f"{100 * one / of:.1f} %" if of else "-" for one, of in ((inside, there), (served, whole))]
     agents = ", ".join(
         f"{one['id']} {one['listed']}/{one['read']}/{one['found']}{'' if one['holds'] else ' NOT AS SAID'}"
         for one in told["agents"]
     )
     sources = " ".join(f"{scheme}:{count}" for scheme, count in told["sources"].items())
     return (
-        f"{name:36} {told['seconds']:5.1f}s {sources:28} {told['served']:6} {told['there']:6} {share:>7} "
-        f"{told['outside']:7} {told['titles']:6} {told['links']:5}  "
+        f"{name:36} {told['seconds']:5.1f}s {sources:28} {inside:6} {there:6} {shares[0]:>7} "
+        f"{served:6} {whole:6} {shares[1]:>7} {told['titles']:6} {told['links']:5}  "
         f"{told['lines']:2} lines, exit {told['exit']}  {agents}"
     )
 
@@ -71,10 +75,9 @@ def begun(folder: Path) -> dict[str, Any]:
         return {
             "seconds": seconds,
             "sources": {one["scheme"]: one["entries"] for one in proposal["sources"]},
-            "served": len(served),
-            "there": len(inside),
-            "outside": len(documents - inside),
-            "missing": sorted(inside - served)[:10],
+            "in_folders": (len(inside & served), len(inside)),
+            "in_whole": (len(served), len(documents)),
+            "missing": sorted(documents - served)[:20],
             "titles": titles,
             "links": links,
             "lines": len(check.stdout.splitlines()) + warned,
@@ -90,13 +93,7 @@ def _run(*arguments: str) -> subprocess.CompletedProcess[str]:
 
 
 def _documents(folder: Path) -> set[str]:
-    """Of people: not in hidden folders, nor in those of programs."""
-    found: set[str] = set()
-    for at, folders, names in os.walk(folder):
-        folders[:] = [name for name in folders if not name.startswith(".") and name != "node_modules"]
-        paths = [Path(at) / name for name in names if name.lower().endswith(DOCUMENTS) and not name.startswith(".")]
-        found.update(path.relative_to(folder).as_posix() for path in paths if not path.is_symlink())
-    return found
+    return {path for path in world_counted.documents(folder) if not world_counted.evidently_none(path)}
 
 
 def _served(folder: Path) -> tuple[set[str], int, int]:

@@ -160,7 +160,7 @@ def test_many_errors_of_the_configuration_keep_key_hint_and_line_each(run: Run, 
     [
         ({}, "nothing is served: the folder docs is not there, or empty\n"),
         ({"a.png": "", "b.png": "", "Makefile": ""}, "none of the 3 files is a text (2 .png, 1 Makefile)"),
-        ({"docs/x.png": "", "README.md": ""}, "none of the 1 files is a text"),
+        ({"docs/x.png": "", "docs/y/z.svg": ""}, "none of the 2 files is a text"),
         ({"a.json": "{}", "b/c.json": "{}"}, "files: '**/*.json' would serve 2 of the 2 files"),
     ],
 )

@@ -54,17 +54,17 @@ def tool_problems(loaded: Loaded) -> list[Problem]:
     return [Problem(problem.path, "", problem.reason, line=problem.line) for problem in problems]
 
 
-def catalog_problems(loaded: Loaded, shows: Shows) -> tuple[list[Problem], list[Problem], dict[str, str]]:
+def catalog_problems(loaded: Loaded, shows: Shows) -> tuple[list[Problem], list[Problem], dict[str, tuple[str, ...]]]:
     """What is wrong with the files of catalogs, and what is only odd, by file and line. What prompts refer to, too.
-    And the folder of each catalog in its store."""
+    And the folders of each catalog in its store."""
 
-    async def ask(house: Octavo) -> tuple[list[Problem], list[Problem], dict[str, str]]:
-        wrong, odd, folders = list[Problem](), list[Problem](), dict[str, str]()
+    async def ask(house: Octavo) -> tuple[list[Problem], list[Problem], dict[str, tuple[str, ...]]]:
+        wrong, odd, folders = list[Problem](), list[Problem](), dict[str, tuple[str, ...]]()
         catalogs = house.works.catalogs
         by_name = {} if catalogs is None else catalogs.by_name
         for number, (name, catalog) in enumerate(by_name.items(), 1):
             shows(what=name, done=f"{number}/{len(by_name)}")
-            folders[name] = catalog.declaration.path
+            folders[name] = catalog.declaration.folders
             if why := await catalog.serves_nothing():
                 wrong.append(Problem(str(loaded.file), f"sources.{name}", why))
             for one in await catalog.problems():

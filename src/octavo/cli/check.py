@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -42,7 +42,7 @@ def check(ctx: click.Context, config_file: Path | None, everything: bool, as_jso
     path = config_file or find(Path.cwd())
     if path is None:
         raise click.UsageError(english("check.refused_no_file"))
-    found, problems, warnings, folders = None, list[Problem](), list[Problem](), dict[str, str]()
+    found, problems, warnings, folders = None, list[Problem](), list[Problem](), dict[str, tuple[str, ...]]()
     try:
         found = load(path)
         with unlogged(), progress("check") as shows:
@@ -95,7 +95,7 @@ def unlogged() -> Iterator[None]:
         logger.setLevel(level)
 
 
-def _facts(found: Loaded, folders: Mapping[str, str]) -> dict[str, Any]:
+def _facts(found: Loaded, folders: Mapping[str, Sequence[str]]) -> dict[str, Any]:
     from octavo.app.essentials import among_writable
     from octavo.config.load import prompt_directories, state_directory
 
@@ -108,7 +108,7 @@ def _facts(found: Loaded, folders: Mapping[str, str]) -> dict[str, Any]:
                 "kind": source.kind,
                 "scheme": source.scheme,
                 "exposed": source.expose,
-                "serves": _serves(source, folders.get(name)),
+                "serves": _serves(source, folders.get(name, ())),
                 **({"reaches": [*hosts]} if (hosts := source.record.needs(source).hosts) else {}),
             }
             for name, source in config.sources.items()
@@ -133,14 +133,14 @@ def _facts(found: Loaded, folders: Mapping[str, str]) -> dict[str, Any]:
     }
 
 
-def _serves(source: Options, folder: str | None) -> list[str]:
-    """In the words of its kind; of a catalog, the `folder` that was found."""
-    if source.over is not None and folder is not None:
-        return [f"{source.over.store}/{folder}".rstrip("/")]
+def _serves(source: Options, folders: Sequence[str]) -> list[str]:
+    """In the words of its kind; of a catalog, the `folders` that were found."""
+    if source.over is not None and folders:
+        return [f"{source.over.store}/{folder}".rstrip("/") for folder in folders]
     return [*source.record.serves(source)]
 
 
-def _lines(found: Loaded, folders: Mapping[str, str]) -> Iterator[str]:
+def _lines(found: Loaded, folders: Mapping[str, Sequence[str]]) -> Iterator[str]:
     facts = _facts(found, folders)
     yield facts["file"]
     yield said("check.sources")

@@ -12,7 +12,7 @@ from tests.sources.catalog.trees import Agents, Catalog, Documents, Organisation
 from octavo.core.errors import SourceUnavailable
 from octavo.core.ports.source import Source, abilities
 from octavo.core.ref import Ref
-from octavo.sources.catalog import CatalogSource, own
+from octavo.sources.catalog import CatalogSource, chosen, own
 from octavo.sources.file import FileRoot, FileSource
 from octavo.sources.memory import MemorySource
 from octavo.testing import Fault, FaultSuite, SourceSuite
@@ -49,8 +49,11 @@ class OnDisk(InMemory):
             self.files = store
             yield CatalogSource(self.declaration, store)
 
+    def place(self, path: str) -> Path:
+        return self.root / self.declaration.path / path
+
     def write(self, path: str, text: str) -> None:
-        place = self.root / self.declaration.path / path
+        place = self.place(path)
         place.parent.mkdir(parents=True, exist_ok=True)
         place.write_text(text, encoding="utf-8")
 
@@ -58,7 +61,7 @@ class OnDisk(InMemory):
         self.write(path, text)
 
     async def remove(self, source: Source, path: str) -> None:
-        (self.root / self.declaration.path / path).unlink()
+        self.place(path).unlink()
 
 
 class TestOverMemory(InMemory, SourceSuite):
@@ -75,6 +78,23 @@ class TestSops(Sops, OnDisk, SourceSuite):
 
 class TestDocuments(Documents, InMemory, SourceSuite):
     pass
+
+
+class TestDocumentsOfARepository(Documents, OnDisk, SourceSuite):
+    """Some of them beside the folder in which most stand, and files that are left out."""
+
+    @pytest.fixture
+    async def source(self, tmp_path: Path) -> AsyncIterator[CatalogSource]:
+        self.root = tmp_path / "root"
+        for path, text in {**self.TREE, "brand/node_modules/x/README.md": "of others\n"}.items():
+            self.write(path, text)
+        async with FileSource([FileRoot(self.root)], secret=b"secret") as store:
+            found = await chosen(self.declaration, store, path=None, alone=True, files=False)
+            assert found.home == "docs"
+            yield CatalogSource(found, store)
+
+    def place(self, path: str) -> Path:
+        return self.root / path if path.startswith("brand/") else super().place(path)
 
 
 class TestSkills(Skills, OnDisk, SourceSuite):

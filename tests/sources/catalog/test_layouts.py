@@ -122,7 +122,8 @@ async def test_what_nobody_wrote_is_taken_from_path_and_file_and_other_keys_are_
 @pytest.mark.parametrize(
     ("files", "folder"),
     [
-        ({"docs/a.md": "a", "README.md": "r"}, ["doc://a"]),
+        ({"docs/a.md": "a", "README.md": "r"}, ["doc://README", "doc://a"]),
+        ({"docs/a/b.md": "a", "docs/c.md": "c", "team/d/e.md": "e"}, ["doc://a/b", "doc://c", "doc://team/d/e"]),
         ({"content/a.md": "a", "README.md": "r"}, ["doc://README", "doc://content/a"]),
     ],
 )
@@ -146,13 +147,62 @@ async def test_a_usual_folder_of_fewer_documents_than_stand_beside_it_is_not_the
 async def test_papers_tests_and_what_was_built_are_no_documents_beside_the_folder(served: Served) -> None:
     beside = ["README.md", "LICENSE.txt", "pkg/README.ko.md", "node_modules/x/guide.md", "tests/data/case.txt"]
     catalog = await served("doc", {"docs/a.md": "a", "docs/b.md": "b", **dict.fromkeys(beside, "x")})
-    assert sorted(await entries(catalog)) == ["doc://a", "doc://b"]
+    assert {"doc://a", "doc://b"} < (await entries(catalog)).keys(), "so the folder is theirs"
+
+
+async def test_what_stands_beside_the_usual_folder_is_served_under_its_whole_path(
+    served: Served, tmp_path: Path
+) -> None:
+    files = {"docs/hr/pay.md": "# Pay\n", "docs/start.md": "s", "README.md": "[pay](docs/hr/pay.md)\n", "a/b/c.md": "c"}
+    catalog = await served("doc", files)
+    assert sorted(await entries(catalog)) == ["doc://README", "doc://a/b/c", "doc://hr/pay", "doc://start"]
+    for uri, body in (("doc://README", files["README.md"]), ("doc://a/b/c.md", "c"), ("doc://docs/start.md", "s")):
+        [meant] = (await catalog.meanings(Ref.parse(uri)))[0]
+        assert (await catalog.read(meant, max_bytes=100)).body == body
+    linked = (await catalog.read(Ref.parse("doc://README?view=relations"), max_bytes=9999)).body
+    assert "doc://hr/pay" in str(linked)
+    assert await told(catalog) == []
+    (tmp_path / "store/CONTRIBUTING.md").write_text("how\n", "utf-8")
+    (tmp_path / "store/docs/a").mkdir()
+    (tmp_path / "store/docs/a/d.md").write_text("d", "utf-8")
+    assert {"doc://CONTRIBUTING", "doc://a/d", "doc://a/b/c"} < (await entries(catalog)).keys()
+
+
+async def test_of_a_file_in_the_usual_folder_and_one_beside_it_that_one_is_served_whose_folder_it_is(
+    served: Served, tmp_path: Path
+) -> None:
+    catalog = await served("doc", {"docs/README.mdx": "inner", "docs/a.md": "a", "README.md": "outer"})
+    assert sorted(await entries(catalog)) == ["doc://README", "doc://a"]
+    assert (await catalog.read(Ref.parse("doc://README"), max_bytes=100)).body == "inner"
+    assert await told(catalog) == ["README.md:1: is not served: another file has its address"]
+    (tmp_path / "store/docs/README.mdx").unlink()
+    assert (await catalog.read(Ref.parse("doc://README"), max_bytes=100)).body == "outer"
+    with pytest.raises(NotFound):
+        await catalog.read(Ref.parse("doc://docs/a"), max_bytes=100)
+
+
+async def test_folders_of_programs_beside_the_usual_folder_are_said_and_not_served(
+    served: Served, tmp_path: Path
+) -> None:
+    programs = [".github/BUG.md", "web/node_modules/x/README.md", "vendor/y/guide.md", "pkg/testdata/case.md"]
+    inside = {f"docs/{number}.md": "x" for number in range(5)}
+    catalog = await served("doc", {**inside, "docs/vendor/deal.md": "d", **dict.fromkeys(programs, "x")})
+    assert sorted(await entries(catalog)) == [*sorted(f"doc://{number}" for number in range(5)), "doc://vendor/deal"]
+    [said] = await told(catalog)
+    assert said.startswith("docs:1: files in folders of programs that are not served: 4 (.github, ")
+    assert said.endswith("; path: '' would serve all files, under their whole path")
+    assert not any(problem.serious for problem in await catalog.problems())
+    (tmp_path / "store/docs/link.md").symlink_to("../.github/BUG.md")
+    assert "doc://link" not in await entries(catalog), "nor under another name"
 
 
 @pytest.mark.parametrize("beside", [1, 9])
-async def test_however_little_the_choice_leaves_out_is_said(served: Served, beside: int) -> None:
-    inside = {f"docs/{number}.md": "x" for number in range(30)}
-    catalog = await served("doc", {**inside, **{f"guides/{number}.md": "x" for number in range(beside)}})
+async def test_a_folder_in_which_every_file_must_have_a_key_is_kept_to_itself_and_that_is_said(
+    served: Served, beside: int
+) -> None:
+    inside = {f"docs/{number}.md": "---\nowner: a\n---\n" for number in range(30)}
+    files = {**inside, **{f"guides/{number}.md": "x" for number in range(beside)}}
+    catalog = await served("doc", files, required=("owner",))
     said = f"files beside this folder that are not served: {beside}; path: '' would serve them as well"
     said += ", path: docs says that this is meant"
     assert await told(catalog) == [f"docs:1: {said}"]

@@ -3,8 +3,11 @@
 The folder is the first of the usual ones that is there, else the whole store, if no other catalog stands on it and
 such files may stand anywhere: documents may be all that there is in a store, agents are not. Where more documents stand
 beside the usual folder than in it, it is not theirs (`docs` may hold what a site is built into), and the whole store
-is. Skills are folders at any depth: how deep is written into the shapes, so that the name of a file alone tells which
-skill it belongs to, whatever comes and goes beside it.
+is. Else the documents beside it are served too, under their whole path: the README of a repository is one that people
+look for.
+
+Skills are folders at any depth: how deep is written into the shapes, so that the name of a file alone tells which skill
+it belongs to, whatever comes and goes beside it.
 """
 
 from __future__ import annotations
@@ -20,7 +23,7 @@ from octavo.core.errors import OctavoError
 from octavo.core.ports.source import Source
 from octavo.core.ref import Ref
 from octavo.sources.catalog.declaration import Declaration, Segments, Shape
-from octavo.sources.catalog.store import WHOLE, Store
+from octavo.sources.catalog.store import OF_PROGRAMS, WHOLE, Store
 from octavo.text.frontmatter import of_yaml
 
 _MANY: Final = 200  # folders of skills that are told apart by name
@@ -33,11 +36,8 @@ _PAPERS: Final = re.compile(
     r"code[_-]of[_-]conduct|security|authors|maintainers|governance|support|requirements|cmakelists|robots|llms|"
     r"claude|agents|gemini)(?:[._-][a-z0-9]{1,6}){0,2}\.[a-z]+"
 )
-# Folders of tests, of what others wrote and of what was built.
-_NO_DOCUMENTS: Final = frozenset(
-    ("node_modules", "bower_components", "vendor", "third_party", "third-party", "site-packages", "build", "_build",
-     "dist", "out", "target", "_site", "coverage", "test", "tests", "testdata", "__tests__", "fixtures")
-)  # fmt: skip
+# Folders of tests, of what others wrote and of what was built. They say nothing of where documents stand either.
+_NO_DOCUMENTS: Final = OF_PROGRAMS | frozenset(("build", "out", "target", "coverage", "test", "tests"))
 
 
 async def chosen(
@@ -46,7 +46,8 @@ async def chosen(
     """`path` is the folder that the configuration names, `alone` says that no other catalog stands on the store,
     `files` that the configuration says where files stand in the folder, and `ruled` that rules speak of addresses
     below it: they hold whatever comes beside the usual folder."""
-    of = await _placed(of, source, alone=alone, ruled=ruled) if path is None else replace(of, path=path)
+    kept = files or ruled or not of.is_lenient
+    of = await _placed(of, source, alone=alone, ruled=ruled, kept=kept) if path is None else replace(of, path=path)
     if not of.manifest or files:
         return of
     store = Store(source, of.path, of.scheme, of.without)
@@ -57,20 +58,22 @@ async def chosen(
         return of  # the store is down: what is usual
 
 
-async def _placed(of: Declaration, source: Source, *, alone: bool, ruled: bool) -> Declaration:
-    """A store in which nothing stands yet will have the usual folder."""
+async def _placed(of: Declaration, source: Source, *, alone: bool, ruled: bool, kept: bool) -> Declaration:
+    """A store in which nothing stands yet will have the usual folder. `kept` says that no more than a folder is meant:
+    what stands beside it has no address that rules know, and need not be what every entry must be."""
     if not alone:
         return of
     of = replace(of, guessed=True)
     for folder in of.usual:
         if await _holds(source, folder):
             usual = replace(of, path=folder)
-            return usual if of.manifest or not of.anywhere else await _of_most(usual, source, ruled=ruled)
+            return usual if of.manifest or not of.anywhere else await _of_most(usual, source, ruled=ruled, kept=kept)
     return replace(of, path="" if of.anywhere and await _holds(source, "") else of.path)
 
 
-async def _of_most(of: Declaration, source: Source, *, ruled: bool) -> Declaration:
-    """The usual folder, if it has at least as many documents as there are beside it."""
+async def _of_most(of: Declaration, source: Source, *, ruled: bool, kept: bool) -> Declaration:
+    """The usual folder, if it has at least as many documents as there are beside it; with those, if it is not `kept`
+    to itself."""
     store, looked = Store(source, of.path, of.scheme, of.without), 0
     inside = beside = left = 0
     try:
@@ -88,7 +91,10 @@ async def _of_most(of: Declaration, source: Source, *, ruled: bool) -> Declarati
         return of
     if beside > inside and not ruled:
         return replace(of, path="")
-    return replace(of, beside=left if _MANY_BESIDE * left > inside else 0)
+    if kept:
+        return replace(of, beside=left if _MANY_BESIDE * left > inside else 0)
+    shapes = (*(shape.below(of.path) for shape in of.shapes), *(shape.unoffered() for shape in of.shapes))
+    return replace(of, path="", home=of.path, shapes=shapes)
 
 
 def _is_no_folder_of_documents(name: str) -> bool:

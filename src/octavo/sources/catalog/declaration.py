@@ -86,6 +86,19 @@ class Shape:
         made._pages = self._pages
         return made
 
+    def below(self, folder: str) -> Shape:
+        """The same for files in a folder, which is no part of their addresses."""
+        text = f"{folder}/{self.file.text}"
+        made = Shape(text, self.address.text, kind=self.kind, endings=self.suffixes, offered=self.offered)
+        made._pages = self._pages
+        return made
+
+    def unoffered(self) -> Shape:
+        """The same for files that are served where they stand, and that nobody is told to put there."""
+        made = Shape(self.file.text, self.address.text, kind=self.kind, endings=self.suffixes, offered=False)
+        made._pages = self._pages
+        return made
+
     @property
     def pattern(self) -> str:
         """For people: as it would stand in `files`."""
@@ -225,6 +238,7 @@ class Declaration(Struct, frozen=True, dict=True):
     titles: str = ""  # the same of the name for people
     usual: tuple[str, ...] = ()  # folders of the store in which such files mostly stand
     guessed: bool = False  # whether the folder was found by looking, and the rest of the store is nobody's
+    home: str = ""  # such a folder, where what stands beside it is served too: no part of the addresses of its files
     beside: int = 0  # files that such a folder leaves out, where they are many
     without: tuple[str, ...] = ()  # folders below the path that are another catalog's
     anywhere: bool = False  # whether they may be all that there is in a store
@@ -247,6 +261,16 @@ class Declaration(Struct, frozen=True, dict=True):
     def asked(self) -> frozenset[str]:
         """Keys that others want to know of every entry."""
         return frozenset((*self.properties, *self.filters.values(), *filter(None, [self.tools])))
+
+    @property
+    def folders(self) -> tuple[str, ...]:
+        """Of the store, for people: the one whose name is no part of addresses first."""
+        return (self.home, self.path) if self.home else (self.path,)
+
+    @property
+    def is_lenient(self) -> bool:
+        """Whether nothing is asked of a file of which nobody said that it is an entry."""
+        return bool(self.marks) and not self.required
 
     @cached_property
     def checked(self) -> frozenset[str]:

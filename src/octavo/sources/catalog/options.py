@@ -83,7 +83,7 @@ class UsualCatalog(OverStore):
     path: Folder | None = Field(
         default=None,
         description="Their folder in the store. Not given: the usual one, if it is there and holds most of the "
-        "documents; else the whole store, if no other catalog stands on it.",
+        "documents, with the documents beside it; else the whole store. Both only if no other catalog stands on it.",
     )
     without: Annotated[tuple[Folder, ...], BeforeValidator(_several)] = Field(
         default=(),

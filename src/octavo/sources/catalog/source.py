@@ -66,7 +66,8 @@ class CatalogSource:
         self._patience = patience
         self.scheme = declaration.scheme
         self.declaration = declaration
-        self._store = Store(store, declaration.path if path is None else path, self.scheme, declaration.without)
+        folder = declaration.path if path is None else path
+        self._store = Store(store, folder, self.scheme, declaration.without, home=declaration.home)
         cards = Cards(declaration, compile_model(declaration.schema), self._store.folder)
         clock = clock or SystemClock()
         self._index = Index(declaration, self._store, cards, clock)

@@ -19,6 +19,12 @@ T = TypeVar("T")
 HEAD: Final = 64 * KIB  # bytes of a longer file in which its front matter must end
 WHOLE: Final = 256 * KIB  # bytes of a file that is looked at from the first to the last line
 _PAGE: Final = 1000
+# Folders, beside the hidden ones, of what others wrote, of what was built and of what tests read. `build`, `target` and
+# `tests` may be those of people.
+OF_PROGRAMS: Final = frozenset(
+    ("node_modules", "bower_components", "vendor", "third_party", "third-party", "site-packages", "_build", "_site",
+     "dist", "__pycache__", "__tests__", "testdata", "fixtures")
+)  # fmt: skip
 _moments: Final = count(1)
 
 
@@ -53,15 +59,20 @@ class Head(NamedTuple):
 
 
 class Store:
-    """One folder of a source, but for the folders in it that are somebody else's. Places are segments below it."""
+    """One folder of a source, but for the folders in it that are somebody else's. Places are segments below it.
 
-    def __init__(self, source: Source, folder: str, scheme: str, without: Sequence[str] = ()) -> None:
+    Beside a `home` in it, folders of programs are left out."""
+
+    def __init__(
+        self, source: Source, folder: str, scheme: str, without: Sequence[str] = (), *, home: str = ""
+    ) -> None:
         self.source = source
         # Looked up once: telling abilities from methods is too slow for every hit.
         self._stamps = source if isinstance(source, Stamps) else None
         self._scheme = scheme  # of the catalog: what its callers hear when the store is down
         self._root = Ref.of(source.scheme, _segments(folder))
         self._without = tuple(map(_segments, without))
+        self._home = _segments(home)
 
     @property
     def folder(self) -> str:
@@ -75,7 +86,16 @@ class Store:
         return place if self.holds(place) else None
 
     def holds(self, place: Segments) -> bool:
-        return not any(place[: len(folder)] == folder for folder in self._without)
+        return not self.leaves_out(place) and not self.of_program(place)
+
+    def leaves_out(self, place: Segments) -> bool:
+        return any(place[: len(folder)] == folder for folder in self._without)
+
+    def of_program(self, place: Segments) -> str:
+        """The folder of programs beside the home of documents in which a file stands; empty for every other file."""
+        if not self._home or place[: len(self._home)] == self._home:
+            return ""
+        return next((one for one in place[:-1] if one.startswith(".") or one.lower() in OF_PROGRAMS), "")
 
     async def entries(self, folder: Segments = ()) -> AsyncIterator[Entry]:
         async for entry in self._listed(self._ref(folder)):

@@ -18,7 +18,26 @@ _SHOWN: Final = 4  # endings of which a message tells
 
 async def unserved(of: Declaration, store: Store, index: Index, page: Snapshot) -> list[FileProblem]:
     """Texts of the folder that no pattern takes, and those that stand beside it: a remark each."""
-    return [*await _beside(of, store, page), *await _within(store, index, page)]
+    beside = await _of_programs(of, store) if of.home else await _beside(of, store, page)
+    return [*beside, *await _within(store, index, page)]
+
+
+async def _of_programs(of: Declaration, store: Store) -> list[FileProblem]:
+    """Beside the folder that was found: most of them no documents, but nobody said so."""
+    shapes, folders = [shape for shape in of.shapes if shape.offered], Counter[str]()
+    async for entry in store.everything():
+        place = entry.ref.segments
+        if (folder := store.of_program(place)) and not store.leaves_out(place):
+            folders[folder] += any(shape.resembles(place) for shape in shapes)
+    count = sum(folders.values())
+    if not count:
+        return []
+    named = ", ".join(name for name, number in folders.most_common(_SHOWN) if number)
+    said = (
+        f"files in folders of programs that are not served: {count} ({named}); path: '' would serve all files, under "
+        f"their whole path"
+    )
+    return [FileProblem(of.home, 1, said, serious=False)]
 
 
 async def _beside(of: Declaration, store: Store, page: Snapshot) -> list[FileProblem]:
