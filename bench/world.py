@@ -14,7 +14,7 @@ anybody thinks of it as one, but for what evidently is none: licences and notice
 OFL, with any ending), what stands in a hidden folder (.git, .github), in a folder of what others wrote (node_modules,
 bower_components, vendor, third_party, site-packages), of what was built (_build, _site, dist, __pycache__) or of what
 tests read (testdata, fixtures, __tests__); and links, whose file counts where it stands. For skills every folder with a
-SKILL.md counts that is not inside another one, with the same left out.
+SKILL.md counts that is not inside another one, with the same left out, and `template`, which is a form to fill in.
 
 With --init each is given to `octavo init --yes` instead, as a whole, and its agents are asked for what it says. With
 --many so many documents are made in a folder of their own, served and checked in the same way. Nothing is fetched here,

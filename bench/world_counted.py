@@ -31,6 +31,8 @@ def skills(folder: Path) -> set[str]:
 
 def evidently_none(path: str) -> bool:
     *folders, name = path.split("/")
+    if name == "SKILL.md" and folders[-1:] in (["template"], ["templates"]):
+        return True
     programs = any(one.startswith(".") or one.lower() in OF_PROGRAMS for one in folders)
     return programs or NO_DOCUMENT.fullmatch(name) is not None
 
