@@ -25,6 +25,8 @@ _LIKE_JSON: Final = re.compile(r"\ufeff?\{[ \t]*\r?\n\s*[\"']?[A-Za-z][\w -]{0,6
 _NEAR_END: Final = re.compile(r"^(?:--|-{4,}|[–—]{1,3}-?)[ \t]*\r?$", re.MULTILINE)
 _PAUSE: Final = re.compile(r"^(?:[ \t]*\r?$|#)", re.MULTILINE)  # where the keys end if nothing says so
 _KEY: Final = re.compile(r"(?P<key>[^\s:#'\"\[\]{}-][^:\r\n]{0,60}):(?:[ \t]+(?P<value>.*))?\r?$")
+# A value that begins like a list or a quoted word and goes on as a sentence: `[Draft] Travel policy`.
+_SENTENCE: Final = re.compile(r"(?:\[[^\[\]{}\"']*\]|\"[^\"]*\"|'[^']*')[ \t]+(?:[-–—][ \t]+)?[\w\[<]")
 
 
 class Handwritten(NamedTuple):
@@ -99,7 +101,7 @@ def _key_at(lines: list[str], at: int) -> int | None:
 def _mended(lines: list[str], at: int, key: str, value: str) -> str:
     behind = next((n for n in range(at + 1, len(lines)) if _KEY.match(lines[n])), len(lines))
     alone = not any(line.strip() for line in lines[at + 1 : behind])
-    if value and alone and value[0] not in "|>'\"[{":
+    if value and alone and (value[0] not in "|>'\"[{" or _SENTENCE.match(value)):
         lines[at] = f"{key}: {json.dumps(value, ensure_ascii=False)}"
         return f"{key} needs quotes; it is read as text"
     lines[at:behind] = ["" for _ in range(at, behind)]  # so that lines keep their numbers

@@ -273,7 +273,11 @@ SLIPS = [
     ("---\ntitle: T\nowner: ops\n\n# H\n", {"owner": "ops"}, f"4: {END}"),
     ("---\nowner: ops: first\ntitle: T\n---\n", {"owner": "ops: first"}, "2: owner needs quotes; it is read as text"),
     ("---\ntitle: T\nteam: *all*\n---\n", {"team": "*all*"}, "3: team needs quotes; it is read as text"),
+    ("---\ntitle: T\nteam: [Draft] ops\n---\n", {"team": "[Draft] ops"}, "3: team needs quotes; it is read as text"),
+    ("---\ntitle: T\nteam: 'Ops' all\n---\n", {"team": "'Ops' all"}, "3: team needs quotes; it is read as text"),
+    ("---\ntitle: T\nteam: [가] - 나\n---\n", {"team": "[가] - 나"}, "3: team needs quotes; it is read as text"),
     ("---\ntitle: T\nteam: [a\nowner: ops\n---\n", {}, None),
+    ("---\ntitle: T\nteam: {{ .Name }}\n---\n", {"team": None}, "3: team is no YAML and left out"),
     ("---\ntitle: T\nowner: ops\nowner: dev\n---\n", {"owner": "ops"}, "4: owner is given twice"),
 ]
 
