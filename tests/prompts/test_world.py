@@ -62,6 +62,23 @@ def test_a_slash_command_takes_its_arguments_as_one_text(tmp_path: Path) -> None
     assert prompts["plain"].info.description == "plain"
 
 
+@pytest.mark.parametrize(
+    "hint", ["[issue]", "[issue] [priority]", "[issue, priority]", "<issue> | all", "issue: a number"]
+)
+def test_a_slip_in_front_matter_costs_neither_the_hint_nor_the_rest(tmp_path: Path, hint: str) -> None:
+    text = f"---\nargument-hint: {hint}\ndescription: Fix: an issue\nmodel: m\n---\nFix $ARGUMENTS.\n"
+    prompts, _ = loaded(tmp_path, {"fix.md": text})
+    info = prompts["fix"].info
+    assert (info.description, info.arguments[0].description) == ("Fix: an issue", hint)
+    assert info.metadata["model"] == "m" and said(prompts["fix"], arguments="12") == [("user", "Fix 12.")]
+
+
+def test_a_rule_above_a_prompt_is_a_part_of_it(tmp_path: Path) -> None:
+    text = "---\nNote: be brief.\n\nSum it up.\n"
+    prompts, _ = loaded(tmp_path, {"sum.md": text})
+    assert said(prompts["sum"]) == [("user", text.strip())]
+
+
 def test_an_agent_is_a_system_text_and_examples_in_it_stay_examples(tmp_path: Path) -> None:
     text = "---\ndescription: An agent\n---\nWrite {{name}} and ${{ secrets.KEY }} and {% raw %} as they are.\n"
     prompts, _ = loaded(tmp_path, {"helper.agent.md": text})

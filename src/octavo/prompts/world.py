@@ -22,6 +22,7 @@ from octavo.prompts.jsonc import Broken
 from octavo.prompts.substitution import Fill, Plain, bounded, written
 from octavo.prompts.template import Compile, Message, Role, Template, TextPart, Variant
 from octavo.text.frontmatter import FrontMatter, of_markdown, of_yaml
+from octavo.text.handwritten import handwritten
 from octavo.text.titles import title_of
 
 LISTED: Final = (".prompt.yml", ".prompt.yaml")
@@ -65,6 +66,8 @@ def of_world(path: Path, text: str, compile_schema: Compile) -> Template:
     if path.name.lower().endswith(LISTED):
         return _of_messages(path, text, compile_schema)
     front = of_markdown(text)
+    if front.faults and front.body:
+        front = handwritten(text).matter  # a slip costs a key at most
     body = text[front.body :].strip()
     if not body:
         raise Broken(1, "the file has no text to give")
@@ -74,8 +77,14 @@ def of_world(path: Path, text: str, compile_schema: Compile) -> Template:
     messages = _messages([said], places)
     hint = front.data.get("argument-hint")
     if ARGUMENTS in places.found and hint:
-        places.found[ARGUMENTS] = hint if isinstance(hint, str) else written(hint)  # [file] is a list in YAML
+        places.found[ARGUMENTS] = _hint(hint)
     return _template(path, front.data, title_of(text, (path.name,)), [said], messages, places.schema(), compile_schema)
+
+
+def _hint(said: Any) -> str:
+    """`[file]` is a list in YAML, and a hint in brackets to who wrote it."""
+    words: list[Any] = said if isinstance(said, list) else []
+    return f"[{', '.join(map(str, words))}]" if words else said if isinstance(said, str) else written(said)
 
 
 def _of_messages(path: Path, text: str, compile_schema: Compile) -> Template:
