@@ -135,6 +135,18 @@ def test_what_check_would_refuse_is_left_out_and_said(run: Run, empty: Path) -> 
     assert "left out" in again.stdout and "bad.md:5" in again.stdout
 
 
+def test_documents_beside_the_usual_folder_are_left_out_where_nobody_would_miss_them(run: Run, empty: Path) -> None:
+    inside = {f"docs/{team}/{n}.md": "# x\n" for team in ("hr", "it") for n in range(8)}
+    none = {"LICENSE.txt": "x", "requirements.txt": "x", "web/vendor/x/README.md": "x", "testdata/a.md": "x"}
+    apart = filled(empty / "apart", {**inside, **none})
+    assert [(one["path"], one["entries"]) for one in begun(run, apart)["sources"]] == [("docs", 16)]
+    whole = filled(empty / "whole", {**inside, **none, "README.md": "# Begin here\n"})
+    assert [one["path"] for one in begun(run, whole)["sources"]] == [""]
+    os.chdir(whole)
+    assert run("check").exit_code == 0
+    assert {"doc://README", "doc://docs/hr/0"} < {*run("ls", "--as", "agent-reader").stdout.split()}
+
+
 def test_procedures_alone_and_files_alone(run: Run, empty: Path) -> None:
     runbooks = filled(empty / "acme-runbooks", {"disk.md": "# Disk\n", "net/slow.md": "# Slow\n"})
     assert [(one["scheme"], one["entries"]) for one in begun(run, runbooks)["sources"]] == [("sop", 2)]

@@ -16,7 +16,7 @@ from octavo.config.load import NAMES
 from octavo.core.skill import MANIFEST
 from octavo.sources._shared.fs.credentials import CREDENTIALS
 from octavo.sources._shared.fs.names import Rules
-from octavo.sources.catalog import DECLARATIONS, Declaration, chosen
+from octavo.sources.catalog import DECLARATIONS, Declaration, chosen, is_document
 from octavo.sources.catalog.declaration import DEFINITIONS, DOCUMENTS, Segments, ending_of
 from octavo.sources.kinds import AGENT, DOC, FOLDERS, ORG, SKILL, SOP
 
@@ -32,7 +32,7 @@ _NAMES: Final[Mapping[str, str]] = {
 }  # fmt: skip
 _PROMPTS: Final = (".prompt.md", ".prompt.yml", ".prompt.yaml")
 _USUAL_PROMPTS: Final[Sequence[Segments]] = (("prompts",), (".github", "prompts"), (".claude", "commands"))
-_BESIDE: Final = 10  # one of so many documents beside the usual folder, and the whole folder is theirs
+_BESIDE: Final = 100  # one of so many documents beside the usual folder, and the whole folder is theirs
 _FEW: Final = 20  # of so many files of a folder one is a document: it is a folder of other files
 # Neither documents nor worth a source of their own.
 _PICTURES: Final = frozenset(
@@ -155,7 +155,7 @@ async def _documents(
     # Kept as if rules named it: what stands beside it is counted below, without what is another catalog's.
     declaration = await chosen(DECLARATIONS[DOC], source, path=None, alone=True, files=False, ruled=True)
     usual = tuple(filter(None, declaration.path.split("/")))
-    beside = sum(not _within(one, (usual, *folders)) for one in texts)
+    beside = sum(is_document(one) and not _within(one, (usual, *folders)) for one in texts)
     folder = "/".join(usual) if _BESIDE * beside < len(texts) - beside else ""
     return _part(DOC, replace(declaration, path=folder), look)
 

@@ -23,7 +23,7 @@ from octavo.core.errors import OctavoError
 from octavo.core.ports.source import Source
 from octavo.core.ref import Ref
 from octavo.sources.catalog.declaration import Declaration, Segments, Shape
-from octavo.sources.catalog.store import OF_PROGRAMS, WHOLE, Store
+from octavo.sources.catalog.store import OF_PROGRAMS, WHOLE, Store, is_of_programs
 from octavo.text.frontmatter import of_yaml
 
 _MANY: Final = 200  # folders of skills that are told apart by name
@@ -35,6 +35,10 @@ _PAPERS: Final = re.compile(
     r"(?:readme|licen[sc]e|copying|copyright|notice|ofl|patents|changelog|changes|history|contributing|contributors|"
     r"code[_-]of[_-]conduct|security|authors|maintainers|governance|support|requirements|cmakelists|robots|llms|"
     r"claude|agents|gemini)(?:[._-][a-z0-9]{1,6}){0,2}\.[a-z]+"
+)
+# Texts that nobody looks for in a handbook: licences, and what programs are told.
+_NO_TEXTS: Final = re.compile(
+    r"(?:(?:licen[sc]e|copying|copyright|notice|ofl|patents)(?:[._-].*)?|(?:requirements|cmakelists|robots).*\.txt)"
 )
 # Folders of tests, of what others wrote and of what was built. They say nothing of where documents stand either.
 _NO_DOCUMENTS: Final = OF_PROGRAMS | frozenset(("build", "out", "target", "coverage", "test", "tests"))
@@ -56,6 +60,11 @@ async def chosen(
         return replace(of, shapes=await _skills(of, store, places))
     except OctavoError:
         return of  # the store is down: what is usual
+
+
+def is_document(place: Segments) -> bool:
+    """Whether somebody would miss a text that a catalog leaves out."""
+    return not (_NO_TEXTS.fullmatch(place[-1].lower()) or any(map(is_of_programs, place[:-1])))
 
 
 async def _placed(of: Declaration, source: Source, *, alone: bool, ruled: bool, kept: bool) -> Declaration:

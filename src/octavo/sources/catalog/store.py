@@ -95,7 +95,7 @@ class Store:
         """The folder of programs beside the home of documents in which a file stands; empty for every other file."""
         if not self._home or place[: len(self._home)] == self._home:
             return ""
-        return next((one for one in place[:-1] if one.startswith(".") or one.lower() in OF_PROGRAMS), "")
+        return next(filter(is_of_programs, place[:-1]), "")
 
     async def entries(self, folder: Segments = ()) -> AsyncIterator[Entry]:
         async for entry in self._listed(self._ref(folder)):
@@ -246,6 +246,10 @@ class Store:
 
 def _segments(folder: str) -> Segments:
     return tuple(part for part in folder.split("/") if part not in ("", "."))
+
+
+def is_of_programs(folder: str) -> bool:
+    return folder.startswith(".") or folder.lower() in OF_PROGRAMS
 
 
 def not_found(ref: Ref) -> NotFound:
