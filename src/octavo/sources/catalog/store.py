@@ -8,7 +8,7 @@ from typing import Final, NamedTuple, TypeVar
 
 from octavo.core.clock import passing
 from octavo.core.errors import Conflict, Forbidden, InvalidParams, NotFound, OctavoError, SourceUnavailable, TooLarge
-from octavo.core.ports.source import Deltas, History, Pins, Ready, Source, Stamps, Syncs, TellsTwins, Watches
+from octavo.core.ports.source import Deltas, History, Levels, Pins, Ready, Source, Stamps, Syncs, TellsTwins, Watches
 from octavo.core.ref import Ref
 from octavo.core.sizes import KIB
 from octavo.core.values import Change, Content, Entry, Page
@@ -98,8 +98,30 @@ class Store:
         return next(filter(is_of_programs, place[:-1]), "")
 
     async def entries(self, folder: Segments = ()) -> AsyncIterator[Entry]:
-        async for entry in self._listed(self._ref(folder)):
+        levels = self.source if isinstance(self.source, Levels) and self._home and not folder else None
+        async for entry in self._listed(self._ref(folder)) if levels is None else self._walked(levels, folder):
             yield entry
+
+    async def _walked(self, levels: Levels, folder: Segments) -> AsyncIterator[Entry]:
+        """Folder by folder, so that nobody looks into those of programs: they may hold most of the files."""
+        scope, cursor = self._ref(folder), None
+        while True:
+            asked = levels.list_levels(scope, depth=1, cursor=cursor, limit=_PAGE)
+            page = await self._asked(asked, Page, Ref(self._scheme))
+            for entry in page.items:
+                names = entry.ref.segments[len(self._root.segments) :]
+                place = names[: len(folder) + 1]
+                if place == names:
+                    yield entry
+                elif place == self._home:
+                    async for one in self._listed(self._ref(place)):
+                        yield one
+                elif not is_of_programs(place[-1]):
+                    async for one in self._walked(levels, place):
+                        yield one
+            cursor = page.cursor
+            if cursor is None:
+                return
 
     async def everything(self) -> AsyncIterator[Entry]:
         """Of the whole source, for a hint to its operator."""
