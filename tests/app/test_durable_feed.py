@@ -19,7 +19,8 @@ from octavo.config.load import Loaded
 from octavo.core.arguments import ChangesArguments
 from octavo.core.errors import OctavoError
 from octavo.core.ports.chain import expected
-from octavo.core.values import News
+from octavo.core.ref import Ref
+from octavo.core.values import Change, Entry, News
 
 pytestmark = [pytest.mark.anyio, pytest.mark.seed("B3", "O10", "A4")]
 
@@ -122,7 +123,7 @@ async def test_a_reload_is_no_gap_and_a_source_that_comes_back_tells_what_change
         await told_until(octavo, number, ["updated a", "updated b"])
 
 
-async def test_a_rule_that_forbids_and_a_source_that_hides_cut_what_was_stored(tmp_path: Path, work: Path) -> None:
+async def test_a_rule_that_forbids_cuts_what_was_stored(tmp_path: Path, work: Path) -> None:
     who = "agents: {a: {}}\npolicy:\n  - {who: a, may: '*', what: '**'}\n"
     async with serving(tmp_path, who) as octavo:
         number = (await news(octavo, who="a")).next
@@ -132,12 +133,42 @@ async def test_a_rule_that_forbids_and_a_source_that_hides_cut_what_was_stored(t
     denied = who + "  - {who: a, may: '*', what: 'file://b.md', effect: deny}\n"
     async with serving(tmp_path, denied) as octavo:
         assert told(await news(octavo, number, "a")) == ["updated a"]
-    async with serving(tmp_path, who, ", hide: ['b.md']") as octavo:
-        found = await news(octavo, number, "a")
-        assert found.gap and found.changes == ()
-        assert told(await news(octavo, None, "a")) == []
-        put(work, "a", "longer still")
-        await told_until(octavo, found.next, ["updated a"], "a")
+
+
+async def test_what_a_source_hides_now_is_cut_and_the_number_goes_on(tmp_path: Path, work: Path) -> None:
+    async with serving(tmp_path) as octavo:
+        number = (await news(octavo)).next
+        put(work, "a", "longer")
+        put(work, "b", "longer")
+        await told_until(octavo, number, ["updated a", "updated b"])
+        (work / "b.md").rename(work / "c.md")
+        await told_until(octavo, number, ["updated a", "updated b", "renamed c"])
+        await octavo.reload(loaded(tmp_path, of_source=", hide: ['b.md']"))
+        assert told(await news(octavo, number)) == ["updated a", "created c"]
+        assert told(await news(octavo, None)) == ["updated a", "created c"]
+        put(work, "b", "hidden")
+        (work / "c.md").unlink()
+        await told_until(octavo, number, ["updated a", "created c", "deleted c"])
+    async with serving(tmp_path, of_source=", extensions: [.txt]") as octavo:
+        assert told(await news(octavo, number)) == []
+    async with serving(tmp_path) as octavo:
+        found = await news(octavo, number)
+        assert found.gap, "b was made while it was hidden, or before: nobody can say"
+        assert told(await news(octavo, found.next)) == []
+
+
+async def test_a_source_with_other_folders_begins_anew(tmp_path: Path, work: Path) -> None:
+    (tmp_path / "other").mkdir()
+    async with serving(tmp_path) as octavo:
+        number = (await news(octavo)).next
+        put(work, "a", "longer")
+        await told_until(octavo, number, ["updated a"])
+        other = (WORK % "").replace("./work", "./other")
+        await octavo.reload(load_text(other, file=tmp_path / "octavo.yaml", environ={}))
+        found = await news(octavo, number)
+        assert found.gap and found.changes == () and not (await news(octavo, found.next)).gap
+        await octavo.reload(loaded(tmp_path))
+        assert told(await news(octavo, number)) == ["updated a"], "as it was served before, it goes on"
 
 
 async def test_two_processes_tell_a_change_once_and_each_others_numbers_hold(tmp_path: Path, work: Path) -> None:
@@ -159,16 +190,85 @@ async def test_a_number_that_was_never_given_is_a_gap(tmp_path: Path, work: Path
         assert found.gap and not (await news(octavo, found.next)).gap
 
 
-async def test_whoever_sees_a_part_tells_the_others_nothing_of_the_rest(tmp_path: Path, work: Path) -> None:
+@pytest.mark.parametrize("root", [".", "work", "work/sub"])
+async def test_a_client_that_narrows_what_it_sees_goes_on_and_takes_nothing_from_others(
+    tmp_path: Path, work: Path, root: str
+) -> None:
+    """Editors give their roots: what one has open may be all that is served, or a part of it."""
     (work / "sub").mkdir()
+    put(work / "sub", "d", "one")
     async with serving(tmp_path) as octavo:
         number = (await news(octavo)).next
         assert told(await news(octavo, number)) == []
-        local = octavo.works.identity.launched(None)
-        await octavo.narrow_to_roots(local, [(work / "sub").as_uri()])
-        await octavo.feed.followed(["file"])
+    for turn in (1, 2):
+        async with serving(tmp_path) as octavo:
+            local = octavo.works.identity.launched(None)
+            await octavo.narrow_to_roots(local, [(tmp_path / root).as_uri()])
+            seen = ["updated sub/d"] * (turn - 1)
+            await told_until(octavo, number, seen)
+            put(work / "sub", "d", "longer" * turn)
+            await told_until(octavo, number, [*seen, "updated sub/d"])
     async with serving(tmp_path) as octavo:
+        assert told(await news(octavo, number)) == ["updated sub/d"] * 2
+        put(work, "a", "longer")
+        await told_until(octavo, number, ["updated sub/d", "updated sub/d", "updated a"])
+
+
+async def test_the_latest_changes_are_there_when_older_ones_are_dropped(tmp_path: Path, work: Path) -> None:
+    async with serving(tmp_path, "feed: {keep: 2}\n") as octavo:
+        number = (await news(octavo)).next
         assert told(await news(octavo, number)) == []
+        for place in range(1_100):
+            octavo.feed.publish(_moved(place))
+        found = await news(octavo, number)
+        while not found.gap:
+            found = await news(octavo, number)
+        latest = await news(octavo, None)
+        assert latest.changes and latest.changes[-1].new is not None and latest.changes[-1].new.version == "1099"
+
+
+async def test_what_is_told_in_one_turn_is_stored_in_one_transaction(tmp_path: Path, work: Path) -> None:
+    """However much it is: whoever reads meanwhile sees all of it or nothing."""
+    async with serving(tmp_path) as octavo:
+        number = (await news(octavo)).next
+        assert told(await news(octavo, number)) == []
+        journal = (await octavo.home.store()).journal
+        for place in range(2_500):
+            octavo.feed.publish(_moved(place))
+        seen = {0}
+        with anyio.fail_after(60):
+            while max(seen) < 2_500:
+                seen.add(len(await journal.read(number, limit=10_000)))
+                await asyncio.sleep(0)
+        assert seen == {0, 2_500}
+        found, after = 0, number
+        while found < 2_500:
+            page = await news(octavo, after)
+            assert 0 < len(page.changes) <= 1_000 and (page.more or found + len(page.changes) == 2_500)
+            found, after = found + len(page.changes), page.next
+
+
+def _moved(place: int) -> Change:
+    ref = Ref("file", ("n.md",))
+    return Change(kind="updated", ref=ref, at=1.0, new=Entry(ref=ref, name="n.md", version=str(place)))
+
+
+async def test_whoever_may_see_little_is_told_it_wherever_it_stands(tmp_path: Path, work: Path) -> None:
+    """Behind thousands of changes that he may not know of, and no number of them is told."""
+    rules = "agents: {a: {}, b: {}}\npolicy:\n  - {who: '*', may: '*', what: '**'}\n"
+    rules += "  - {who: b, may: '*', what: 'file://n.md', effect: deny}\nlimits: {page: 1000}\n"
+    async with serving(tmp_path, rules) as octavo:
+        number = (await news(octavo, who="b")).next
+        assert told(await news(octavo, number, "b")) == []
+        for place in range(2_500):
+            octavo.feed.publish(_moved(place))
+        await told_until(octavo, number, [], "b")
+        put(work, "a", "longer")
+        await told_until(octavo, number, ["updated a"], "b")
+        found = await news(octavo, number, "b")
+        assert not found.more
+        all_numbers = {one.number for one in await (await octavo.home.store()).journal.read(number, limit=10_000)}
+        assert len(all_numbers) == 2_501 and found.next not in all_numbers
 
 
 async def test_after_kills_a_reader_goes_on_and_misses_nothing(tmp_path: Path, work: Path) -> None:

@@ -15,6 +15,7 @@ from typing import Any, TypeAlias
 import anyio
 import pytest
 from msgspec.structs import replace
+from tests.feed.reading import since
 from tests.feed.recorder import numbered
 
 from octavo.core.clock import FrozenClock
@@ -74,11 +75,11 @@ async def test_a_reader_goes_on_where_it_was_in_another_process(store: Opened) -
     await first.record([change("a")])
     number = await first.mark()
     await first.record([change("b"), change("c")])
-    later = await over(store).since(number)
+    later = await since(over(store), number)
     assert told(later) == ["updated b 1", "updated c 1"]
     assert later is not None and number < later[0].seq < later[1].seq
-    assert told(await over(store).since(later[0].seq)) == ["updated c 1"]
-    assert await over(store).since(await first.mark()) == []
+    assert told(await since(over(store), later[0].seq)) == ["updated c 1"]
+    assert await since(over(store), await first.mark()) == []
 
 
 async def test_a_change_is_told_as_it_was_with_what_differs(store: Opened) -> None:
@@ -89,7 +90,7 @@ async def test_a_change_is_told_as_it_was_with_what_differs(store: Opened) -> No
     new = replace(old, version="2", size=4, metadata={"owner": "lee", "tags": ["x", "y"]}, quoted=True, title="T")
     wanted = Change(kind="renamed", ref=ref, source=there, at=2.5, old=old, new=new, unmoved=(there,))
     await journal.record([wanted])
-    (found,) = await journal.since(number) or ()
+    (found,) = await since(journal, number) or ()
     assert replace(found, seq=0) == wanted and found.changes == wanted.changes
     assert found.new is not None and (found.new.title, found.new.etag) == ("T", "e")
 
@@ -99,7 +100,7 @@ async def test_more_than_one_page_is_read_in_order(store: Opened) -> None:
     number = await journal.mark()
     for part in range(3):
         await journal.record([change("n", str(part * PAGE + place)) for place in range(PAGE)])
-    found = await journal.since(number) or []
+    found = await since(journal, number) or []
     assert [one.new.version for one in found if one.new is not None] == [str(place) for place in range(3 * PAGE)]
 
 
@@ -110,14 +111,14 @@ async def test_a_clock_that_goes_back_makes_no_number_smaller(store: Opened, clo
     clock.advance(-86_400.0)
     assert await journal.mark() > number
     await journal.record([change("b")])
-    assert told(await over(store).since(number)) == ["updated b 1"]
+    assert told(await since(over(store), number)) == ["updated b 1"]
 
 
 @pytest.mark.parametrize("number", [-1, 0, 2**63, 2**70, 10**399, -(10**399)], ids=lambda one: f"{one:x}"[:9])
 async def test_a_number_that_was_never_given_is_a_gap(store: Opened, number: int) -> None:
     journal = over(store)
     await journal.record([change("a")])
-    assert await journal.since(number) is None
+    assert await since(journal, number) is None
 
 
 async def test_what_is_dropped_by_count_or_by_age_is_a_gap_and_the_rest_is_told(
@@ -126,18 +127,20 @@ async def test_what_is_dropped_by_count_or_by_age_is_a_gap_and_the_rest_is_told(
     journal = over(store, keep=2, age=60.0)
     before = await journal.mark()
     await journal.record([change("a"), change("b"), change("c")])
-    found = await over(store).since(before)
-    assert found is None
+    await journal.tidy()
+    assert await since(over(store), before) is None
+    found = await journal.latest(before, {"note": ""}, most=10)
+    assert told([*found]) == ["updated b 1", "updated c 1"], "whoever asks for the latest has missed nothing"
     latest = await journal.mark()
     clock.advance(30.0)
     await journal.record([change("d")])
     clock.advance(31.0)
-    assert told(await journal.since(latest)) == ["updated d 1"]
-    await journal.trim()
-    assert told(await journal.since(latest)) == ["updated d 1"], "c was too old, d is not"
+    assert told(await since(journal, latest)) == ["updated d 1"]
+    await journal.tidy()
+    assert told(await since(journal, latest)) == ["updated d 1"], "c was too old, d is not"
     clock.advance(30.0)
     await journal.trim()
-    assert await journal.since(latest) is None
+    assert await since(journal, latest) is None
 
 
 # -- what is stored
@@ -154,9 +157,9 @@ async def test_what_a_source_tells_together_is_stored_together_or_not_at_all(sto
     journal.redact = broken
     with pytest.raises(RuntimeError):
         await journal.record([change("a"), change("b")])
-    assert await journal.since(number) == []
+    assert await since(journal, number) == []
     await over(store).record([change("a"), change("b")])
-    assert told(await journal.since(number)) == ["updated a 1", "updated b 1"], "nothing was known of them"
+    assert told(await since(journal, number)) == ["updated a 1", "updated b 1"], "nothing was known of them"
 
 
 async def test_two_processes_that_see_a_change_store_it_once(store: Opened) -> None:
@@ -167,9 +170,50 @@ async def test_two_processes_that_see_a_change_store_it_once(store: Opened) -> N
         await one.record([seen])
         await other.record([seen])
     await asyncio.gather(*(each.record([change("d")]) for each in (one, other, one, other)))
-    found = told(await one.since(number))
+    found = told(await since(one, number))
     assert found[:5] == ["updated a 1", "updated a 2", "created b 1", "deleted b", "renamed c 2"]
     assert 1 <= found.count("updated d 1") <= 4 and len(set(found)) == 6
+
+
+async def test_a_process_that_is_slower_repeats_nothing(store: Opened, clock: FrozenClock) -> None:
+    quick, slow = over(store, clock=clock), over(store, clock=clock)
+    number = await quick.mark()
+    seen = [change("a", "1", "created"), change("a", "2"), change("a", kind="deleted"), change("b", "1", "created"),
+            replace(change("c"), kind="renamed", source=Ref("note", ("b",))), change("a", "3", "created")]  # fmt: skip
+    await quick.record(seen)
+    for one in seen:
+        await slow.record([one])
+    clock.advance(60.0)
+    assert await slow.late() is None
+    wanted = ["created a 1", "updated a 2", "deleted a", "created b 1", "renamed c 1", "created a 3"]
+    assert told(await since(quick, number)) == wanted
+
+
+async def test_what_only_one_process_sees_is_told_though_it_looks_like_what_another_told_before(
+    store: Opened, clock: FrozenClock
+) -> None:
+    """The other one was killed when the file was there again, and it is gone once more."""
+    killed, stays = over(store, clock=clock), over(store, clock=clock)
+    number = await stays.mark()
+    await killed.record([change("a", kind="deleted"), change("a", "2", "created")])
+    await stays.record([change("a", kind="deleted")])
+    wait = await stays.late()
+    assert wait is not None and told(await since(stays, number)) == ["deleted a", "created a 2"]
+    clock.advance(wait)
+    assert await stays.late() is None
+    assert told(await since(stays, number)) == ["deleted a", "created a 2", "deleted a"]
+
+
+@pytest.mark.seed("A4")
+async def test_what_was_stored_though_its_answer_was_lost_is_not_stored_again(store: Opened) -> None:
+    journal = over(store)
+    number = await journal.mark()
+    together = [change("a"), change("b")]
+    await journal.record(together, turn=1)
+    again = await journal.record(together, turn=1)
+    assert again.done == 2
+    await journal.record([change("a"), change("c")], turn=2)
+    assert told(await since(journal, number)) == ["updated a 1", "updated b 1", "updated a 1", "updated c 1"]
 
 
 async def test_a_version_that_comes_back_is_news_when_something_was_between(store: Opened) -> None:
@@ -177,7 +221,7 @@ async def test_a_version_that_comes_back_is_news_when_something_was_between(stor
     number = await one.mark()
     for journal, seen in ((one, change("a")), (other, change("a", kind="deleted")), (one, change("a"))):
         await journal.record([seen])
-    assert told(await one.since(number)) == ["updated a 1", "deleted a", "updated a 1"]
+    assert told(await since(one, number)) == ["updated a 1", "deleted a", "updated a 1"]
 
 
 async def test_what_one_process_tells_twice_is_never_left_out(store: Opened) -> None:
@@ -188,7 +232,7 @@ async def test_what_one_process_tells_twice_is_never_left_out(store: Opened) -> 
     await journal.record([change("a", title="two")])
     await over(store).record([change("b", version="")])
     await journal.record([change("b", version="")])
-    assert len(await journal.since(number) or ()) == 4, "and without a version nobody can say"
+    assert len(await since(journal, number) or ()) == 4, "and without a version nobody can say"
 
 
 async def test_nothing_rests_that_is_redacted(tmp_path: Path) -> None:
@@ -200,7 +244,7 @@ async def test_nothing_rests_that_is_redacted(tmp_path: Path) -> None:
         journal = over(store, redact=redacted)
         number = await journal.mark()
         await journal.record([change("a", metadata={"key": SECRET})])
-        (found,) = await journal.since(number) or ()
+        (found,) = await since(journal, number) or ()
         assert found.new is not None and found.new.metadata == {"key": "[redacted]"}
         assert not [file async for file in folder.iterdir() if SECRET.encode() in await file.read_bytes()]
 
@@ -216,7 +260,7 @@ async def test_a_rule_on_metadata_decides_of_what_is_gone_as_it_did(store: Opene
     number = await journal.mark()
     metadata = {"who": value, 3: {None: "odd keys"}}
     await journal.record([change("a", kind="deleted", metadata=metadata)])
-    (found,) = await journal.since(number) or ()
+    (found,) = await since(journal, number) or ()
     assert found.old is not None
     for asked in ("kim", "2026-01-02", "2026-01-02 03:00:00+00:00", True, 7, 1.5, "nan", str(2**80), str(b"x")):
         rule = Metadata((("who", (asked,)),))
@@ -228,7 +272,7 @@ async def test_records_of_another_kind_are_passed_over(store: Opened) -> None:
     number = await journal.mark()
     await store.journal.append(b'{"type":"hook"}', b'{"type":"changes","change":1}')
     await journal.record([change("a")])
-    assert told(await journal.since(number)) == ["updated a 1"]
+    assert told(await since(journal, number)) == ["updated a 1"]
 
 
 # -- what goes wrong
@@ -243,8 +287,8 @@ async def test_a_record_that_cannot_be_read_is_a_gap_for_those_who_would_pass_it
     await store.journal.append(body)
     after = await journal.mark()
     await journal.record([change("a")])
-    assert await journal.since(before) is None
-    assert told(await journal.since(after)) == ["updated a 1"]
+    assert await since(journal, before) is None
+    assert told(await since(journal, after)) == ["updated a 1"]
 
 
 @pytest.mark.parametrize("cut", [lambda size: 0, lambda size: 99, lambda size: size // 2, lambda size: size - 1])
@@ -261,9 +305,9 @@ async def test_a_journal_that_was_cut_is_begun_anew_or_read_and_never_tells_less
         async with SQLiteStore(tmp_path) as store:
             journal = over(store)
             try:
-                found = await journal.since(number)
+                found = await since(journal, number)
             except SourceUnavailable:  # whoever notices it first
-                found = await journal.since(number)
+                found = await since(journal, number)
             assert found is None or len(found) == 200
             await journal.record([change("later")])
     said = "damaged" in caplog.text or "cannot be read" in caplog.text
@@ -292,7 +336,7 @@ async def test_of_processes_that_are_killed_a_reader_misses_nothing_that_was_sto
     async with AsyncExitStack() as stack:
         store = await stack.enter_async_context(SQLiteStore(tmp_path))
         for _ in range(2):  # the second from a number in the middle
-            part = await over(store).since(number) or []
+            part = await since(over(store), number) or []
             found = [*found[: len(found) - len(part)], *(int(one.new.version) for one in part if one.new is not None)]
             number = part[len(part) // 2].seq
     assert set(found) == set(range(max(found) + 1)), "none is lost"

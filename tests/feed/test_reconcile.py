@@ -8,14 +8,16 @@ from pathlib import Path
 
 import anyio
 import pytest
+from tests.feed.reading import since
 
 from octavo.app import Octavo
 from octavo.app.configuration import load_text
 from octavo.core.clock import FrozenClock
-from octavo.core.errors import SourceUnavailable
+from octavo.core.errors import NotFound, OctavoError, SourceUnavailable
 from octavo.core.ref import Ref
 from octavo.core.values import Change, Content, Entry, Page
 from octavo.feed.journal import ChangeJournal
+from octavo.feed.known import Serving
 from octavo.feed.reconcile import reconcile
 from octavo.stores.memory import MemoryStore
 from octavo.stores.sqlite import SQLiteStore
@@ -74,9 +76,9 @@ def over(store: MemoryStore | SQLiteStore) -> ChangeJournal:
     return ChangeJournal(opened)
 
 
-async def told(journal: ChangeJournal, number: int, served: str = "") -> list[str]:
-    assert await journal.covers(number, "note", served), "a gap"
-    changes = await journal.since(number, {"note": served})
+async def told(journal: ChangeJournal, number: int, served: str = "", reach: str = "") -> list[str]:
+    assert await journal.covers(number, "note", Serving(served, reach)), "a gap"
+    changes = await since(journal, number, {"note": served})
     assert changes is not None, "a gap"
     return [f"{one.kind} {one.ref.path} {'' if one.new is None else one.new.version}".strip() for one in changes]
 
@@ -86,7 +88,7 @@ async def test_what_was_there_at_first_is_no_change_and_before_it_there_is_a_gap
 ) -> None:
     journal, shelf = over(store), Shelf(a="1", b="1", c="1", d="1")
     before = await journal.mark()
-    assert await journal.since(before) == [] and not await journal.covers(before, "note")
+    assert await since(journal, before) == [] and not await journal.covers(before, "note")
     assert await reconcile(journal, shelf)
     assert not await journal.covers(before, "note")
     assert await told(journal, await journal.mark()) == []
@@ -105,7 +107,7 @@ async def test_what_changed_while_nobody_watched_is_told_once(store: MemoryStore
         later = over(store)
         assert await reconcile(later, shelf)
         assert await told(later, number) == ["updated e 2", "deleted a", "updated b 2", "created f 1"]
-    changes = await later.since(number) or []
+    changes = await since(later, number) or []
     gone = next(one for one in changes if one.kind == "deleted")
     assert gone.old is not None and gone.old.metadata == {"owner": "a"}, "the policy has to know of it"
     changed = next(one for one in changes if one.ref.path == "b")
@@ -118,7 +120,7 @@ async def test_processes_that_begin_at_once_tell_it_once(store: MemoryStore | SQ
     number = await over(store).mark()
     for place in range(20):
         shelf.changed(f"n{place}", None if place % 3 else "2")
-    assert await asyncio.gather(*(reconcile(over(store), shelf) for _ in range(4))) == [True] * 4
+    assert all(await asyncio.gather(*(reconcile(over(store), shelf) for _ in range(4))))
     found = await told(over(store), number)
     assert len(found) == 20 == len(set(found))
 
@@ -202,36 +204,79 @@ async def test_a_source_that_is_served_otherwise_begins_anew_and_tells_nothing_o
     store: MemoryStore | SQLiteStore,
 ) -> None:
     shelf = Shelf(a="1", key="1")
-    await reconcile(over(store), shelf, served="all")
+    await reconcile(over(store), shelf, serving=Serving("all"))
     number = await over(store).mark()
     await over(store).record([shelf.changed("key", "2")], {"note": "all"})
     del shelf.versions["key"]
     journal = over(store)
-    await reconcile(journal, shelf, served="without keys")
-    assert not await journal.covers(number, "note", "without keys")
-    assert await journal.since(number, {"note": "without keys"}) == [], "and whoever asks all the same is told nothing"
+    await reconcile(journal, shelf, serving=Serving("without keys"))
+    assert not await journal.covers(number, "note", Serving("without keys"))
+    assert await since(journal, number, {"note": "without keys"}) == [], "and whoever asks all the same is told nothing"
     later = await journal.mark()
     shelf.changed("a", "2")
-    await reconcile(over(store), shelf, served="without keys")
+    await reconcile(over(store), shelf, serving=Serving("without keys"))
     assert await told(journal, later, "without keys") == ["updated a 2"]
     shelf.versions["key"] = "2"
-    await reconcile(over(store), shelf, served="all")
+    await reconcile(over(store), shelf, serving=Serving("all"))
     assert await told(over(store), number, "all") == ["updated key 2", "updated a 2"], (
         "as it was served before, it goes on"
     )
+
+
+class Picky(Shelf):
+    """Serves no name that begins with one of these letters."""
+
+    def __init__(self, letters: str, **versions: str) -> None:
+        super().__init__(**versions)
+        self.letters = letters
+        self.serving = Serving("", letters)
+
+    async def list(self, scope: Ref, *, cursor: str | None, limit: int) -> Page[Entry]:
+        served = [self.entry(name) for name in sorted(self.versions) if name[0] not in self.letters]
+        return Page(tuple(served), None)
+
+    def refuses(self, ref: Ref) -> OctavoError | None:
+        return NotFound("Hidden", uri=str(ref)) if ref.path[0] in self.letters else None
+
+
+async def test_names_that_are_refused_now_are_not_gone_and_no_number_is_lost(store: MemoryStore | SQLiteStore) -> None:
+    shelf = Picky("", a="1", key="1")
+    await reconcile(over(store), shelf, serving=shelf.serving)
+    number = await over(store).mark()
+    await over(store).record([shelf.changed("key", "2")])
+    shelf = Picky("k", a="1", key="2")
+    await reconcile(over(store), shelf, serving=shelf.serving)
+    shelf.changed("a", "2")
+    shelf.changed("key", "3")
+    await reconcile(over(store), shelf, serving=shelf.serving)
+    assert await told(over(store), number, reach="k") == ["updated key 2", "updated a 2"], "key was not found gone"
+    shelf = Picky("", a="2", key="3")
+    await reconcile(over(store), shelf, serving=shelf.serving)
+    assert await told(over(store), number) == ["updated key 2", "updated a 2", "updated key 3"]
+
+
+async def test_of_what_was_never_reached_nobody_can_say_whether_it_is_new(store: MemoryStore | SQLiteStore) -> None:
+    shelf = Picky("k", a="1", key="1")
+    await reconcile(over(store), shelf, serving=shelf.serving)
+    number = await over(store).mark()
+    shelf = Picky("", a="2", key="1")
+    await reconcile(over(store), shelf, serving=shelf.serving)
+    assert not await over(store).covers(number, "note", shelf.serving)
+    later = await over(store).mark()
+    assert await told(over(store), later) == []
 
 
 async def test_two_that_serve_other_things_under_one_scheme_tell_each_other_nothing(
     store: MemoryStore | SQLiteStore,
 ) -> None:
     mine, yours = Shelf(a="1"), Shelf(a="9", b="9")
-    await reconcile(over(store), mine, served="mine")
-    await reconcile(over(store), yours, served="yours")
+    await reconcile(over(store), mine, serving=Serving("mine"))
+    await reconcile(over(store), yours, serving=Serving("yours"))
     number = await over(store).mark()
     await over(store).record([mine.changed("a", "2")], {"note": "mine"})
     await over(store).record([yours.changed("b", "3")], {"note": "yours"})
     for shelf, served, wanted in ((mine, "mine", ["updated a 2"]), (yours, "yours", ["updated b 3"])):
-        await reconcile(over(store), shelf, served=served)
+        await reconcile(over(store), shelf, serving=Serving(served))
         assert await told(over(store), number, served) == wanted
 
 
@@ -239,14 +284,15 @@ async def test_what_nobody_serves_for_long_is_forgotten(tmp_path: Path) -> None:
     clock = FrozenClock()
     async with SQLiteStore(tmp_path, clock=clock) as store:
         journal = over(store)
-        await reconcile(journal, Shelf(a="1"), served="once")
+        await reconcile(journal, Shelf(a="1"), serving=Serving("once"))
         clock.advance(20 * 86_400.0)
-        await reconcile(journal, Shelf(a="1"), served="now")
+        await reconcile(journal, Shelf(a="1"), serving=Serving("now"))
         await journal.forget_unserved()
-        assert await journal.known("note", "once")
+        assert [one async for one in journal.known("note", "once")]
         clock.advance(20 * 86_400.0)
         await journal.forget_unserved()
-        assert not await journal.known("note", "once") and await journal.known("note", "now")
+        assert not [one async for one in journal.known("note", "once")]
+        assert [one async for one in journal.known("note", "now")]
         assert await journal.begun("note", "once") is None
 
 
@@ -288,7 +334,7 @@ async def test_what_a_watch_tells_and_what_a_list_gives_are_known_by_one_key(tmp
         await told_live.record(heard)
         number = await journal.mark()
         await reconcile(over(store), source)
-        assert [f"{one.kind} {one.ref}" for one in await journal.since(number) or []] == []
+        assert [f"{one.kind} {one.ref}" for one in await since(journal, number) or []] == []
 
 
 def _file(change: Change) -> str:

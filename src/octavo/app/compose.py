@@ -31,7 +31,7 @@ from octavo.app.sources import (
     with_plugins,
     writable_schemes,
 )
-from octavo.app.stores import served_as
+from octavo.app.stores import serving_of
 from octavo.config.load import Loaded
 from octavo.config.model import Config
 from octavo.core.calls import Builder
@@ -154,7 +154,8 @@ async def compose(
     prompts = prompts_of(loaded, plugins, narrowing, conversations, by_clients)
 
     collections = Collections(served.exposed, served.of_skills)
-    changes = Changes(feed, served.watched, storing, served_as(loaded))
+    watched = {scheme: served.sources[scheme] for scheme in served.watched}
+    changes = Changes(feed, watched, storing, serving_of(loaded, narrowing, state.key("feed")))
     lasting = _lasting(config, tasks, tools)
     redact = redaction(config, state.key("mark"), composed=built_in.composed, chosen=chosen_schemes(config, plugins))
     audit = Audit(ledger, scrub=redact.address)

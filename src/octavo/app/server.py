@@ -21,7 +21,7 @@ from octavo.app.open_sources import OpenSources
 from octavo.app.registries import prompt_folders
 from octavo.app.requests import told
 from octavo.app.search import Searching
-from octavo.app.stores import Home, served_as, storing_of
+from octavo.app.stores import Home, serving_of, storing_of
 from octavo.config.load import Loaded, state_directory
 from octavo.core.clock import SystemClock
 from octavo.core.errors import Forbidden, OctavoError, SourceUnavailable
@@ -320,8 +320,6 @@ class Octavo:
 
     async def _swap(self, loaded: Loaded, narrowing: Narrowing = WHOLE) -> None:
         stack = AsyncExitStack()
-        # Who sees a part would tell all who share the state that the rest is gone.
-        storing = self._storing if narrowing == WHOLE else None
         try:
             works = await compose(
                 loaded,
@@ -337,7 +335,7 @@ class Octavo:
                 self._long,
                 self._conversing(loaded),
                 self._ask,
-                storing,
+                self._storing,
             )
             if self._open is not None and works.unopened:  # what is served now is better
                 scheme, why = next(iter(works.unopened.items()))
@@ -364,7 +362,7 @@ class Octavo:
             self._tally.known = works.labels
         if self._storing is not None:
             self._storing.journal.redact = works.redacted
-        self.feed.store_in(storing, served_as(loaded))
+        self.feed.store_in(self._storing, serving_of(loaded, narrowing, self._state.key("feed")))
         stack.callback(self.feed.subscribe(works.cache.forget))
         stack.callback(works.tools.on_change(lambda: self._list_changed("tools")))
         stack.callback(works.prompts.on_change(lambda: self._list_changed("prompts")))

@@ -5,16 +5,19 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterable, Iterator
 from contextlib import AsyncExitStack
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Final, TypeAlias, TypeVar
 
+from octavo.app.narrowing import Narrowing
 from octavo.config.load import Loaded, state_directory
+from octavo.config.sections.source import Options
 from octavo.config.sections.stores import Postgres, Store
 from octavo.core.errors import SourceUnavailable
 from octavo.core.ports.stores import STORE_FILE, Opens
 from octavo.feed.journal import ChangeJournal
+from octavo.feed.known import Serving
 from octavo.feed.reconcile import MOST
 from octavo.feed.storing import Storing
 from octavo.stores import earlier
@@ -28,6 +31,7 @@ if TYPE_CHECKING:
     Opened: TypeAlias = MemoryStore | PostgresStore | SQLiteStore
 
 T = TypeVar("T")
+_ANYHOW: Final = {"cache", "expose"}  # options that change nothing of what is there
 
 
 class Home:
@@ -106,12 +110,38 @@ def storing_of(loaded: Loaded, home: Home) -> Storing:
     return Storing(journal, most=None if options.catch_up else MOST)
 
 
-def served_as(loaded: Loaded) -> dict[str, str]:
-    """How each source is served, by its scheme: another digest where its section, or that of its store, is another."""
+def serving_of(loaded: Loaded, narrowing: Narrowing, key: bytes) -> dict[str, Serving]:
+    """How each source is served, by its scheme. With the `key` of the state folder: versions are made with its secret,
+    so that servers with other folders know other versions of the same."""
     sources = loaded.config.sources
-    found: dict[str, str] = {}
+    found: dict[str, Serving] = {}
     for source in sources.values():
-        below = sources.get(getattr(source, "store", ""))
-        parts = [str(loaded.base), *(one.model_dump_json() for one in (source, below) if one is not None)]
-        found[source.scheme] = hashlib.blake2b("\n".join(parts).encode(), digest_size=16).hexdigest()
+        by_name = source.record.by_name if "refuse" in source.can else frozenset[str]()
+        whole, reach = [str(loaded.base), source.model_dump_json(exclude={*_ANYHOW, *by_name})], list[str]()
+        over = source.over
+        below = None if over is None else sources.get(over.store)
+        if below is not None:
+            whole += [below.model_dump_json(exclude=_ANYHOW), *_left_of(below, narrowing)]
+        if narrowing.relative and source.record.extensions is not None:
+            whole.append("relative")
+        (reach if by_name else whole).extend(_left_of(source, narrowing))
+        reach.append(source.model_dump_json(include={*by_name}))
+        found[source.scheme] = Serving(_digest(key, whole), _digest(key, reach))
     return found
+
+
+def _left_of(source: Options, narrowing: Narrowing) -> Iterator[str]:
+    """What the wishes of a client leave of it; nothing where it is whole."""
+    if source.record.extensions is None:
+        return
+    yield from (
+        f"{place} {left}"
+        for place, one in enumerate(source.folders)
+        if (left := narrowing.within(one.path)) is not None
+    )
+    if narrowing.extensions is not None:
+        yield f"only {sorted(narrowing.extensions)}"
+
+
+def _digest(key: bytes, parts: Iterable[str]) -> str:
+    return hashlib.blake2b("\n".join(parts).encode(), key=key, digest_size=16).hexdigest()

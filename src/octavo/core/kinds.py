@@ -189,6 +189,7 @@ class SourceKind(Struct, Generic[O], frozen=True, kw_only=True):
     over: Callable[[O], Over | None] = _none
     serves: Callable[[O], Sequence[str]] = _nothing  # for people, in a few words
     extensions: Callable[[O], Sequence[str]] | None = None  # of a kind that clients can narrow; empty is the usual set
+    by_name: frozenset[str] = frozenset()  # options that only say which names are served: `refuse` says it of each
     keeps_out: Callable[[O], Sequence[str]] = _nothing  # whole names of files and folders that it never serves
     tools: Sequence[Callable[..., Any]] = ()  # functions that are tools wherever a source of this kind is configured
     writer: Callable[[O], Source] | None = None  # of the first folder, for new files of the operator

@@ -13,10 +13,13 @@ from octavo.core.arguments import ChangesArguments
 from octavo.core.errors import InvalidParams
 from octavo.core.event import numbered
 from octavo.core.ports.chain import Ask, expected
+from octavo.core.ports.source import Source
 from octavo.core.ref import Ref
-from octavo.core.values import EVERYTHING, FEED, Call, Change, Content, Entry, News
+from octavo.core.values import EVERYTHING, FEED, Call, Content, Entry, News
 from octavo.feed.feed import ChangeFeed
-from octavo.feed.storing import Storing
+from octavo.feed.known import AS_EVER, Serving
+from octavo.feed.reconcile import refusing
+from octavo.feed.storing import Storing, Told
 
 _FRAME: Final = 128  # bytes around the changes
 _DIGITS: Final = 16  # of 2**53
@@ -26,45 +29,48 @@ class Changes:
     def __init__(
         self,
         feed: ChangeFeed,
-        watched: Sequence[str],
+        watched: Mapping[str, Source],
         storing: Storing | None = None,
-        served: Mapping[str, str] | None = None,
+        serving: Mapping[str, Serving] | None = None,
     ) -> None:
-        """`watched` are the schemes of the exposed sources that can be watched. With `storing` the journal is read, and
-        not what this process remembers; `served` names how each source is served, by its scheme."""
-        self._feed, self._storing, self._served = feed, storing, served or {}
-        self._watched = tuple(watched)
+        """`watched` are the exposed sources that can be watched, by their schemes. With `storing` the journal is read,
+        and not what this process remembers; `serving` says how each source is served, by its scheme."""
+        self._feed, self._storing, self._serving = feed, storing, serving or {}
+        self._watched = {scheme: refusing(source) for scheme, source in watched.items()}
         self._ask: Ask | None = None
 
     def bind(self, ask: Ask) -> None:
         self._ask = ask
 
     async def since(self, call: Call) -> News:
+        """Part by part: `more` where there is more that nobody has looked at."""
         scope, after = call.ref.bare, call.given(ChangesArguments).after
         everything = scope == EVERYTHING
         if not everything and scope.scheme not in self._watched:
             raise InvalidParams(f"{scope.scheme}:// tells no changes: name a source of resources", uri=call.uri)
-        schemes = self._watched if everything else (scope.scheme,)
+        schemes = tuple(self._watched) if everything else (scope.scheme,)
         await self._feed.followed(schemes)
-        if self._storing is not None:
-            stored, number = await self._storing.since(after, {one: self._served.get(one, "") for one in schemes})
-            found = None if stored is None else [one for one in stored if one.ref.scheme in schemes]
-        else:
-            number = self._feed.number()
-            found = self._kept(after, schemes)
-        if found is None:
-            return News((), number, gap=True)
+        told = await self._told(after, schemes)
+        if told.changes is None:
+            return News((), told.following, gap=True)
         root = call.ref.param("root")
 
-        def is_below(ref: Ref, entry: Entry | None) -> bool:
-            return everything or (ref.within(scope) and (root is None or root == _root(ref, entry)))
+        def is_told(ref: Ref, entry: Entry | None) -> bool:
+            """It stands there, and is not refused now, though it may have been served."""
+            if not everything and not (ref.within(scope) and (root is None or root == _root(ref, entry))):
+                return False
+            return not self._watched[ref.scheme](ref, entry)
 
-        listed = (one for change in found if (one := change.listed) is not None)
-        parts = (change.part(is_below) for change in listed)
-        return News(tuple(part for part in parts if part is not None), number)
+        listed = (one for change in told.changes if (one := change.listed) is not None)
+        parts = (change.part(is_told) for change in listed)
+        return News(tuple(part for part in parts if part is not None), told.following, more=told.more)
 
-    def _kept(self, after: int | None, schemes: Sequence[str]) -> list[Change] | None:
-        return self._feed.latest() if after is None else self._feed.since(after, schemes)
+    async def _told(self, after: int | None, schemes: Sequence[str]) -> Told:
+        if self._storing is not None:
+            return await self._storing.since(after, {one: self._serving.get(one, AS_EVER) for one in schemes})
+        number = self._feed.number()
+        found = self._feed.latest() if after is None else self._feed.since(after, schemes)
+        return Told(found and [one for one in found if one.ref.scheme in schemes], number)
 
     async def read(self, call: Call) -> Content:
         if self._ask is None:

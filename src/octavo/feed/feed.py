@@ -23,6 +23,7 @@ from octavo.core.ports.feed import Listener
 from octavo.core.ports.source import Ready, Source, Watches
 from octavo.core.ref import Ref
 from octavo.core.values import Change
+from octavo.feed.known import AS_EVER, Serving
 from octavo.feed.storing import Storing
 
 logger = logging.getLogger(__name__)
@@ -93,7 +94,8 @@ class ChangeFeed:
         self._leaving: set[asyncio.Task[None]] = set()
         self._sleep = sleep
         self._storing: Storing | None = None
-        self._served: Mapping[str, str] = {}
+        self._serving: Mapping[str, Serving] = {}
+        self._histories: Mapping[str, str] = {}
         self._wanted = asyncio.Event()  # what the watches tell
         self._wanted.set()
 
@@ -109,7 +111,7 @@ class ChangeFeed:
             self._dropped = self._recent.popleft().seq
         self._recent.append(change)
         if self._storing is not None:
-            self._storing.add(change, self._served)
+            self._storing.add(change, self._histories)
         self._untold.append(change)
         if not self._telling:  # a listener may publish: then the others first hear of the change at hand
             self._telling = True
@@ -144,13 +146,14 @@ class ChangeFeed:
         """All that is kept, oldest first."""
         return [*self._recent]
 
-    def store_in(self, storing: Storing | None, served: Mapping[str, str]) -> None:
-        """From now on changes are stored as well, or not any more. `served` names by scheme how each source is served,
-        as for `reconcile`; what is called otherwise than before is compared when it is watched anew."""
+    def store_in(self, storing: Storing | None, serving: Mapping[str, Serving]) -> None:
+        """From now on changes are stored as well, or not any more. `serving` says by scheme how each source is served;
+        what is served otherwise than before is compared when it is watched anew."""
         if storing is not self._storing and self._storing is not None:
             self._storing.forget_all()
         begins = storing is not self._storing and storing is not None
-        self._storing, self._served = storing, served
+        self._storing, self._serving = storing, serving
+        self._histories = {scheme: one.history for scheme, one in serving.items()}
         if begins:
             for watch in self._watches.values():
                 if watch.began is not None:
@@ -234,7 +237,7 @@ class ChangeFeed:
 
     def _compare(self, watch: _Watch) -> None:
         if self._storing is not None and self._watches.get(watch.whole.scheme) is watch:
-            self._storing.compare(watch.whole, self._served.get(watch.whole.scheme, ""))
+            self._storing.compare(watch.whole, self._serving.get(watch.whole.scheme, AS_EVER))
 
     def _tell(self, change: Change) -> None:
         for number, listener in list(self._listeners.items()):

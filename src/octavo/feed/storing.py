@@ -10,15 +10,16 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import deque
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
-from itertools import islice, takewhile
-from typing import Final
+from itertools import count
+from typing import Final, NamedTuple
 
 from octavo.core.errors import OctavoError, SourceUnavailable
 from octavo.core.ports.source import Source
 from octavo.core.values import Change
-from octavo.feed.journal import PAGE, ChangeJournal
+from octavo.feed.journal import PAGE, TIDIED, TOGETHER, ChangeJournal
+from octavo.feed.known import Serving
 from octavo.feed.reconcile import MOST, reconcile
 
 logger = logging.getLogger(__name__)
@@ -27,6 +28,26 @@ RECENT: Final = 10_000  # changes of this process of which the latest are shown
 WAITING: Final = 100_000  # changes that wait for a store that is away; after more of them everything is compared anew
 PAUSE: Final = 5.0  # seconds before what failed is tried again
 PATIENCE: Final = 5.0  # seconds for which who asks waits for a comparison, and the end of the server for the store
+LEAST: Final = 100  # changes that are tried together however often that fails
+
+_Served = Mapping[str, str]
+
+
+class Told(NamedTuple):
+    """No changes, but None, where some may be missing. `following` is the number to go on with."""
+
+    changes: Sequence[Change] | None
+    following: int
+    more: bool = False
+
+
+class _Turn:
+    """What is told in one turn of the loop: by one source, mostly, and together."""
+
+    def __init__(self, served: _Served) -> None:
+        self.served = served
+        self.changes: list[Change] = []
+        self.ended = False
 
 
 class Storing:
@@ -41,7 +62,7 @@ class Storing:
     ) -> None:
         self.journal = journal
         self._most, self._sleep = most, sleep
-        self._waiting: deque[tuple[Change, Mapping[str, str]]] = deque()
+        self._waiting: deque[_Turn] = deque()
         self._numbers: deque[int] = deque(maxlen=RECENT)
         self._begun: int | None = None  # where the journal stood when this process began to store
         self._worker: asyncio.Task[None] | None = None
@@ -52,22 +73,26 @@ class Storing:
         self._watched: dict[str, _Watched] = {}
         self._one = asyncio.Lock()
 
-    def add(self, change: Change, served: Mapping[str, str]) -> None:
-        """`served` by scheme, as for `compare`."""
-        if len(self._waiting) >= WAITING:
+    def add(self, change: Change, served: _Served) -> None:
+        """`served` names the history of each source, by its scheme."""
+        if self._added - self._done >= WAITING:
             self._lost = True
             return
-        self._waiting.append((change, served))
+        last = self._waiting[-1] if self._waiting else None
+        if last is None or last.ended or last.served is not served or len(last.changes) == TOGETHER:
+            last = _Turn(served)
+            self._waiting.append(last)
+            asyncio.get_running_loop().call_soon(self._end, last)
+        last.changes.append(change)
         self._added += 1
-        self._news.set()
-        if self._worker is None:
-            self._worker = asyncio.get_running_loop().create_task(self._store())
+        self._work()
 
-    def compare(self, source: Source, served: str) -> None:
-        """Its watch has begun, or lost something. `served` as for `reconcile`."""
+    def compare(self, source: Source, serving: Serving) -> None:
+        """Its watch has begun, or lost something."""
         self.forget(source.scheme)
-        self._watched[source.scheme] = one = _Watched(source, served)
+        self._watched[source.scheme] = one = _Watched(source, serving)
         one.task = asyncio.get_running_loop().create_task(self._compare(one))
+        self._work()
 
     def forget_all(self) -> None:
         """What is watched now is not what is meant by the sources."""
@@ -80,29 +105,31 @@ class Storing:
         if one is not None and one.task is not None:
             one.task.cancel()
 
-    async def since(self, number: int | None, served: Mapping[str, str]) -> tuple[list[Change] | None, int]:
-        """Everything of these sources after a number, or the latest without one; and the number to go on with. No
-        changes, but None, where some may be missing. Raises SourceUnavailable while the store is away.
+    async def since(self, number: int | None, serving: Mapping[str, Serving]) -> Told:
+        """What these sources tell after a number, or the latest without one. Raises SourceUnavailable while the store
+        is away.
 
         What a comparison finds later than it is waited for gets a number that is greater: it is told next time."""
         with suppress(TimeoutError):
             async with asyncio.timeout(PATIENCE):
                 await self._are_stored()
-                for scheme in served:
+                for scheme in serving:
                     await self._is_found(number, scheme)
-        following = await self.journal.mark()
-        for scheme, how in served.items():
-            if number is not None and not await self._covers(number, scheme, how):
-                return None, following
+        await self.journal.tidy()
+        following, served = await self.journal.mark(), _histories(serving)
         if number is None:
             first = self._numbers[0] - 1 if len(self._numbers) == RECENT else await self._start()
-            latest = await self.journal.since(first, served) or []
-        else:
-            after = await self.journal.since(number, served)
-            if after is None:
-                return None, following
-            latest = after
-        return [one for one in latest if one.seq <= following], following
+            latest = await self.journal.latest(first, served, most=RECENT)
+            return Told([one for one in latest if one.seq <= following], following)
+        for scheme, how in serving.items():
+            if not await self._covers(number, scheme, how):
+                return Told(None, following)
+        part = await self.journal.since(number, served)
+        if part is None:
+            return Told(None, following)
+        if part.more and part.last < following:
+            return Told(part.changes, part.last, more=True)
+        return Told([one for one in part.changes if one.seq <= following], following)
 
     async def close(self) -> None:
         with suppress(TimeoutError):
@@ -126,71 +153,122 @@ class Storing:
             await self._progress.wait()
 
     async def _is_found(self, number: int | None, scheme: str) -> None:
-        """What changed before its watch began, where somebody asks from before that."""
+        """What changed before its watch began, where somebody asks from before that. And all that is there, the first
+        time: until it is known, no number outlives this process."""
         one = self._watched.get(scheme)
         if one is None or one.task is None:
             return
         await one.begun.wait()
-        if number is not None and (one.number is None or number < one.number):
+        if one.is_new or (number is not None and (one.number is None or number < one.number)):
             await asyncio.wait((one.task,))
 
-    async def _covers(self, number: int, scheme: str, served: str) -> bool:
+    async def _covers(self, number: int, scheme: str, serving: Serving) -> bool:
         one = self._watched.get(scheme)
-        watched = one is not None and one.served == served and one.number is not None and one.number <= number
-        return watched or await self.journal.covers(number, scheme, served)
+        watched = one is not None and one.serving == serving and one.number is not None and one.number <= number
+        return watched or await self.journal.covers(number, scheme, serving)
+
+    # -- storing
+
+    def _work(self) -> None:
+        self._news.set()
+        if self._worker is None:
+            self._worker = asyncio.get_running_loop().create_task(self._store())
+
+    def _end(self, turn: _Turn) -> None:
+        turn.ended = True
+        self._news.set()
 
     async def _store(self) -> None:
-        failed = False
+        failures, turns, due = 0, count(1), TIDIED
+        turn = next(turns)
         while True:
-            await self._news.wait()
+            with suppress(TimeoutError):
+                async with asyncio.timeout(due):
+                    await self._news.wait()
             self._news.clear()
-            while self._waiting:
-                some, served = self._next()
+            while self._waiting and self._waiting[0].ended:
+                some = self._next(failures)
+                served = self._waiting[0].served
                 try:
                     await self._start()
-                    self._numbers.extend(await self.journal.record(some, served))
+                    stored = await self.journal.record(some, served, turn=turn)
+                    done = stored.done
+                    self._numbers.extend(stored.numbers)
                 except SourceUnavailable as error:
-                    if not failed:
+                    if not failures:
                         logger.warning("Changes cannot be stored now, and wait: %s", error)
-                    failed = True
+                    failures += 1
                     await self._sleep(PAUSE)
                     continue
                 except Exception:  # what cannot be stored as it is must not hold up all others
                     logger.exception("Changes could not be stored: their sources are compared")
-                    self._lost = True
-                failed = False
-                for _ in some:
-                    self._waiting.popleft()
-                self._done += len(some)
+                    self._lost, done = True, len(some)
+                failures, turn = 0, next(turns)
+                self._drop(done)
                 if self._lost and not self._waiting:
                     self._lost = False
                     for one in [*self._watched.values()]:
-                        self.compare(one.source, one.served)
+                        self.compare(one.source, one.serving)
                 self._progress.set()
                 self._progress = asyncio.Event()
+            due = await self._tidied()
 
-    def _next(self) -> tuple[list[Change], Mapping[str, str]]:
-        """Those that were told under one configuration."""
-        served = self._waiting[0][1]
-        alike = takewhile(lambda one: one[1] is served, islice(self._waiting, PAGE))
-        return [change for change, _ in alike], served
+    def _next(self, failures: int) -> list[Change]:
+        """Those that were told together are stored together. Where that is too much for the store, it fails again and
+        again while there is one, and then they are stored in parts."""
+        first, some = self._waiting[0], list[Change]()
+        for turn in self._waiting:
+            if not turn.ended or turn.served is not first.served or (some and len(some) + len(turn.changes) > PAGE):
+                break
+            some += turn.changes
+        most = max(LEAST, TOGETHER >> max(0, failures - 2))
+        return some[:most]
+
+    def _drop(self, number: int) -> None:
+        self._done += number
+        while number:
+            turn = self._waiting[0]
+            taken = min(number, len(turn.changes))
+            del turn.changes[:taken]
+            number -= taken
+            if not turn.changes:
+                self._waiting.popleft()
+
+    async def _tidied(self) -> float:
+        """What waits in the journal is stored when it is due, and what is too old is dropped. The seconds until the
+        next time."""
+        try:
+            late = await self.journal.late()
+            await self.journal.tidy()
+        except OctavoError as error:  # said where a change is to be stored
+            logger.debug("The journal cannot be tidied now: %s", error)
+            return PAUSE
+        return TIDIED if late is None else max(0.0, late)
+
+    # -- comparing
 
     async def _compare(self, one: _Watched) -> None:
         failed, scheme = False, one.source.scheme
         while True:
             try:
                 if one.number is None:
+                    one.is_new = await self.journal.begun(scheme, one.serving.history) is None
                     one.number = await self.journal.mark()
                     one.begun.set()
                 async with self._one:  # one source after the other: others ask meanwhile
-                    if not await self._reconciled(one):
-                        logger.warning(
-                            "What changed in %s:// while nobody watched is not looked for: it has more than %d "
-                            "entries (feed.catch_up: true)",
-                            scheme,
-                            self._most or 0,
-                        )
+                    first = await reconcile(
+                        self.journal, one.source, serving=one.serving, watched=one.number, most=self._most
+                    )
                     await self.journal.forget_unserved()
+                if first is None:
+                    logger.warning(
+                        "What changed in %s:// while nobody watched is not looked for: it has more than %d entries "
+                        "(feed.catch_up: true)",
+                        scheme,
+                        self._most or 0,
+                    )
+                else:
+                    one.number = min(first, one.number)
                 return
             except OctavoError as error:
                 if not failed:
@@ -202,15 +280,17 @@ class Storing:
             one.begun.set()
             await self._sleep(PAUSE)
 
-    async def _reconciled(self, one: _Watched) -> bool:
-        return await reconcile(self.journal, one.source, served=one.served, watched=one.number, most=self._most)
-
 
 class _Watched:
-    """A source while it is watched: everything after `number` is told by this process."""
+    """A source while it is watched: everything after `number` is told by this process, or has been found by it."""
 
-    def __init__(self, source: Source, served: str) -> None:
-        self.source, self.served = source, served
+    def __init__(self, source: Source, serving: Serving) -> None:
+        self.source, self.serving = source, serving
         self.task: asyncio.Task[None] | None = None
         self.number: int | None = None
+        self.is_new = False
         self.begun = asyncio.Event()  # or it cannot be told now
+
+
+def _histories(serving: Mapping[str, Serving]) -> _Served:
+    return {scheme: one.history for scheme, one in serving.items()}

@@ -43,7 +43,7 @@ VERSION = 1
 SECRET_BYTES = 32
 UNSERVED = "nothing is served without its record"
 LOOK = 0.01  # seconds between two looks whether a lock is free
-Purpose = Literal["cursor", "etag", "mark", "audit", "checkpoint", "request-state", "approval"]
+Purpose = Literal["cursor", "etag", "mark", "audit", "checkpoint", "request-state", "approval", "feed"]
 
 NOT_THROUGH_LINKS = 0 if sys.platform == "win32" else os.O_NOFOLLOW | os.O_NONBLOCK
 

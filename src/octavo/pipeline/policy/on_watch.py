@@ -7,7 +7,7 @@ from msgspec.structs import replace
 from octavo.core.arguments import ChangesArguments, WatchArguments
 from octavo.core.glob import Glob
 from octavo.core.ports.chain import Next, Reply, expected, settled
-from octavo.core.values import Call, News
+from octavo.core.values import Call, Change, News
 from octavo.pipeline.policy.refusals import refusal
 from octavo.pipeline.policy.rules import CLOSED, Decision
 from octavo.pipeline.policy.visibility import Seeing, under
@@ -21,16 +21,23 @@ async def watch(seeing: Seeing, call: Call, call_next: Next) -> Reply:
 
 
 async def changes(seeing: Seeing, call: Call, call_next: Next, *, page: int) -> News:
-    """As many changes as a page may hold, each as its caller may be told of it; the latest without `after`."""
+    """As many changes as a page may hold, each as its caller may be told of it; the latest without `after`.
+
+    They come in parts. How many it takes until there is something for this caller says nothing to it: `next` is the
+    number of what it is told, or of the end."""
     _demand(seeing, call, under(call.ref))
-    news = expected(await settled(call_next(call)), News)
-    told = [part for change in news.changes if (part := seeing.told(call.principal, "watch", change)) is not None]
-    limit = max(1, min(call.limit, page))
-    if len(told) <= limit:
-        return replace(news, changes=tuple(told))
-    if call.given(ChangesArguments).after is None:
-        return replace(news, changes=tuple(told[-limit:]))
-    return replace(news, changes=tuple(told[:limit]), next=told[limit - 1].seq, more=True)
+    limit, after = max(1, min(call.limit, page)), call.given(ChangesArguments).after
+    told: list[Change] = []
+    while True:
+        news = expected(await settled(call_next(call)), News)
+        told += (part for change in news.changes if (part := seeing.told(call.principal, "watch", change)) is not None)
+        if after is None:
+            return replace(news, changes=tuple(told[-limit:]))
+        if len(told) > limit:
+            return replace(news, changes=tuple(told[:limit]), next=told[limit - 1].seq, more=True)
+        if not news.more:
+            return news if news.gap else replace(news, changes=tuple(told))
+        call = call._replace(arguments=replace(call.given(ChangesArguments), after=news.next))
 
 
 def _demand(seeing: Seeing, call: Call, glob: Glob) -> None:

@@ -197,6 +197,7 @@ FILE: Final = SourceKind(
     chosen=lambda options: options.write,
     needs=_needs,
     checks=_checks,
+    by_name=frozenset(("extensions", "hide")),
     serves=lambda options: [str(root.path) for root in options.roots],
     extensions=lambda options: options.extensions,
     keeps_out=lambda options: [one for one in options.hide if not _WILD.intersection(one)],
