@@ -21,6 +21,7 @@ from octavo.core.errors import OctavoError
 from octavo.core.ports.chain import expected
 from octavo.core.ref import Ref
 from octavo.core.values import Change, Entry, News
+from octavo.stores.state import StateDirectory
 
 pytestmark = [pytest.mark.anyio, pytest.mark.seed("B3", "O10", "A4")]
 
@@ -251,6 +252,17 @@ async def test_what_is_told_in_one_turn_is_stored_in_one_transaction(tmp_path: P
 def _moved(place: int) -> Change:
     ref = Ref("file", ("n.md",))
     return Change(kind="updated", ref=ref, at=1.0, new=Entry(ref=ref, name="n.md", version=str(place)))
+
+
+async def test_without_a_state_folder_a_number_of_another_process_is_a_gap(tmp_path: Path, work: Path) -> None:
+    numbers: list[int] = []
+    for _ in range(2):
+        async with Octavo(loaded(tmp_path), state=StateDirectory.in_memory(), lasting=True) as octavo:
+            found = [(await news(octavo, number)).gap for number in numbers]
+            numbers.append((await news(octavo)).next)
+            put(work, "a", f"longer {numbers}")
+            await told_until(octavo, numbers[-1], ["updated a"])
+    assert found == [True]
 
 
 async def test_whoever_may_see_little_is_told_it_wherever_it_stands(tmp_path: Path, work: Path) -> None:

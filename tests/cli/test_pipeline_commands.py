@@ -7,6 +7,7 @@ import os
 import selectors
 import subprocess
 import sys
+from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -179,6 +180,62 @@ def test_watch_tells_one_address_as_it_was_asked_and_patterns_as_lists_do(
         line = process.stdout.readline().decode()
         assert process.wait(timeout=30) == 0
     assert line.split() in ([kind, told] for kind in ("created", "updated"))
+
+
+@pytest.mark.seed("B3", "O10")
+@pytest.mark.parametrize("beside", ["no server", "a server"])
+def test_watch_goes_on_from_a_number_whether_or_not_a_server_runs(tmp_path: Path, beside: str) -> None:
+    work = tmp_path / "work"
+    work.mkdir()
+    (tmp_path / "octavo.yaml").write_text(
+        "sources: {work: {kind: file, uris: relative, roots: [./work]}}\nagents: {a: {}}\n"
+        "policy: [{who: a, may: '*', what: 'file://*'}, {who: a, may: '*', what: 'file://hidden*', effect: deny}]\n",
+        encoding="utf-8",
+    )
+
+    def watched(after: str, count: int) -> list[tuple[int, str]]:
+        options = ["--as", "a", "--json", "--after", after, "--count", str(count)]
+        command = [sys.executable, "-m", "octavo", "watch", "file://*", *options]
+        done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=60, check=True)
+        lines = [json.loads(line) for line in done.stdout.splitlines()]
+        return [(line["seq"], f"{line['type'][9:]} {line['uri'][7:]}") for line in lines]
+
+    with ExitStack() as stack:
+        if beside == "a server":
+            serve = [sys.executable, "-m", "octavo", "serve", "--http", "127.0.0.1:0", "--no-auth", "--as", "a"]
+            server = stack.enter_context(
+                subprocess.Popen(serve, cwd=tmp_path, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL)
+            )
+            stack.callback(server.terminate)
+            assert server.stderr is not None and b"/mcp" in iter(server.stderr.readline, b"").__next__()
+        command = [sys.executable, "-m", "octavo"]
+        (work / "kept.md").write_text("one", encoding="utf-8")
+        with subprocess.Popen(
+            [*command, "watch", "file://*", "--as", "a", "--json", "--after", "0"],
+            cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+        ) as first:  # fmt: skip
+            assert first.stderr is not None and first.stdout is not None
+            said = first.stderr.readline() + first.stderr.readline()
+            assert "changes since 0 may be missing" in said
+            number = said.rpartition(" from ")[2].split()[0]
+            (work / "a.md").write_text("one", encoding="utf-8")
+            assert json.loads(first.stdout.readline())["uri"] == "file://a.md"
+            first.terminate()
+        (work / "hidden.md").write_text("one", encoding="utf-8")
+        (work / "b.md").write_text("one", encoding="utf-8")
+        found = watched(number, 2)
+        assert [what for _, what in found] == ["created a.md", "created b.md"]
+        assert watched(str(found[0][0]), 1) == found[1:]
+
+
+@pytest.mark.parametrize("after", ["-1", "9" * 400, "one", str(2**53)])
+def test_watch_refuses_a_number_that_was_never_given(tmp_path: Path, after: str) -> None:
+    (tmp_path / "work").mkdir()
+    (tmp_path / "octavo.yaml").write_text("sources: {work: {kind: file, roots: [./work]}}\n", encoding="utf-8")
+    command = [sys.executable, "-m", "octavo", "watch", "--after", after]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode in (1, 2) and "Traceback" not in done.stderr
+    assert "--after" in done.stderr or "not given yet" in done.stderr
 
 
 def test_a_reader_that_goes_away_is_no_crash(folder: Path) -> None:

@@ -122,7 +122,7 @@ LIMITS: Final[dict[str, dict[str, str]]] = {
     },
     "docs/subscriptions.md": {
         "not kept for a client that is not connected": "tests/feed/test_feed.py::test_what_was_missed_can_be_had_again",
-        "lives in memory and ends with the server": "tests/feed/test_feed.py::test_a_number_from_too_long_ago_or_from_another_life_has_no_answer",
+        "numbers end with the process": "tests/app/test_durable_feed.py::test_without_a_state_folder_a_number_of_another_process_is_a_gap",
         "looks at everything every two seconds": "(needs a file system without events)",
         "Tell it nothing": "(about what an operator need not do)",
     },

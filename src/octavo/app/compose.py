@@ -202,6 +202,7 @@ async def compose(
         prompts=prompts,
         calls=Builder(_limits_of_calls(config)),
         dispatch=dispatch,
+        changes=changes,
         cache=folds.cache,
         redact=redact,
         audit=audit,

@@ -17,6 +17,7 @@ from octavo.core.ports.source import Called, Source
 from octavo.core.ref import Ref
 from octavo.core.tools import PromptInfo
 from octavo.core.values import Change, Principal, Template
+from octavo.feed import Changes
 from octavo.pipeline.audit import Audit
 from octavo.pipeline.cache import Cache
 from octavo.pipeline.dispatch import Dispatch
@@ -47,6 +48,7 @@ class Composed(Struct, frozen=True):
     prompts: PromptRegistry
     calls: Builder
     dispatch: Dispatch
+    changes: Changes
     cache: Cache
     redact: Redact
     audit: Audit

@@ -29,12 +29,16 @@ _NAMES: Final = "octavo.sources.file.watch.names"
 LOOK: Final = 0.2  # seconds between two looks at how far something is
 
 
-def inside(loaded: Loaded, ask: Callable[[Octavo], Awaitable[T]], *, leaves_traces: bool = True) -> T:
+def inside(
+    loaded: Loaded, ask: Callable[[Octavo], Awaitable[T]], *, leaves_traces: bool = True, lasting: bool = False
+) -> T:
     """What `ask` gives, of a house that is open for no longer. Without traces: no state is kept, and no record.
+    `lasting`: it may be open for long, and stores the changes that it sees.
     Which files are not served for their names servers say, and `octavo check`."""
 
     async def main() -> T:
-        async with Octavo(loaded, state=None if leaves_traces else StateDirectory.in_memory()) as house:
+        state = None if leaves_traces else StateDirectory.in_memory()
+        async with Octavo(loaded, state=state, lasting=lasting) as house:
             return await ask(house)
 
     logger = logging.getLogger(_NAMES)

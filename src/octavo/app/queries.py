@@ -18,13 +18,14 @@ from octavo.core.delivery import Delivery
 from octavo.core.errors import Conflict, InvalidParams
 from octavo.core.ports.chain import expected
 from octavo.core.query import TextQuery
+from octavo.core.ref import Ref
 from octavo.core.search_results import Findings
 from octavo.core.tools import PromptResult, ToolResult
 from octavo.core.values import Change, Content, Entry, shown
+from octavo.feed.stream import follow
 
 if TYPE_CHECKING:
     from octavo.core.glob import Glob
-    from octavo.core.ref import Ref
     from octavo.core.tools import PromptInfo, ToolInfo
 
 Shows = Callable[..., None]  # hears how far something is
@@ -115,6 +116,45 @@ def watched(
             leave()
 
     inside(loaded, ask)
+
+
+def watched_after(
+    loaded: Loaded,
+    who: str | None,
+    pattern: str,
+    show: Callable[[Change, str], None],
+    *,
+    after: int,
+    ready: Callable[[], None],
+    gap: Callable[[int], None],
+    count: int | None,
+) -> None:
+    """The same, and first what has changed since a number of the change feed, whether or not a server runs. Each change
+    has its number. `gap` hears where to go on when changes may have been lost."""
+
+    async def ask(house: Octavo) -> None:
+        principal = house.works.identity.launched(who)
+        call = house.works.calls.watch(principal, pattern)
+        glob = house.works.policy.usual(call.given(WatchArguments).glob)
+        await house.works.ask(call._replace(ref=glob.literal, arguments=WatchArguments(glob)))
+        house.ledger.flush()
+        ready()
+        left = count
+        scope = Ref(glob.literal.scheme)
+        async for news in follow(lambda: house.works.changes, scope, after):
+            if news.gap:
+                gap(news.next)
+            for change in news.changes:
+                delivery = Delivery(house.works, change)
+                told = delivery.told(principal, wanted=partial(_covers, delivery, glob))
+                if told is not None:
+                    show(told, pattern if glob.exact else "")
+                    left = None if left is None else left - 1
+                if left == 0:
+                    house.note(principal.id, f"watch {pattern}", "end")
+                    return
+
+    inside(loaded, ask, lasting=True)
 
 
 def _covers(delivery: Delivery, glob: Glob, ref: Ref, entry: Entry | None) -> bool:

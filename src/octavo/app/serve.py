@@ -75,6 +75,7 @@ def serve_http(loaded: Loaded, *, bind: Bind, as_who: str | None, no_auth: bool,
             origins=[*names.origins, *options.http.allowed_origins],
             lane=options.lane,
             strict_codes=options.error_codes == "strict",
+            routes=house.routes,
             body_seconds=options.http.deadlines.body,
             traced=options.traces is not None,
         )

@@ -28,6 +28,7 @@ from octavo.core.errors import Forbidden, OctavoError, SourceUnavailable
 from octavo.core.ports.audit import Ledger
 from octavo.core.ports.chain import Reply
 from octavo.core.ref import Ref
+from octavo.core.routes import Route
 from octavo.core.values import Call, Principal
 from octavo.feed import ChangeFeed
 from octavo.pipeline.audit import Begun
@@ -183,6 +184,12 @@ class Octavo:
         from octavo.app.metrics import measures
 
         return measures(self.works, self._tally, self._begun)
+
+    def routes(self) -> Iterable[Route]:
+        """What is served over HTTP beside the protocol."""
+        from octavo.feed.stream import ChangeStream
+
+        return ChangeStream(self, lambda: self.works.changes).routes()
 
     def on_swap(self, listener: Callable[[], None]) -> None:
         self._on_swap.append(listener)

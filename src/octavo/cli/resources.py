@@ -100,17 +100,31 @@ def cat(uri: str, config_file: Path | None, as_who: str | None, as_json: bool) -
 @config_option
 @as_option
 @click.option("--count", type=click.IntRange(min=1), metavar="N", help="End after N changes or calls.")
+@click.option(
+    "--after", type=click.IntRange(0, 2**53), metavar="NUMBER", help="First what has changed since that number."
+)
 @click.option("--calls", is_flag=True, help="Print the calls of all clients instead, as the audit log records them.")
 @json_option
 def watch(
-    pattern: str, config_file: Path | None, as_who: str | None, count: int | None, calls: bool, as_json: bool
+    pattern: str,
+    config_file: Path | None,
+    as_who: str | None,
+    count: int | None,
+    after: int | None,
+    calls: bool,
+    as_json: bool,
 ) -> None:
     """Print changes of resources as they happen: all, or those that PATTERN matches. Ends with Ctrl-C.
+
+    With --after it goes on from a number of the change feed, whether or not a server runs; the number of each change
+    stands in the output of --json.
 
     With --calls it prints who asks for what, and what became of it; --as then means calls of that agent alone.
     With --json each line is one object.
     """
     if calls:
+        if after is not None:
+            raise click.UsageError("--after is about changes, and --calls is not")
         _watch_calls(pattern, config_file, as_who, count, as_json)
         return
     from octavo.app import queries
@@ -123,10 +137,18 @@ def watch(
             moved = "" if change.shown_source is None else f"{change.shown_source}  ->  "
             out(f"{change.kind}  {moved}{uri or change.shown}")
 
+    def ready() -> None:
+        tell(f"watching {pattern}")
+
+    def gap(following: int) -> None:
+        say("warning", f"changes since {after} may be missing: list anew; what comes now is told from {following} on")
+
     found = loaded(config_file)
-    queries.watched(
-        found, known_agent(found, as_who), pattern, show, ready=lambda: tell(f"watching {pattern}"), count=count
-    )
+    who = known_agent(found, as_who)
+    if after is None:
+        queries.watched(found, who, pattern, show, ready=ready, count=count)
+    else:
+        queries.watched_after(found, who, pattern, show, after=after, ready=ready, gap=gap, count=count)
 
 
 def _watch_calls(pattern: str, config_file: Path | None, who: str | None, count: int | None, as_json: bool) -> None:

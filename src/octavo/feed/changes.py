@@ -6,7 +6,8 @@ Reading an address makes a child call, as a tool would: the policy decides there
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import AsyncGenerator, Mapping, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
 from typing import Final
 
 from octavo.core.arguments import ChangesArguments
@@ -45,15 +46,46 @@ class Changes:
     async def since(self, call: Call) -> News:
         """Part by part: `more` where there is more that nobody has looked at."""
         scope, after = call.ref.bare, call.given(ChangesArguments).after
-        everything = scope == EVERYTHING
-        if not everything and scope.scheme not in self._watched:
-            raise InvalidParams(f"{scope.scheme}:// tells no changes: name a source of resources", uri=call.uri)
-        schemes = tuple(self._watched) if everything else (scope.scheme,)
+        schemes = self._schemes(scope)
         await self._feed.followed(schemes)
-        told = await self._told(after, schemes)
+        return self._below(call.ref, await self._told(after, schemes))
+
+    async def heard(self, scope: Ref, after: int, *, marked: bool) -> News:
+        """The same for whoever follows, as it is for everybody: not cut by the policy, and `next` is no one's to know
+        unless it is `marked`."""
+        schemes = self._schemes(scope.bare)
+        told = None
+        if self._storing is not None and not marked:
+            told = self._storing.newest(after, self._served(schemes))
+        return self._below(scope, told or await self._told(after, schemes))
+
+    async def passed(self, number: int) -> None:
+        """Returns when there is something new, while `followed`."""
+        await (self._feed.passed(number) if self._storing is None else self._storing.tail.passed(number))
+
+    @asynccontextmanager
+    async def followed(self) -> AsyncGenerator[None]:
+        async with AsyncExitStack() as stack:
+            if self._storing is not None:
+                await stack.enter_async_context(self._storing.tail.followed())
+            yield
+
+    async def line(self) -> str:
+        """A word for the line of numbers."""
+        return self._feed.line if self._storing is None else await self._storing.journal.line()
+
+    def _schemes(self, scope: Ref) -> Sequence[str]:
+        if scope == EVERYTHING:
+            return tuple(self._watched)
+        if scope.scheme not in self._watched:
+            raise InvalidParams(f"{scope.scheme}:// tells no changes: name a source of resources", uri=str(scope))
+        return (scope.scheme,)
+
+    def _below(self, place: Ref, told: Told) -> News:
         if told.changes is None:
             return News((), told.following, gap=True)
-        root = call.ref.param("root")
+        scope, root = place.bare, place.param("root")
+        everything = scope == EVERYTHING
 
         def is_told(ref: Ref, entry: Entry | None) -> bool:
             """It stands there, and is not refused now, though it may have been served."""
@@ -67,10 +99,13 @@ class Changes:
 
     async def _told(self, after: int | None, schemes: Sequence[str]) -> Told:
         if self._storing is not None:
-            return await self._storing.since(after, {one: self._serving.get(one, AS_EVER) for one in schemes})
+            return await self._storing.since(after, self._served(schemes))
         number = self._feed.number()
         found = self._feed.latest() if after is None else self._feed.since(after, schemes)
         return Told(found and [one for one in found if one.ref.scheme in schemes], number)
+
+    def _served(self, schemes: Sequence[str]) -> Mapping[str, Serving]:
+        return {scheme: self._serving.get(scheme, AS_EVER) for scheme in schemes}
 
     async def read(self, call: Call) -> Content:
         if self._ask is None:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import os
 from collections import deque
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from contextlib import suppress
@@ -84,6 +85,7 @@ class ChangeFeed:
         self._next_listener = 0
         self._wall = (clock or SystemClock()).wall
         self._number = 0
+        self.line = os.urandom(8).hex()  # of numbers that are given here
         self._dropped = self.number()  # of the latest change that is not kept any more
         self._most = recent
         self._recent: deque[Change] = deque()
@@ -141,6 +143,16 @@ class ChangeFeed:
             if watch is None or watch.began is None or watch.began > number:
                 return None
         return [change for change in self._recent if change.seq > number]
+
+    async def passed(self, number: int) -> None:
+        """Returns when there is a change with a greater number."""
+        while not self._recent or self._recent[-1].seq <= number:
+            told = asyncio.Event()
+            leave = self.subscribe(lambda _, told=told: told.set())  # type: ignore[misc]
+            try:
+                await told.wait()
+            finally:
+                leave()
 
     def latest(self) -> list[Change]:
         """All that is kept, oldest first."""

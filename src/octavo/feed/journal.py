@@ -26,10 +26,10 @@ from typing import Final, NamedTuple
 import msgspec
 
 from octavo.core.clock import Clock, SystemClock
-from octavo.core.ports.stores import MOST, Store
+from octavo.core.ports.stores import MOST, Record, Store
 from octavo.core.values import Change
 from octavo.feed.known import AS_EVER, KNOWN, Difference, Fact, Knowing, Refuses, Seen, Serving, place, seen
-from octavo.feed.records import read, written
+from octavo.feed.records import kept, written
 
 logger = logging.getLogger(__name__)
 
@@ -97,6 +97,7 @@ class ChangeJournal:
     ) -> None:
         clock = clock or SystemClock()
         self.redact = redact
+        self.stored: Callable[[], None] = _nothing  # is called when there is something new
         self._store, self._keep, self._age = store, keep, age
         self._monotonic = clock.monotonic
         self._me = os.urandom(8).hex()
@@ -152,6 +153,8 @@ class ChangeJournal:
             numbers = await within.journal.append(*news) if news else ()
         if not last:
             self._late = late
+        if numbers:
+            self.stored()
         return Stored(len(changes), numbers)
 
     @staticmethod
@@ -175,11 +178,12 @@ class ChangeJournal:
         last, more = number, True
         while more and len(found) < most:
             records = await journal.read(last, limit=PAGE)
-            try:
-                found += read(records, served)
-            except ValueError:  # damaged, or of a version that writes otherwise
-                logger.warning("A change in the journal cannot be read: whoever asks for what was then is told a gap")
-                return None
+            for record in records:
+                if (one := kept(record)) is None:
+                    logger.warning("A change in the journal cannot be read: who asks for what was then is told a gap")
+                    return None
+                if (change := one.told(served)) is not None:
+                    found.append(change)
             more, last = len(records) == PAGE, records[-1].number if records else last
         # Looked at last: what was dropped meanwhile may be missing from what was read.
         return None if number < (await journal.span()).after else Part(found, last, more)
@@ -187,16 +191,20 @@ class ChangeJournal:
     async def latest(self, number: int, served: Mapping[str, str], *, most: int) -> Sequence[Change]:
         """The last `most` of them, oldest first, as far as they are kept and can be read."""
         found: deque[Change] = deque(maxlen=most)
-        journal = (await self._store()).journal
-        last = max(number, (await journal.span()).after)
-        while records := await journal.read(last, limit=PAGE):
-            for record in records:
-                try:
-                    found.extend(read((record,), served))
-                except ValueError:  # of what is told without a number before it nobody misses it
-                    continue
+        last = max(number, (await (await self._store()).journal.span()).after)
+        while records := await self.records(last):
+            there = (one for record in records if (one := kept(record)) is not None)
+            found.extend(change for one in there if (change := one.told(served)) is not None)
             last = records[-1].number
         return [*found]
+
+    async def last(self) -> int:
+        """No record that can be read now has a greater number."""
+        return (await (await self._store()).journal.span()).last
+
+    async def records(self, after: int) -> Sequence[Record]:
+        """A PAGE of them, as they rest."""
+        return await (await self._store()).journal.read(after, limit=PAGE)
 
     async def mark(self) -> int:
         """The number with which a reader of everything so far goes on. It tells the time, and nothing of changes. Those
@@ -294,4 +302,10 @@ class ChangeJournal:
             news = [written(change, served) for change in found if change is not None]
             if told and news:
                 await within.journal.append(*news)
-        self._untrimmed += len(news) if told else 0
+        if told and news:
+            self._untrimmed += len(news)
+            self.stored()
+
+
+def _nothing() -> None:
+    """Nobody is told."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from math import isfinite
-from typing import Any, Final, cast
+from typing import Any, Final, NamedTuple, cast
 
 import msgspec
 from msgspec.structs import replace
@@ -21,37 +21,45 @@ class _Kind(msgspec.Struct, frozen=True):
     type: str
 
 
-class _Kept(msgspec.Struct, frozen=True, tag=_CHANGE):
+class _Written(msgspec.Struct, frozen=True, tag=_CHANGE):
     change: Change
     served: str = ""
 
 
+class Kept(NamedTuple):
+    """A record, with what it tells if it is a change."""
+
+    number: int
+    written: _Written | None
+
+    def told(self, served: Mapping[str, str]) -> Change | None:
+        """The change, if it is of what is served so."""
+        one = self.written
+        if one is None or one.served != served.get(one.change.ref.scheme, ""):
+            return None
+        return replace(one.change, seq=self.number)
+
+
 _ENCODER: Final = msgspec.json.Encoder()
 _KIND: Final = msgspec.json.Decoder(_Kind)
-_KEPT: Final = msgspec.json.Decoder(_Kept)
+_WRITTEN: Final = msgspec.json.Decoder(_Written)
 
 
 def written(change: Change, served: str) -> bytes:
-    return _ENCODER.encode(_Kept(replace(change, old=resting(change.old), new=resting(change.new)), served))
+    return _ENCODER.encode(_Written(replace(change, old=resting(change.old), new=resting(change.new)), served))
 
 
-def read(records: Iterable[Record], served: Mapping[str, str]) -> list[Change]:
-    """Those that are changes of what is served so. Raises ValueError for what cannot be read: of that nobody knows what
-    it was."""
-    found = [(record.number, _read(record.body)) for record in records]
-    return [
-        replace(one.change, seq=number)
-        for number, one in found
-        if one is not None and one.served == served.get(one.change.ref.scheme, "")
-    ]
-
-
-def _read(body: bytes) -> _Kept | None:
+def kept(record: Record) -> Kept | None:
+    """None for what cannot be read: damaged, or of a version that writes otherwise. Nobody knows what it was."""
     try:
-        return _KEPT.decode(body)
+        return Kept(record.number, _WRITTEN.decode(record.body))
     except msgspec.ValidationError:
-        if _KIND.decode(body).type == _CHANGE:
-            raise
+        pass  # of another kind, perhaps
+    except msgspec.MsgspecError:
+        return None
+    try:
+        return None if _KIND.decode(record.body).type == _CHANGE else Kept(record.number, None)
+    except msgspec.MsgspecError:
         return None
 
 

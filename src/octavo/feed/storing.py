@@ -17,10 +17,12 @@ from typing import Final, NamedTuple
 
 from octavo.core.errors import OctavoError, SourceUnavailable
 from octavo.core.ports.source import Source
+from octavo.core.ports.stores import Bus
 from octavo.core.values import Change
 from octavo.feed.journal import PAGE, TIDIED, TOGETHER, ChangeJournal
 from octavo.feed.known import Serving
 from octavo.feed.reconcile import MOST, reconcile
+from octavo.feed.tail import Tail
 
 logger = logging.getLogger(__name__)
 
@@ -59,8 +61,12 @@ class Storing:
         *,
         most: int | None = MOST,
         sleep: Callable[[float], Awaitable[object]] = asyncio.sleep,
+        bus: Callable[[], Awaitable[Bus | None]] | None = None,
     ) -> None:
+        """`bus` wakes other processes on the state."""
         self.journal = journal
+        self.tail = Tail(journal) if bus is None else Tail(journal, bus)
+        journal.stored = self.tail.stored
         self._most, self._sleep = most, sleep
         self._waiting: deque[_Turn] = deque()
         self._numbers: deque[int] = deque(maxlen=RECENT)
@@ -131,10 +137,19 @@ class Storing:
             return Told(part.changes, part.last, more=True)
         return Told([one for one in part.changes if one.seq <= following], following)
 
+    def newest(self, number: int, serving: Mapping[str, Serving]) -> Told | None:
+        """The same without a look at the store, for whoever follows: `following` is no one's to know. None where that
+        is not possible."""
+        if not all(self._watches(number, scheme, how) for scheme, how in serving.items()):
+            return None
+        found = self.tail.since(number, _histories(serving))
+        return None if found is None else Told(*found)
+
     async def close(self) -> None:
         with suppress(TimeoutError):
             async with asyncio.timeout(PATIENCE):
                 await self._are_stored()
+        await self.tail.close()
         tasks = [one.task for one in self._watched.values()] + [self._worker]
         there = [task for task in tasks if task is not None]
         for task in there:
@@ -163,9 +178,11 @@ class Storing:
             await asyncio.wait((one.task,))
 
     async def _covers(self, number: int, scheme: str, serving: Serving) -> bool:
+        return self._watches(number, scheme, serving) or await self.journal.covers(number, scheme, serving)
+
+    def _watches(self, number: int, scheme: str, serving: Serving) -> bool:
         one = self._watched.get(scheme)
-        watched = one is not None and one.serving == serving and one.number is not None and one.number <= number
-        return watched or await self.journal.covers(number, scheme, serving)
+        return one is not None and one.serving == serving and one.number is not None and one.number <= number
 
     # -- storing
 
