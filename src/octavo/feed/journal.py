@@ -20,13 +20,13 @@ import asyncio
 import logging
 import os
 from collections import deque
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from typing import Final, NamedTuple
 
 import msgspec
 
 from octavo.core.clock import Clock, SystemClock
-from octavo.core.ports.stores import MOST, Record, Store
+from octavo.core.ports.stores import MOST, Opens, Record
 from octavo.core.values import Change
 from octavo.feed.known import AS_EVER, KNOWN, Difference, Fact, Knowing, Refuses, Seen, Serving, place, seen
 from octavo.feed.records import kept, written
