@@ -164,6 +164,20 @@ async def test_what_a_watch_tells_meanwhile_is_newer_than_what_was_listed(store:
     assert len(await told(journal, number)) == 3
 
 
+async def test_what_comes_about_while_a_source_is_listed_for_the_first_time_is_told(
+    store: MemoryStore | SQLiteStore,
+) -> None:
+    """The watch has begun: what the list gives may be newer than what the watch has told so far."""
+    shelf, journal = Shelf(a="1", b="1", gone="1"), over(store)
+    begin = await journal.mark()
+    made, changed, gone = shelf.changed("new", "1"), shelf.changed("a", "2"), shelf.changed("gone", None)
+    await reconcile(journal, shelf, watched=begin)
+    await journal.record([made, changed, gone])
+    assert await told(journal, begin) == ["created new 1", "updated a 2", "deleted gone"]
+    await over(store).record([made, changed, gone])  # another process sees the same
+    assert len(await told(journal, begin)) == 3
+
+
 async def test_a_watch_that_tells_what_was_found_already_repeats_nothing(store: MemoryStore | SQLiteStore) -> None:
     journal, shelf = over(store), Shelf(a="1", b="1")
     await reconcile(journal, shelf)

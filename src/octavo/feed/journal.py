@@ -298,7 +298,7 @@ class ChangeJournal:
         is newer than the difference, and what the source `refuses` by its name is not gone."""
         store, knowing = await self._store(), self._knowing
         async with store.transaction() as within:
-            found = [await knowing.settle(within.keys, one, at, refuses, self.redact) for one in differences]
+            found = [await knowing.settle(within.keys, one, at, refuses, self.redact, told=told) for one in differences]
             news = [written(change, served) for change in found if change is not None]
             if told and news:
                 await within.journal.append(*news)

@@ -22,6 +22,7 @@ from octavo.feed.records import resting
 KNOWN: Final = "feed/known/"
 LATELY: Final = 10.0  # seconds: more than one process needs to see what another has seen
 KEPT: Final = 8  # of what was told lately
+UNTOLD: Final = "-"
 _SEEN: Final = 4_096  # addresses
 _TICK: Final = 1e-6  # seconds
 
@@ -43,7 +44,7 @@ Refuses: TypeAlias = Callable[[Ref, Entry | None], bool]
 
 
 class _Told(msgspec.Struct, frozen=True, array_like=True):
-    by: str  # which process; "" for a comparison
+    by: str  # which process; "" for a comparison that told it, UNTOLD for one that only found it
     version: str | None  # None: it was gone
     at: float
 
@@ -110,10 +111,17 @@ class Knowing:
             await self._know(keys, fact, self._me)
 
     async def settle(
-        self, keys: KeyValue, one: Difference, at: float, refuses: Refuses, redact: Callable[[Change], Change]
+        self,
+        keys: KeyValue,
+        one: Difference,
+        at: float,
+        refuses: Refuses,
+        redact: Callable[[Change], Change],
+        *,
+        told: bool,
     ) -> Change | None:
-        """What is there is known from then on. None where something else is known by now, or where what is gone only
-        has a name that is not served now."""
+        """What is there is known from then on, and `told` or only found. None where something else is known by now, or
+        where what is gone only has a name that is not served now."""
         value = await keys.get(one.key)
         known = None if value is None else _DECODER.decode(value)
         before = None if known is None or known.last.version is None else known
@@ -127,7 +135,7 @@ class Knowing:
         old = None if before is None else before.entry
         kind: ChangeKind = "deleted" if one.entry is None else "created" if before is None else "updated"
         change = redact(Change(kind=kind, ref=ref, at=at, old=old, new=one.entry))
-        await self._know(keys, Fact(one.key, ref, change.new, known), "")
+        await self._know(keys, Fact(one.key, ref, change.new, known), "" if told else UNTOLD)
         return change
 
     def _standing(self, fact: Fact, *, last: bool) -> Standing:
@@ -135,7 +143,7 @@ class Knowing:
         if known is None or version == "":  # without versions nobody can say
             return "news"
         if known.last.version == version:
-            if known.last.by == self._me:
+            if known.last.by in (self._me, UNTOLD):  # what came about while it was listed for the first time is news
                 return "news"
             self._seen.keep(fact.key, known.last.at)
             return "told"
