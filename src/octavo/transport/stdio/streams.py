@@ -50,9 +50,9 @@ STALL = 1.0  # seconds without an end of anything after which a paused input is 
 CLOSE_SECONDS = 2.0  # for the last answers to leave
 # A client that closes its end has left, or wants what it asked for: it is answered while answers keep coming. Clients
 # that have left wait for two seconds before they send a signal. A plain file ends because all of it was read.
-LEFT = 1.0  # seconds without an answer
-LEFT_IN_ALL = 10.0
-READ = 60.0  # seconds without an answer behind the end of a plain file, and for its answers to leave
+PIPE_PATIENCE = 1.0  # seconds without an answer
+PIPE_IN_ALL = 10.0
+FILE_PATIENCE = 60.0  # seconds without an answer behind the end of a plain file, and for its answers to leave
 
 BEGUN = Unrecorded(begun=True)
 _HANDSHAKE = frozenset(("initialize", "server/discover", "ping"))  # tells nothing that could change
@@ -168,7 +168,7 @@ class Pipes:
         if self._writer is not None:
             self._writer.close()
             try:
-                async with asyncio.timeout(READ if self._file and self._finishing else CLOSE_SECONDS):
+                async with asyncio.timeout(FILE_PATIENCE if self._file and self._finishing else CLOSE_SECONDS):
                     await self._written.wait()
             except TimeoutError:  # nobody reads
                 self._writer.abort()
@@ -332,7 +332,7 @@ class Pipes:
             self._finishing = self._loop.create_task(self._finish())
 
     async def _finish(self) -> None:
-        without, in_all = (READ, None) if self._file else (LEFT, LEFT_IN_ALL)
+        without, in_all = (FILE_PATIENCE, None) if self._file else (PIPE_PATIENCE, PIPE_IN_ALL)
         with suppress(TimeoutError):
             async with asyncio.timeout(in_all):
                 while self._unanswered():
