@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import signal
+import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -88,6 +89,23 @@ def test_a_call_that_was_taken_back_does_not_keep_it_either(folder: Path, old: b
     with from_file(folder, lines) as server:
         told = all_of(server)
     assert "result" in told[0] and "result" not in told.get(1, {})
+
+
+@pytest.mark.parametrize("count", [16, 64])  # a little more than a pipe of the kernel holds, and much more
+def test_answers_of_a_file_wait_for_whoever_reads_them_late(folder: Path, count: int) -> None:
+    chapter = ("resources/read", {"uri": "file://chapter.txt"})  # 60 KB, and with their escapes 67
+    with from_file(folder, said(False, *[chapter] * count)) as server:
+        with pytest.raises(subprocess.TimeoutExpired):  # longer than is waited for a client that has left
+            server.process.wait(timeout=4)
+        told = all_of(server)
+    assert [told.get(n) for n in range(count) if "result" not in told.get(n, {})] == []
+
+
+def test_a_signal_ends_one_whose_answers_nobody_reads(folder: Path) -> None:
+    with from_file(folder, said(False, *[("resources/read", {"uri": "file://chapter.txt"})] * 64)) as server:
+        server.hear(1)
+        assert server.ends(signal.SIGTERM) == 0
+        server.clean()
 
 
 def test_a_signal_ends_a_server_that_has_read_its_file(folder: Path) -> None:

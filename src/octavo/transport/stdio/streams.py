@@ -52,7 +52,7 @@ CLOSE_SECONDS = 2.0  # for the last answers to leave
 # that have left wait for two seconds before they send a signal. A plain file ends because all of it was read.
 PIPE_PATIENCE = 1.0  # seconds without an answer
 PIPE_IN_ALL = 10.0
-FILE_PATIENCE = 60.0  # seconds without an answer behind the end of a plain file, and for its answers to leave
+FILE_PATIENCE = 60.0  # seconds without an answer behind the end of a plain file
 
 BEGUN = Unrecorded(begun=True)
 _HANDSHAKE = frozenset(("initialize", "server/discover", "ping"))  # tells nothing that could change
@@ -168,7 +168,7 @@ class Pipes:
         if self._writer is not None:
             self._writer.close()
             try:
-                async with asyncio.timeout(FILE_PATIENCE if self._file and self._finishing else CLOSE_SECONDS):
+                async with asyncio.timeout(CLOSE_SECONDS):
                     await self._written.wait()
             except TimeoutError:  # nobody reads
                 self._writer.abort()
@@ -332,14 +332,23 @@ class Pipes:
             self._finishing = self._loop.create_task(self._finish())
 
     async def _finish(self) -> None:
-        without, in_all = (FILE_PATIENCE, None) if self._file else (PIPE_PATIENCE, PIPE_IN_ALL)
+        patience, in_all = (FILE_PATIENCE, None) if self._file else (PIPE_PATIENCE, PIPE_IN_ALL)
         with suppress(TimeoutError):
             async with asyncio.timeout(in_all):
                 while self._unanswered():
-                    self._moved.clear()
-                    async with asyncio.timeout(without):
-                        await self._moved.wait()
+                    await self._something_moves(patience)
+                self._write_out()
+                if self._writer is not None:
+                    self._writer.set_write_buffer_limits(high=0)  # from now on it is blocked until all have left
+                while self._blocked:
+                    await self._something_moves(patience)
         self._finished()
+
+    async def _something_moves(self, patience: float) -> None:
+        """Raises TimeoutError."""
+        self._moved.clear()
+        async with asyncio.timeout(patience):
+            await self._moved.wait()
 
     def _unanswered(self) -> bool:
         """Whether the client is owed something. Streams are not: they end when it has gone."""

@@ -100,6 +100,7 @@ class ThreadWriter(asyncio.WriteTransport):
         self._waiting: list[bytes] = []
         self._closing = self._blocked = False
         self._size = 0  # bytes that wait, or are being written
+        self._high = HIGH
         _start("octavo-stdout", self._write)
 
     def is_closing(self) -> bool:
@@ -112,7 +113,15 @@ class ThreadWriter(asyncio.WriteTransport):
         with self._changed:
             self._waiting.append(bytes(data))
             self._changed.notify()
-        if self._size > HIGH and not self._blocked:
+        self._weigh()
+
+    def set_write_buffer_limits(self, high: int | None = None, low: int | None = None) -> None:
+        """More is taken when all is written, whatever `low` says."""
+        self._high = HIGH if high is None else high
+        self._weigh()
+
+    def _weigh(self) -> None:
+        if self._size > self._high and not self._blocked:
             self._blocked = True
             self._protocol.pause_writing()
 
