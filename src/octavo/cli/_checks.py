@@ -69,7 +69,8 @@ def catalog_problems(loaded: Loaded, shows: Shows) -> tuple[list[Problem], list[
                 wrong.append(Problem(str(loaded.file), f"sources.{name}", why))
             for one in await catalog.problems():
                 file = _path(loaded, name, one.file)
-                (wrong if one.serious else odd).append(Problem(file, "", one.message, line=one.line, group=one.group))
+                group = one.kind if one.kind != one.message else ""
+                (wrong if one.serious else odd).append(Problem(file, "", one.message, line=one.line, group=group))
         odd.extend(out_of_reach(loaded))
         if catalogs is not None:
             odd.extend(_prompts_that_lead_nowhere(loaded, await catalogs.pages()))

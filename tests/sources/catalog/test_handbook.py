@@ -140,6 +140,18 @@ async def test_an_agent_file_that_says_other_than_the_policy_is_told(organisatio
     )
 
 
+async def test_tools_of_other_programs_in_agents_of_theirs_are_no_slips(organisation: Any) -> None:
+    organisation.handbook.live = Live()
+    head = "---\nname: Tester\ndescription: d\nmodel: m\ntools: [Bash, search/codebase]\n"
+    organisation.write("agents/tester.agent.md", f"{head}---\nYou test.\n")
+    assert not [one for one in await organisation.problems("agent") if "tester" in one]
+    organisation.write("agents/tester.agent.md", f"{head}id: agent-tester\nfunction: func-brand\n---\nYou test.\n")
+    assert [one for one in await organisation.problems("agent") if "tester" in one] == [
+        "agents/tester.agent.md:5: tools[0]: there is no such tool on this server",
+        "agents/tester.agent.md:5: tools[1]: there is no such tool on this server",
+    ]
+
+
 async def test_a_skill_that_needs_an_unknown_tool_is_told_unless_it_is_a_draft(organisation: Any) -> None:
     organisation.handbook.live = Live()
     assert await organisation.problems("skill") == [

@@ -13,18 +13,19 @@ from octavo.core.glob import Glob
 from octavo.core.ref import Ref
 from octavo.core.values import VERBS
 from octavo.sources.catalog.crossrefs import Live
+from octavo.sources.catalog.declaration import Declaration
 from octavo.sources.catalog.problems import FileProblem
-from octavo.sources.catalog.record import Card, said_at
+from octavo.sources.catalog.record import Card, follows, said_at
 from octavo.text.frontmatter import KeyPath, shown
 
 DENY: Final = "deny"  # beside the verbs: what an agent may not read
 _Claim: TypeAlias = tuple[KeyPath, Glob]
 
 
-def misleading(card: Card, tools: str, live: Live, everything: Sequence[Ref]) -> Iterator[FileProblem]:
-    """A warning each. `tools` is the key of the card that names tools, `everything` what the handbook holds."""
-    if tools and card.get("status") in (None, "active"):  # a draft may wait for its tools
-        for path, name in card.said(tools):
+def misleading(of: Declaration, card: Card, live: Live, everything: Sequence[Ref]) -> Iterator[FileProblem]:
+    """A warning each. `everything` is what the handbook holds."""
+    if of.tools and follows(of, card) and card.get("status") in (None, "active"):  # a draft may wait for its tools
+        for path, name in card.said(of.tools):
             if not live.has_tool(name):
                 yield _problem(card, path, "there is no such tool on this server")
     declared = card.get("permissions")

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+import re
+from typing import Final, NamedTuple
 
 from octavo.core.ref import Ref
+
+_NUMBER: Final = re.compile(r"\[\d+\]")  # of an item in a list: what is wrong with it is the same in each
 
 
 class FileProblem(NamedTuple):
@@ -17,7 +20,7 @@ class FileProblem(NamedTuple):
 
     @property
     def kind(self) -> str:
-        return self.group or self.message
+        return self.group or _NUMBER.sub("", self.message)
 
     def __str__(self) -> str:
         return f"{self.file}:{self.line}: {self.message}"

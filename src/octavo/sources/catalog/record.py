@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from msgspec import Struct
@@ -186,8 +186,7 @@ class Cards:
 
     def _is_held(self, place: Segments, data: Mapping[str, Any]) -> bool:
         """Whether the file is held against the model: it is all data, or its keys say that it means to follow it."""
-        marks = self._declaration.marks
-        return not marks or form_of(place[-1]) in ("yaml", "json") or sum(key in data for key in marks) >= _FOLLOWS
+        return _means_to_follow(self._declaration, place, data)
 
     def _written_badly(self, ref: Ref, place: Segments, written: Handwritten, fault: str) -> list[FileProblem]:
         """What cannot be read of it."""
@@ -275,6 +274,16 @@ class Cards:
         if not isinstance(said, str) or folder is None or plain(said, (key,)) == plain(folder, (key,)):
             return []
         return [FileProblem(file, matter.line((key,)), f"{key} is not the folder that the file stands in", ref)]
+
+
+def follows(of: Declaration, card: Card) -> bool:
+    """Whether a file speaks of what the model knows: what others write beside theirs is meant for other programs."""
+    return _means_to_follow(of, card.place, [key for key in of.marks if key not in card.inferred and card.get(key)])
+
+
+def _means_to_follow(of: Declaration, place: Segments, keys: Collection[str]) -> bool:
+    defines = form_of(place[-1]) in ("yaml", "json")
+    return not of.marks or defines or sum(key in keys for key in of.marks) >= _FOLLOWS
 
 
 def _unfit(file: str, ref: Ref, fields: Mapping[str, Any], matter: FrontMatter) -> Iterator[FileProblem]:

@@ -286,7 +286,7 @@ class CatalogSource:
         there = frozenset([file async for file in self._files()])
         for card in page.cards.values():
             found += (*card.problems, *pages.faults(card), *self._bundles.unfit(card, page))
-            found += misleading(card, self.declaration.tools, live, pages.everything) if live is not None else ()
+            found += misleading(self.declaration, card, live, pages.everything) if live is not None else ()
             found += await self._links(card, pages, there)
         return sorted(found, key=lambda one: (one.file, one.line))
 
