@@ -98,6 +98,7 @@ def test_the_forms_of_unicode_do_not_matter(put: Any, find: Any) -> None:
         ("세금계산서 발행", "세금게산서", "세금계산서"),
         ("reimbursement form", "reimbursment", "reimbursement"),
         ("incident response", "incidnet", "incident"),
+        ("when to take a vacation", "taek", "take"),
         ("campaign brief", "campaignbrief", "campaign-brief"),
     ],
 )

@@ -60,7 +60,9 @@ def _neighbours(unit: Unit, matcher: Matcher) -> list[Unit]:
         return []
     meant: dict[str, str] = {}
     for guess in korean.neighbours(unit.stem) if syllabic else english.neighbours(unit.surface):
-        meant.setdefault(t.word_tokens(guess)[0], guess)
+        token = t.word_tokens(guess)[0]
+        if token not in meant or sorted(guess) == sorted(unit.surface):  # `taek` is `take` sooner than `tak`
+            meant[token] = guess
     ranked = [
         (-len(matcher.visible(f'"{token}"')[0]), meant[token]) for token in matcher.known(meant) if token != unit.stem
     ]
