@@ -189,6 +189,21 @@ async def test_a_process_that_is_slower_repeats_nothing(store: Opened, clock: Fr
     assert told(await since(quick, number)) == wanted
 
 
+async def test_of_a_move_of_which_another_has_told_one_end_the_other_end_is_told(store: Opened) -> None:
+    one, other = over(store), over(store)
+    number = await one.mark()
+    await one.record([change("a"), change("b")])
+    for journal, seen in (
+        (one, change("a", kind="deleted")),
+        (other, replace(change("c", "2"), kind="renamed", source=Ref("note", ("a",)))),
+        (one, change("d", "2", "created")),
+        (other, replace(change("d", "2"), kind="renamed", source=Ref("note", ("b",)))),
+    ):
+        await journal.record([seen])
+    wanted = ["updated a 1", "updated b 1", "deleted a", "created c 2", "created d 2", "deleted b"]
+    assert told(await since(one, number)) == wanted
+
+
 async def test_what_only_one_process_sees_is_told_though_it_looks_like_what_another_told_before(
     store: Opened, clock: FrozenClock
 ) -> None:

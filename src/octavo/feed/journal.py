@@ -143,13 +143,13 @@ class ChangeJournal:
                     return Stored(int(count), ())
                 await within.keys.set(mine, b"%d %d" % (turn, len(changes)), expires=self._age)
             for change, served in changes:
-                facts = await self._knowing.facts(within.keys, change, served)
-                standing = self._knowing.standing(facts, last=last)
-                if not last:
-                    self._wait(late, facts, _Late(change, served, self._monotonic() + WAITS), standing == "behind")
-                if standing == "news":
-                    await self._knowing.learn(within.keys, facts)
-                    news.append(written(change, served))
+                known = await self._knowing.facts(within.keys, change, served)
+                for part, facts, standing in self._knowing.parted(change, known, last=last):
+                    if not last:
+                        self._wait(late, facts, _Late(part, served, self._monotonic() + WAITS), standing == "behind")
+                    if standing == "news":
+                        await self._knowing.learn(within.keys, facts)
+                        news.append(written(part, served))
             numbers = await within.journal.append(*news) if news else ()
         if not last:
             self._late = late

@@ -8,10 +8,11 @@ told lately of an address is known as well, by whom and of which version.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Final, Literal, NamedTuple, TypeAlias
 
 import msgspec
+from msgspec.structs import replace
 
 from octavo.core.memo import Memo
 from octavo.core.ports.stores import KeyValue
@@ -99,12 +100,18 @@ class Knowing:
     async def facts(self, keys: KeyValue, change: Change, served: str) -> list[Fact]:
         return [Fact(key, ref, entry, await _known(keys, key)) for key, ref, entry in _facts(change, served)]
 
-    def standing(self, facts: Iterable[Fact], *, last: bool) -> Standing:
-        """`last`: what another has told before the latest does not count."""
+    def parted(
+        self, change: Change, facts: Sequence[Fact], *, last: bool
+    ) -> list[tuple[Change, Sequence[Fact], Standing]]:
+        """How it stands, or each half of it where they stand otherwise: of a thing that was moved another process may
+        have told that it is gone, and not yet where it is. `last`: what another has told before the latest does not
+        count."""
         stands = [self._standing(fact, last=last) for fact in facts]
-        if all(one == "told" for one in stands):
-            return "told"
-        return "news" if "news" in stands else "behind"
+        if len({*stands}) == 1:
+            return [(change, facts, stands[0])]
+        gone = replace(change, kind="deleted", ref=facts[0].ref, source=None, new=None)
+        came = replace(change, kind="created", source=None, old=None)
+        return [(half, (fact,), stand) for half, fact, stand in zip((gone, came), facts, stands, strict=True)]
 
     async def learn(self, keys: KeyValue, facts: Iterable[Fact]) -> None:
         for fact in facts:
