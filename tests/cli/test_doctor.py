@@ -10,11 +10,13 @@ from typing import Any
 
 import pytest
 from tests.cli.conftest import Run
+from tests.services.fixtures import Service, valkey
 
 from octavo.ops import doctor
 from octavo.sandbox import landlock
 
 pytestmark = pytest.mark.seed("F10")
+__all__ = ["valkey"]
 
 
 def findings(run: Run, *args: object) -> tuple[int, dict[str, Any]]:
@@ -58,6 +60,23 @@ def test_the_store_is_named_and_not_made_and_one_that_cannot_be_reached_is_said(
     monkeypatch.setattr(doctor, "find_spec", lambda _: None)
     code, told = findings(run)
     assert code == 1 and "extra postgres" in told["store"]["advice"] and "hunter2" not in str(told)
+
+
+def test_what_servers_share_is_asked_whether_it_answers(
+    run: Run, empty: Path, monkeypatch: pytest.MonkeyPatch, valkey: Service
+) -> None:
+    (empty / "octavo.yaml").write_text(
+        "sources: {d: {kind: memory, scheme: note}}\nshared: {kind: redis, url: '${SHARED}'}\n", encoding="utf-8"
+    )
+    monkeypatch.setenv("SHARED", valkey.url)
+    code, told = findings(run)
+    assert code == 0 and (told["shared"]["state"], "answers" in told["shared"]["found"]) == ("ok", True)
+    monkeypatch.setenv("SHARED", valkey.url.replace("unix://:", "unix://:hunter2"))
+    code, told = findings(run)
+    assert code == 0 and told["shared"]["state"] == "less" and "password" in told["shared"]["found"]
+    monkeypatch.setattr(doctor, "find_spec", lambda _: None)
+    code, told = findings(run)
+    assert code == 1 and "extra redis" in told["shared"]["advice"] and "hunter2" not in str(told)
 
 
 def test_what_is_weaker_than_it_could_be_is_no_failure_and_says_what_to_do(

@@ -68,6 +68,7 @@ BLIND: dict[str, str] = {
 
 # Tests wait for events. A test that really needs time to pass says here why.
 SLEEPS: dict[str, str] = {
+    "feed/truth.py": "a client whose connection broke comes again, and tells the server nothing of that before",
     "security/slow_sockets.py": "a slow client is slow",
     "services/engines.py": "a server that begins has no other sign than that it answers",
     "stores/writers.py": "writers have a rhythm of their own, and wait for a service that is away",

@@ -71,7 +71,7 @@ class Octavo:
         self._loaded, self._wall = loaded, wall
         closed = loaded.config.audit.fail_closed
         self._state = state or StateDirectory.open(state_directory(loaded), fail_closed=closed)
-        self.home = Home(loaded.config.store, self._state.path)
+        self.home = Home(loaded.config.store, self._state.path, loaded.config.shared)
         self.feed = ChangeFeed()
         self._storing = storing_of(loaded, self.home) if lasting and self._state.path is not None else None
         self._tally = _tally() if counted else None
@@ -178,7 +178,8 @@ class Octavo:
         strange = self._books.strange()
         if strange:
             told["unverifiable"] = strange
-        return {"audit": told} if told else {}
+        shared = {"shared": "away"} if self._storing is not None and self._storing.tail.alone else {}
+        return {**({"audit": told} if told else {}), **shared}
 
     def measures(self) -> Iterable[Measure]:
         from octavo.app.metrics import measures

@@ -1,21 +1,21 @@
-"""The store of the configuration, for as long as the server runs: opened by its first use, and outliving reloads; and
-what the change feed keeps in it."""
+"""The store of the configuration, and what is shared beside it, for as long as the server runs: opened by their first
+use, and outliving reloads; and what the change feed keeps there."""
 
 from __future__ import annotations
 
 import asyncio
 import hashlib
-from collections.abc import Awaitable, Callable, Iterable, Iterator
-from contextlib import AsyncExitStack
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Iterator
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Final, Generic, TypeAlias, TypeVar
 
 from octavo.app.narrowing import Narrowing
 from octavo.config.load import Loaded, state_directory
 from octavo.config.sections.source import Options
-from octavo.config.sections.stores import Postgres, Store
+from octavo.config.sections.stores import Postgres, Shared, Store
 from octavo.core.errors import SourceUnavailable
-from octavo.core.ports.stores import STORE_FILE, Opens
+from octavo.core.ports.stores import STORE_FILE, Bus, Opens
 from octavo.feed.journal import ChangeJournal
 from octavo.feed.known import Serving
 from octavo.feed.reconcile import MOST
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from octavo.stores.memory import MemoryStore
     from octavo.stores.postgres import PostgresStore
     from octavo.stores.presence import Presence
+    from octavo.stores.redis import RedisShared
     from octavo.stores.sqlite import SQLiteStore
 
     Opened: TypeAlias = MemoryStore | PostgresStore | SQLiteStore
@@ -36,29 +37,23 @@ _ANYHOW: Final = {"cache", "expose"}  # options that change nothing of what is t
 
 class Home:
     """`folder` is the state folder. Without one the store is memory, of whatever kind it is to be: versions and marks
-    are made with the secret of the folder, so what is kept elsewhere would fit nothing after the end of the process."""
+    are made with the secret of the folder, so what is kept elsewhere would fit nothing after the end of the process.
+    Then nothing is `shared` either."""
 
-    def __init__(self, section: Store, folder: Path | None) -> None:
-        self._section, self._folder = section, folder
-        self._stack = AsyncExitStack()
-        self._opened: Opened | None = None
-        self._closed = False
-        self._turn = asyncio.Lock()
+    def __init__(self, section: Store, folder: Path | None, shared: Shared | None = None) -> None:
+        self._section, self._folder, self._shared = section, folder, None if folder is None else shared
+        self._store: _Once[Opened] = _Once(self._made_up)
+        self._bus: _Once[RedisShared] = _Once(self._made_shared)
 
     async def store(self) -> Opened:
         """Opened by the first call: no start waits for it. Raises SourceUnavailable, and the next call tries again."""
         if asyncio.current_task() is None:  # a request that was never waited for has none, and limits of time need one
             await asyncio.sleep(0)
-        async with self._turn:
-            if self._closed:
-                raise SourceUnavailable("The server is ending: its store is closed")
-            if self._opened is None:
-                async with AsyncExitStack() as trying:
-                    opened: Opened = await trying.enter_async_context(self._made())
-                    if self._folder is not None:
-                        await earlier.take_in(opened, self._folder)
-                    self._stack, self._opened = trying.pop_all(), opened
-            return self._opened
+        return await self._store.opened()
+
+    async def bus(self) -> Bus | None:
+        """The same, of what wakes other servers; None where nothing is shared."""
+        return None if self._shared is None else (await self._bus.opened()).bus
 
     def presence(self) -> Presence:
         """By which other processes on the same state know that this one lives."""
@@ -68,9 +63,22 @@ class Home:
         return InStore(self.store) if shared else InFolder(self._folder)
 
     async def close(self) -> None:
-        async with self._turn:
-            self._closed, self._opened = True, None
-            await self._stack.aclose()
+        await self._bus.close()
+        await self._store.close()
+
+    def _made_shared(self) -> RedisShared:
+        from octavo.stores.redis import RedisShared
+
+        assert self._shared is not None
+        return RedisShared(self._shared.url.get_secret_value(), name=self._shared.name, patience=self._shared.time)
+
+    @asynccontextmanager
+    async def _made_up(self) -> AsyncGenerator[Opened]:
+        """With what earlier versions kept elsewhere."""
+        async with self._made() as opened:
+            if self._folder is not None:
+                await earlier.take_in(opened, self._folder)
+            yield opened
 
     def _made(self) -> Opened:
         """Each kind is imported where it is used: nobody waits for a driver that he does not need."""
@@ -104,10 +112,36 @@ def looked_at(loaded: Loaded, work: Callable[[Opens], Awaitable[T]]) -> T:
     return asyncio.run(main())
 
 
+class _Once(Generic[T]):
+    """Opened by its first use, and closed once."""
+
+    def __init__(self, make: Callable[[], AbstractAsyncContextManager[T]]) -> None:
+        self._make = make
+        self._stack = AsyncExitStack()
+        self._opened: T | None = None
+        self._closed = False
+        self._turn = asyncio.Lock()
+
+    async def opened(self) -> T:
+        async with self._turn:
+            if self._closed:
+                raise SourceUnavailable("The server is ending: its store is closed")
+            if self._opened is None:
+                async with AsyncExitStack() as trying:
+                    opened = await trying.enter_async_context(self._make())
+                    self._stack, self._opened = trying.pop_all(), opened
+            return self._opened
+
+    async def close(self) -> None:
+        async with self._turn:
+            self._closed, self._opened = True, None
+            await self._stack.aclose()
+
+
 def storing_of(loaded: Loaded, home: Home) -> Storing:
     options = loaded.config.feed
     journal = ChangeJournal(home.store, keep=options.keep, age=options.age)
-    return Storing(journal, most=None if options.catch_up else MOST)
+    return Storing(journal, most=None if options.catch_up else MOST, bus=home.bus)
 
 
 def serving_of(loaded: Loaded, narrowing: Narrowing, key: bytes) -> dict[str, Serving]:

@@ -18,7 +18,7 @@ from octavo.config.sections.http import Http
 from octavo.config.sections.limits import Allowance, SourceLimit, ToolLimit
 from octavo.config.sections.search import Search
 from octavo.config.sections.source import AnyOptions
-from octavo.config.sections.stores import SQLite, Store
+from octavo.config.sections.stores import Shared, SQLite, Store
 from octavo.config.sections.web import Web
 from octavo.config.strict import Strict, written
 from octavo.config.units import (
@@ -494,6 +494,11 @@ class Config(Strict):
         default=SQLite(kind="sqlite"),
         description="Where what outlives the server is kept, beside the audit log. Without a state folder it is "
         "memory.",
+    )
+    shared: Shared | None = Field(
+        default=None,
+        description="What several servers on one store share and may lose: a server that has stored a change wakes the "
+        "others. Without it they look by themselves, four times a second while somebody follows the feed.",
     )
     feed: Feed = Field(default_factory=Feed, description="The change feed, as it is kept in the store.")
     serve: Serve = Field(default_factory=Serve, description="How clients connect.")

@@ -45,6 +45,7 @@ class Tail:
         self._telling: asyncio.Task[None] | None = None
         self._tells = False
         self._listens = False
+        self.alone = False  # what wakes others is away
 
     @asynccontextmanager
     async def followed(self) -> AsyncGenerator[None]:
@@ -109,8 +110,9 @@ class Tail:
                 if bus is None:
                     return
                 await bus.publish(TOPIC)
+                self._heard(None)
             except OctavoError as error:
-                logger.debug("Other processes look by themselves for what was stored: %s", error)
+                self._heard(error)
 
     async def _listen(self) -> None:
         while True:
@@ -119,15 +121,21 @@ class Tail:
                 if bus is None:
                     return
                 async with bus.listen(TOPIC) as hints:
+                    self._heard(None)
                     self._listens = True
                     self._stored.set()  # what came before
                     async for _ in hints:
                         self._stored.set()
             except OctavoError as error:
-                logger.debug("What other processes store is looked for: %s", error)
+                self._heard(error)
             finally:
                 self._listens = False
             await asyncio.sleep(LISTENS)
+
+    def _heard(self, error: OctavoError | None) -> None:
+        if error is not None and not self.alone:
+            logger.warning("Servers on one store do not wake each other now, and look by themselves: %s", error)
+        self.alone = error is not None
 
     async def _read(self) -> None:
         failed = False

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import os
 import platform
@@ -14,7 +15,7 @@ from pathlib import Path
 from octavo.app import confinement as wall
 from octavo.config.load import Loaded, state_directory
 from octavo.config.sections.source import Kinds
-from octavo.config.sections.stores import Postgres
+from octavo.config.sections.stores import Postgres, Shared
 from octavo.core.clock import SystemClock, iso
 from octavo.core.errors import SourceUnavailable
 from octavo.core.ports.stores import STORE_FILE
@@ -53,6 +54,8 @@ def examine(loaded: Loaded) -> Iterator[Diagnosis]:
         yield from _inotify(roots)
     yield _state(state_directory(loaded), loaded.config.audit.fail_closed)
     yield _store(loaded)
+    if loaded.config.shared is not None:
+        yield _shared(loaded.config.shared)
     yield from _audit(loaded)
     if loaded.config.audit.checkpoints is not None:
         yield _checkpoints(loaded.config.audit.checkpoints.path, state_directory(loaded))
@@ -178,6 +181,25 @@ def _store(loaded: Loaded) -> Diagnosis:
     if not os.access(file, os.R_OK | os.W_OK):
         return Diagnosis("store", "problem", f"{file} cannot be written", "give it to the user of this process")
     return Diagnosis("store", "ok", f"{file} has {size:,} bytes")
+
+
+def _shared(section: Shared) -> Diagnosis:
+    """Whether it answers: that changes nothing there."""
+    if not _installed(EXTRAS["redis"]):
+        found = f"a Redis or Valkey, under the name {section.name}"
+        return Diagnosis("shared", "problem", found, "install Octavo with its extra redis: docs/install.md")
+    from octavo.stores.redis import RedisShared
+
+    async def ask() -> None:
+        async with RedisShared(section.url.get_secret_value(), name=section.name, patience=section.time):
+            pass
+
+    try:
+        asyncio.run(ask())
+    except SourceUnavailable as why:
+        advice = "servers on one store look by themselves for what others have stored, which is later"
+        return Diagnosis("shared", "less", why.message, advice)
+    return Diagnosis("shared", "ok", f"a Redis or Valkey that answers, under the name {section.name}")
 
 
 def _audit(loaded: Loaded) -> Iterator[Diagnosis]:

@@ -1,7 +1,4 @@
-"""The sections `store` and `shared`: where state is kept, and what several servers share.
-
-`shared` is not part of the configuration as long as nothing is kept there.
-"""
+"""The sections `store` and `shared`: where state is kept, and what several servers share and may lose."""
 
 from __future__ import annotations
 
@@ -47,6 +44,8 @@ class Postgres(Strict):
 
 
 class Redis(Strict):
+    """A Redis or Valkey."""
+
     kind: Literal["redis"] = Field(description="A Redis or Valkey.")
     url: Annotated[Secret, _leads_to(REDIS, "a Redis or Valkey")] = Field(
         description="Its address with the password, as ${NAME} or file:PATH. Never the address itself."
