@@ -104,10 +104,18 @@ def figures(folder: Path) -> dict[str, int]:
     functions = [node for _, tree, _ in house.values() for node in ast.walk(tree) if isinstance(node, _FUNCTIONS)]
     seam = ("octavo.core.ports.source", "octavo.core.values", "octavo.core.arguments", "octavo.core.operations")
     texts = {name: text for name, (_, _, text) in house.items()}
+    classes = Counter(
+        node.name for _, tree, _ in house.values() for node in ast.walk(tree) if isinstance(node, ast.ClassDef)
+    )
+    lines = {name: text.count("\n") for name, text in texts.items()}
     return {
         "modules": len(house),
         "edges": sum(map(len, edges.values())),
         "modules with one importer": sum(count == 1 for count in importers.values()),
+        "modules with one importer and under 60 lines": sum(
+            count == 1 and lines[name] < 60 for name, count in importers.items()
+        ),
+        "class names that stand more than once": sum(count > 1 for count in classes.values()),
         "fan-out of the composition root": len(set().union(*(edges.get(name, set()) for name in _ROOT))),
         "isinstance on options of kinds": sum(kinds_asked(tree) for _, tree, _ in house.values()),
         "`Any` at the seam (core: ports, model, arguments, operations)": sum(
@@ -126,7 +134,7 @@ def figures(folder: Path) -> dict[str, int]:
             any(calls_of(tree, "Call")) and name != "octavo.core.values" for name, (_, tree, _) in house.items()
         ),
         "functions of complexity D or worse": sum(complexity(one) >= D for one in functions),
-        "lines of src": sum(text.count("\n") for text in texts.values()),
+        "lines of src": sum(lines.values()),
     }
 
 

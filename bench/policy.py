@@ -25,7 +25,7 @@ from zoneinfo import ZoneInfo
 from octavo.core.glob import Glob
 from octavo.core.ref import Ref
 from octavo.core.values import Entry, Principal, Template
-from octavo.pipeline.policy.conditions import Condition, Demands, Metadata, Times
+from octavo.pipeline.policy.conditions import Condition, Conditions, Metadata, Times
 from octavo.pipeline.policy.fold import Policy
 from octavo.pipeline.policy.rules import Facts, Rule
 
@@ -33,7 +33,7 @@ LIMIT, FILTER_LIMIT = 20.0, 2000
 DOCUMENTS = 100_000
 WHO = Principal("agent-brand", frozenset({"marketing"}))
 CONDITION = Condition(
-    Demands(Metadata((("status", ("active", "approved")),)), Times(ZoneInfo("Asia/Seoul"), hours=(0, 24 * 60 - 1)))
+    Conditions(Metadata((("status", ("active", "approved")),)), Times(ZoneInfo("Asia/Seoul"), hours=(0, 24 * 60 - 1)))
 )
 FACTS = Facts({"status": "active", "tags": ["press"]})
 

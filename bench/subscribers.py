@@ -36,7 +36,7 @@ from octavo.core.ref import Ref
 from octavo.core.values import Change, Entry
 from octavo.stores.state import StateDirectory
 from octavo.transport.http import serve
-from octavo.transport.http.auth import Access
+from octavo.transport.http.auth import Authentication
 from octavo.transport.http.deadlines import Deadlines
 
 AGENTS = 50
@@ -120,7 +120,7 @@ async def server(given: argparse.Namespace) -> None:
         loaded = load_text(json.dumps(config), file=Path(folder) / "octavo.yaml", environ=keys)
         async with Octavo(loaded, state=StateDirectory.in_memory()) as octavo:
             app, hub = serve.application(
-                octavo, access=Access(), hosts=["127.0.0.1:*"], origins=[], lane=True, strict_codes=False
+                octavo, access=Authentication(), hosts=["127.0.0.1:*"], origins=[], lane=True, strict_codes=False
             )
             listening = socket.create_server(("127.0.0.1", 0), backlog=1024)
 

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from octavo.app.configuration import load
-from octavo.cli.clients import Connection, ready_lines
+from octavo.cli.clients import ConnectionDetails, ready_lines
 from octavo.config.load import Loaded
 from octavo.config.units import Bind
 
@@ -97,7 +97,7 @@ def test_the_demo_is_served_where_its_configuration_says(
 
 def test_the_ready_lines_are_commands_and_json() -> None:
     url = "http://127.0.0.1:8321/mcp"
-    connection = Connection(url, ("octavo", "serve", "--as", "agent-brand"), "agent-brand", "/tmp/a b/key")
+    connection = ConnectionDetails(url, ("octavo", "serve", "--as", "agent-brand"), "agent-brand", "/tmp/a b/key")
     lines = dict(ready_lines(connection))
     assert set(lines) == {
         "first, in the shell", "Claude Code", "Claude Desktop, claude_desktop_config.json", "VS Code, .vscode/mcp.json",

@@ -16,7 +16,7 @@ from octavo.app import Octavo
 from octavo.core.routes import Routes, no_routes
 from octavo.core.values import Principal
 from octavo.transport.http import serve as serve_http
-from octavo.transport.http.front import Access, Front
+from octavo.transport.http.front import Authentication, Front
 from octavo.transport.mcp.fast_path import Lane
 from octavo.transport.stdio import serve as serve_stdio
 
@@ -184,14 +184,14 @@ class Web:
         house: Octavo,
         *,
         lane: bool,
-        access: Access | None = None,
+        access: Authentication | None = None,
         body_seconds: float = 30.0,
         traced: bool = False,
         routes: Routes = no_routes,
     ) -> None:
         self.house = house
         app, self.hub = serve_http.application(
-            house, access=access or Access(), hosts=["127.0.0.1:*", "octavo.example"],
+            house, access=access or Authentication(), hosts=["127.0.0.1:*", "octavo.example"],
             origins=["http://127.0.0.1:*", "https://console.example"], lane=lane, strict_codes=False,
             body_seconds=body_seconds, traced=traced, routes=routes,
         )  # fmt: skip

@@ -38,9 +38,9 @@ MUTANTS: dict[str, tuple[str, str, str]] = {
     # Unknown members are refused twice over, by the structs and by the count of the colons: "the bounds" takes
     # out the count, and the struct alone then still refuses them.
     "unknown members of a message": (LANE, "class _Frame(msgspec.Struct, forbid_unknown_fields=True)", "class _Frame(msgspec.Struct)"),
-    "unknown members of params": (LANE, "class _Params(msgspec.Struct, forbid_unknown_fields=True)", "class _Params(msgspec.Struct)"),
+    "unknown members of params": (LANE, "class _FrameParams(msgspec.Struct, forbid_unknown_fields=True)", "class _FrameParams(msgspec.Struct)"),
     "the version of JSON-RPC": (LANE, 'jsonrpc: Literal["2.0"]', "jsonrpc: Any"),
-    "the type of the id": (LANE, "    id: int | str\n    method: str\n    params: _Params", "    id: int | str | bool\n    method: str\n    params: _Params"),
+    "the type of the id": (LANE, "    id: int | str\n    method: str\n    params: _FrameParams", "    id: int | str | bool\n    method: str\n    params: _FrameParams"),
     "_meta of the modern era": (LANE, "if meta not in self._envelopes if modern else meta:", "if False if modern else meta:"),
     "_meta of the handshake era": (LANE, "if meta not in self._envelopes if modern else meta:", "if meta not in self._envelopes if modern else False:"),
     "only the envelope is learnt": (LANE, "set(said) <= _ENVELOPE", "True"),
@@ -148,7 +148,7 @@ async def test_without_one_check_the_gate_fails(folder: Path, name: str, monkeyp
                 def front(app: App, house: Server, lane: Lane, *a: Any, **k: Any) -> http.Front:
                     with monkeypatch.context() as only:
                         if lane._on:  # the oracle keeps the sound one
-                            only.setattr(http, "Entry", changed.Entry)
+                            only.setattr(http, "Authenticator", changed.Authenticator)
                         return behind(app, house, lane, *a, **k)
 
                 monkeypatch.setattr(serve_http, "Front", front)

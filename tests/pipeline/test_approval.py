@@ -26,7 +26,7 @@ from octavo.pipeline.dispatch import Dispatch
 from octavo.pipeline.policy.approval import versions
 from octavo.pipeline.policy.approval.ask import Approving
 from octavo.pipeline.policy.approval.consent import Consent
-from octavo.pipeline.policy.conditions import Arguments, Bounds, Condition, Demands, Times
+from octavo.pipeline.policy.conditions import ArgumentsAre, Condition, Conditions, NumberRange, Times
 from octavo.pipeline.policy.fold import Policy, Rule
 from octavo.prompts.registry import PromptRegistry
 from octavo.sources.memory import MemorySource
@@ -413,7 +413,7 @@ async def test_of_rules_that_differ_the_one_that_asks_most_counts() -> None:
         assert (await house.file.named(await house.pending(ANN, "wipe"))).wanted.rule == "two"
 
 
-LARGE = Condition(Demands(arguments=Arguments((("amount", Bounds(least=100)),))))
+LARGE = Condition(Conditions(arguments=ArgumentsAre((("amount", NumberRange(least=100)),))))
 
 
 @pytest.mark.parametrize(("amount", "asked"), [(1, False), (100, True), (None, True), ("100", True)])
@@ -450,7 +450,7 @@ async def test_of_conditions_that_hold_the_one_that_asks_most_counts() -> None:
 
 
 async def test_a_right_that_ends_while_a_human_thinks_has_ended() -> None:
-    until_ten = Condition(Demands(time=Times(UTC, hours=(9 * 60, 10 * 60))))  # the clock stands at 09:46
+    until_ten = Condition(Conditions(time=Times(UTC, hours=(9 * 60, 10 * 60))))  # the clock stands at 09:46
     house = House([replace(rule("invoke", "tool://wipe", 1), condition=until_ten)])
 
     class Thinker(User):

@@ -17,7 +17,7 @@ from octavo.core.ports.chain import Reply, settled
 from octavo.core.ref import Ref
 from octavo.core.tools import Hints, ToolInfo
 from octavo.core.values import Call, Change, Content, Entry, Page, Principal
-from octavo.pipeline.policy.conditions import Arguments, Bounds, Condition, Demands, Metadata, Times
+from octavo.pipeline.policy.conditions import ArgumentsAre, Condition, Conditions, Metadata, NumberRange, Times
 from octavo.pipeline.policy.fold import Policy, Rule
 from octavo.pipeline.policy.rules import Facts
 from octavo.sources.memory import MemoryEntry, MemorySource
@@ -35,14 +35,14 @@ HINTS = Hints(read_only=True, destructive=False, idempotent=True, open_world=Fal
 SEOUL = ZoneInfo("Asia/Seoul")
 
 
-def when(**wanted: Any) -> Demands:
-    return Demands(
+def when(**wanted: Any) -> Conditions:
+    return Conditions(
         Metadata(tuple((key, value if isinstance(value, tuple) else (value,)) for key, value in wanted.items()))
     )
 
 
-def rule(what: str, demands: Demands | None = None, **given: Any) -> Rule:
-    unless: Demands | None = given.pop("unless", None)
+def rule(what: str, demands: Conditions | None = None, **given: Any) -> Rule:
+    unless: Conditions | None = given.pop("unless", None)
     condition = None if demands is None and unless is None else Condition(demands, unless)
     may = given.pop("may", None)
     return Rule(("*",), may and frozenset(may.split()), (Glob(what),), condition=condition, **given)
@@ -131,7 +131,9 @@ async def test_a_condition_holds_for_every_spelling_of_an_address() -> None:
         (when(status="active", tags="press"), {"tags": ["money"], "problems": ["x"]}, False),
     ],
 )
-def test_metadata_are_true_false_or_unknown(demands: Demands, metadata: Mapping[str, Any] | None, holds: Any) -> None:
+def test_metadata_are_true_false_or_unknown(
+    demands: Conditions, metadata: Mapping[str, Any] | None, holds: Any
+) -> None:
     facts = Facts(metadata, None, 0.0)
     assert Condition(demands).holds(facts) is holds
     assert Condition(None, demands).holds(facts) is (None if holds is None else not holds)
@@ -226,7 +228,7 @@ async def test_rules_without_conditions_cost_no_look() -> None:
     house = sops(ALL, rule("sop://hr/*", when(status="x"), allow=False))
     await house.ask(BRAND, "read", "sop://brand/guide")
     assert [call.op for call in house.reached] == ["read"]
-    house = sops(ALL, rule("sop://*", Demands(time=Times(SEOUL, hours=(0, 1))), allow=False))
+    house = sops(ALL, rule("sop://*", Conditions(time=Times(SEOUL, hours=(0, 1))), allow=False))
     house.policy = Policy(house.policy.rules, house.dispatch, clock=FrozenClock(0.0))
     await house.ask(BRAND, "read", "sop://brand/guide")
     assert [call.op for call in house.reached] == ["read"]
@@ -262,7 +264,7 @@ def test_a_clock_that_shows_no_time_is_unknown(at: float | None) -> None:
 async def test_the_time_decides_at_each_request_also_over_a_kept_list() -> None:
     noon = datetime(2026, 11, 16, 12, tzinfo=UTC).timestamp()
     clock = FrozenClock(noon)
-    rules = [rule("sop://*", Demands(time=Times(UTC, hours=(9 * 60, 18 * 60))), name="policy[0]")]
+    rules = [rule("sop://*", Conditions(time=Times(UTC, hours=(9 * 60, 18 * 60))), name="policy[0]")]
     house = sops(*rules)
     house.policy = Policy(rules, house.dispatch, clock=clock)
     kept: Page[Entry] = await house.dispatch(call_of(BRAND, "list", "sop://"))
@@ -302,19 +304,19 @@ async def test_the_time_decides_at_each_request_also_over_a_kept_list() -> None:
         ((5,), {"path": 5.0}, True),
         ((True,), {"path": True}, True),
         ((True,), {"path": 1}, None),
-        (Bounds(1, 3), {"path": 3}, True),
-        (Bounds(1, 3), {"path": 3.5}, False),
-        (Bounds(1, 3), {"path": "2"}, None),
+        (NumberRange(1, 3), {"path": 3}, True),
+        (NumberRange(1, 3), {"path": 3.5}, False),
+        (NumberRange(1, 3), {"path": "2"}, None),
     ],
 )
 def test_arguments_are_true_false_or_unknown(wanted: Any, arguments: Any, holds: Any) -> None:
-    condition = Condition(Demands(arguments=Arguments((("path", wanted),))))
+    condition = Condition(Conditions(arguments=ArgumentsAre((("path", wanted),))))
     assert condition.holds(Facts(None, arguments, 0.0)) is holds
 
 
 @pytest.mark.seed("T6")
 async def test_a_tool_may_be_called_with_some_arguments_and_seen_by_who_may() -> None:
-    demands = Demands(arguments=Arguments((("path", ("docs/*",)),)))
+    demands = Conditions(arguments=ArgumentsAre((("path", ("docs/*",)),)))
     house = sops(rule("tool://run", demands, may="invoke", name="policy[0]"))
 
     async def run(context: object, arguments: Mapping[str, Any]) -> str:
@@ -337,8 +339,10 @@ def test_the_epoch_changes_with_a_condition() -> None:
 
 
 def test_a_condition_is_told_in_words() -> None:
-    demands = Demands(Metadata((("status", ("active", "ok")),)), Times(SEOUL, frozenset({0, 4}), (540, 1080)))
-    condition = Condition(demands, Demands(arguments=Arguments((("n", Bounds(None, 3)), ("force", (True,))))))
+    demands = Conditions(Metadata((("status", ("active", "ok")),)), Times(SEOUL, frozenset({0, 4}), (540, 1080)))
+    condition = Condition(
+        demands, Conditions(arguments=ArgumentsAre((("n", NumberRange(None, 3)), ("force", (True,)))))
+    )
     assert str(condition) == (
         "when status is active or ok and the time is mon, fri 09:00-18:00 (Asia/Seoul) "
         "unless argument n is at most 3, argument force is true"

@@ -17,7 +17,7 @@ from octavo.core.edit import Revision
 from octavo.core.errors import InvalidParams, NotFound, OctavoError, ProtocolError, SourceUnavailable, Timeout
 from octavo.core.ports.source import ABILITIES, abilities
 from octavo.core.ref import Ref
-from octavo.core.values import Change, Content, Edited, Entry, Memo, Page, Suggestion, Template
+from octavo.core.values import Change, Content, Edited, EncoderMemo, Entry, Page, Suggestion, Template
 from octavo.pipeline.guard import Faults, Guarded, contract, door, guarded, life
 from octavo.pipeline.guard import abilities as doors
 from octavo.sources.file.addresses import FileRoot
@@ -138,7 +138,7 @@ BAD_CONTENTS = {
     "no body": Content(entry=ENTRY, body=None),  # type: ignore[arg-type]
     "too much": Content(entry=ENTRY, body="x" * 11),
     "too many bytes": Content(entry=ENTRY, body=b"x" * 11),
-    "too much, and says less": Content(entry=ENTRY, body="x" * 11, memo=Memo(size=1)),
+    "too much, and says less": Content(entry=ENTRY, body="x" * 11, memo=EncoderMemo(size=1)),
     "half a character": Content(entry=ENTRY, body="\ud800"),
     "an etag": Content(entry=ENTRY, body="", etag=7),  # type: ignore[arg-type]
 }

@@ -13,11 +13,11 @@ from octavo.core.errors import InvalidParams, Unauthenticated
 from octavo.core.ports.chain import Reply
 from octavo.core.ref import Ref
 from octavo.core.values import Call, Principal, Trail
-from octavo.pipeline.identity.fold import Agent, Identity, key_hash
+from octavo.pipeline.identity.fold import Identity, KnownAgent, key_hash
 
 KEY = "correct-horse-battery-staple"
-BRAND = Agent("agent-brand", frozenset({"marketing"}), key_hash(KEY))
-OPS = Agent("agent-ops")
+BRAND = KnownAgent("agent-brand", frozenset({"marketing"}), key_hash(KEY))
+OPS = KnownAgent("agent-ops")
 
 
 def call_of(principal: Principal, **arguments: Any) -> Call:
@@ -109,7 +109,7 @@ async def test_an_agent_that_a_reload_removed_is_refused_on_its_next_call() -> N
 async def test_new_roles_hold_from_the_next_call_on() -> None:
     """A reload that gives or takes a role must neither lock an open connection out nor leave it its old rights."""
     before = Identity([BRAND]).launched("agent-brand")
-    after = Identity([Agent("agent-brand", frozenset({"sales"}), BRAND.key_sha256)])
+    after = Identity([KnownAgent("agent-brand", frozenset({"sales"}), BRAND.key_sha256)])
     assert await who(after, before) == Principal("agent-brand", frozenset({"sales"}))
     keyed = Identity([BRAND]).by_key(KEY)
     assert await who(after, keyed) == keyed._replace(roles=frozenset({"sales"}))
@@ -119,13 +119,13 @@ async def test_new_roles_hold_from_the_next_call_on() -> None:
 async def test_who_proved_itself_by_a_key_is_refused_once_the_agent_has_none() -> None:
     """Taking the key away takes the access away."""
     with pytest.raises(Unauthenticated):
-        await who(Identity([Agent("agent-brand", frozenset({"marketing"}))]), Identity([BRAND]).by_key(KEY))
+        await who(Identity([KnownAgent("agent-brand", frozenset({"marketing"}))]), Identity([BRAND]).by_key(KEY))
 
 
 @pytest.mark.anyio
 async def test_who_proved_itself_by_an_earlier_key_is_refused_once_it_is_replaced() -> None:
     """A key that leaked is of no use after it was changed, not even on a connection that is open."""
-    renewed = Agent("agent-brand", frozenset({"marketing"}), key_hash(KEY + "-2"))
+    renewed = KnownAgent("agent-brand", frozenset({"marketing"}), key_hash(KEY + "-2"))
     with pytest.raises(Unauthenticated):
         await who(Identity([renewed]), Identity([BRAND]).by_key(KEY))
     assert (await who(Identity([renewed]), Identity([renewed]).by_key(KEY + "-2"))).id == "agent-brand"

@@ -10,7 +10,7 @@ from octavo.core.arguments import UndoArguments
 from octavo.core.errors import Forbidden
 from octavo.core.ref import Ref
 from octavo.core.values import Call, Past, Principal, Trail
-from octavo.pipeline.policy.on_write import Judge, arrange
+from octavo.pipeline.policy.on_write import WritePolicy, arrange
 from octavo.pipeline.policy.refusals import Refused
 from octavo.pipeline.policy.rules import CLOSED, OPEN, Decision
 
@@ -51,5 +51,5 @@ async def test_a_right_to_undo_that_ends_while_a_human_thinks_has_ended() -> Non
 
     call = Call("undo", Ref("file"), Principal("agent-ann"), Trail(), "file://")
     with pytest.raises(Refused):
-        await arrange(cast("Judge", Changing()), call, below, page=0)
+        await arrange(cast("WritePolicy", Changing()), call, below, page=0)
     assert done == []

@@ -31,7 +31,7 @@ from octavo.pipeline.dispatch import Dispatch
 from octavo.pipeline.policy import decisions, visibility
 from octavo.pipeline.policy.fold import Decision, Policy, Rule
 from octavo.prompts.registry import PromptRegistry
-from octavo.sources.file.addresses import Addresses, FileRoot
+from octavo.sources.file.addresses import FileAddresses, FileRoot
 from octavo.sources.file.source import FileSource
 from octavo.sources.memory import MemorySource, TemplateBody
 from octavo.tools.registry import Tool, ToolRegistry
@@ -671,7 +671,9 @@ class TwoRoots:
     exposed = SCHEMES
 
     def __init__(self) -> None:
-        self._files = Addresses("file", [FileRoot(Path("/srv/one"), "/srv/one"), FileRoot(Path("/srv/two"), "/shared")])
+        self._files = FileAddresses(
+            "file", [FileRoot(Path("/srv/one"), "/srv/one"), FileRoot(Path("/srv/two"), "/shared")]
+        )
         self.naming = frozenset[str]()
 
     def canonical(self, ref: Ref) -> Ref:

@@ -11,7 +11,7 @@ from octavo.core.clock import FrozenClock
 from octavo.core.errors import Forbidden, RateLimited
 from octavo.core.ref import Ref
 from octavo.core.values import Call, Content, Entry, Principal, Trail
-from octavo.pipeline.quota import Allowance, Quota
+from octavo.pipeline.quota import PrincipalLimits, Quota
 
 KEYED = Principal("agent-brand", key="k")
 LOCAL = Principal("local")
@@ -289,7 +289,7 @@ def one(name: str, *roles: str) -> Principal:
 @pytest.mark.anyio
 @pytest.mark.seed("A5", "T7")
 async def test_a_principal_can_have_limits_of_its_own(clock: FrozenClock) -> None:
-    more = Allowance(rate=10, burst=5, in_flight=9, keyless=True)
+    more = PrincipalLimits(rate=10, burst=5, in_flight=9, keyless=True)
     quota = Quota(rate=1, burst=1, clock=clock, allowance=lambda who: more if "ops" in who.roles else None)
     assert await accepted(quota, 20, one("a")) == 1
     assert await accepted(quota, 20, one("b", "ops")) == 5

@@ -13,7 +13,7 @@ from tempfile import TemporaryDirectory
 
 from octavo.core.errors import OctavoError
 from octavo.prompts.loader import STARTER, PromptProblem, load
-from octavo.prompts.template import Message, Template, TextPart
+from octavo.prompts.template import PromptTemplate, TemplateMessage, TextPart
 from octavo.tools.schema import compile_schema
 
 BITS = (
@@ -32,7 +32,7 @@ def damaged(text: str, rng: random.Random) -> str:
     return text
 
 
-def attempt(folder: Path, name: str, text: str) -> tuple[list[Template], list[PromptProblem]]:
+def attempt(folder: Path, name: str, text: str) -> tuple[list[PromptTemplate], list[PromptProblem]]:
     """What became of one file. Fails where it is neither a prompt nor a problem, or shows what cannot be shown."""
     file = folder / name
     file.write_bytes(text.encode("utf-8", "surrogatepass"))
@@ -42,7 +42,7 @@ def attempt(folder: Path, name: str, text: str) -> tuple[list[Template], list[Pr
     assert all(1 <= one.line <= len(text.splitlines()) + 1 and one.reason for one in problems), problems
     for template in templates:
         for variant in template.variants.values():
-            parts = (part for one in variant.messages if isinstance(one, Message) for part in one.parts)
+            parts = (part for one in variant.messages if isinstance(one, TemplateMessage) for part in one.parts)
             for part in parts:
                 if isinstance(part, TextPart):
                     try:

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from octavo.core.errors import InvalidParams, OctavoError, TooLarge
-from octavo.prompts.substitution import MAX_OUTPUT, Plain, Wrong, compiled
-from octavo.prompts.template_engine import MAX_VALUES, Program
+from octavo.prompts.substitution import MAX_OUTPUT, NoTemplate, Plain, compiled
+from octavo.prompts.template_engine import MAX_VALUES, CompiledTemplate
 
 NAMES = frozenset(("title", "files", "draft", "options", "이름"))
 GIVEN: dict[str, Any] = {
@@ -52,7 +52,7 @@ def test_what_the_language_has(text: str, shown: str) -> None:
 @pytest.mark.seed("P3")
 def test_a_text_with_variables_alone_needs_no_engine() -> None:
     assert isinstance(compiled("{{title}} } { {{ draft }}", NAMES), Plain)
-    assert isinstance(compiled("{{ title|upper }}", NAMES), Program)
+    assert isinstance(compiled("{{ title|upper }}", NAMES), CompiledTemplate)
 
 
 def test_a_compiled_text_that_nobody_uses_any_more_is_gone() -> None:
@@ -109,7 +109,7 @@ def test_a_compiled_text_that_nobody_uses_any_more_is_gone() -> None:
     ],
 )
 def test_everything_else_is_refused_when_the_file_loads_with_its_line(text: str, line: int, says: str) -> None:
-    with pytest.raises(Wrong) as caught:
+    with pytest.raises(NoTemplate) as caught:
         compiled(text, NAMES)
     assert caught.value.line == line
     assert says in caught.value.reason and len(caught.value.reason) < 300

@@ -11,9 +11,9 @@ import pytest
 from tests.prompts.fuzz import run, starters
 
 from octavo.core.tools import Image, PromptArgument
-from octavo.prompts.jsonc import Broken, parse
+from octavo.prompts.jsonc import NotJson, parse
 from octavo.prompts.loader import PromptProblem, load
-from octavo.prompts.template import Message, ResourcePart, Template, TextPart
+from octavo.prompts.template import PromptTemplate, ResourcePart, TemplateMessage, TextPart
 from octavo.tools.schema import compile_schema
 
 # Seed 002, section 2.1, as it stands there.
@@ -70,15 +70,15 @@ GENERATE_DOCS = """\
 """  # noqa: E501
 
 
-def loaded(folder: Path, **files: str) -> tuple[list[Template], list[PromptProblem]]:
+def loaded(folder: Path, **files: str) -> tuple[list[PromptTemplate], list[PromptProblem]]:
     for name, text in files.items():
         (folder / f"{name}.json").write_text(text, encoding="utf-8")
     return load([folder], compile_schema)
 
 
-def messages(template: Template) -> list[Message]:
+def messages(template: PromptTemplate) -> list[TemplateMessage]:
     (variant,) = template.variants.values()
-    return [message for message in variant.messages if isinstance(message, Message)]
+    return [message for message in variant.messages if isinstance(message, TemplateMessage)]
 
 
 def prompt(**changes: Any) -> str:
@@ -275,6 +275,6 @@ def test_comments_are_blank_and_lines_are_kept() -> None:
     ],
 )
 def test_what_is_no_json_is_said_with_its_line(text: str, line: int, reason: str) -> None:
-    with pytest.raises(Broken, match=re.escape(reason)) as caught:
+    with pytest.raises(NotJson, match=re.escape(reason)) as caught:
         parse(text)
     assert caught.value.line == line

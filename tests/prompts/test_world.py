@@ -8,14 +8,14 @@ from typing import Any
 import pytest
 
 from octavo.prompts.loader import PromptProblem, load
-from octavo.prompts.template import Message, Template, TextPart
+from octavo.prompts.template import PromptTemplate, TemplateMessage, TextPart
 from octavo.tools.schema import compile_schema
 from octavo.transport.mcp import shapes
 
 pytestmark = pytest.mark.seed("P13", "P1")
 
 
-def loaded(folder: Path, files: dict[str, str]) -> tuple[dict[str, Template], list[PromptProblem]]:
+def loaded(folder: Path, files: dict[str, str]) -> tuple[dict[str, PromptTemplate], list[PromptProblem]]:
     for name, text in files.items():
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         (folder / name).write_text(text, encoding="utf-8")
@@ -23,11 +23,11 @@ def loaded(folder: Path, files: dict[str, str]) -> tuple[dict[str, Template], li
     return {one.info.name: one for one in templates}, problems
 
 
-def said(template: Template, **values: Any) -> list[tuple[str, str]]:
+def said(template: PromptTemplate, **values: Any) -> list[tuple[str, str]]:
     (variant,) = template.variants.values()
     found: list[tuple[str, str]] = []
     for message in variant.messages:
-        assert isinstance(message, Message)
+        assert isinstance(message, TemplateMessage)
         (part,) = message.parts
         assert isinstance(part, TextPart)
         found.append((message.role, part.fill(values)))

@@ -15,7 +15,7 @@ from octavo.core.query import TextQuery
 from octavo.core.ref import Ref
 from octavo.search import FullText, Index, matching, snippets
 from octavo.search.query_parse import question
-from octavo.search.snippets import Wanted, snippet
+from octavo.search.snippets import WantedWords, snippet
 
 
 @pytest.mark.seed("B6")
@@ -259,7 +259,7 @@ def test_the_beginning_of_a_longer_number_is_not_shown_for_it_where_a_look_ends(
 )
 def test_a_snippet_found_in_steps_is_the_one_found_at_a_glance(words: list[str], gap: int, asked: str) -> None:
     text = (" " + "." * gap).join(words)
-    wanted = Wanted.of(question(asked).units)
+    wanted = WantedWords.of(question(asked).units)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(snippets, "_STEP", 1_000_000)
         at_a_glance = snippet(text, wanted._replace(beginnings=[""]))

@@ -24,7 +24,7 @@ from wcmatch import glob as wcmatch
 from octavo.core.glob import Glob
 from octavo.core.ref import Ref
 from octavo.core.values import Entry, Principal, Template, Verb
-from octavo.pipeline.policy.conditions import Arguments, Bounds, Condition, Demands, Metadata, Times
+from octavo.pipeline.policy.conditions import ArgumentsAre, Condition, Conditions, Metadata, NumberRange, Times
 from octavo.pipeline.policy.fold import Policy
 from octavo.pipeline.policy.rules import Facts, Rule
 
@@ -149,23 +149,23 @@ def condition(rng: random.Random) -> Condition:
     return Condition(_demands(rng) if kind < 0.8 else None, _demands(rng) if kind > 0.6 else None)
 
 
-def _demands(rng: random.Random) -> Demands:
+def _demands(rng: random.Random) -> Conditions:
     kinds = rng.sample(("metadata", "time", "arguments"), rng.choice((1, 1, 2)))
     wanted = rng.sample([*META], rng.randint(1, 2))
-    return Demands(
+    return Conditions(
         Metadata(tuple((key, tuple(rng.sample(META[key], rng.randint(1, 2)))) for key in wanted))
         if "metadata" in kinds
         else None,
         _times(rng) if "time" in kinds else None,
-        Arguments(tuple(rng.sample(_WANTED, rng.randint(1, 2)))) if "arguments" in kinds else None,
+        ArgumentsAre(tuple(rng.sample(_WANTED, rng.randint(1, 2)))) if "arguments" in kinds else None,
     )
 
 
 _WANTED: list[tuple[str, Any]] = [
     ("path", ("docs/*",)),
     ("path", ("docs/a", "*c")),
-    ("count", Bounds(2, 5)),
-    ("count", Bounds(None, 3)),
+    ("count", NumberRange(2, 5)),
+    ("count", NumberRange(None, 3)),
     ("count", (1, 4)),
     ("force", (True,)),
 ]
@@ -260,7 +260,7 @@ def _condition(one: Condition, *, sure: bool) -> str:
     return " && ".join(f"({text})" for text in demands)
 
 
-def _demanded(demands: Demands, *, sure: bool) -> str:
+def _demanded(demands: Conditions, *, sure: bool) -> str:
     parts: list[str] = []
     if demands.metadata is not None:
         parts += [_has(key, values, sure=sure) for key, values in demands.metadata.wanted]
@@ -297,7 +297,7 @@ def _when(times: Times) -> str:
 
 def _given(name: str, wanted: Any, *, sure: bool) -> str:
     value = f"context.args.{name}"
-    if isinstance(wanted, Bounds):
+    if isinstance(wanted, NumberRange):
         bounds = [f"{value} >= {wanted.least}"] if wanted.least is not None else []
         fits = " && ".join([*bounds, f"{value} <= {wanted.most}"] if wanted.most is not None else bounds)
     elif name == "path":

@@ -12,7 +12,7 @@ from tests.gate.doors import Pipe, Web, modern_headers
 from tests.gate.twins import INITIALIZED, META, frame, initialize
 
 from octavo.app import Octavo
-from octavo.transport.http.auth import Access
+from octavo.transport.http.auth import Authentication
 
 VERSION = "2025-11-25"
 Asks = Callable[[str, Mapping[str, Any]], Awaitable[bytes]]  # gives all that was told
@@ -54,7 +54,7 @@ async def caller(house: Octavo, who: str, way: Way, *, lane: bool = True) -> Asy
 
             yield by_pipe
         return
-    async with Web(house, lane=lane, access=Access(who)) as web:
+    async with Web(house, lane=lane, access=Authentication(who)) as web:
         headers: list[tuple[str, str]] = []
         if way.era == "handshake":
             plain = [("Host", "127.0.0.1:8321"), ("Content-Type", "application/json")]

@@ -14,7 +14,7 @@ from octavo.core.ref import Ref
 from octavo.core.tools import Text, ToolResult
 from octavo.core.values import Call, Principal, Trail
 from octavo.tools.context import ToolContext
-from octavo.tools.declarations import Order, Outside, declared
+from octavo.tools.declarations import Outside, ProgramOrder, declared
 from octavo.tools.registry import ToolRegistry
 
 pytestmark = [pytest.mark.anyio, pytest.mark.seed("T10", "T7")]
@@ -73,7 +73,7 @@ class There:
         self.sent: list[tuple[str, str, dict[str, str], bytes]] = []
         self.outside = Outside(self.run, frozenset({"grep"}), self.fetch)
 
-    async def run(self, ctx: ToolContext, order: Order) -> Ran:
+    async def run(self, ctx: ToolContext, order: ProgramOrder) -> Ran:
         words, stdin = order.filled([f"./{path}" for path in order.paths])
         self.started.append((order.program, [*words], stdin))
         return self.ran

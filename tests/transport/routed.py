@@ -14,7 +14,7 @@ from octavo.core.ref import Ref
 from octavo.core.routes import EVENTS, Anybody, Route, RouteAnswer, RouteRequest
 from octavo.stores.state import StateDirectory
 from octavo.transport.http import serve
-from octavo.transport.http.auth import Access
+from octavo.transport.http.auth import Authentication
 from octavo.transport.http.deadlines import Deadlines
 
 
@@ -42,7 +42,13 @@ def _routes() -> Iterator[Route]:
 async def main(file: Path) -> None:
     async with Octavo(load(file), state=StateDirectory.in_memory()) as house:
         app, hub = serve.application(
-            house, access=Access(), hosts=["127.0.0.1:*"], origins=[], lane=True, strict_codes=False, routes=_routes
+            house,
+            access=Authentication(),
+            hosts=["127.0.0.1:*"],
+            origins=[],
+            lane=True,
+            strict_codes=False,
+            routes=_routes,
         )
         listening = socket.create_server(("127.0.0.1", 0))
         await serve.serve(

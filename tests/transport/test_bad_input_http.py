@@ -17,7 +17,7 @@ from tests.gate.twins import INITIALIZED, META, frame, initialize
 from tests.gate.world import KEYS, configuration, house, records
 from tests.transport.processes import connect, post, program, until
 
-from octavo.transport.http.front import Access
+from octavo.transport.http.front import Authentication
 
 pytestmark = [pytest.mark.anyio, pytest.mark.seed("A12", "A8", "T7")]
 
@@ -100,7 +100,7 @@ async def test_an_agent_that_is_gone_after_a_reload_is_not_let_in(folder: Path) 
     loaded = configuration(folder)
     agents = {name: agent for name, agent in loaded.config.agents.items() if name != "brand"}
     without = replace(loaded, config=loaded.config.model_copy(update={"agents": agents}))
-    for access in (Access(), Access(everybody="brand")):
+    for access in (Authentication(), Authentication(everybody="brand")):
         async with house(loaded) as octavo, Web(octavo, lane=True, access=access) as web:
             for _ in range(3):
                 assert (await web.ask(RAW, GOOD)).status == 200

@@ -21,7 +21,7 @@ from octavo.app.follow import follow_file
 from octavo.core.clock import SystemClock
 from octavo.core.errors import Conflict
 from octavo.stores.state import StateDirectory
-from octavo.transport.http.auth import PEER, Access
+from octavo.transport.http.auth import PEER, Authentication
 
 pytestmark = [pytest.mark.anyio, pytest.mark.seed("O14", "A8")]
 
@@ -270,7 +270,7 @@ async def test_a_peer_of_a_socket_is_who_the_kernel_says(folder: Path) -> None:
         await web.app(scope, receive, send)
         return reply_of(sent)
 
-    async with house(loaded) as octavo, Web(octavo, lane=True, access=Access()) as web:
+    async with house(loaded) as octavo, Web(octavo, lane=True, access=Authentication()) as web:
         await ask(web, KEYS["BRAND_KEY"])  # so that the lane knows the envelope
         for _ in range(3):
             assert (await by(web, 1001)).status == 200

@@ -22,7 +22,7 @@ from octavo.config.load import Loaded
 from octavo.config.sections.limits import Allowance
 from octavo.core.clock import FrozenClock
 from octavo.transport.http import replay
-from octavo.transport.http.front import Access
+from octavo.transport.http.front import Authentication
 
 pytestmark = [pytest.mark.anyio, pytest.mark.seed("A5", "T9")]
 
@@ -98,7 +98,7 @@ async def test_a_session_in_use_is_not_ended_and_one_who_uses_all_is_refused_ano
 
 
 async def test_callers_without_a_key_have_twenty_together_and_other_limits_by_name(folder: Path) -> None:
-    everybody = Access(everybody="")
+    everybody = Authentication(everybody="")
     loaded = configuration(folder)
     async with house(loaded) as octavo, Web(octavo, lane=True, access=everybody) as web:
         first, *others = [await opens(web, None) for _ in range(21)]

@@ -12,7 +12,7 @@ from tests.gate.twins import META
 from tests.gate.world import house
 
 from octavo.app.configuration import load_text
-from octavo.transport.http.front import Access
+from octavo.transport.http.front import Authentication
 
 pytestmark = [pytest.mark.anyio, pytest.mark.seed("T3")]
 
@@ -45,7 +45,7 @@ async def test_a_failure_in_words_has_the_error_object_beside_it(
     params = {"name": tool, "arguments": arguments, "_meta": META}
     body = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params}
     loaded = load_text(CONFIG, file=tmp_path / "octavo.yaml", environ={})
-    async with house(loaded) as octavo, Web(octavo, lane=lane, access=Access(everybody="local")) as web:
+    async with house(loaded) as octavo, Web(octavo, lane=lane, access=Authentication(everybody="local")) as web:
         for _ in range(2):  # the lane takes the second
             result = (await web.ask(json.dumps(body).encode(), modern_headers(body, None))).json["result"]
             assert result["isError"] is True and "no" in result["content"][0]["text"]

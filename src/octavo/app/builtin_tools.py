@@ -72,12 +72,12 @@ def built_in_tools(
     budget, media = Budget(limits.answer, limits.answer_tokens), Media(limits.media)
     for name in toolsets(config):
         if name == "files":
-            from octavo.tools.builtin import Kinds, file_tools
+            from octavo.tools.builtin import SearchKinds, file_tools
 
             # Where there are only files, words are looked for in their lines, as ever.
             lines = frozenset(one.scheme for one in config.sources.values() if one.expose and one.record.lines)
             only_files = lines.issuperset(exposed)
-            searches = Kinds(config.search.enabled, lines, "content" if only_files else "ranked")
+            searches = SearchKinds(config.search.enabled, lines, "content" if only_files else "ranked")
             tools += file_tools(write=write, budget=budget, media=media, searches=searches)
         elif name == "filesystem":
             from octavo.tools.builtin.filesystem import filesystem_tools

@@ -12,15 +12,15 @@ def condition(when: Demands | None, unless: Demands | None) -> conditions.Condit
     return conditions.Condition(*(None if one is None else _demands(one) for one in (when, unless)))
 
 
-def _demands(written: Demands) -> conditions.Demands:
+def _demands(written: Demands) -> conditions.Conditions:
     given = tuple(
-        (name, conditions.Bounds(values.least, values.most) if isinstance(values, Between) else values)
+        (name, conditions.NumberRange(values.least, values.most) if isinstance(values, Between) else values)
         for name, values in written.arguments.items()
     )
-    return conditions.Demands(
+    return conditions.Conditions(
         metadata=conditions.Metadata(tuple(written.metadata.items())) if written.metadata else None,
         time=None if written.time is None else _times(written.time),
-        arguments=conditions.Arguments(given) if given else None,
+        arguments=conditions.ArgumentsAre(given) if given else None,
     )
 
 

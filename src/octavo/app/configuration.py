@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from octavo.config import load as reading
-from octavo.config.load import Kept, Loaded
+from octavo.config.load import Loaded, StateAndAudit
 from octavo.config.sections.source import Kinds, Options
 from octavo.core.kinds import SourceKind, faults
 from octavo.sources.kinds import Registry
@@ -76,7 +76,7 @@ def load_text(text: str, *, file: Path, environ: Mapping[str, str] | None = None
     return reading.load_text(text, KINDS, file=file, environ=environ)
 
 
-def kept_by(path: Path) -> Kept:
+def kept_by(path: Path) -> StateAndAudit:
     """Raises ConfigError with what is wrong in the part of the configuration that says it."""
     return reading.kept_by(path, KINDS)
 

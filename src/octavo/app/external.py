@@ -20,10 +20,10 @@ if TYPE_CHECKING:
     from octavo.core.external import Fetcher, Finished, HttpReply
     from octavo.core.ports.source import Source
     from octavo.net.client import GuardedClient
-    from octavo.tools.builtin.process.places import Places
+    from octavo.tools.builtin.process.places import ServedFolders
     from octavo.tools.builtin.process.runner import ProgramRunner
     from octavo.tools.context import ToolContext
-    from octavo.tools.declarations import Order, Outside
+    from octavo.tools.declarations import Outside, ProgramOrder
     from octavo.tools.registry import Tool
 
 
@@ -63,7 +63,7 @@ class Reaching:
         return runner_of(self._config.commands, self._clock)
 
     @cached_property
-    def _places(self) -> Places:
+    def _places(self) -> ServedFolders:
         from octavo.app.programs import places_of
 
         return places_of(self._config, self._sources, foundation_of(self._loaded))
@@ -74,7 +74,7 @@ class Reaching:
 
         return client_of(self._config.web, self._stack)
 
-    async def _run(self, ctx: ToolContext, order: Order) -> Finished:
+    async def _run(self, ctx: ToolContext, order: ProgramOrder) -> Finished:
         """Of what is served a program sees what the tool points it at, as far as its caller may: a folder in which it
         works, or the files that a call names."""
         from octavo.app.programs import limits_of, ordered, program_of

@@ -12,7 +12,7 @@ from octavo.core.clock import Clock
 from octavo.core.errors import InvalidParams
 from octavo.core.ports.server import Protected
 from octavo.core.ports.stores import Opens
-from octavo.pipeline.identity.fold import Agent, Identity, Key
+from octavo.pipeline.identity.fold import Identity, Key, KnownAgent
 from octavo.stores.keys import StoredKeys
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 def identity_of(config: Config, keys: Sequence[Key], clock: Clock) -> Identity:
     """Raises InvalidParams for keys of an issuer that cannot be used."""
-    agents = [Agent(name, frozenset(one.roles), one.digest) for name, one in config.agents.items()]
+    agents = [KnownAgent(name, frozenset(one.roles), one.digest) for name, one in config.agents.items()]
     peers = {peer.uid: peer.agent for peer in config.serve.http.peers}
     oauth = config.serve.http.oauth
     if oauth is None:

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from octavo.config.model import Config, Limits
-from octavo.config.sections.limits import Allowance as Wanted
+from octavo.config.sections.limits import Allowance
 from octavo.config.units import Rate
 from octavo.core.ref import Ref
 from octavo.core.values import Principal
-from octavo.pipeline.quota import Allowance, Quota
+from octavo.pipeline.quota import PrincipalLimits, Quota
 from octavo.pipeline.throttle import DEFAULT, Throttle
 
 UNLIMITED = 1 << 30
@@ -19,10 +19,10 @@ TOGETHER = ""  # the name in which theirs are counted
 
 def quota_of(limits: Limits, aliases: Mapping[Ref, Ref]) -> Quota:
     rate = _per_second(limits.per_principal)
-    usual = Allowance(rate, _burst(limits.per_principal), limits.in_flight, limits.bytes_per_principal)
+    usual = PrincipalLimits(rate, _burst(limits.per_principal), limits.in_flight, limits.bytes_per_principal)
     allowed = {who: _allowance(wanted, usual) for who, wanted in limits.principals.items()}
 
-    def allowance(who: Principal) -> Allowance | None:
+    def allowance(who: Principal) -> PrincipalLimits | None:
         name = _first(limits.principals, who)
         return None if name is None else allowed[name]
 
@@ -79,9 +79,9 @@ def _tools(limits: Limits, aliases: Mapping[Ref, Ref]) -> dict[Ref, Quota]:
     return {**{alias: quotas[tool] for alias, tool in aliases.items() if tool in quotas}, **quotas}
 
 
-def _allowance(wanted: Wanted, usual: Allowance) -> Allowance:
+def _allowance(wanted: Allowance, usual: PrincipalLimits) -> PrincipalLimits:
     given = wanted.model_fields_set
-    return Allowance(
+    return PrincipalLimits(
         rate=_per_second(wanted.rate) if "rate" in given else usual.rate,
         burst=_burst(wanted.rate) if "rate" in given else usual.burst,
         in_flight=wanted.in_flight or usual.in_flight,
@@ -90,7 +90,7 @@ def _allowance(wanted: Wanted, usual: Allowance) -> Allowance:
     )
 
 
-def _first(wanted: Mapping[str, Wanted], who: Principal) -> str | None:
+def _first(wanted: Mapping[str, Allowance], who: Principal) -> str | None:
     mine = {who.id, "*", *(f"role:{role}" for role in who.roles)}
     return next((name for name in wanted if name in mine), None)
 

@@ -20,7 +20,7 @@ BACKLOG = 1024
 SPARE = 256  # descriptors for files, sources and whatever else is open
 
 
-class Names:
+class OwnNames:
     """The Host and Origin headers that mean this server itself."""
 
     def __init__(self, bind: Bind, *, secure: bool) -> None:

@@ -15,14 +15,14 @@ from octavo.core.external import Program, RunLimits, Surveys
 from octavo.core.foundation import Foundation
 from octavo.core.ports.source import Source
 from octavo.tools.builtin.budget import Budget
-from octavo.tools.builtin.process.commands import Argument, Command, path_word
+from octavo.tools.builtin.process.commands import Command, CommandArgument, path_word
 from octavo.tools.builtin.process.named import Named, named
-from octavo.tools.builtin.process.places import Places, Root
+from octavo.tools.builtin.process.places import CommandFolder, ServedFolders
 from octavo.tools.builtin.process.processes import Processes, process_tools
 from octavo.tools.builtin.process.run_command import Shop, run_command_tool
 from octavo.tools.builtin.process.runner import ProgramRunner
 from octavo.tools.context import ToolContext
-from octavo.tools.declarations import Order
+from octavo.tools.declarations import ProgramOrder
 from octavo.tools.registry import Tool
 
 
@@ -35,7 +35,7 @@ def runner_of(options: Commands, clock: Clock) -> ProgramRunner:
     )
 
 
-def program_tools(config: Config, runner: ProgramRunner, places: Places, stack: AsyncExitStack) -> list[Tool]:
+def program_tools(config: Config, runner: ProgramRunner, places: ServedFolders, stack: AsyncExitStack) -> list[Tool]:
     """What they start ends with `stack`."""
     options = config.commands
     commands = [_command(name, one) for name, one in options.programs.items()]
@@ -46,20 +46,22 @@ def program_tools(config: Config, runner: ProgramRunner, places: Places, stack: 
     return [run_command_tool(shop, runner), *process_tools(processes, shop)]
 
 
-def places_of(config: Config, sources: Mapping[str, Source], foundation: Foundation) -> Places:
+def places_of(config: Config, sources: Mapping[str, Source], foundation: Foundation) -> ServedFolders:
     """Folders of file sources with addresses of their own; those of others are only kept from programs."""
-    roots, stores = list[Root](), list[str]()
+    roots, stores = list[CommandFolder](), list[str]()
     for options in config.sources.values():
         source = sources.get(options.scheme) if options.expose else None
         if isinstance(source, Surveys):
             folders = enumerate(options.folders)
-            roots += [Root(options.scheme, str(one.path), one.write, source, k) for k, one in folders]
+            roots += [CommandFolder(options.scheme, str(one.path), one.write, source, k) for k, one in folders]
         else:
             stores += [str(folder.path) for folder in options.folders]
-    return Places(roots, foundation, stores)
+    return ServedFolders(roots, foundation, stores)
 
 
-async def ordered(places: Places, ctx: ToolContext, program: Program, order: Order, *, write: bool) -> Named:
+async def ordered(
+    places: ServedFolders, ctx: ToolContext, program: Program, order: ProgramOrder, *, write: bool
+) -> Named:
     """What a declared tool points its program at. Raises what the caller may not reach, and what cannot be."""
     if order.folder is None:
         if order.paths:
@@ -103,7 +105,7 @@ def _command(name: str, options: ProgramOptions) -> Command:
         program=program_of(options),
         words=options.run[1:],
         description=options.description,
-        args=tuple(Argument(**dict(one)) for one in options.args),
+        args=tuple(CommandArgument(**dict(one)) for one in options.args),
         input=options.input,
         write=options.write,
     )

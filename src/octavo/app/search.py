@@ -25,7 +25,7 @@ from octavo.feed import ChangeFeed
 
 if TYPE_CHECKING:
     from octavo.app.composition import Composed
-    from octavo.app.search_documents import Documents, Room
+    from octavo.app.search_documents import Documents, ProcessIndex
     from octavo.net.client import GuardedClient
     from octavo.search import Meaning, Upkeep
 
@@ -41,7 +41,7 @@ _RARELY: Final = 10  # so many of these until what cannot be watched is compared
 _REST: Final = 1.0  # an index that nobody waits for takes half of the time
 
 
-class _Kept(NamedTuple):
+class _SearchState(NamedTuple):
     """The index as it follows one configuration."""
 
     works: Composed
@@ -56,12 +56,12 @@ class Searching:
         self._directory = None if directory is None else directory / "search"
         self._feed = feed
         self._works: Composed | None = None
-        self._room: Room | None = None
-        self._kept: _Kept | None = None
+        self._room: ProcessIndex | None = None
+        self._kept: _SearchState | None = None
         self._preparing: asyncio.Task[None] | None = None
         self._following: set[asyncio.Task[None]] = set()
         self._ahead: asyncio.TimerHandle | None = None
-        self._lent: Room | None = None  # instead of one that is followed here
+        self._lent: ProcessIndex | None = None  # instead of one that is followed here
         self._client: GuardedClient | None = None  # of the embedder, where there is one
 
     def serve(self, works: Composed) -> None:
@@ -116,18 +116,18 @@ class Searching:
         another process, which follows for both; or `kept`, as it was when it was last compared.
 
         For whoever asks once and ends, before anything else is asked."""
-        from octavo.app.search_documents import Room
+        from octavo.app.search_documents import ProcessIndex
 
         works, directory = self._works, self._directory
         if works is None or directory is None:
             return False
-        room = await asyncio.to_thread(Room.lent, directory, _configuration(works), kept=kept)
+        room = await asyncio.to_thread(ProcessIndex.lent, directory, _configuration(works), kept=kept)
         if room is not None:
             room.text.meaning = self._meaning(works, room)
             self._lent = room
         return room is not None
 
-    async def _found_in(self, room: Room, query: TextQuery, **asked: Any) -> Findings:
+    async def _found_in(self, room: ProcessIndex, query: TextQuery, **asked: Any) -> Findings:
         from octavo.app.search_documents import Documents
 
         assert self._works is not None
@@ -160,7 +160,7 @@ class Searching:
         for room in filter(None, rooms):
             await asyncio.to_thread(room.close)
 
-    async def _ready(self, seconds: float | None) -> tuple[Room, _Kept] | None:
+    async def _ready(self, seconds: float | None) -> tuple[ProcessIndex, _SearchState] | None:
         """The index, following what is served now; None if that takes longer. Whoever gives up waiting disturbs
         nobody."""
         preparing = self._begin()
@@ -188,7 +188,7 @@ class Searching:
         finally:
             self._preparing = None
 
-    async def _follow(self, works: Composed, room: Room) -> _Kept:
+    async def _follow(self, works: Composed, room: ProcessIndex) -> _SearchState:
         from octavo.app.search_documents import Documents
         from octavo.search import Upkeep
 
@@ -214,9 +214,9 @@ class Searching:
         watched = [source.scheme for source in works.sources if isinstance(source, Watches)]
         _kept_track(self._following, self._run(upkeep, watched))
         _kept_track(self._following, self._look_out(upkeep, watched, [*set(documents.schemes) - set(watched)]))
-        return _Kept(works, documents, upkeep)
+        return _SearchState(works, documents, upkeep)
 
-    def _meaning(self, works: Composed, room: Room) -> Meaning | None:
+    def _meaning(self, works: Composed, room: ProcessIndex) -> Meaning | None:
         options = works.config.search.embedder
         if options is None:
             return None
@@ -270,10 +270,10 @@ def _configuration(works: Composed) -> str:
     return hashlib.sha256(f"{works.redact.version} {parts}".encode()).hexdigest()
 
 
-def _opened(directory: Path | None) -> Room:
-    from octavo.app.search_documents import Room  # here: whoever never searches pays nothing for it
+def _opened(directory: Path | None) -> ProcessIndex:
+    from octavo.app.search_documents import ProcessIndex  # here: whoever never searches pays nothing for it
 
-    return Room.open(directory)
+    return ProcessIndex.open(directory)
 
 
 def _kept_track(tasks: set[asyncio.Task[None]], work: Coroutine[Any, Any, None]) -> None:

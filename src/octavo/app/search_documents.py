@@ -46,7 +46,7 @@ _DOCUMENT: Final = 16 * MIB  # bytes of a PDF or Office file whose text is index
 _SWITCH: Final = 0.001  # seconds after which the thread that writes the index lets others run
 
 
-class Room(Struct, frozen=True):
+class ProcessIndex(Struct, frozen=True):
     """The index of this process, and its search."""
 
     index: Index
@@ -54,7 +54,7 @@ class Room(Struct, frozen=True):
     place: ProcessFile | None
 
     @classmethod
-    def open(cls, directory: Path | None) -> Room:
+    def open(cls, directory: Path | None) -> ProcessIndex:
         """In memory where there is no directory, or it cannot be used."""
         sys.setswitchinterval(min(_SWITCH, sys.getswitchinterval()))
         place: ProcessFile | None = None
@@ -67,7 +67,7 @@ class Room(Struct, frozen=True):
         return cls(index, FullText(index), place)
 
     @classmethod
-    def lent(cls, directory: Path, configuration: str, *, kept: bool) -> Room | None:
+    def lent(cls, directory: Path, configuration: str, *, kept: bool) -> ProcessIndex | None:
         """The index of another process that is in step with the configuration; `kept`: or what one has left behind."""
         try:
             own = ProcessFile.take(directory)

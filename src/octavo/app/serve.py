@@ -14,7 +14,7 @@ from urllib.parse import urlsplit
 
 from octavo.app.confinement import raise_wall
 from octavo.app.follow import follow
-from octavo.app.listeners import Certificate, Names, forget, listen, room_for
+from octavo.app.listeners import Certificate, OwnNames, forget, listen, room_for
 from octavo.app.server import Octavo
 from octavo.app.threads import Threads
 from octavo.app.watchdog import Watchdog, leave_no_threads
@@ -59,15 +59,15 @@ def serve_http(loaded: Loaded, *, bind: Bind, as_who: str | None, no_auth: bool,
 
     async def serve(house: Octavo) -> bool:
         from octavo.transport.http import serve as mcp
-        from octavo.transport.http.auth import Access
+        from octavo.transport.http.auth import Authentication
         from octavo.transport.http.deadlines import Deadlines
 
-        access = Access(everybody=as_who or "") if no_auth else Access()
+        access = Authentication(everybody=as_who or "") if no_auth else Authentication()
         if no_auth:
             house.works.identity.launched(as_who)
         if tls is not None:
             house.on_swap(tls.renew)
-        names = Names(bind, secure=tls is not None)
+        names = OwnNames(bind, secure=tls is not None)
         app, hub = mcp.application(
             house,
             access=access,

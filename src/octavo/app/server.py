@@ -31,7 +31,7 @@ from octavo.core.ref import Ref
 from octavo.core.routes import Route
 from octavo.core.values import Call, Principal
 from octavo.feed import ChangeFeed
-from octavo.pipeline.audit import Begun
+from octavo.pipeline.audit import AnnouncedChange
 from octavo.pipeline.identity.fold import Key
 from octavo.stores.keys import StoredKeys
 from octavo.stores.state import StateDirectory
@@ -144,7 +144,7 @@ class Octavo:
     def note(self, who: str, what: str, outcome: str, **fields: Any) -> None:
         self.works.audit.note(who, what, outcome, **fields)
 
-    def begin(self, who: str, what: str, **fields: Any) -> Begun:
+    def begin(self, who: str, what: str, **fields: Any) -> AnnouncedChange:
         """Before something is changed beside the calls. Raises Unrecorded, and then it must not be."""
         return self.works.audit.begin(who, what, **fields)
 

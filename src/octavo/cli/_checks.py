@@ -18,7 +18,7 @@ from octavo.core.clock import SystemClock
 if TYPE_CHECKING:
     from octavo.app import Octavo
     from octavo.ops.idle_tools import Idle
-    from octavo.ops.sights import Sight
+    from octavo.ops.sights import AgentSight
     from octavo.ops.unmatched import Unmatched
     from octavo.sources.catalog.crossrefs import Pages
 
@@ -88,7 +88,7 @@ def catalog_problems(loaded: Loaded, shows: Shows) -> tuple[list[Problem], list[
     return inside(loaded, ask, leaves_traces=False)
 
 
-def trial(loaded: Loaded, agents: Sequence[str], shows: Shows) -> tuple[list[Problem], Mapping[str, Sight]]:
+def trial(loaded: Loaded, agents: Sequence[str], shows: Shows) -> tuple[list[Problem], Mapping[str, AgentSight]]:
     """What `octavo check` would find wrong, and what the agents would see. Leaves nothing behind."""
     from octavo.app.once import when_read
     from octavo.ops.sights import sights

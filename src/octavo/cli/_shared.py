@@ -27,7 +27,7 @@ from octavo.config.problems import ConfigError, Problem
 from octavo.core.errors import OctavoError
 
 if TYPE_CHECKING:
-    from octavo.config.load import Kept, Loaded
+    from octavo.config.load import Loaded, StateAndAudit
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -230,7 +230,7 @@ def loaded(
     return found
 
 
-def kept_state(config_file: Path | None, *directories: Path) -> Kept:
+def kept_state(config_file: Path | None, *directories: Path) -> StateAndAudit:
     """What is kept by servers of the configuration that was asked for, or found here, or of these folders: also where
     its variables are not set and what it serves is not there. Raises ConfigError."""
     from octavo.app.configuration import kept_by, zero

@@ -14,7 +14,7 @@ from octavo.cli._screen import give, out
 from octavo.cli._shared import FAILED, config_option, json_option, kept_state, print_json, say
 
 if TYPE_CHECKING:
-    from octavo.config.load import Kept
+    from octavo.config.load import StateAndAudit
     from octavo.stores.audit.query import Record, RecordFilter
     from octavo.stores.audit.verify import Break, ChainReport, Report
 
@@ -76,7 +76,7 @@ def verify(
         ctx.exit(FAILED)
 
 
-def _verified(found: Kept, checkpoints: Path | None) -> tuple[Path, Report]:
+def _verified(found: StateAndAudit, checkpoints: Path | None) -> tuple[Path, Report]:
     """With the checkpoints that are named, or those of the configuration. Raises NotFound for either."""
     from octavo.core.errors import NotFound
     from octavo.stores.audit.checkpoints import read_checkpoints
@@ -101,7 +101,7 @@ def _verified(found: Kept, checkpoints: Path | None) -> tuple[Path, Report]:
         raise NotFound(f"The audit log and its checkpoints cannot be read: {error.strerror}") from None
 
 
-def _directory(found: Kept) -> Path:
+def _directory(found: StateAndAudit) -> Path:
     """Raises NotFound where nothing was ever recorded."""
     from octavo.core.errors import NotFound
 

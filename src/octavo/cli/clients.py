@@ -11,14 +11,14 @@ KEY = "OCTAVO_KEY"  # the variable that the lines for a shell use
 PROTOCOL = "2026-07-28"
 
 
-class Connection(NamedTuple):
+class ConnectionDetails(NamedTuple):
     url: str
     command: tuple[str, ...]  # what a client starts that speaks stdio
     agent: str
     key_file: str
 
 
-def ready_lines(to: Connection) -> Iterator[tuple[str, str]]:
+def ready_lines(to: ConnectionDetails) -> Iterator[tuple[str, str]]:
     """Client by client: its name, and what to run or where to paste."""
     bearer = f'"Authorization: Bearer ${KEY}"'
     header = {"Authorization": f"Bearer ${{env:{KEY}}}"}

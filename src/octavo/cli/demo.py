@@ -13,7 +13,7 @@ import click
 
 from octavo.cli._screen import out
 from octavo.cli._shared import loaded
-from octavo.cli.clients import Connection, ready_lines
+from octavo.cli.clients import ConnectionDetails, ready_lines
 from octavo.cli.serve import announce
 
 NAME = "maison-haru"
@@ -120,7 +120,7 @@ def _what_to_try(directory: Path, server: str) -> str:
     installed = shutil.which("octavo")
     program = (installed,) if installed else (sys.executable, "-m", "octavo")
     octavo = "octavo" if installed else shlex.join(program)
-    connection = Connection(
+    connection = ConnectionDetails(
         url=f"{server}/mcp",
         command=(*program, "serve", "--config", str(config), "--as", agent),
         agent=agent,

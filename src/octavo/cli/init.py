@@ -22,7 +22,7 @@ from octavo.cli._words import english, said, translated
 if TYPE_CHECKING:
     from octavo.cli.proposal.parts import Parts
     from octavo.cli.proposal.tries import Tried
-    from octavo.ops.sights import Sight
+    from octavo.ops.sights import AgentSight
 
 SHOWN = 8  # of what was left out
 ANSWERS = frozenset((*YES, *NO))  # of whoever expects another question
@@ -278,7 +278,7 @@ def _sights(found: Tried, *, write: bool) -> Iterator[str]:
         yield f"  {AUTHOR}: {said('init.author_sees')}"
 
 
-def _sight(sight: Sight) -> str:
+def _sight(sight: AgentSight) -> str:
     total = sum(sight.seen.values())
     counts = ", ".join(f"{count} {scheme}://" for scheme, count in sight.seen.items())
     told = said("init.sees", count=total, readable=sight.readable, findable=sight.findable, counts=counts)

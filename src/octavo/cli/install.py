@@ -24,10 +24,10 @@ from octavo.cli.client_files import Left, change
 from octavo.cli.client_files.address import holds_secret, is_address
 from octavo.cli.client_files.place import ClientFile
 from octavo.cli.client_files.receipts import Receipts
-from octavo.cli.client_files.records import CLIENTS, Client, Server, place_of
+from octavo.cli.client_files.records import CLIENTS, Client, ServerEntry, place_of
 
 if TYPE_CHECKING:
-    from octavo.cli.client_files.change import Change
+    from octavo.cli.client_files.change import FileChange
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
@@ -142,7 +142,7 @@ class _sentences:
             raise refused from None
 
 
-def _remote(url: str, key_env: str | None) -> Server:
+def _remote(url: str, key_env: str | None) -> ServerEntry:
     if not is_address(url):  # which is not shown: what is no address can hide a secret from the rules
         raise click.UsageError("--url is not a plain address such as http://127.0.0.1:8321/mcp")
     if FILLED.search(url):
@@ -154,10 +154,10 @@ def _remote(url: str, key_env: str | None) -> Server:
         )
     if key_env and not VARIABLE.fullmatch(key_env):
         raise click.UsageError("--key-env is the name of an environment variable, such as OCTAVO_KEY, not the key")
-    return Server(url=url, key_env=key_env or "")
+    return ServerEntry(url=url, key_env=key_env or "")
 
 
-def _local(directory: Path | None, config_file: Path | None, as_who: str | None, *, write: bool) -> Server:
+def _local(directory: Path | None, config_file: Path | None, as_who: str | None, *, write: bool) -> ServerEntry:
     found = loaded(config_file, directory, write=write)
     known_agent(found, as_who)
     if sees_nothing(found, as_who or LOCAL):
@@ -166,7 +166,7 @@ def _local(directory: Path | None, config_file: Path | None, as_who: str | None,
     if FILLED.search(served[-1]):
         raise click.UsageError(f"{served[-1]}: clients would fill in braces and $ themselves; rename the folder")
     who = ["--as", as_who] if as_who else []
-    return Server((*_program(), "serve", *served, *who, *(["--write"] if write else [])))
+    return ServerEntry((*_program(), "serve", *served, *who, *(["--write"] if write else [])))
 
 
 def _program() -> list[str]:
@@ -204,14 +204,14 @@ def _standing(folder: Path) -> Path:
     return next((one for one in (folder, *folder.parents) if one.is_dir()), folder)
 
 
-def _show(client: Client, wanted: Change, own: tuple[str, ...] = ()) -> None:
+def _show(client: Client, wanted: FileChange, own: tuple[str, ...] = ()) -> None:
     """The difference, without secrets of neighbours. `own` is what is written now."""
     for line in _difference(client, wanted, own):
         whole = hidden(line)  # first: half a secret looks like none
         out(whole if len(whole) <= WIDEST else f"{whole[:WIDEST]}…")
 
 
-def _difference(client: Client, wanted: Change, own: tuple[str, ...]) -> Iterator[str]:
+def _difference(client: Client, wanted: FileChange, own: tuple[str, ...]) -> Iterator[str]:
     old, new = shown(client, wanted.before), shown(client, wanted.after, own)
     file, nowhere = str(wanted.place.file), "/dev/null"
     names = (nowhere if wanted.before is None else file, nowhere if wanted.after is None else file)

@@ -12,7 +12,7 @@ from octavo.cli._screen import out
 from octavo.cli._shared import FAILED, config_option, json_option, loaded, print_json, say, tell
 
 if TYPE_CHECKING:
-    from octavo.ops.explain import Difference, Otherwise
+    from octavo.ops.explain import ChangedDecision, Otherwise
 
 SHOWN = 5  # addresses that one line names
 NOTHING_SAID = "nothing said"
@@ -93,7 +93,7 @@ def diff(ctx: click.Context, old: Path, new: Path, as_json: bool) -> None:
         ctx.exit(FAILED)
 
 
-def _lines(found: Iterable[Difference]) -> Iterator[str]:
+def _lines(found: Iterable[ChangedDecision]) -> Iterator[str]:
     """One for each change of somebody, with all verbs and addresses that it is about."""
     verbs: dict[tuple[str, str, str, str], list[str]] = {}
     for one in found:

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from octavo.core.tools import Block, ToolInfo, ToolResult
 
 
-class Listing(click.Group):
+class ListingGroup(click.Group):
     """Without the name of a command it lists."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
@@ -23,7 +23,7 @@ class Listing(click.Group):
         return super().parse_args(ctx, args if named else ["list", *args])
 
 
-@click.group(cls=Listing, short_help="Say which tools a model sees, or call one as an agent would.")
+@click.group(cls=ListingGroup, short_help="Say which tools a model sees, or call one as an agent would.")
 def tools() -> None:
     """Say which tools a model sees, or call one as an agent would. Without a command: octavo tools list."""
 

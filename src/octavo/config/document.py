@@ -10,7 +10,7 @@ from msgspec import Struct
 from octavo.config.problems import KeyPath, Position
 
 
-class Fault(Struct, frozen=True):
+class TextFault(Struct, frozen=True):
     """Something wrong with the text itself. Never repeats a value of it."""
 
     path: KeyPath
@@ -23,7 +23,7 @@ class ConfigText(Struct, frozen=True):
 
     data: Mapping[str, Any]
     places: Mapping[KeyPath, Position]
-    faults: tuple[Fault, ...] = ()
+    faults: tuple[TextFault, ...] = ()
 
     def place(self, path: KeyPath) -> Position:
         """Of the nearest part of the path that stands in the file."""
@@ -41,4 +41,4 @@ class ConfigText(Struct, frozen=True):
 
 def broken(line: int, column: int, message: str) -> ConfigText:
     """Of text that could not be read at all."""
-    return ConfigText({}, {}, (Fault((), Position(line, column), message),))
+    return ConfigText({}, {}, (TextFault((), Position(line, column), message),))

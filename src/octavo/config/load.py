@@ -133,25 +133,25 @@ def _of_folders(directories: Sequence[Path], findings: Iterable[ConfigFinding]) 
     return [*problems.values()]
 
 
-class Kept(Struct, frozen=True):
+class StateAndAudit(Struct, frozen=True):
     """What a server leaves behind: it can be looked at where what is served is not, and no secret is set."""
 
     state: Path
     audit: Audit
 
 
-def kept_by(path: Path, kinds: Kinds, *, environ: Mapping[str, str] | None = None) -> Kept:
+def kept_by(path: Path, kinds: Kinds, *, environ: Mapping[str, str] | None = None) -> StateAndAudit:
     """By servers of the configuration at `path`, whatever else it says. Raises ConfigError with what is wrong in that
     part of it."""
     path = path.absolute()
     document = _document(read_text(path), path).only("version", "state", "audit")
     config = _Reader(document, path, os.environ if environ is None else environ, kinds).read()
-    return Kept(_state_beside(path, config), config.audit)
+    return StateAndAudit(_state_beside(path, config), config.audit)
 
 
-def kept_of(directories: Sequence[Path], *, environ: Mapping[str, str] | None = None) -> Kept:
+def kept_of(directories: Sequence[Path], *, environ: Mapping[str, str] | None = None) -> StateAndAudit:
     """By servers of these folders without a configuration, whether or not the folders are still there."""
-    return Kept(_state_of(directories, _state_home(os.environ if environ is None else environ)), WITHOUT.audit)
+    return StateAndAudit(_state_of(directories, _state_home(os.environ if environ is None else environ)), WITHOUT.audit)
 
 
 def with_toolsets(loaded: Loaded, names: tuple[str, ...]) -> Loaded:

@@ -29,7 +29,7 @@ def parse_moment(value: object) -> float:
         raise ValueError("must be a time such as 2026-11-16T10:00+09:00") from None
 
 
-class Row(Strict):
+class PolicyRow(Strict):
     """Each of `who` may or may not do each of `may` to each of `what`."""
 
     who: Whos
@@ -44,19 +44,19 @@ class Row(Strict):
 
 
 class _Rows(Strict):
-    decisions: tuple[Row, ...] = Field(min_length=1)
+    decisions: tuple[PolicyRow, ...] = Field(min_length=1)
 
 
-class Table(Struct, frozen=True):
+class PolicyTable(Struct, frozen=True):
     file: Path
-    rows: Sequence[Row]
+    rows: Sequence[PolicyRow]
     places: Mapping[KeyPath, Position]
 
     def line(self, row: int) -> int:
         return self.places[("decisions", row)].line
 
 
-def load_table(path: Path) -> Table:
+def load_table(path: Path) -> PolicyTable:
     """Raises ConfigError with everything that is wrong with it."""
     document = read_yaml(read_text(path))
 
@@ -71,13 +71,13 @@ def load_table(path: Path) -> Table:
     except ValidationError as error:
         wrong = cast("list[dict[str, Any]]", error.errors(include_url=False))
         raise ConfigError(problem(detail["loc"], _said(detail)) for detail in wrong) from None
-    return Table(path, rows, document.places)
+    return PolicyTable(path, rows, document.places)
 
 
 def _said(detail: Mapping[str, Any]) -> str:
     match detail["type"]:
         case "extra_forbidden":
-            return f"unknown key; a row has {', '.join(Row.model_fields)}, under decisions"
+            return f"unknown key; a row has {', '.join(PolicyRow.model_fields)}, under decisions"
         case "missing":
             return "is required"
         case "literal_error":

@@ -7,7 +7,7 @@ import tomllib
 from collections.abc import Mapping
 from typing import Any, cast
 
-from octavo.config.document import ConfigText, Fault, broken
+from octavo.config.document import ConfigText, TextFault, broken
 from octavo.config.problems import KeyPath, Position
 from octavo.config.words import nfc
 
@@ -37,7 +37,7 @@ def read_toml(text: str) -> ConfigText:
     twice: list[KeyPath] = []
     data = _named(data, (), twice)
     return ConfigText(
-        data, places, tuple(Fault(path, places.get(path, Position(1, 1)), "is given twice") for path in twice)
+        data, places, tuple(TextFault(path, places.get(path, Position(1, 1)), "is given twice") for path in twice)
     )
 
 

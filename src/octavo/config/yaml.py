@@ -15,7 +15,7 @@ from ruamel.yaml import YAML
 from ruamel.yaml.error import MarkedYAMLError, YAMLError
 from ruamel.yaml.reader import ReaderError
 
-from octavo.config.document import ConfigText, Fault, broken
+from octavo.config.document import ConfigText, TextFault, broken
 from octavo.config.problems import KeyPath, Position
 from octavo.config.words import nfc
 
@@ -69,7 +69,7 @@ def read_yaml(text: str) -> ConfigText:
         return broken(1, 1, "is empty; the smallest configuration names one source")
     if root.id != "mapping":
         return broken(root.start_mark.line + 1, 1, "must be a mapping of keys and values, beginning with version: 1")
-    walk = _Walk()
+    walk = _NodeWalk()
     data = walk.mapping(root, ())
     return ConfigText(data, walk.places, tuple(walk.faults))
 
@@ -85,12 +85,12 @@ def _said(problem: str) -> str:
     return "is no YAML: " + re.sub(r"'[^']{3,}'|\"[^\"]{3,}\"", "...", problem)
 
 
-class _Walk:
+class _NodeWalk:
     """Over the nodes of ruamel.yaml, which are untyped: they have `id`, `tag`, `value`, `anchor` and marks."""
 
     def __init__(self) -> None:
         self.places: dict[KeyPath, Position] = {}
-        self.faults: list[Fault] = []
+        self.faults: list[TextFault] = []
 
     def mapping(self, node: Any, path: KeyPath) -> dict[str, Any]:
         self.places.setdefault(path, _place(node))
@@ -114,7 +114,7 @@ class _Walk:
     def _value(self, node: Any, path: KeyPath) -> Any:
         if node.anchor:  # an alias is the very node of its anchor, so the place is that of the key
             message = "anchors and aliases (& and *) are not used here; write the value out or quote it"
-            self.faults.append(Fault(path, self.places[path], message))
+            self.faults.append(TextFault(path, self.places[path], message))
         elif len(path) > MAX_DEPTH:
             self._fault(path, node, "is nested too deeply")
         elif node.id == "mapping" and node.tag == _TAG + "map":
@@ -138,7 +138,7 @@ class _Walk:
         return data
 
     def _fault(self, path: KeyPath, node: Any, message: str) -> None:
-        self.faults.append(Fault(path, _place(node), message))
+        self.faults.append(TextFault(path, _place(node), message))
 
 
 def _place(node: Any) -> Position:

@@ -123,7 +123,7 @@ class Approvals(Protocol):
     async def cancel(self, name: str) -> None: ...
 
 
-class Shown(Protocol):
+class ShownUntrusted(Protocol):
     """Which callers were shown what may not be believed: one place for all processes that share it."""
 
     async def note(self, who: str, seconds: float) -> None:

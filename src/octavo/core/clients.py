@@ -14,7 +14,7 @@ from typing import Final, NamedTuple
 from octavo.core.foundation import Names, folded
 
 
-class Files(NamedTuple):
+class ClientFiles(NamedTuple):
     user: Mapping[str, tuple[str, ...]]  # candidates by system, as in `own_files`; the first that exists, or the first
     project: tuple[str, ...] = ()  # the same, relative to the project; none where the client has no such file
 
@@ -27,21 +27,21 @@ def _apps(folder: str) -> dict[str, tuple[str, ...]]:
     return {"linux": (f"config/{folder}",), "darwin": (f"support/{folder}",), "win32": (f"appdata/{folder}",)}
 
 
-CLIENT_FILES: Final[Mapping[str, Files]] = {
-    "claude-code": Files(_everywhere("claude/.claude.json"), (".mcp.json",)),
-    "claude-desktop": Files(_apps("Claude/claude_desktop_config.json")),
-    "vscode": Files(_apps("Code/User/mcp.json"), (".vscode/mcp.json",)),
-    "cursor": Files(_everywhere("home/.cursor/mcp.json"), (".cursor/mcp.json",)),
-    "codex": Files(_everywhere("codex/config.toml"), (".codex/config.toml",)),
-    "gemini-cli": Files(_everywhere("home/.gemini/settings.json"), (".gemini/settings.json",)),
-    "opencode": Files(
+CLIENT_FILES: Final[Mapping[str, ClientFiles]] = {
+    "claude-code": ClientFiles(_everywhere("claude/.claude.json"), (".mcp.json",)),
+    "claude-desktop": ClientFiles(_apps("Claude/claude_desktop_config.json")),
+    "vscode": ClientFiles(_apps("Code/User/mcp.json"), (".vscode/mcp.json",)),
+    "cursor": ClientFiles(_everywhere("home/.cursor/mcp.json"), (".cursor/mcp.json",)),
+    "codex": ClientFiles(_everywhere("codex/config.toml"), (".codex/config.toml",)),
+    "gemini-cli": ClientFiles(_everywhere("home/.gemini/settings.json"), (".gemini/settings.json",)),
+    "opencode": ClientFiles(
         _everywhere("config/opencode/opencode.jsonc", "config/opencode/opencode.json"),
         ("opencode.jsonc", "opencode.json", ".opencode/opencode.jsonc", ".opencode/opencode.json"),
     ),
-    "zed": Files(
+    "zed": ClientFiles(
         _everywhere("config/zed/settings.json") | {"win32": ("appdata/Zed/settings.json",)}, (".zed/settings.json",)
     ),
-    "windsurf": Files(_everywhere("home/.codeium/windsurf/mcp_config.json")),
+    "windsurf": ClientFiles(_everywhere("home/.codeium/windsurf/mcp_config.json")),
 }
 # Not for servers, but for commands that the same clients start at what happens in them.
 HOOKS: Final = (
@@ -52,7 +52,7 @@ _USUAL: Final = {"config": ".config/", "codex": ".codex/", "support": "Applicati
 IN_PROJECTS: Final = tuple(dict.fromkeys((*chain(*(files.project for files in CLIENT_FILES.values())), *HOOKS)))
 
 
-def own_files(files: Files, environ: Mapping[str, str], home: Path, *, system: str = sys.platform) -> list[Path]:
+def own_files(files: ClientFiles, environ: Mapping[str, str], home: Path, *, system: str = sys.platform) -> list[Path]:
     """The candidates for the user's own file, on this system."""
     found = files.user.get(system, files.user["linux"])
     folders = {

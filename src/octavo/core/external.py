@@ -158,7 +158,7 @@ class Fetcher(Protocol):
         ...
 
 
-class Message(Struct, frozen=True):
+class SocketMessage(Struct, frozen=True):
     """Of a WebSocket: a text, or bytes."""
 
     content: str | bytes
@@ -169,7 +169,7 @@ class Socket(Protocol):
         """Raises SourceUnavailable where the other side has gone, TooLarge."""
         ...
 
-    async def receive(self, seconds: float) -> Message | None:
+    async def receive(self, seconds: float) -> SocketMessage | None:
         """The next one; None if there is none in that time. Raises SourceUnavailable once the other side has gone and
         all that it said was given."""
         ...

@@ -73,14 +73,14 @@ class Trail(Struct, eq=False, gc=False):
     rehearsal: bool = False  # it is only tried: nothing may be changed by it
 
 
-class Memo(dict[Any, Any]):
+class EncoderMemo(dict[Any, Any]):
     """What an encoder keeps with a value. No part of the value: any two are equal."""
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Memo)
+        return isinstance(other, EncoderMemo)
 
     def __repr__(self) -> str:
-        return "Memo()"
+        return "EncoderMemo()"
 
 
 class Entry(Struct, frozen=True, kw_only=True, eq=False):
@@ -119,7 +119,7 @@ class Content(Struct, frozen=True, kw_only=True):
     # The body is JSON that tells of other resources, each an object with a `uri`: the policy leaves out those that
     # the caller may not see. What is left is what limits of size are for.
     composed: bool = False
-    memo: Memo = field(default_factory=Memo)
+    memo: EncoderMemo = field(default_factory=EncoderMemo)
 
     @property
     def size(self) -> int:
@@ -168,7 +168,7 @@ class Page(Struct, Generic[T], frozen=True):
     items: tuple[T, ...]
     cursor: str | None = None  # opaque to everyone but whoever made it; None on the last page
     unavailable: tuple[str, ...] = ()  # names of sources that could not be asked
-    memo: Memo = field(default_factory=Memo)
+    memo: EncoderMemo = field(default_factory=EncoderMemo)
 
 
 ChangeKind = Literal["created", "updated", "deleted", "renamed"]

@@ -17,7 +17,7 @@ from websockets.frames import Frame, Opcode
 from websockets.protocol import CLIENT, Protocol
 
 from octavo.core.errors import Forbidden, InvalidParams, SourceUnavailable, Timeout, TooLarge
-from octavo.core.external import Message
+from octavo.core.external import SocketMessage
 from octavo.core.sizes import KIB, PIECE
 from octavo.net.client import GuardedClient, HostRule, trust
 from octavo.net.dial import VettedNetwork
@@ -114,7 +114,7 @@ async def _agreed(stream: httpcore2.AsyncNetworkStream, key: str, host: str) -> 
 
 
 class _Waiting(NamedTuple):
-    message: Message
+    message: SocketMessage
     pieces: int
 
 
@@ -146,7 +146,7 @@ class WebSocket:
             raise SourceUnavailable(f"{self._host} {self._end}")
         await self._write(Frame(Opcode.TEXT if isinstance(content, str) else Opcode.BINARY, data))
 
-    async def receive(self, seconds: float) -> Message | None:
+    async def receive(self, seconds: float) -> SocketMessage | None:
         try:
             async with asyncio.timeout(seconds):
                 while not self._waiting and not self._end:
@@ -223,11 +223,11 @@ class WebSocket:
             if not (piece := await self._stream.read(PIECE)):
                 return
 
-    def _message(self, kind: Opcode, data: bytes) -> Message:
+    def _message(self, kind: Opcode, data: bytes) -> SocketMessage:
         if kind is Opcode.BINARY:
-            return Message(data)
+            return SocketMessage(data)
         try:
-            return Message(data.decode())
+            return SocketMessage(data.decode())
         except UnicodeDecodeError:
             raise _Nonsense(self._no_message()) from None
 

@@ -9,7 +9,7 @@ from msgspec import Struct
 
 from octavo.app.rules import labels_of, rules_of
 from octavo.config.load import Loaded
-from octavo.config.table import Outcome, Table
+from octavo.config.table import Outcome, PolicyTable
 from octavo.config.units import written_time
 from octavo.core.errors import OctavoError
 from octavo.core.glob import Glob
@@ -88,7 +88,7 @@ async def explain(works: Composed, question: AccessQuestion) -> Explained:
     return told
 
 
-class Wrong(NamedTuple):
+class UnexpectedDecision(NamedTuple):
     """A row of a table that the policy does not decide as expected."""
 
     line: int
@@ -98,9 +98,9 @@ class Wrong(NamedTuple):
     rule: str
 
 
-async def tested(works: Composed, table: Table) -> tuple[int, list[Wrong]]:
+async def tested(works: Composed, table: PolicyTable) -> tuple[int, list[UnexpectedDecision]]:
     """How many decisions were looked at, and those that are not as they should be."""
-    count, wrong = 0, list[Wrong]()
+    count, wrong = 0, list[UnexpectedDecision]()
     for number, row in enumerate(table.rows):
         for question in (
             AccessQuestion(who, may, what, row.metadata, row.arguments, row.at)
@@ -115,11 +115,11 @@ async def tested(works: Composed, table: Table) -> tuple[int, list[Wrong]]:
             except OctavoError as fault:
                 got, rule = "deny", fault.message
             if got != row.expect:
-                wrong.append(Wrong(table.line(number), question, row.expect, got, rule))
+                wrong.append(UnexpectedDecision(table.line(number), question, row.expect, got, rule))
     return count, wrong
 
 
-class Difference(NamedTuple):
+class ChangedDecision(NamedTuple):
     who: str
     may: Verb
     what: str
@@ -137,20 +137,20 @@ class Otherwise(NamedTuple):
     new: str
 
 
-async def differences(works: Composed, old: Loaded, new: Loaded) -> tuple[list[Difference], list[Otherwise]]:
+async def differences(works: Composed, old: Loaded, new: Loaded) -> tuple[list[ChangedDecision], list[Otherwise]]:
     """What is decided otherwise: for every agent, role and anybody else, on everything that exists and on what the
     patterns of both speak of. What hangs on conditions is compared by the conditions. Then labels and approval."""
     before, after = rules_of(old), rules_of(new)
     policies = works.policy.under(before), works.policy.under(after)
     existing = await _existing(works)
     refs = [*dict.fromkeys([*existing, *_spoken_of(works, _patterns((*before, *after)))])]
-    found: list[Difference] = []
+    found: list[ChangedDecision] = []
     for who, was, now in _everybody(old, new):
         for ref in refs:
             for verb in _SURFACES.get(ref.scheme, _RESOURCES):
                 one, other = _said(policies[0], was, verb, ref), _said(policies[1], now, verb, ref)
                 if one != other:
-                    found.append(Difference(who, verb, str(ref), one, other))
+                    found.append(ChangedDecision(who, verb, str(ref), one, other))
     return found, [*_labelled_otherwise(works, old, new, existing), *_asked_otherwise(old, new)]
 
 

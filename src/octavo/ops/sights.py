@@ -19,7 +19,7 @@ _PAGE: Final = 500
 _NOBODY: Final = Principal("")
 
 
-class Sight(Struct):
+class AgentSight(Struct):
     """Of one agent: how many entries by scheme it may list, and how many of these it may also read and find."""
 
     seen: dict[str, int] = field(default_factory=dict[str, int])
@@ -28,9 +28,9 @@ class Sight(Struct):
     examples: list[str] = field(default_factory=list[str])
 
 
-async def sights(works: Composed, agents: Sequence[str]) -> Mapping[str, Sight]:
+async def sights(works: Composed, agents: Sequence[str]) -> Mapping[str, AgentSight]:
     """Examples are of as many schemes as there are. Raises what a source raises."""
-    found = {agent: Sight() for agent in agents}
+    found = {agent: AgentSight() for agent in agents}
     who = {agent: works.identity.launched(agent) for agent in agents}
     finds = {agent: works.policy.finder(who[agent]) for agent in agents}
     shown: dict[tuple[str, str], list[str]] = {}

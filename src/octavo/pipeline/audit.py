@@ -43,7 +43,7 @@ MALFORMED = "malformed"  # what was asked, where it could not be told
 INTENT = "intent"  # the outcome of what has not begun yet
 
 
-class Begun(NamedTuple):
+class AnnouncedChange(NamedTuple):
     """What was announced beside calls, and the record that its outcome will have."""
 
     intent: int
@@ -145,9 +145,9 @@ class Audit:
             above.trail.changed = True
             above = above.parent
 
-    def begin(self, who: str, what: str, **fields: str | int) -> Begun:
+    def begin(self, who: str, what: str, **fields: str | int) -> AnnouncedChange:
         """The same for what is no call. Its outcome is noted with what this gives."""
-        begun = Begun(next(self._ids), next(self._ids))
+        begun = AnnouncedChange(next(self._ids), next(self._ids))
         self._store(self._noted(begun.intent, who, what, INTENT, {"parent": self._name(begun.number), **fields}))
         return begun
 
@@ -156,7 +156,9 @@ class Audit:
         self.nonce, self._ids = before.nonce, before._ids
         self._since = self._until = 0.0  # so that the next record names it
 
-    def note(self, who: str, what: str, outcome: str, *, begun: Begun | None = None, **fields: str | int) -> str:
+    def note(
+        self, who: str, what: str, outcome: str, *, begun: AnnouncedChange | None = None, **fields: str | int
+    ) -> str:
         """A record for what never becomes a call: ping, initialize, a malformed or unauthenticated request.
 
         Returns its id. Fields are facts about the request (uri, method, reason, era), never its content. Raises

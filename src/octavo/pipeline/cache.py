@@ -36,7 +36,7 @@ class StampsFor(Protocol):
     def stamp(self, ref: Ref, op: str, moment: int = 0) -> object | None: ...
 
 
-class _Kept:
+class _CachedReply:
     """`used` since it was last passed over: who is gets a second chance before it is dropped for room."""
 
     __slots__ = ("group", "stamp", "until", "used", "value", "weight")
@@ -62,7 +62,7 @@ class Cache:
         self._ttl, self._redaction = ttl, redaction
         self._now: Callable[[], float] = clock.monotonic
         self._flight_time = flight_time
-        self._kept: dict[_Key, _Kept] = {}  # the oldest first
+        self._kept: dict[_Key, _CachedReply] = {}  # the oldest first
         self._groups: dict[Ref, set[_Key]] = {}  # what a change can make invalid at once
         self._room = self._free = max_bytes
         self._flights: dict[_Key, _Flight] = {}
@@ -141,10 +141,10 @@ class Cache:
         ttl = self._ttl.get(call.ref.scheme, 0.0)
         if ttl > 0 and flight.stamp is not None and not flight.stale:
             group = Ref(call.ref.scheme) if call.op == "list" else call.ref.bare
-            self._keep(key, _Kept(value, flight.stamp, self._now() + ttl, _weight(value), group))
+            self._keep(key, _CachedReply(value, flight.stamp, self._now() + ttl, _weight(value), group))
         return value
 
-    def _keep(self, key: _Key, kept: _Kept) -> None:
+    def _keep(self, key: _Key, kept: _CachedReply) -> None:
         self._drop(key)
         if kept.weight > self._room // 4:
             return  # one giant must not push out everything else

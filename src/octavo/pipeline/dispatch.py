@@ -56,7 +56,7 @@ from octavo.core.ref import Ref, spelled_otherwise
 from octavo.core.rehearsal import Rehearsed
 from octavo.core.search_results import Findings
 from octavo.core.tools import Changes, Prompts, Tools
-from octavo.core.values import EVERYTHING, FEED, Call, Content, Entry, Memo, Op, Page, Template
+from octavo.core.values import EVERYTHING, FEED, Call, Content, EncoderMemo, Entry, Op, Page, Template
 
 if TYPE_CHECKING:
     from octavo.core.labels import Labels
@@ -442,7 +442,7 @@ class Dispatch:
 
     def _described_content(self, content: Content) -> Content:
         entry = self._describe(content.entry)
-        return content if entry is content.entry else replace(content, entry=entry, memo=Memo())
+        return content if entry is content.entry else replace(content, entry=entry, memo=EncoderMemo())
 
 
 def _cannot(call: Call) -> InvalidParams:

@@ -32,7 +32,7 @@ PATIENCE = 10.0  # seconds for which one may wait
 WINDOW = 1.0  # seconds' worth of bytes that may be given at once after a rest
 
 
-class Allowance(NamedTuple):
+class PrincipalLimits(NamedTuple):
     """What one principal may have. `burst` is how many calls may come at once after a rest."""
 
     rate: float | None  # calls a second; None lifts the limit
@@ -49,13 +49,13 @@ class _Account:
 
     __slots__ = ("allowed", "due", "in_flight", "interval", "keyless", "most", "owed", "roles", "room", "waiting")
 
-    def __init__(self, allowed: Allowance, roles: frozenset[str]) -> None:
+    def __init__(self, allowed: PrincipalLimits, roles: frozenset[str]) -> None:
         self.due = self.owed = 0.0
         self.in_flight = 0
         self.waiting: deque[asyncio.Future[None]] = deque()
         self.allow(allowed, roles)
 
-    def allow(self, allowed: Allowance, roles: frozenset[str]) -> None:
+    def allow(self, allowed: PrincipalLimits, roles: frozenset[str]) -> None:
         self.allowed, self.roles = allowed, roles
         self.interval = 0.0 if allowed.rate is None else 1.0 / allowed.rate
         self.room = (max(1.0, allowed.burst) - 1.0) * self.interval + 1e-9  # how far ahead of now `due` may lie
@@ -83,7 +83,7 @@ class Quota:
         total: int | None = None,
         waiting: int = WAITING,
         patience: float = PATIENCE,
-        allowance: Callable[[Principal], Allowance | None] | None = None,
+        allowance: Callable[[Principal], PrincipalLimits | None] | None = None,
         tools: Mapping[Ref, Quota] = MappingProxyType({}),
         principals: int = 10_000,
         clock: Clock | None = None,
@@ -93,7 +93,7 @@ class Quota:
         if rate is not None and rate <= 0:
             raise ValueError("rate must be positive; None lifts the limit")
         burst = 2.0 * (rate or 0.0) if burst is None else burst
-        self._usual = Allowance(rate, burst, in_flight, bytes, keyless)
+        self._usual = PrincipalLimits(rate, burst, in_flight, bytes, keyless)
         self._allowance, self._tools = allowance, tools
         self._metered = bytes is not None or allowance is not None
         self._free = 1 << 30 if total is None else total

@@ -13,19 +13,19 @@ from octavo.core.languages import chosen, is_tag
 from octavo.core.ref import Ref
 from octavo.core.tools import Audio, Image, PromptInfo
 from octavo.prompts.arguments import arguments_of, properties, with_further
-from octavo.prompts.jsonc import Broken, JsonText
+from octavo.prompts.jsonc import JsonText, NotJson
 from octavo.prompts.jsonc import Path as Where
-from octavo.prompts.substitution import Address, Fill, Wrong, address, compiled
+from octavo.prompts.substitution import Address, Fill, NoTemplate, address, compiled
 from octavo.prompts.template import (
     HISTORY,
     Check,
     Compile,
-    Message,
     Part,
-    Past,
+    PastMessages,
+    PromptTemplate,
     ResourcePart,
     Role,
-    Template,
+    TemplateMessage,
     TextPart,
     Variant,
 )
@@ -58,8 +58,8 @@ class Definition:
         self._declared: frozenset[str] = frozenset()
         self._remembers = False
 
-    def template(self, translations: Sequence[Translation], preferred: Sequence[str]) -> Template:
-        """`preferred` are languages, for what is told of a prompt where nobody chose one. Raises Broken."""
+    def template(self, translations: Sequence[Translation], preferred: Sequence[str]) -> PromptTemplate:
+        """`preferred` are languages, for what is told of a prompt where nobody chose one. Raises NotJson."""
         top = self._object((), self._document.value)
         self._only((), top, _KEYS)
         name = self._id(top)
@@ -88,7 +88,7 @@ class Definition:
             lane_safe=len(variants) == 1,  # else it depends on the languages of the client that waits
         )
         further = {one.locale: one.document.value for one in translations}
-        return Template(
+        return PromptTemplate(
             info=info,
             schema=schema,
             check=check,
@@ -160,7 +160,7 @@ class Definition:
                 if "id" in top and self._id(top) != name:
                     self._fail(("id",), f"a translation has the id of its prompt, {name}, or none")
                 variants[one.locale] = self._variant(top, one.locale, ("messages",))
-            except Broken as broken:
+            except NotJson as broken:
                 raise OfTranslation(one.locale, broken) from None
         self._document, self._lines = base
         return variants
@@ -172,7 +172,7 @@ class Definition:
             self._fail(("id",), f"an id is 1 to {_MAX_ID} letters, digits, _ . or -")
         return name
 
-    def _message(self, where: Where, value: Any) -> Message | Past:
+    def _message(self, where: Where, value: Any) -> TemplateMessage | PastMessages:
         message = self._object(where, value)
         if "history" in message:
             self._only(where, message, ("history",))
@@ -180,13 +180,13 @@ class Definition:
             if type(most) is not int or not 1 <= most <= MAX_PAST:
                 self._fail((*where, "history"), f"history is the number of messages to show, 1 to {MAX_PAST}")
             self._remembers = True
-            return Past(most)
+            return PastMessages(most)
         self._only(where, message, ("role", "content"))
         role = self._text(where, message, "role")
         if role not in _ROLES:
             self._fail((*where, "role"), f"role is one of {', '.join(_ROLES)}, not {role!r}")
         parts = self._array(where, message, "content")
-        return Message(role, tuple(self._part((*where, "content", i), part) for i, part in enumerate(parts)))
+        return TemplateMessage(role, tuple(self._part((*where, "content", i), part) for i, part in enumerate(parts)))
 
     def _part(self, where: Where, value: Any) -> Part:
         part = self._object(where, value)
@@ -213,7 +213,7 @@ class Definition:
     def _address(self, where: Where, uri: str) -> Address:
         try:
             made = address(uri, self._declared - {HISTORY})
-        except Wrong as wrong:
+        except NoTemplate as wrong:
             self._fail(where, wrong.reason)
         if len(made.pieces) == 1:
             try:
@@ -225,8 +225,8 @@ class Definition:
     def _filled(self, where: Where, text: str) -> Fill:
         try:
             made = compiled(text, self._declared)
-        except Wrong as wrong:
-            raise Broken(self._line_within(where, text, wrong.line), wrong.reason) from None
+        except NoTemplate as wrong:
+            raise NotJson(self._line_within(where, text, wrong.line), wrong.reason) from None
         self._remembers = self._remembers or HISTORY in made.names
         return made
 
@@ -268,12 +268,12 @@ class Definition:
                 self._fail((*where, key), f"unknown key {key!r}; known here: {', '.join(known)}")
 
     def _fail(self, where: Where, reason: str) -> NoReturn:
-        raise Broken(self._document.line(where), reason)
+        raise NotJson(self._document.line(where), reason)
 
 
 class OfTranslation(Exception):
     """What is broken is the file of a translation."""
 
-    def __init__(self, locale: str, broken: Broken) -> None:
+    def __init__(self, locale: str, broken: NotJson) -> None:
         super().__init__(broken.reason)
         self.locale, self.broken = locale, broken

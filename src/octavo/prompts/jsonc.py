@@ -16,7 +16,7 @@ _STRING = re.compile(r'"(?:[^"\\\x00-\x1f]|\\.)*"')
 _ATOM = re.compile(r"[-+.\w]+")
 
 
-class Broken(ValueError):
+class NotJson(ValueError):
     """The text is not JSON; `line` counts from 1."""
 
     def __init__(self, line: int, reason: str) -> None:
@@ -36,7 +36,7 @@ class JsonText(NamedTuple):
 
 
 def parse(text: str) -> JsonText:
-    """Raises Broken. Stricter than `json.loads`: a name given twice, NaN and Infinity are refused too."""
+    """Raises NotJson. Stricter than `json.loads`: a name given twice, NaN and Infinity are refused too."""
     reader = _Reader(text)
     value = reader.value(())
     reader.skip()
@@ -85,7 +85,7 @@ class _Reader:
             line = self.line()
             name = self.string()
             if name in found:
-                raise Broken(line, f"the name {name!r} is given twice")
+                raise NotJson(line, f"the name {name!r} is given twice")
             self.expect(":")
             self.lines[*path, name] = line
             found[name] = self.value((*path, name))
@@ -136,8 +136,8 @@ class _Reader:
         self._counted = self.at
         return self._line
 
-    def broken(self, reason: str) -> Broken:
-        return Broken(self.line(), reason)
+    def broken(self, reason: str) -> NotJson:
+        return NotJson(self.line(), reason)
 
 
 def _no_constant(name: str) -> float:

@@ -15,8 +15,8 @@ from octavo.core.foundation import LINKED, Changeable, nothing_changes
 from octavo.core.languages import is_tag
 from octavo.core.sizes import MIB
 from octavo.prompts.definition import Definition, OfTranslation, Translation
-from octavo.prompts.jsonc import Broken, JsonText, parse
-from octavo.prompts.template import Compile, Template
+from octavo.prompts.jsonc import JsonText, NotJson, parse
+from octavo.prompts.template import Compile, PromptTemplate
 
 JSON = (".json", ".jsonc")
 YAML = (".yaml", ".yml")
@@ -50,12 +50,12 @@ def load(
     compile_schema: Compile,
     preferred: Sequence[str] = (),
     changeable: Changeable = nothing_changes,
-) -> tuple[list[Template], list[PromptProblem]]:
+) -> tuple[list[PromptTemplate], list[PromptProblem]]:
     """Every prompt file directly in the directories, in the order of directories and then of names.
 
     Where two files have one id the first is served and the second is a problem; one of the starters simply gives way.
     """
-    templates: dict[str, Template] = {}
+    templates: dict[str, PromptTemplate] = {}
     problems: list[PromptProblem] = []
     for directory in directories:
         try:
@@ -86,8 +86,8 @@ def load_file(
     compile_schema: Compile,
     translations: Mapping[str, Path] | None = None,
     preferred: Sequence[str] = (),
-) -> Template:
-    """Raises Broken, and OfTranslation where one of the translations, by language, is broken."""
+) -> PromptTemplate:
+    """Raises NotJson, and OfTranslation where one of the translations, by language, is broken."""
     text = _text(path)
     if path.suffix in MARKDOWN or (_is_listed(path) and "id" not in _of_yaml(text).value):
         from octavo.prompts.world import of_world  # here: most folders have none
@@ -98,7 +98,7 @@ def load_file(
     for locale, file in (translations or {}).items():
         try:
             further.append(Translation(locale, _document(file, told := _text(file)), told))
-        except Broken as broken:
+        except NotJson as broken:
             raise OfTranslation(locale, broken) from None
     return Definition(document, text, compile_schema, str(path)).template(further, preferred)
 
@@ -109,12 +109,12 @@ def _loaded(
     compile_schema: Compile,
     preferred: Sequence[str],
     problems: list[PromptProblem],
-) -> Template | None:
+) -> PromptTemplate | None:
     """A prompt without those of its translations that are broken; None where it is broken itself."""
     while True:
         try:
             return load_file(path, compile_schema, translations, preferred)
-        except Broken as broken:
+        except NotJson as broken:
             problems.append(PromptProblem(str(path), broken.line, broken.reason))
             return None
         except OfTranslation as wrong:
@@ -185,12 +185,12 @@ def _text(path: Path) -> str:
         with path.open("rb") as file:
             raw = file.read(MAX_FILE_BYTES + 1)
         if len(raw) > MAX_FILE_BYTES:
-            raise Broken(1, f"the file is larger than {MAX_FILE_BYTES} bytes")
+            raise NotJson(1, f"the file is larger than {MAX_FILE_BYTES} bytes")
         return raw.decode("utf-8-sig")
     except OSError as error:
-        raise Broken(1, f"the file cannot be read: {error.strerror}") from None
+        raise NotJson(1, f"the file cannot be read: {error.strerror}") from None
     except UnicodeDecodeError as error:
-        raise Broken(error.object.count(b"\n", 0, error.start) + 1, "the file is not UTF-8") from None
+        raise NotJson(error.object.count(b"\n", 0, error.start) + 1, "the file is not UTF-8") from None
 
 
 def _document(path: Path, text: str) -> JsonText:
@@ -203,5 +203,5 @@ def _of_yaml(text: str) -> JsonText:
     found = of_yaml(text, texts=frozenset(("id", "locale")))
     if found.faults:
         line, message = found.faults[0]
-        raise Broken(min(line, max(1, len(text.splitlines()))), message)
+        raise NotJson(min(line, max(1, len(text.splitlines()))), message)
     return JsonText(found.data, found.lines)

@@ -26,9 +26,9 @@ if TYPE_CHECKING:
     from octavo.prompts.loader import Fingerprint, PromptProblem
     from octavo.prompts.render_cache import Renderings
     from octavo.prompts.substitution import Address
-    from octavo.prompts.template import Check, Compile, Template
+    from octavo.prompts.template import Check, Compile, PromptTemplate
 
-    _Found: TypeAlias = tuple[Fingerprint, list[Template], list[PromptProblem]]
+    _Found: TypeAlias = tuple[Fingerprint, list[PromptTemplate], list[PromptProblem]]
 
 # A prompt of a plugin. `call.values` are checked; what it asks with `ask` are child calls.
 # Anything but a PromptResult goes to the wire as it is.
@@ -37,12 +37,12 @@ Rendering: TypeAlias = Callable[[Call, Ask], Awaitable[PromptResult | Any]]
 EMBED = 256 * KIB  # bytes of a resource that is shown and not only linked
 
 
-class _Registered(Struct, frozen=True):
+class _RegisteredPrompt(Struct, frozen=True):
     info: PromptInfo
     schema: Mapping[str, Any]
     check: Check
     rendering: Rendering
-    template: Template | None = None  # of a file
+    template: PromptTemplate | None = None  # of a file
 
 
 class PromptRegistry(Shelf):
@@ -61,7 +61,7 @@ class PromptRegistry(Shelf):
         super().__init__("prompt")
         self._compile, self._locales, self._embed = compile_schema, tuple(locales), embed
         self._conversations, self._changeable = conversations, changeable
-        self._prompts: dict[str, _Registered] = {}
+        self._prompts: dict[str, _RegisteredPrompt] = {}
         self._directories: tuple[Path, ...] = ()
         self._seen: Fingerprint = {}
         self._renderings: Renderings | None = None
@@ -80,7 +80,7 @@ class PromptRegistry(Shelf):
         if not info.name or not info.description.strip():
             raise InvalidParams(f"The prompt {info.name!r} needs a name and a description", promptName=info.name)
         schema = schema_of(info)
-        self._add(_Registered(info, schema, self._compile(schema), rendering), _definition(info, schema))
+        self._add(_RegisteredPrompt(info, schema, self._compile(schema), rendering), _definition(info, schema))
         self.list_changed()
 
     def load(self, directories: Iterable[Path]) -> list[PromptProblem]:
@@ -135,7 +135,7 @@ class PromptRegistry(Shelf):
                     PromptProblem(template.origin, 1, f"the id {name!r} is already that of a plugin's prompt")
                 )
                 continue
-            registered = _Registered(
+            registered = _RegisteredPrompt(
                 template.info, template.schema, template.check, self._of_file(template, self._renderings), template
             )
             self._add(registered, template.definition)
@@ -172,7 +172,7 @@ class PromptRegistry(Shelf):
         addresses: Sequence[Address] = () if registered.template is None else registered.template.addresses()
         return await complete(registered.schema, addresses, asked, call, self._ask)
 
-    def _of_file(self, template: Template, kept: Renderings) -> Rendering:
+    def _of_file(self, template: PromptTemplate, kept: Renderings) -> Rendering:
         from octavo.core.languages import chosen
         from octavo.prompts import render
         from octavo.prompts.template import CONTEXT, LANGUAGE
@@ -190,13 +190,13 @@ class PromptRegistry(Shelf):
 
         return rendering
 
-    def _known(self, name: str) -> _Registered:
+    def _known(self, name: str) -> _RegisteredPrompt:
         registered = self._prompts.get(name)
         if registered is None:
             raise unknown_prompt(name)
         return registered
 
-    def _add(self, registered: _Registered, definition: Mapping[str, Any]) -> None:
+    def _add(self, registered: _RegisteredPrompt, definition: Mapping[str, Any]) -> None:
         info = registered.info
         self._put(info.name, definition, title=info.title, description=info.description)
         self._prompts[info.name] = registered

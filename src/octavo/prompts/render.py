@@ -17,7 +17,7 @@ from octavo.core.tools import Block, Embedded, Link, PromptMessage, PromptResult
 from octavo.core.values import Call, Content, Entry
 from octavo.prompts.render_cache import Renderings
 from octavo.prompts.substitution import MAX_OUTPUT, bounded
-from octavo.prompts.template import HISTORY, Message, ResourcePart, Template, TextPart, Variant
+from octavo.prompts.template import HISTORY, PromptTemplate, ResourcePart, TemplateMessage, TextPart, Variant
 
 MAX_RESOURCES: Final = 50  # of one prompt
 _MAX_KEY: Final = 32 * KIB  # characters of arguments for which a rendering is worth keeping
@@ -26,7 +26,7 @@ _MAX_KEY: Final = 32 * KIB  # characters of arguments for which a rendering is w
 class Rendering(Struct, frozen=True):
     """What is to be rendered: a template in one language, with checked values and the messages before it."""
 
-    template: Template
+    template: PromptTemplate
     locale: str
     values: Mapping[str, Any]
     past: Sequence[Said] = ()
@@ -63,7 +63,7 @@ def _messages(one: Rendering, blocks: Iterable[Block]) -> Iterator[PromptMessage
     values = {**one.values, HISTORY: [{"role": said.role, "text": said.text} for said in one.past]}
     found, size = iter(blocks), 0
     for message in one.variant.messages:
-        if not isinstance(message, Message):
+        if not isinstance(message, TemplateMessage):
             yield from (PromptMessage(said.role, Text(said.text)) for said in one.past[-message.most :])
             continue
         for part in message.parts:
@@ -98,7 +98,7 @@ async def _resources(one: Rendering, call: Call, ask: Ask, embed: int) -> list[B
 
 def _parts(variant: Variant) -> Iterator[ResourcePart]:
     for message in variant.messages:
-        if isinstance(message, Message):
+        if isinstance(message, TemplateMessage):
             yield from (part for part in message.parts if isinstance(part, ResourcePart))
 
 

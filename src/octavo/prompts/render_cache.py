@@ -13,24 +13,24 @@ from typing import Final, NamedTuple
 from octavo.core.memo import Weighted
 from octavo.core.sizes import MIB
 from octavo.core.tools import Audio, Block, Embedded, Image, Link, PromptResult, Text
-from octavo.prompts.template import Template
+from octavo.prompts.template import PromptTemplate
 
 MAX_KEPT: Final = 256
 MAX_WEIGHT: Final = 8 * MIB  # bytes of all
 
 
-class _Kept(NamedTuple):
-    template: Template
+class _CachedRendering(NamedTuple):
+    template: PromptTemplate
     blocks: Sequence[Block]
     result: PromptResult
 
 
 class Renderings:
     def __init__(self) -> None:
-        self._kept: Weighted[Hashable, _Kept] = Weighted(MAX_WEIGHT, MAX_KEPT)
+        self._kept: Weighted[Hashable, _CachedRendering] = Weighted(MAX_WEIGHT, MAX_KEPT)
         self.hits = 0
 
-    def find(self, key: Hashable, template: Template, blocks: Sequence[Block]) -> PromptResult | None:
+    def find(self, key: Hashable, template: PromptTemplate, blocks: Sequence[Block]) -> PromptResult | None:
         """`blocks` are what the resources of the prompt are to this caller now."""
         kept = self._kept.get(key)
         if kept is None or kept.template is not template or len(kept.blocks) != len(blocks):
@@ -40,9 +40,9 @@ class Renderings:
         self.hits += 1
         return kept.result
 
-    def keep(self, key: Hashable, template: Template, blocks: Sequence[Block], result: PromptResult) -> None:
+    def keep(self, key: Hashable, template: PromptTemplate, blocks: Sequence[Block], result: PromptResult) -> None:
         weight = sum(_weight(message.content) for message in result.messages)
-        self._kept.keep(key, _Kept(template, blocks, result), weight)
+        self._kept.keep(key, _CachedRendering(template, blocks, result), weight)
 
     def clear(self) -> None:
         self._kept.clear()

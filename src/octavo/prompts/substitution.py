@@ -27,7 +27,7 @@ _NAME = re.compile(r"\s*[\w-]+\s*")
 _URI_ESCAPES = {ord(c): f"%{ord(c):02X}" for c in ' %?#&=+"<>^`{}|\\'}
 
 
-class Wrong(ValueError):
+class NoTemplate(ValueError):
     """The text is no template; `line` is that of the text, from 1."""
 
     def __init__(self, line: int, reason: str) -> None:
@@ -87,7 +87,7 @@ class Address(Struct, frozen=True):
 
 
 def compiled(text: str, declared: frozenset[str]) -> Fill:
-    """Raises Wrong for a text that is no template, or uses a variable that is not declared."""
+    """Raises NoTemplate for a text that is no template, or uses a variable that is not declared."""
     names = _VARIABLE.findall(text)
     if not _TAG.search(text) and all(_NAME.fullmatch(name) or name.strip() in declared for name in names):
         return Plain(_pieces(text, declared))
@@ -97,7 +97,7 @@ def compiled(text: str, declared: frozenset[str]) -> Fill:
 
 
 def address(text: str, declared: frozenset[str]) -> Address:
-    """Raises Wrong, as `compiled` does; in an address nothing but variables may stand."""
+    """Raises NoTemplate, as `compiled` does; in an address nothing but variables may stand."""
     return Address(text, _pieces(text, declared))
 
 
@@ -131,7 +131,7 @@ def _pieces(text: str, declared: frozenset[str]) -> tuple[str, ...]:
     for match in _VARIABLE.finditer(text):
         name = match[1].strip()
         if name not in declared:
-            raise Wrong(line_of(text, match.start()), undeclared(name))
+            raise NoTemplate(line_of(text, match.start()), undeclared(name))
         pieces += (_literal(text, end, match.start()), name)
         end = match.end()
     return (*pieces, _literal(text, end, len(text)))
@@ -139,5 +139,5 @@ def _pieces(text: str, declared: frozenset[str]) -> tuple[str, ...]:
 
 def _literal(text: str, start: int, end: int) -> str:
     if (found := _BRACES.search(text, start, end)) is not None and found[0] == "{{":
-        raise Wrong(line_of(text, found.start()), "{{ is not closed by }}")
+        raise NoTemplate(line_of(text, found.start()), "{{ is not closed by }}")
     return text[start:end]

@@ -34,12 +34,12 @@ class ResourcePart(Struct, frozen=True):
 Part: TypeAlias = TextPart | ResourcePart | Image | Audio
 
 
-class Message(Struct, frozen=True):
+class TemplateMessage(Struct, frozen=True):
     role: Role
     parts: tuple[Part, ...]
 
 
-class Past(Struct, frozen=True):
+class PastMessages(Struct, frozen=True):
     """Where the latest messages of the conversation stand, in their own roles."""
 
     most: int
@@ -50,10 +50,10 @@ class Variant(Struct, frozen=True, kw_only=True):
 
     title: str | None
     description: str
-    messages: tuple[Message | Past, ...]
+    messages: tuple[TemplateMessage | PastMessages, ...]
 
 
-class Template(Struct, frozen=True, kw_only=True):
+class PromptTemplate(Struct, frozen=True, kw_only=True):
     info: PromptInfo
     schema: Mapping[str, Any]
     check: Check
@@ -68,7 +68,7 @@ class Template(Struct, frozen=True, kw_only=True):
             part.uri
             for variant in self.variants.values()
             for message in variant.messages
-            if isinstance(message, Message)
+            if isinstance(message, TemplateMessage)
             for part in message.parts
             if isinstance(part, ResourcePart)
         )

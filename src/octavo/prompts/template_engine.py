@@ -16,7 +16,7 @@ from minijinja import Environment, TemplateError
 
 from octavo.core.errors import InvalidParams, TooLarge
 from octavo.core.sizes import KIB
-from octavo.prompts.substitution import MAX_OUTPUT, Wrong, bounded, line_of, undeclared, written
+from octavo.prompts.substitution import MAX_OUTPUT, NoTemplate, bounded, line_of, undeclared, written
 
 STEPS: Final = 20_000  # of one text: a few milliseconds,
 WALKS: Final = 20_000_000  # and where a step may look through all values: steps times characters
@@ -79,7 +79,7 @@ class _Output:
         return text
 
 
-class Program:
+class CompiledTemplate:
     """A compiled text."""
 
     def __init__(self, text: str, names: frozenset[str], loops: _Loops) -> None:
@@ -99,7 +99,7 @@ class Program:
         )
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Program) and self.text == other.text
+        return isinstance(other, CompiledTemplate) and self.text == other.text
 
     def __hash__(self) -> int:
         return hash(self.text)
@@ -127,18 +127,18 @@ class Program:
         return text
 
 
-def program(text: str, declared: frozenset[str]) -> Program:
-    """Raises Wrong with the line of what cannot be used."""
+def program(text: str, declared: frozenset[str]) -> CompiledTemplate:
+    """Raises NoTemplate with the line of what cannot be used."""
     loops = _checked(text)
     environment = Environment(debug=False, pycompat=False)
     try:
         names = frozenset(environment.undeclared_variables_in_str(text))
-        made = Program(text, names, loops)
+        made = CompiledTemplate(text, names, loops)
     except TemplateError as error:
-        raise Wrong(error.line or 1, error.detail or error.kind) from None
+        raise NoTemplate(error.line or 1, error.detail or error.kind) from None
     for name in sorted(names - declared):
         place = re.search(rf"\b{re.escape(name)}\b", text)
-        raise Wrong(line_of(text, place.start() if place else 0), undeclared(name))
+        raise NoTemplate(line_of(text, place.start() if place else 0), undeclared(name))
     return made
 
 
@@ -147,7 +147,7 @@ class _Refused(Exception):
 
 
 def _checked(text: str) -> _Loops:
-    """Raises Wrong for what is not in the language."""
+    """Raises NoTemplate for what is not in the language."""
     blocks: list[tuple[str, int]] = []  # which are open, and where they begin
     repeated = end = loops = branches = 0
     walk = False
@@ -170,10 +170,10 @@ def _checked(text: str) -> _Loops:
             if branches > MAX_BRANCHES:
                 raise _Refused(f"a text has at most {MAX_BRANCHES} elif")
         except _Refused as refused:
-            raise Wrong(line_of(text, match.start()), str(refused)) from None
+            raise NoTemplate(line_of(text, match.start()), str(refused)) from None
     if blocks:
         word, place = blocks[-1]
-        raise Wrong(line_of(text, place), f"{{% {word} %}} is not closed by {{% end{word} %}}")
+        raise NoTemplate(line_of(text, place), f"{{% {word} %}} is not closed by {{% end{word} %}}")
     return _Loops(repeated, walk)
 
 

@@ -18,9 +18,9 @@ from msgspec import Struct
 
 from octavo.core.tools import PromptInfo
 from octavo.prompts.arguments import arguments_of
-from octavo.prompts.jsonc import Broken
+from octavo.prompts.jsonc import NotJson
 from octavo.prompts.substitution import Fill, Plain, bounded, written
-from octavo.prompts.template import Compile, Message, Role, Template, TextPart, Variant
+from octavo.prompts.template import Compile, PromptTemplate, Role, TemplateMessage, TextPart, Variant
 from octavo.text.frontmatter import FrontMatter, of_markdown, of_yaml
 from octavo.text.handwritten import handwritten
 from octavo.text.titles import title_of
@@ -61,8 +61,8 @@ class AsWritten(Struct, frozen=True):
         return "".join(pieces)
 
 
-def of_world(path: Path, text: str, compile_schema: Compile) -> Template:
-    """Raises Broken."""
+def of_world(path: Path, text: str, compile_schema: Compile) -> PromptTemplate:
+    """Raises NotJson."""
     if path.name.lower().endswith(LISTED):
         return _of_messages(path, text, compile_schema)
     front = of_markdown(text)
@@ -70,7 +70,7 @@ def of_world(path: Path, text: str, compile_schema: Compile) -> Template:
         front = handwritten(text).matter  # a slip costs a key at most
     body = text[front.body :].strip()
     if not body:
-        raise Broken(1, "the file has no text to give")
+        raise NotJson(1, "the file has no text to give")
     agent = path.name.lower().endswith(_AGENTS)
     places = _Places(braces=not agent)
     said: tuple[Role, str] = ("system" if agent else "user", body)
@@ -87,14 +87,14 @@ def _hint(said: Any) -> str:
     return f"[{', '.join(map(str, words))}]" if words else said if isinstance(said, str) else written(said)
 
 
-def _of_messages(path: Path, text: str, compile_schema: Compile) -> Template:
+def _of_messages(path: Path, text: str, compile_schema: Compile) -> PromptTemplate:
     front = of_yaml(text)
     if front.faults:
         line, message = front.faults[0]
-        raise Broken(line, message)
+        raise NotJson(line, message)
     listed = front.data.get("messages")
     if not isinstance(listed, list) or not listed:
-        raise Broken(front.line(("messages",)), "messages must be a list with at least one message")
+        raise NotJson(front.line(("messages",)), "messages must be a list with at least one message")
     said = [_said(one, front, number) for number, one in enumerate(listed)]
     places = _Places(braces=True, required=True)
     return _template(path, front.data, None, said, _messages(said, places), places.schema(), compile_schema)
@@ -105,12 +105,12 @@ def _said(one: Any, front: FrontMatter, number: int) -> tuple[Role, str]:
     role, content = message.get("role"), message.get("content")
     if role not in _ROLES or not isinstance(content, str) or not content.strip():
         where = front.line(("messages", number))
-        raise Broken(where, f"a message has a role, one of {', '.join(_ROLES)}, and a text as its content")
+        raise NotJson(where, f"a message has a role, one of {', '.join(_ROLES)}, and a text as its content")
     return role, content
 
 
-def _messages(said: Sequence[tuple[Role, str]], places: _Places) -> tuple[Message, ...]:
-    return tuple(Message(role, (TextPart(places.filled(text)),)) for role, text in said)
+def _messages(said: Sequence[tuple[Role, str]], places: _Places) -> tuple[TemplateMessage, ...]:
+    return tuple(TemplateMessage(role, (TextPart(places.filled(text)),)) for role, text in said)
 
 
 class _Places:
@@ -155,10 +155,10 @@ def _template(
     data: Mapping[str, Any],
     heading: str | None,
     said: Sequence[tuple[Role, str]],
-    messages: tuple[Message, ...],
+    messages: tuple[TemplateMessage, ...],
     schema: Mapping[str, Any],
     compile_schema: Compile,
-) -> Template:
+) -> PromptTemplate:
     given, about = data.get("name") or data.get("title"), data.get("description")
     title = given.strip() if isinstance(given, str) and given.strip() else heading
     name = _id(path)
@@ -173,7 +173,7 @@ def _template(
         metadata=metadata,
     )
     told = Variant(title=title, description=info.description, messages=messages)
-    return Template(
+    return PromptTemplate(
         info=info,
         schema=schema,
         check=compile_schema(schema),

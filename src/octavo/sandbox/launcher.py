@@ -69,7 +69,7 @@ def _content(path: str) -> bytes:
         os.close(fd)
 
 
-class Order(NamedTuple):
+class LaunchOrder(NamedTuple):
     status: int  # the descriptor
     network: bool
     open: bool  # whether it may run where Landlock cannot hold it
@@ -111,7 +111,7 @@ def main() -> None:
     _until_ended(program, order.status, counts, alone="processes" in walls)
 
 
-def _ordered(words: list[str]) -> Order:
+def _ordered(words: list[str]) -> LaunchOrder:
     parts: list[list[str]] = [[]]
     for index, word in enumerate(words):
         if word == "--":
@@ -124,7 +124,7 @@ def _ordered(words: list[str]) -> Order:
     numbers, grants, place, openings, env, argv = parts
     status, network, unwalled, strict, cpu, memory, file, files, processes = map(int, numbers)
     split = [grant.partition(":") for grant in grants]
-    return Order(
+    return LaunchOrder(
         status, bool(network), bool(unwalled), bool(strict), cpu, memory, file, files, processes,
         [landlock.Grant(path, int(rights)) for rights, _, path in split],
         place,
@@ -134,7 +134,7 @@ def _ordered(words: list[str]) -> Order:
     )  # fmt: skip
 
 
-def _apart(order: Order) -> list[str]:
+def _apart(order: LaunchOrder) -> list[str]:
     """Namespaces of our own, as many as this user may make."""
     if sys.platform != "linux":
         return []
@@ -163,7 +163,7 @@ def _keep_names(user: int, group: int) -> None:
         pass
 
 
-def _become(order: Order, walls: list[str]) -> NoReturn:
+def _become(order: LaunchOrder, walls: list[str]) -> NoReturn:
     """The program. Whatever fails before it runs is told."""
     _prctl(_DIE_WITH_PARENT, signal.SIGKILL)  # where it is in no namespace that would end
     step = "folder"
@@ -224,7 +224,7 @@ def _opened(folder: int, openings: list[str]) -> Iterator[tuple[int, int]]:
             os.close(fd)
 
 
-def _limit(order: Order, *, counted: bool) -> None:
+def _limit(order: LaunchOrder, *, counted: bool) -> None:
     """`counted`: the kernel counts processes in this namespace alone, not all that the user has."""
     for what, most in (
         (resource.RLIMIT_CPU, order.cpu),

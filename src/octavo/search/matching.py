@@ -11,7 +11,7 @@ from msgspec import Struct, field
 
 from octavo.search import tokens as t
 from octavo.search.counting import rarity
-from octavo.search.query_parse import BEGINNING, Unit, Way
+from octavo.search.query_parse import BEGINNING, SearchWay, Unit
 from octavo.search.visible_set import Sight
 
 MOST: Final = 2000  # documents that one way of finding a word gives, the newest of them
@@ -28,7 +28,7 @@ class Matches(Struct):
     weight: dict[int, float] = field(default_factory=dict[int, float])
     confirmed: set[int] = field(default_factory=set[int])  # by the index alone: the word is there
     prominence: dict[int, float] = field(default_factory=dict[int, float])
-    ways: list[Way] = field(default_factory=list[Way])  # that were followed
+    ways: list[SearchWay] = field(default_factory=list[SearchWay])  # that were followed
     complete: bool = True  # no document was left out
     rarity: float = 0.0
     named: frozenset[int] = frozenset()  # documents that have it in the title or in a name
@@ -129,7 +129,7 @@ class Matcher:
             documents *= sum(map(sight.has_text, numbers)) / len(numbers)
         return rarity(documents, sight.texts)
 
-    def _named(self, ways: Sequence[Way], mark: str) -> list[int]:
+    def _named(self, ways: Sequence[SearchWay], mark: str) -> list[int]:
         """A piece of a compound in a title says little of the compound, as does a syllable that a word begins with."""
         whole = [way for way in ways if way.weight >= BEGINNING and not way.vague]
         return self.visible(" OR ".join(way.expression(mark) for way in whole))[0] if whole else []

@@ -21,7 +21,7 @@ from octavo.search.index import UNREAD, Index
 from octavo.search.matching import Matcher, Matches
 from octavo.search.query_parse import LOAN, SYNONYM, ParsedQuery, Unit, question, word_unit
 from octavo.search.ranking import UNSEEN, Hurry, Ranked, RankedQuestion, fused, ranked
-from octavo.search.snippets import Wanted, snippet
+from octavo.search.snippets import WantedWords, snippet
 from octavo.search.spelling import CORRECTED, corrections, in_other_script
 from octavo.search.vectors import Meaning
 from octavo.search.visible_set import Sight, Sights
@@ -164,7 +164,7 @@ class FullText:
 def _shown(
     page: Sequence[Ranked], asked: RankedQuestion, database: sqlite3.Connection, hurry: Hurry
 ) -> tuple[Finding, ...]:
-    wanted = Wanted.of(matches.unit for matches in asked.matches if matches.weight)
+    wanted = WantedWords.of(matches.unit for matches in asked.matches if matches.weight)
     found: list[Finding] = []
     for one in page:
         title, tags, body, metadata, version, partial = database.execute(

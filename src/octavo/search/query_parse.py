@@ -65,7 +65,7 @@ class Term(NamedTuple):
         return f'"{field}{self.token}"*' if self.begins else f'"{field}{self.token}"'
 
 
-class Way(NamedTuple):
+class SearchWay(NamedTuple):
     """One way to find something: any of several groups of terms, each group as a whole. `weight` is what it is
     worth. `exact` ways find words; the others find what may be the word, and the text has to confirm it."""
 
@@ -92,7 +92,7 @@ class Unit(Struct, frozen=True):
     """One word of the question, or one phrase."""
 
     surface: str
-    ways: tuple[Way, ...]
+    ways: tuple[SearchWay, ...]
     spellings: tuple[Spelling, ...]
     pattern: str  # where it stands in a text, as a regular expression
     stem: str = ""  # of a plain word, which may be misspelt
@@ -126,7 +126,7 @@ def question(text: str) -> ParsedQuery:
         unit = word_unit(word)
         units.setdefault(unit.surface, replace(unit, share=_ASKED_WITH) if _is_asking(unit) else unit)
     for date in dict.fromkeys(t.dates(cut)):
-        units[date] = Unit(date, (Way(EXACT, ((Term(date),),)),), (), re.escape(date))
+        units[date] = Unit(date, (SearchWay(EXACT, ((Term(date),),)),), (), re.escape(date))
     if not units:
         raise InvalidParams("The query has no word to search for: write at least one letter or digit")
     kept = tuple(units.values())[:MAX_UNITS]
@@ -158,9 +158,9 @@ def word_unit(run: str) -> Unit:
 def _latin(piece: str) -> Unit:
     fold = english.fold(piece)
     (stem,) = t.word_tokens(piece)
-    ways = [Way(EXACT, ((Term(stem),),))]
+    ways = [SearchWay(EXACT, ((Term(stem),),))]
     if len(stem) >= 4 and stem.isalpha():
-        ways.append(Way(BEGINNING, ((Term(stem, begins=True),),)))
+        ways.append(SearchWay(BEGINNING, ((Term(stem, begins=True),),)))
     told = f"{stem[:-1]}[yi]" if stem.endswith("y") and stem != fold else re.escape(stem)
     spellings = tuple(Spelling(EXACT, (one,)) for one in dict.fromkeys((stem, fold)))
     rest = r"[^\W_]*" if stem.isalpha() else r"(?!\d)"
@@ -169,12 +169,12 @@ def _latin(piece: str) -> Unit:
 
 def _syllabic(piece: str) -> Unit:
     stem, *longer = t.word_tokens(piece)
-    ways = [Way(EXACT, ((Term(whole),),)) for whole in longer or [stem]]
-    ways += [Way(STEM, ((Term(stem),),))] if longer else []
+    ways = [SearchWay(EXACT, ((Term(whole),),)) for whole in longer or [stem]]
+    ways += [SearchWay(STEM, ((Term(stem),),))] if longer else []
     if len(stem) == 1:
-        ways.append(Way(BEGINNING, ((Term(stem, begins=True),),)))
+        ways.append(SearchWay(BEGINNING, ((Term(stem, begins=True),),)))
     else:
-        ways.append(Way(INSIDE, _inside(stem), exact=False))
+        ways.append(SearchWay(INSIDE, _inside(stem), exact=False))
     halves = [(stem[:cut], stem[cut:]) for cut in _cuts(stem)]
     spellings = [Spelling(EXACT, (stem,)), *(Spelling(APART, pair) for pair in halves)]
     loose = (r"\s?" if halves else "").join(stem)
@@ -197,13 +197,13 @@ def _compound(run: str, pieces: Sequence[str]) -> Unit:
     whole = t.whole([*pieces])
     inner = [word_unit(piece) for piece in pieces]
     terms = [unit.ways[0].groups[0][0] for unit in inner]
-    ways = [Way(EXACT, ((Term(whole),),)), Way(TOGETHER, (tuple(terms),))]
+    ways = [SearchWay(EXACT, ((Term(whole),),)), SearchWay(TOGETHER, (tuple(terms),))]
     found = [way for unit in inner for way in unit.ways if not way.exact]
     if found:  # 캠페인 of AI캠페인 in a longer word
         rest = tuple(term for term in terms if not t.is_syllabic(term.token))
-        ways.append(Way(INSIDE, tuple(group + rest for group in found[-1].groups), exact=False))
+        ways.append(SearchWay(INSIDE, tuple(group + rest for group in found[-1].groups), exact=False))
     telling = [term for term in terms if len(term.token) > 1]
-    ways += [Way(APART, tuple((term,) for term in telling))] if telling else []
+    ways += [SearchWay(APART, tuple((term,) for term in telling))] if telling else []
     strings = tuple(unit.spellings[0].strings[0] for unit in inner)
     spellings = (
         Spelling(EXACT, (english.fold(run),)),
@@ -230,4 +230,6 @@ def _phrase(quoted: str) -> Unit | None:
         return None
     literal = _SPACE.sub(" ", folded(quoted)).strip()
     pattern = r"\s+".join(map(re.escape, literal.split(" ")))
-    return Unit(literal, (Way(EXACT, (tuple(terms[:64]),)),), (Spelling(EXACT, (literal,)),), pattern, phrase=True)
+    return Unit(
+        literal, (SearchWay(EXACT, (tuple(terms[:64]),)),), (Spelling(EXACT, (literal,)),), pattern, phrase=True
+    )

@@ -23,19 +23,19 @@ _FRONT: Final = re.compile(r"\A---\n.*?\n---\n", re.DOTALL)
 _SPACE: Final = re.compile(r"\s+")
 
 
-class Wanted(NamedTuple):
+class WantedWords(NamedTuple):
     patterns: Sequence[re.Pattern[str]]
     beginnings: Sequence[str]  # one of which stands wherever a pattern does
 
     @classmethod
-    def of(cls, units: Iterable[Unit]) -> Wanted:
+    def of(cls, units: Iterable[Unit]) -> WantedWords:
         units = [*units]
         strings = {one for unit in units for spelling in unit.spellings for one in spelling.strings}
         beginnings = {one[: 1 if is_syllabic(one) else _SURE] for one in strings}
         return cls([re.compile(unit.pattern, re.IGNORECASE) for unit in units], [*beginnings])
 
 
-def snippet(text: str, wanted: Wanted, *, hurried: bool = False) -> tuple[str, tuple[tuple[int, int], ...]]:
+def snippet(text: str, wanted: WantedWords, *, hurried: bool = False) -> tuple[str, tuple[tuple[int, int], ...]]:
     """About 160 characters with as many of the wanted things as possible, and where in it they stand. `hurried`: only
     the beginning of the text is looked at."""
     begin = _begin(text, wanted.patterns, 0, min(len(text), _GLANCE)) if hurried else _begin_anywhere(text, wanted)
@@ -49,7 +49,7 @@ def snippet(text: str, wanted: Wanted, *, hurried: bool = False) -> tuple[str, t
     return shown, _marks(shown, wanted.patterns)
 
 
-def _begin_anywhere(text: str, wanted: Wanted) -> int | None:
+def _begin_anywhere(text: str, wanted: WantedWords) -> int | None:
     """A text may be long and have none of it, where it was found by its name."""
     first = _first(text, wanted.beginnings)
     if first is None:

@@ -21,7 +21,7 @@ from octavo.core.errors import InvalidParams
 from octavo.text.find import Literals
 from octavo.text.lines import line_range
 from octavo.text.nearest import nearest
-from octavo.text.page import Page, with_lf
+from octavo.text.page import TextPage, with_lf
 
 _SHOWN: Final = 10  # line numbers in a message
 
@@ -42,7 +42,7 @@ class Applied(NamedTuple):
     exact: bool
 
 
-class Edited(NamedTuple):
+class EditedText(NamedTuple):
     text: str
     places: Sequence[Applied]
 
@@ -61,13 +61,13 @@ def apply(
     *,
     visible: Callable[[str], str] = str,
     words: Words = USUAL,
-) -> Edited:
+) -> EditedText:
     """The text with all edits; InvalidParams, which names the edit and the place, if one of them does not apply.
 
     `visible` gives the text as the caller sees it, who may not be allowed to see all of what it edits: messages speak
     of that one.
     """
-    work = _Work(Page(text), edits, visible, words)
+    work = _Work(TextPage(text), edits, visible, words)
     for number, edit in enumerate(edits, 1):
         work.add(number, edit)
     return work.result()
@@ -75,7 +75,7 @@ def apply(
 
 class _Work:
     def __init__(
-        self, page: Page, edits: Sequence[Edit | LineEdit], visible: Callable[[str], str], words: Words
+        self, page: TextPage, edits: Sequence[Edit | LineEdit], visible: Callable[[str], str], words: Words
     ) -> None:
         self._page = page
         self._visible, self._words = visible, words
@@ -99,14 +99,14 @@ class _Work:
         else:
             self._spans.append(_Span(0, 0, number, edit.new, exact=True))
 
-    def result(self) -> Edited:
+    def result(self) -> EditedText:
         page, at, pieces = self._page, 0, list[str]()
         for span in self._spans:
             pieces += (page.between(at, span.start), span.text)
             at = span.stop
         pieces.append(page.between(at, len(page.plain)))
         places = sorted(Applied(span.edit, page.line_of(span.start), span.exact) for span in self._spans)
-        return Edited("".join(pieces), places)
+        return EditedText("".join(pieces), places)
 
     def _replace(self, number: int, edit: Edit) -> None:
         page = self._page
@@ -176,7 +176,7 @@ class _Work:
         self, number: int, edit: Edit, found: Sequence[tuple[int, int]], free: Sequence[tuple[int, int]]
     ) -> None:
         if not found:
-            close = nearest(Page(self._visible(self._page.text)), with_lf(edit.old))
+            close = nearest(TextPage(self._visible(self._page.text)), with_lf(edit.old))
             raise InvalidParams(f"Edit {number}: {self._words.old} is not in the text. {close}", edit=number)
         if not free:
             raise _overlap(number, self._taker(*found[0]) or 0)

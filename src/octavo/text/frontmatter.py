@@ -27,7 +27,7 @@ _FENCE: Final = re.compile(r"---[ \t]*\r?\n")
 _END: Final = re.compile(r"^(?:---|\.\.\.)[ \t]*\r?$", re.MULTILINE)
 
 
-class Fault(NamedTuple):
+class FrontmatterFault(NamedTuple):
     line: int  # of the file, from 1
     message: str
 
@@ -37,7 +37,7 @@ class FrontMatter(Struct, frozen=True):
 
     data: Mapping[str, Any]
     lines: Mapping[KeyPath, int]
-    faults: tuple[Fault, ...] = ()
+    faults: tuple[FrontmatterFault, ...] = ()
     body: int = 0
     found: bool = True
 
@@ -56,7 +56,7 @@ def of_markdown(text: str, *, texts: frozenset[str] = frozenset(), whole: bool =
     end = _END.search(text, fence.end())
     if end is None:
         message = "the front matter begins with --- and does not end" if whole else "the front matter is too long"
-        return FrontMatter({}, {}, (Fault(1, message),))
+        return FrontMatter({}, {}, (FrontmatterFault(1, message),))
     behind = text.find("\n", end.end())
     body = mark + (len(text) if behind < 0 else behind + 1)
     return _read(text[fence.end() : end.start()], first_line=2, texts=texts, body=body)
@@ -71,9 +71,9 @@ def _unmarked(text: str) -> tuple[str, int]:
 
 
 def _read(text: str, *, first_line: int, texts: frozenset[str], body: int) -> FrontMatter:
-    from octavo.text.yaml_events import Builder  # here: most texts have none, and PyYAML is slow to load
+    from octavo.text.yaml_events import YamlReader  # here: most texts have none, and PyYAML is slow to load
 
-    builder = Builder(first_line, texts)
+    builder = YamlReader(first_line, texts)
     if len(text) > MAX_CHARACTERS:
         builder.fault(first_line, f"is longer than {MAX_CHARACTERS} characters")
     else:

@@ -14,7 +14,15 @@ from datetime import date, datetime, time
 from typing import Any, Final, NamedTuple
 
 from octavo.core.sizes import KIB
-from octavo.text.frontmatter import MAX_CHARACTERS, MAX_DEPTH, MAX_NODES, Fault, FrontMatter, of_markdown, of_yaml
+from octavo.text.frontmatter import (
+    MAX_CHARACTERS,
+    MAX_DEPTH,
+    MAX_NODES,
+    FrontMatter,
+    FrontmatterFault,
+    of_markdown,
+    of_yaml,
+)
 
 MAX_REPAIRS: Final = 6  # of one file: each of them reads it once more
 MAX_REPAIRED: Final = 32 * KIB  # characters of front matter that is worth it
@@ -31,7 +39,7 @@ _SENTENCE: Final = re.compile(r"(?:\[[^\[\]{}\"']*\]|\"[^\"]*\"|'[^']*')[ \t]+(?
 
 class Handwritten(NamedTuple):
     matter: FrontMatter
-    slips: tuple[Fault, ...] = ()
+    slips: tuple[FrontmatterFault, ...] = ()
 
 
 def handwritten(text: str, *, texts: frozenset[str] = frozenset(), whole: bool = True) -> Handwritten:
@@ -60,17 +68,19 @@ def _endless(text: str, begin: int, texts: frozenset[str]) -> Handwritten:
     line = text.count("\n", 0, end) + 1
     # Without any mark only what is front matter as it stands: words with a colon begin many a text.
     if not block.matter.data or (block.slips and slipped is None):
-        return Handwritten(_none(), (Fault(1, "begins with a rule ---, so that it looks like front matter"),))
+        return Handwritten(
+            _none(), (FrontmatterFault(1, "begins with a rule ---, so that it looks like front matter"),)
+        )
     after = len(text) if near is None else near.end() + 1
     lines = {path: number + 1 for path, number in block.matter.lines.items()}
-    slip = Fault(line, "the front matter does not end with a line ---; it is taken to end here")
-    others = (Fault(one.line + 1, one.message) for one in block.slips)  # the mark before it is a line, too
+    slip = FrontmatterFault(line, "the front matter does not end with a line ---; it is taken to end here")
+    others = (FrontmatterFault(one.line + 1, one.message) for one in block.slips)  # the mark before it is a line, too
     return Handwritten(FrontMatter(block.matter.data, lines, body=min(after, len(text))), (*others, slip))
 
 
 def _repaired(block: str, found: FrontMatter, texts: frozenset[str], *, first_line: int = 2) -> Handwritten:
     """Line by line: a value that is no YAML is read as text, or its key is left out."""
-    slips: list[Fault] = []
+    slips: list[FrontmatterFault] = []
     lines = block.split("\n")
     faults, matter = found.faults, found
     for _ in range(MAX_REPAIRS if len(block) <= MAX_REPAIRED else 0):
@@ -80,13 +90,17 @@ def _repaired(block: str, found: FrontMatter, texts: frozenset[str], *, first_li
             break
         key = _KEY.match(lines[at])
         slips.append(
-            Fault(at + first_line, _mended(lines, at, key["key"], (key["value"] or "").strip()) if key else "")
+            FrontmatterFault(
+                at + first_line, _mended(lines, at, key["key"], (key["value"] or "").strip()) if key else ""
+            )
         )
         matter = of_yaml("\n".join(lines), texts=texts)
-        faults = tuple(Fault(fault.line + first_line - 1, fault.message) for fault in matter.faults)
+        faults = tuple(FrontmatterFault(fault.line + first_line - 1, fault.message) for fault in matter.faults)
     if not matter.data and faults:
         if any("must be keys and values" in fault.message for fault in faults):
-            return Handwritten(_none(), (Fault(1, "begins with a rule ---, so that it looks like front matter"),))
+            return Handwritten(
+                _none(), (FrontmatterFault(1, "begins with a rule ---, so that it looks like front matter"),)
+            )
         return Handwritten(FrontMatter({}, {}, body=found.body), faults[:1])
     if matter is not found:
         there = {path: line + first_line - 1 for path, line in matter.lines.items()}
@@ -111,11 +125,11 @@ def _mended(lines: list[str], at: int, key: str, value: str) -> str:
 def _toml(text: str) -> Handwritten:
     found = _TOML.match(text[:MAX_CHARACTERS])
     if found is None:
-        return Handwritten(_none(), (Fault(1, "the front matter begins with +++ and does not end"),))
+        return Handwritten(_none(), (FrontmatterFault(1, "the front matter begins with +++ and does not end"),))
     try:
         data = tomllib.loads(found["data"])
     except (tomllib.TOMLDecodeError, RecursionError, ValueError):
-        return Handwritten(FrontMatter({}, {}, body=found.end()), (Fault(1, "is no TOML"),))
+        return Handwritten(FrontMatter({}, {}, body=found.end()), (FrontmatterFault(1, "is no TOML"),))
     return _bounded(data, found.end())
 
 
@@ -125,7 +139,9 @@ def _json(text: str) -> Handwritten:
         data, end = json.JSONDecoder().raw_decode(text[:MAX_CHARACTERS], mark)
     except (ValueError, RecursionError):
         # A text may begin with a brace: this one says a key after it, and then nothing can be read.
-        slips = (Fault(1, "begins like front matter in JSON, and is no JSON"),) if _LIKE_JSON.match(text) else ()
+        slips = (
+            (FrontmatterFault(1, "begins like front matter in JSON, and is no JSON"),) if _LIKE_JSON.match(text) else ()
+        )
         return Handwritten(_none(), slips)
     behind = text[end : text.find("\n", end) if "\n" in text[end:] else len(text)]
     if not isinstance(data, dict) or behind.strip() or not data:
@@ -137,7 +153,7 @@ def _bounded(data: dict[str, Any], body: int) -> Handwritten:
     try:
         plain = _plain(data, 1, [0])
     except ValueError:
-        return Handwritten(FrontMatter({}, {}, body=body), (Fault(1, "the front matter is too large"),))
+        return Handwritten(FrontMatter({}, {}, body=body), (FrontmatterFault(1, "the front matter is too large"),))
     return Handwritten(FrontMatter(plain, {}, body=body))
 
 

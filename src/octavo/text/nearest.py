@@ -9,7 +9,7 @@ from difflib import SequenceMatcher
 from itertools import islice
 from typing import Final
 
-from octavo.text.page import Page
+from octavo.text.page import TextPage
 
 _WORD: Final = re.compile(r"\w+")
 _WORDS: Final = 4  # of the quoted text that are looked up
@@ -20,7 +20,7 @@ _WIDTH: Final = 160  # characters of a line shown
 _LIKE: Final = 0.5  # below this, a place is no help
 
 
-def nearest(page: Page, old: str) -> str:
+def nearest(page: TextPage, old: str) -> str:
     """A sentence with the line number of the most similar place and the difference, or that there is none."""
     wanted = [line.strip(" \t") for line in old.removesuffix("\n").split("\n")]
     begin = _by_lines(page, wanted)
@@ -33,7 +33,7 @@ def nearest(page: Page, old: str) -> str:
     return f"The nearest place is line {begin + 1} (- there, + in `old`):\n{difference}"
 
 
-def _by_lines(page: Page, wanted: Sequence[str]) -> int | None:
+def _by_lines(page: TextPage, wanted: Sequence[str]) -> int | None:
     """Where the most lines agree, each line voting for the place at which the whole would begin."""
     votes: Counter[int] = Counter()
     for n, line in enumerate(wanted[:_SIGHTINGS]):
@@ -42,7 +42,7 @@ def _by_lines(page: Page, wanted: Sequence[str]) -> int | None:
     return min(votes, key=lambda place: (-votes[place], place)) if votes else None
 
 
-def _by_words(page: Page, wanted: Sequence[str]) -> int | None:
+def _by_words(page: TextPage, wanted: Sequence[str]) -> int | None:
     telling = max(range(len(wanted)), key=lambda n: len(wanted[n]))
     line = wanted[telling][:_WIDTH]
     words = sorted(set(_WORD.findall(line)), key=len, reverse=True)[:_WORDS]
@@ -56,7 +56,7 @@ def _by_words(page: Page, wanted: Sequence[str]) -> int | None:
     return place
 
 
-def _sightings(page: Page, word: str) -> Iterable[int]:
+def _sightings(page: TextPage, word: str) -> Iterable[int]:
     at = page.plain.find(word)
     for _ in range(_SIGHTINGS):
         if at < 0:

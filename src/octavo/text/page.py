@@ -19,7 +19,7 @@ def with_lf(text: str) -> str:
     return text.replace("\r\n", "\n").replace("\r", "\n") if "\r" in text else text
 
 
-class Page:
+class TextPage:
     """Offsets are in `plain`, the text with LF; `original` gives the place in the text as it is."""
 
     def __init__(self, text: str) -> None:

@@ -10,7 +10,7 @@ from typing import Any, Final, NoReturn
 
 import yaml  # type: ignore[import-untyped]
 
-from octavo.text.frontmatter import MAX_DEPTH, MAX_NODES, SHOWN, Fault, KeyPath, shown
+from octavo.text.frontmatter import MAX_DEPTH, MAX_NODES, SHOWN, FrontmatterFault, KeyPath, shown
 
 _MAX_DIGITS: Final = 18  # more do not fit into what every JSON reader takes as a whole number
 
@@ -28,17 +28,17 @@ class _Stop(Exception):
     """The rest of the text is not looked at; the faults say why."""
 
 
-class Builder:
+class YamlReader:
     def __init__(self, first_line: int, texts: frozenset[str]) -> None:
         self._first_line, self._texts = first_line, texts
         self._nodes = 0
         self._events: Iterator[Any] = iter(())
         self.data: dict[str, Any] = {}
         self.lines: dict[KeyPath, int] = {}
-        self.faults: list[Fault] = []
+        self.faults: list[FrontmatterFault] = []
 
     def fault(self, line: int, message: str) -> None:
-        self.faults.append(Fault(line, message))
+        self.faults.append(FrontmatterFault(line, message))
 
     def read(self, text: str) -> None:
         try:

@@ -46,7 +46,7 @@ class Replied(Protocol):
     def body(self) -> bytes: ...
 
 
-class Order(Struct, frozen=True):
+class ProgramOrder(Struct, frozen=True):
     """A program by its name, what it is pointed at, and where it works: without a folder, only with what is named."""
 
     program: str
@@ -56,7 +56,7 @@ class Order(Struct, frozen=True):
     filled: Callable[[Sequence[str]], tuple[Sequence[str], bytes]]
 
 
-Run: TypeAlias = Callable[[ToolContext, Order], Awaitable[Ran]]
+Run: TypeAlias = Callable[[ToolContext, ProgramOrder], Awaitable[Ran]]
 Fetch: TypeAlias = Callable[[str, str, Mapping[str, str], bytes], Awaitable[Replied]]  # method, URL, headers, body
 
 
@@ -179,7 +179,7 @@ def _filled_in(one: Declared, asked: Mapping[str, Any]) -> dict[str, Any]:
     return {name: asked.get(name, shape.get("default")) for name, shape in one.arguments.items()}
 
 
-def _order(one: Declared, given: Mapping[str, Any]) -> Order:
+def _order(one: Declared, given: Mapping[str, Any]) -> ProgramOrder:
     named = {name: given[name] for name in one.paths if given[name] is not None}
     flat = [path for value in named.values() for path in (value if isinstance(value, list) else (value,))]
     if not all(isinstance(path, str) for path in flat):
@@ -194,7 +194,7 @@ def _order(one: Declared, given: Mapping[str, Any]) -> Order:
         full = {**given, **placed}
         return words(one.command[1:], full), filled(one.stdin, full).encode()
 
-    return Order(one.command[0], tuple(flat), one.folder, fill)
+    return ProgramOrder(one.command[0], tuple(flat), one.folder, fill)
 
 
 def _runs(one: Declared, outside: Outside) -> Handler:

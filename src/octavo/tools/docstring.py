@@ -16,12 +16,12 @@ _SPHINX: Final = re.compile(r"^:param\s+(?:\S+\s+)?(\w+)\s*:\s*(.*)$")
 _FIELD: Final = re.compile(r"^:(?:return|returns|rtype|raises|type)\b")
 
 
-class Said(NamedTuple):
+class ParsedDocstring(NamedTuple):
     description: str
     parameters: dict[str, str]
 
 
-def said_in(text: str | None) -> Said:
+def said_in(text: str | None) -> ParsedDocstring:
     """Google, NumPy and Sphinx style. What is said of results and errors is for people who read the code."""
     lines = inspect.cleandoc(text or "").splitlines()
     description: list[str] = []
@@ -50,7 +50,7 @@ def said_in(text: str | None) -> Said:
         elif section == "Sphinx" and name and stripped and number:
             parameters[name] = f"{parameters[name]} {stripped}".strip()
     paragraphs = "\n".join(description).strip().split("\n\n")
-    return Said("\n\n".join(" ".join(part.split()) for part in paragraphs if part.strip()), parameters)
+    return ParsedDocstring("\n\n".join(" ".join(part.split()) for part in paragraphs if part.strip()), parameters)
 
 
 def _underlined(lines: list[str], section: str) -> bool:

@@ -31,7 +31,7 @@ _Key: TypeAlias = tuple[str, Principal, str]
 Run: TypeAlias = Callable[[Ask], Awaitable[Any]]
 
 
-class _Kept(Struct, frozen=True):
+class _CachedResult(Struct, frozen=True):
     result: ToolResult
     children: tuple[tuple[Call, object], ...]
     until: float
@@ -40,7 +40,7 @@ class _Kept(Struct, frozen=True):
 class Results:
     def __init__(self, clock: Clock | None = None) -> None:
         self._clock = clock or SystemClock()
-        self._kept: Bounded[_Key, _Kept] = Bounded(MOST)
+        self._kept: Bounded[_Key, _CachedResult] = Bounded(MOST)
 
     async def answer(self, call: Call, seconds: float, ask: Ask, run: Run) -> Any:
         """What `run` gives, or what it gave not more than `seconds` ago from the same things."""
@@ -51,17 +51,17 @@ class Results:
             call.trail.cache = "hit"
             return kept.result
         call.trail.cache = "miss"
-        witness = _Witness(ask)
+        witness = _AnswerWitness(ask)
         result = await run(witness.ask)
         if witness.good and isinstance(result, ToolResult) and not result.is_error and _size(result) <= MAX_BYTES:
             mine = [one for one in self._kept if one[1] == call.principal]
             if len(mine) >= MOST_OF_ONE:
                 del self._kept[mine[0]]
-            self._kept.keep(key, _Kept(result, tuple(witness.seen), self._clock.monotonic() + seconds))
+            self._kept.keep(key, _CachedResult(result, tuple(witness.seen), self._clock.monotonic() + seconds))
         return result
 
 
-class _Witness:
+class _AnswerWitness:
     """Sees what a tool asks, one thing after the other or several at once. An answer is good to keep if all of it was
     answered with versions."""
 
@@ -83,7 +83,7 @@ class _Witness:
         return reply
 
 
-async def _same(kept: _Kept, call: Call, ask: Ask) -> bool:
+async def _same(kept: _CachedResult, call: Call, ask: Ask) -> bool:
     for child, version in kept.children:
         try:
             reply = await ask(child._replace(parent=call, trail=Trail(), moment=call.moment))

@@ -7,7 +7,7 @@ from tests.sources.documents.samples import SAMPLES, needs_pdf, needs_sheets
 
 from octavo.core.errors import InvalidParams
 from octavo.sources._shared.documents.converter import Converter
-from octavo.sources._shared.documents.model import ConversionLimits, Document
+from octavo.sources._shared.documents.model import ConversionLimits, ConvertedDocument
 
 pytestmark = [pytest.mark.anyio, pytest.mark.seed("F7")]
 
@@ -19,7 +19,7 @@ async def test_pdf_pages_with_headings_paragraphs_links_and_hangul(converter: Co
     first = line("Annual report", 780, 24) + line("One line", 740) + line("and the next", 726) + hangul_line(650)
     raw = build.pdf(first, line("Second page", 700), title="예산 개요", link="https://example.com/x")
     document = await converter.convert(raw, build.PDF)
-    assert document == Document(
+    assert document == ConvertedDocument(
         "<!-- page 1 -->\n\n# Annual report\n\nOne line\nand the next\n\n가나다 예산\n\nLinks: <https://example.com/x>\n\n"
         "<!-- page 2 -->\n\nSecond page\n\nLinks: <https://example.com/x>\n",
         ("Page 1: 예산 개요", "Page 2"),
@@ -63,7 +63,7 @@ async def test_slides_with_titles_lists_tables_and_notes(converter: Converter) -
     first = shape("title", "1분기 실적") + shape("body", "Revenue", "비용") + table + shape("ftr", "footer")
     raw = build.pptx([first, shape("", "Free text")], {1: "천천히 말한다"})
     document = await converter.convert(raw, build.PPTX)
-    assert document == Document(
+    assert document == ConvertedDocument(
         "## Slide 1: 1분기 실적\n\n- Revenue\n- 비용\n\n| 가 |\n| --- |\n\nNotes:\n\n천천히 말한다\n\n"
         "## Slide 2\n\nFree text\n",
         ("1분기 실적", "Slide 2"),
@@ -75,7 +75,7 @@ async def test_slides_with_titles_lists_tables_and_notes(converter: Converter) -
 
 
 async def test_every_sheet_is_a_table_under_its_name(converter: Converter) -> None:
-    assert await converter.convert(QUARTERS, build.XLSX) == Document(
+    assert await converter.convert(QUARTERS, build.XLSX) == ConvertedDocument(
         "## Q1 (A1:B3)\n\n| 항목 | 값 |\n| --- | --- |\n| 가 | 1 |\n| 나 | 2.5 |\n\n"
         "## Q2 실적 (A1:A1)\n\n| x |\n| --- |\n",
         ("Q1", "Q2 실적"),
@@ -122,7 +122,7 @@ async def test_two_cells_at_the_far_corners_of_a_sheet_are_a_small_table(convert
 @needs_sheets
 async def test_open_document_sheets(converter: Converter) -> None:
     document = await converter.convert(build.ods([["항목", "Value"], ["가", "1"]]), build.ODS, sheet="예산")
-    assert document == Document(
+    assert document == ConvertedDocument(
         "## 예산 (A1:B2)\n\n| 항목 | Value |\n| --- | --- |\n| 가 | 1 |\n", ("예산",), truncated=False
     )
 
@@ -138,7 +138,7 @@ async def test_notebooks_with_code_outputs_errors_and_pictures(converter: Conver
         {"cell_type": "code", "source": "1 / 0", "outputs": outputs},
     )
     document = await converter.convert(raw, build.NOTEBOOK)
-    assert document == Document(
+    assert document == ConvertedDocument(
         "# 분석\ntext\n\n```python\n1 / 0\n```\n\n````text\n한글\n```\n````\n\n```text\n<Figure>\n```\n\n"
         "[output: image/png]\n\n```text\nZeroDivisionError\n```\n",
         ("분석",),

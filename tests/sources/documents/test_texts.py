@@ -6,7 +6,7 @@ from tests.sources.documents.build import hwp_paragraph, hwp_text, listed, parag
 
 from octavo.core.errors import InvalidParams
 from octavo.sources._shared.documents.converter import Converter
-from octavo.sources._shared.documents.model import Document
+from octavo.sources._shared.documents.model import ConvertedDocument
 
 pytestmark = [pytest.mark.anyio, pytest.mark.seed("F7")]
 
@@ -27,7 +27,7 @@ async def test_headings_come_from_styles_by_name_by_base_and_by_outline(converte
         + paragraph("Text.")
     )
     document = await converter.convert(build.docx(body), build.DOCX)
-    assert document == Document(
+    assert document == ConvertedDocument(
         "# 예산 보고\n\n## 배경\n\n### Detail\n\nText.\n", ("예산 보고", "배경", "Detail"), truncated=False
     )
 
@@ -91,7 +91,7 @@ async def test_a_text_box_follows_its_paragraph_and_is_not_told_twice(converter:
 async def test_text_that_looks_like_a_heading_or_a_fence_stays_text(converter: Converter) -> None:
     body = paragraph("# not a heading") + paragraph("```") + paragraph("#hashtag")
     document = await converter.convert(build.docx(body), build.DOCX)
-    assert document == Document("\\# not a heading\n\n\\```\n\n#hashtag\n", (), truncated=False)
+    assert document == ConvertedDocument("\\# not a heading\n\n\\```\n\n#hashtag\n", (), truncated=False)
 
 
 async def test_decomposed_hangul_is_composed(converter: Converter) -> None:
@@ -108,7 +108,7 @@ async def test_hangul_outlines_lists_and_sections_in_order(converter: Converter)
         + hwp_paragraph(hwp_text("둘"), shape="3")
     )
     document = await converter.convert(build.hwpx(first, hwp_paragraph(hwp_text("Second section"))), build.HWPX)
-    assert document == Document(
+    assert document == ConvertedDocument(
         "## 사업 개요\n\n# 추진 배경\n\n- 글머리\n1. 하나\n2. 둘\n\nSecond section\n",
         ("사업 개요", "추진 배경"),
         truncated=False,
@@ -167,7 +167,7 @@ async def test_open_document_text(converter: Converter) -> None:
         '<table:table-cell table:number-columns-repeated="2"/></table:table-row></table:table>'
     )
     document = await converter.convert(build.odt(body), build.ODT)
-    assert document == Document(
+    assert document == ConvertedDocument(
         "## 제목\n\n앞  뒤[link](https://example.com/)[^1]\n\n- 가\n    - 나\n\n"
         "| A |  |  |\n| --- | --- | --- |\n\n[^1]: 각주\n",
         ("제목",),

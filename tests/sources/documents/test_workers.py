@@ -13,7 +13,7 @@ from tests.sources.documents.samples import SAMPLES
 
 from octavo.core.errors import InvalidParams, OctavoError, SourceUnavailable, Timeout, TooLarge
 from octavo.sources._shared.documents.converter import Converter
-from octavo.sources._shared.documents.model import ConversionLimits, Document
+from octavo.sources._shared.documents.model import ConversionLimits, ConvertedDocument
 
 pytestmark = pytest.mark.anyio
 
@@ -39,7 +39,7 @@ async def reading() -> int:
             await asyncio.sleep(0)
 
 
-async def begun(converter: Converter) -> asyncio.Task[Document]:
+async def begun(converter: Converter) -> asyncio.Task[ConvertedDocument]:
     task = asyncio.create_task(converter.convert(RAW, MIME))
     await asyncio.sleep(0)
     await asyncio.sleep(0)
@@ -144,7 +144,7 @@ async def test_workers_killed_at_any_moment_leave_the_converter_whole(converter:
         for pid in workers():
             os.kill(pid, signal.SIGKILL)
         results = await asyncio.gather(*tasks, return_exceptions=True)
-        assert all(isinstance(each, Document | OctavoError) for each in results), results
+        assert all(isinstance(each, ConvertedDocument | OctavoError) for each in results), results
     assert await converter.convert(RAW, MIME)
 
 
@@ -206,7 +206,7 @@ async def test_closing_kills_what_works_and_leaves_nothing() -> None:
         running = [await begun(converter) for _ in range(4)]
     assert workers() == []
     for result in await asyncio.gather(*running, return_exceptions=True):
-        assert isinstance(result, Document | OctavoError)
+        assert isinstance(result, ConvertedDocument | OctavoError)
     with pytest.raises(SourceUnavailable, match="closed"):
         await converter.convert(RAW, MIME)
     await converter.close()

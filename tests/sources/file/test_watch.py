@@ -17,10 +17,10 @@ from octavo.core.clock import SystemClock
 from octavo.core.errors import SourceUnavailable
 from octavo.core.ref import Ref
 from octavo.core.values import Change, Entry
-from octavo.sources._shared.fs.notify import Batch, Hints, Inotify, NoHints, Watchfiles
+from octavo.sources._shared.fs.notify import Batch, FileHints, Inotify, NoHints, Watchfiles
 from octavo.sources.file import FileRoot, FileSource
 from octavo.sources.file import watch as watch_module
-from octavo.sources.file.snapshot import Snapshot
+from octavo.sources.file.snapshot import FileSnapshot
 
 pytestmark = [pytest.mark.anyio, pytest.mark.seed("F1")]
 PATIENCE = 30
@@ -237,17 +237,17 @@ async def test_a_first_look_that_fails_at_once_is_tried_again(
     put: Any, opened: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     put("a.md")
-    source, fill = await opened(), Snapshot.fill
+    source, fill = await opened(), FileSnapshot.fill
 
-    def broken(self: Snapshot) -> Iterator[None]:
+    def broken(self: FileSnapshot) -> Iterator[None]:
         raise OSError(errno.EMFILE, "Too many open files")
         yield
 
-    monkeypatch.setattr(Snapshot, "fill", broken)
+    monkeypatch.setattr(FileSnapshot, "fill", broken)
     for _ in range(2):
         with pytest.raises(SourceUnavailable):
             await source.armed()
-    monkeypatch.setattr(Snapshot, "fill", fill)
+    monkeypatch.setattr(FileSnapshot, "fill", fill)
     await source.armed()
     async with watching(source) as changes:
         put("b.md")
@@ -540,7 +540,7 @@ async def test_where_hints_are_missing_everything_is_looked_at_from_time_to_time
     """The limit of watches is reached, or the platform is another: slower, said once, and nothing is lost."""
     if kind == "watchfiles":
         pytest.importorskip("watchfiles")
-    make: dict[str, Callable[[], Hints]] = {
+    make: dict[str, Callable[[], FileHints]] = {
         "exhausted": Exhausted, "none": NoHints, "watchfiles": lambda: Watchfiles([root]),
     }  # fmt: skip
     monkeypatch.setattr("octavo.sources.file.source.hints", lambda paths: make[kind])
@@ -663,7 +663,7 @@ async def test_a_directory_that_was_seen_elsewhere_for_a_moment_is_followed_agai
         put(path)
     forest = (await opened())._forest
     kernel = Inotify()
-    snapshot = Snapshot(forest, kernel, SystemClock.wall, lambda: False)
+    snapshot = FileSnapshot(forest, kernel, SystemClock.wall, lambda: False)
     for _ in snapshot.fill():
         pass
 

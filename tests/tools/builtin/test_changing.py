@@ -12,7 +12,7 @@ import pytest
 
 from octavo.core.errors import Conflict, Forbidden, InvalidParams, OctavoError, SourceUnavailable
 from octavo.core.ref import Ref
-from octavo.tools.builtin import Kinds, file_tools
+from octavo.tools.builtin import SearchKinds, file_tools
 from octavo.tools.builtin.budget import Budget, Media
 from octavo.tools.builtin.filesystem import filesystem_tools
 from octavo.tools.builtin.seeds import seed_tools
@@ -166,7 +166,7 @@ async def test_a_source_without_write_has_no_tools_to_write(serve: Any) -> None:
 
 
 def test_the_descriptions_are_small_and_whole() -> None:
-    everything = Kinds(ranked=True, usual="ranked")
+    everything = SearchKinds(ranked=True, usual="ranked")
     for write, count in ((False, 5), (True, 12)):
         tools = file_tools(write=write, budget=BUDGET, media=MEDIA, searches=everything)
         offered = [shapes.tool(tool.info) for tool in tools]

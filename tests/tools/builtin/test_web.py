@@ -26,7 +26,7 @@ from octavo.core.errors import (
     Timeout,
     TooLarge,
 )
-from octavo.core.external import Message
+from octavo.core.external import SocketMessage
 from octavo.core.tools import Embedded, Image, Text
 from octavo.net.sockets import WebSocket
 
@@ -566,7 +566,7 @@ async def test_no_more_pieces_are_read_than_may_wait_for_their_reader() -> None:
         return stream.sent
 
     assert await read() == 3
-    assert await socket.receive(1) == Message("ab")
+    assert await socket.receive(1) == SocketMessage("ab")
     assert await read() == 4
     await socket.aclose()
 

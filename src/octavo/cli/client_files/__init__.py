@@ -18,5 +18,5 @@ class Left(Exception):
         self.values = values
 
 
-class Broken(Exception):
+class UnreadableFile(Exception):
     """A text that cannot be read as what it should be: what is wrong, in words of its format."""

@@ -11,13 +11,13 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from octavo.cli.client_files import Broken, Left
+from octavo.cli.client_files import Left, UnreadableFile
 from octavo.cli.client_files.place import ClientFile, content, remove_empty, replace
 from octavo.cli.client_files.receipts import Receipt, Receipts, digest
-from octavo.cli.client_files.records import Client, Server
+from octavo.cli.client_files.records import Client, ServerEntry
 
 
-class Change(NamedTuple):
+class FileChange(NamedTuple):
     place: ClientFile
     before: bytes | None
     after: bytes | None
@@ -29,7 +29,7 @@ class Change(NamedTuple):
         return self.before == self.after
 
 
-def installation(client: Client, place: ClientFile, name: str, server: Server, receipts: Receipts) -> Change:
+def installation(client: Client, place: ClientFile, name: str, server: ServerEntry, receipts: Receipts) -> FileChange:
     """Raises `Left`, with nothing done."""
     path, entry = (*client.key, name), client.entry(server)
     before = content(place)
@@ -43,21 +43,21 @@ def installation(client: Client, place: ClientFile, name: str, server: Server, r
         if receipt.after == digest(before):
             start = original  # nobody has written since: as if it were installed for the first time
     if _at(said, path) == entry:
-        return Change(place, before, before)
+        return FileChange(place, before, before)
     after = _edited(place, start, lambda text: client.format.put(text, path, entry))
     _compare(client, place, after, name, _with(said, path, entry))
-    return Change(place, before, after, original, put)
+    return FileChange(place, before, after, original, put)
 
 
-def removal(client: Client, place: ClientFile, name: str, receipts: Receipts) -> Change:
+def removal(client: Client, place: ClientFile, name: str, receipts: Receipts) -> FileChange:
     """Raises `Left`, with nothing done."""
     before = content(place)
     if before is None or _at(_read(client, place, before), (*client.key, name)) is None:
-        return Change(place, before, before)
-    return Change(place, before, _original(client, place, name, before, receipts))
+        return FileChange(place, before, before)
+    return FileChange(place, before, _original(client, place, name, before, receipts))
 
 
-def install(change: Change, name: str, receipts: Receipts) -> Path | None:
+def install(change: FileChange, name: str, receipts: Receipts) -> Path | None:
     """Where the backup is, if there was something to keep."""
     if change.after is None:
         return None
@@ -73,7 +73,7 @@ def install(change: Change, name: str, receipts: Receipts) -> Path | None:
     return backup
 
 
-def uninstall(change: Change, name: str, receipts: Receipts) -> None:
+def uninstall(change: FileChange, name: str, receipts: Receipts) -> None:
     receipt = receipts.find(change.place.file, name)
     if not change.nothing:
         replace(change.place, change.before, change.after)
@@ -103,7 +103,7 @@ def _original(client: Client, place: ClientFile, name: str, before: bytes, recei
 def _compare(client: Client, place: ClientFile, after: bytes, name: str, *expected: Mapping[str, Any]) -> None:
     try:
         holds = client.format.read(_decoded(place, after)[1]) in expected
-    except Broken:
+    except UnreadableFile:
         holds = False
     if not holds:
         raise Left("odd_form", file=place.file, where=".".join(client.key), name=name)
@@ -120,7 +120,7 @@ def _edited(place: ClientFile, before: bytes | None, edit: Callable[[str], str])
 def _read(client: Client, place: ClientFile, data: bytes | None) -> Mapping[str, Any]:
     try:
         return client.format.read(_decoded(place, data)[1])
-    except Broken as broken:
+    except UnreadableFile as broken:
         raise Left("broken", file=place.file, why=broken) from None
 
 

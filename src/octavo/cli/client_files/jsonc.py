@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any, Final, NamedTuple
 
-from octavo.cli.client_files import HIDDEN, Broken
+from octavo.cli.client_files import HIDDEN, UnreadableFile
 
 DEEPEST: Final = 100
 _BLANK: Final = re.compile(r"(?:[ \t\r\n]++|//[^\r\n]*+|/\*.*?\*/)*+", re.DOTALL)
@@ -40,12 +40,12 @@ class Member(NamedTuple):
 
 
 def read(text: str) -> Mapping[str, Any]:
-    """What the text says; an empty one says nothing. Raises `Broken`."""
+    """What the text says; an empty one says nothing. Raises `UnreadableFile`."""
     root = _Reader(text).root()
     if root is None:
         return {}
     if root.members is None:
-        raise Broken("it is no JSON object")
+        raise UnreadableFile("it is no JSON object")
     found: Mapping[str, Any] = root.value
     return found
 
@@ -287,5 +287,5 @@ class _Reader:
     def _blank(self) -> None:
         self._at = _next(self._text, self._at)
 
-    def _fault(self, what: str) -> Broken:
-        return Broken(f"line {self._text.count(chr(10), 0, self._at) + 1}: {what}")
+    def _fault(self, what: str) -> UnreadableFile:
+        return UnreadableFile(f"line {self._text.count(chr(10), 0, self._at) + 1}: {what}")

@@ -11,7 +11,7 @@ from octavo.cli.client_files import Left, jsonc, toml
 from octavo.core.clients import CLIENT_FILES, own_files
 
 
-class Server(NamedTuple):
+class ServerEntry(NamedTuple):
     """What an entry leads to: a command that the client starts, or an address."""
 
     command: tuple[str, ...] = ()
@@ -19,7 +19,7 @@ class Server(NamedTuple):
     key_env: str = ""  # the variable that holds the key; the key itself is never written
 
 
-class Format(NamedTuple):
+class FileFormat(NamedTuple):
     """How a text is read, changed, and shown without values of others. All raise `Broken`."""
 
     read: Callable[[str], Mapping[str, Any]]
@@ -28,25 +28,25 @@ class Format(NamedTuple):
     veiled: Callable[[str, frozenset[str], tuple[str, ...]], str]
 
 
-JSON: Final = Format(jsonc.read, jsonc.put, jsonc.take, jsonc.veiled)
-TOML: Final = Format(toml.read, toml.put, toml.take, toml.veiled)
+JSON: Final = FileFormat(jsonc.read, jsonc.put, jsonc.take, jsonc.veiled)
+TOML: Final = FileFormat(toml.read, toml.put, toml.take, toml.veiled)
 
 
 class Client(NamedTuple):
     name: str
     title: str
     key: tuple[str, ...]
-    local: Callable[[Server], Mapping[str, Any]]
-    remote: Callable[[Server], Mapping[str, Any]] | None
+    local: Callable[[ServerEntry], Mapping[str, Any]]
+    remote: Callable[[ServerEntry], Mapping[str, Any]] | None
     reference: str | None  # how a text names an environment variable; None where the client knows no way
-    format: Format = JSON
+    format: FileFormat = JSON
 
     @property
     def project(self) -> tuple[str, ...]:
         """The candidates in a project, relative to it; none where the client has no such file."""
         return CLIENT_FILES[self.name].project
 
-    def entry(self, server: Server) -> Mapping[str, Any]:
+    def entry(self, server: ServerEntry) -> Mapping[str, Any]:
         """Raises `Left` where the client cannot be told that."""
         if not server.url:
             return self.local(server)
@@ -56,7 +56,7 @@ class Client(NamedTuple):
             raise Left("no_reference", client=self.title)
         return self.remote(server)
 
-    def bearer(self, server: Server) -> dict[str, Any]:
+    def bearer(self, server: ServerEntry) -> dict[str, Any]:
         if not server.key_env:
             return {}
         return {"headers": {"Authorization": f"Bearer {(self.reference or '').replace('NAME', server.key_env)}"}}
@@ -67,19 +67,19 @@ def place_of(client: Client, environ: Mapping[str, str], home: Path, *, system: 
     return own_files(CLIENT_FILES[client.name], environ, home, system=system)
 
 
-def _command(server: Server) -> dict[str, Any]:
+def _command(server: ServerEntry) -> dict[str, Any]:
     return {"command": server.command[0], "args": list(server.command[1:])}
 
 
-def _opencode(server: Server) -> dict[str, Any]:
+def _opencode(server: ServerEntry) -> dict[str, Any]:
     return {"type": "local", "command": list(server.command), "environment": {}, "enabled": True}
 
 
-def _zed(server: Server) -> dict[str, Any]:
+def _zed(server: ServerEntry) -> dict[str, Any]:
     return {"source": "custom", **_command(server), "env": {}}
 
 
-def _codex(server: Server) -> dict[str, Any]:
+def _codex(server: ServerEntry) -> dict[str, Any]:
     return {"url": server.url} | ({"bearer_token_env_var": server.key_env} if server.key_env else {})
 
 
@@ -92,7 +92,7 @@ def _made(
     title: str,
     *,
     key: tuple[str, ...] = SERVERS,
-    local: Callable[[Server], Mapping[str, Any]] = _command,
+    local: Callable[[ServerEntry], Mapping[str, Any]] = _command,
     remote: str | None = "url",
     more: Mapping[str, Any] | None = None,
     after: Mapping[str, Any] | None = None,
@@ -100,7 +100,7 @@ def _made(
 ) -> Client:
     """A client whose remote entry is an address, under the key `remote`, and headers."""
 
-    def addressed(server: Server) -> Mapping[str, Any]:
+    def addressed(server: ServerEntry) -> Mapping[str, Any]:
         return {**(more or {}), str(remote): server.url, **made.bearer(server), **(after or {})}
 
     made = Client(name, title, key, local, addressed if remote else None, reference)

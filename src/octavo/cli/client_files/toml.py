@@ -12,7 +12,7 @@ from typing import Any, Final
 
 import tomlkit
 
-from octavo.cli.client_files import HIDDEN, Broken
+from octavo.cli.client_files import HIDDEN, UnreadableFile
 
 _CLOSES: Final = re.compile(r"""["'\]}]""")
 _LINES: Final = re.compile(r"[^\n]*\n|[^\n]+")
@@ -25,7 +25,7 @@ def read(text: str) -> Mapping[str, Any]:
     try:
         return tomllib.loads(text)
     except (ValueError, RecursionError) as error:  # also of a number that is too long for `int`
-        raise Broken(str(error)) from None
+        raise UnreadableFile(str(error)) from None
 
 
 def put(text: str, path: tuple[str, ...], value: Mapping[str, Any]) -> str:

@@ -20,18 +20,18 @@ _MOST: Final = 20
 AUTHOR: Final = "agent-author"
 
 
-class Agent(Struct, frozen=True):
+class ProposedAgent(Struct, frozen=True):
     name: str
     what: Sequence[str]  # patterns that it may list, read, search and watch
     everything: bool = False
 
 
-class Piece(Struct, frozen=True):
+class ProposedPiece(Struct, frozen=True):
     label: str
     patterns: Sequence[str]
 
 
-def agents_for(parts: Parts, names: Sequence[str] = ()) -> list[Agent]:
+def agents_for(parts: Parts, names: Sequence[str] = ()) -> list[ProposedAgent]:
     """The first has everything, the others a piece each, largest first. Where `names` has more of them than there are
     pieces, these begin again; without names there are as many agents as differ."""
     everything = [f"{scheme}://*" for scheme in parts.schemes]
@@ -40,9 +40,9 @@ def agents_for(parts: Parts, names: Sequence[str] = ()) -> list[Agent]:
     again = cycle(pieces) if names else pieces
     narrow = [one for one, _ in zip(again, range(wanted - 1), strict=False)]
     known = names or ("agent-reader", *_named(narrow, _described(parts)))
-    found = [Agent(known[0], everything, everything=True)]
-    found += [Agent(name, piece.patterns) for name, piece in zip(known[1:], narrow, strict=False)]
-    found += [Agent(name, everything, everything=True) for name in known[1 + len(narrow) :]]
+    found = [ProposedAgent(known[0], everything, everything=True)]
+    found += [ProposedAgent(name, piece.patterns) for name, piece in zip(known[1:], narrow, strict=False)]
+    found += [ProposedAgent(name, everything, everything=True) for name in known[1 + len(narrow) :]]
     return found
 
 
@@ -51,7 +51,7 @@ def _described(parts: Parts) -> frozenset[str]:
     return frozenset(name[-1].lower() for part in parts.catalogs if part.kind == AGENT for name in part.names)
 
 
-def _named(pieces: Sequence[Piece], described: Collection[str]) -> list[str]:
+def _named(pieces: Sequence[ProposedPiece], described: Collection[str]) -> list[str]:
     named: list[str] = []
     for number, piece in enumerate(pieces, 2):
         word = re.sub(r"[^\w.-]+", "-", piece.label.lower()).strip("-._")
@@ -61,13 +61,13 @@ def _named(pieces: Sequence[Piece], described: Collection[str]) -> list[str]:
     return named
 
 
-def _pieces(parts: Parts) -> list[Piece]:
+def _pieces(parts: Parts) -> list[ProposedPiece]:
     """Whole catalogs beside the largest one, then folders of that."""
     by_size = sorted(parts.catalogs, key=lambda part: -len(part.names))
     if not by_size:
-        return [Piece(folder[-1], [f"file://{folder[-1]}/*"]) for folder in parts.files if folder]
+        return [ProposedPiece(folder[-1], [f"file://{folder[-1]}/*"]) for folder in parts.files if folder]
     whole = [
-        Piece(part.source, [f"{part.scheme}://*", *_attached(parts, part.path)])
+        ProposedPiece(part.source, [f"{part.scheme}://*", *_attached(parts, part.path)])
         for part in by_size[1:]
         if part.kind in (SOP, SKILL, DOC)
     ]
@@ -81,7 +81,7 @@ def _attached(parts: Parts, folder: Segments) -> list[str]:
     return [f"{_exact(parts.beside, folder)}/*"] if folder and inside else []
 
 
-def _folders(part: ProposedCatalog, parts: Parts) -> list[Piece]:
+def _folders(part: ProposedCatalog, parts: Parts) -> list[ProposedPiece]:
     """The largest folders that are a true part of it, and where there is hardly one, those below."""
     folders: list[Segments] = []
     above: Segments = ()
@@ -93,7 +93,10 @@ def _folders(part: ProposedCatalog, parts: Parts) -> list[Piece]:
         found = sorted(counts, key=lambda one: (-counts[one], one))[:_MOST]
         folders += [one for one in found if counts[one] < len(part.names)]
         above = found[0]
-    return [Piece(one[-1], [f"{_exact(part.scheme, one)}/*", *_attached(parts, (*part.path, *one))]) for one in folders]
+    return [
+        ProposedPiece(one[-1], [f"{_exact(part.scheme, one)}/*", *_attached(parts, (*part.path, *one))])
+        for one in folders
+    ]
 
 
 def _exact(scheme: str, names: Segments) -> str:

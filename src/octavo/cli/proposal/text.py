@@ -10,7 +10,7 @@ from typing import Final
 from msgspec import Struct
 
 from octavo.cli._words import said
-from octavo.cli.proposal.agents import AUTHOR, Agent
+from octavo.cli.proposal.agents import AUTHOR, ProposedAgent
 from octavo.cli.proposal.folder import Look
 from octavo.cli.proposal.parts import DRAFTS, Parts
 from octavo.sources.catalog.declaration import Segments
@@ -29,7 +29,7 @@ _ABOUT: Final = {
 class Proposal(Struct, frozen=True):
     look: Look
     parts: Parts
-    agents: Sequence[Agent]
+    agents: Sequence[ProposedAgent]
     write: bool = False
 
     @property

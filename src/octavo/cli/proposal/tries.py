@@ -15,7 +15,7 @@ from octavo.app.configuration import load_text
 from octavo.cli._checks import trial
 from octavo.cli._progress import Shows
 from octavo.cli._shared import in_words
-from octavo.cli.proposal.agents import Agent, agents_for
+from octavo.cli.proposal.agents import ProposedAgent, agents_for
 from octavo.cli.proposal.folder import Look
 from octavo.cli.proposal.parts import Parts, ProposedCatalog, parts_of
 from octavo.cli.proposal.text import Proposal
@@ -26,7 +26,7 @@ from octavo.sources.catalog.declaration import Segments
 from octavo.sources.kinds import AGENT, ORG, SOP
 
 if TYPE_CHECKING:
-    from octavo.ops.sights import Sight
+    from octavo.ops.sights import AgentSight
 
 TRIES: Final = 8
 _SOME: Final = 5  # one faulty file of so many, and the whole kind is not what its folder says
@@ -36,7 +36,7 @@ class Tried(Struct, frozen=True):
     """A proposal that holds; None where nothing of the folder does."""
 
     proposal: Proposal | None
-    sees: Mapping[str, Sight]
+    sees: Mapping[str, AgentSight]
     left_out: Sequence[Problem] = ()
 
 
@@ -59,13 +59,13 @@ def tried(look: Look, names: Sequence[str], shows: Shows) -> Tried:
     return Tried(None, {}, [*left.values()])
 
 
-def _differing(agents: Sequence[Agent], sees: Mapping[str, Sight]) -> list[Agent]:
+def _differing(agents: Sequence[ProposedAgent], sees: Mapping[str, AgentSight]) -> list[ProposedAgent]:
     """The first, and of the others those that see something, and not everything."""
     first, *others = agents
     return [first, *(one for one in others if sees[one.name].seen not in ({}, sees[first.name].seen))]
 
 
-def _trial(proposal: Proposal, shows: Shows) -> tuple[Sequence[Problem], Mapping[str, Sight]]:
+def _trial(proposal: Proposal, shows: Shows) -> tuple[Sequence[Problem], Mapping[str, AgentSight]]:
     """As it would be in its place; nothing is written for that."""
     try:
         loaded = load_text(proposal.text, file=proposal.look.base / NAMES[0])

@@ -34,8 +34,8 @@ from octavo.core.values import (
     ChangeKind,
     Content,
     Edited,
+    EncoderMemo,
     Entry,
-    Memo,
     Page,
     Past,
     Suggestion,
@@ -150,7 +150,7 @@ def content(given: object, scheme: str, max_bytes: int) -> Content:
         raise Breach(f"{size:,} bytes where at most {max_bytes:,} were asked for")
     _size(given.etag, "etag")
     _size(given.encoding, "encoding")
-    memo = Memo(size=size)
+    memo = EncoderMemo(size=size)
     known = entry(given.entry, scheme)
     return Content(entry=known, body=body, etag=given.etag, encoding=given.encoding, composed=given.composed, memo=memo)
 

@@ -21,7 +21,7 @@ SHOWN: Final = 600.0  # seconds for which a fault is told after it last happened
 MAX_KNOWN: Final = 1024
 
 
-class _Known:
+class _KnownFault:
     def __init__(self, incident: str, words: str) -> None:
         self.incident, self.words = incident, words
         self.count = 0
@@ -33,7 +33,7 @@ class Faults:
 
     def __init__(self, clock: Clock | None = None) -> None:
         self._now = (clock or SystemClock()).monotonic
-        self._known: Bounded[tuple[str, str, str], _Known] = Bounded(MAX_KNOWN)
+        self._known: Bounded[tuple[str, str, str], _KnownFault] = Bounded(MAX_KNOWN)
 
     def note(
         self, scheme: str, where: str, words: str, *, cause: BaseException | None = None, lasts: bool = False
@@ -44,7 +44,7 @@ class Faults:
         key = (scheme, where, type(cause).__name__ if cause is not None else "".join(filter(str.isalpha, words)))
         known = self._known.get(key)
         if known is None:
-            known = self._known.keep(key, _Known(os.urandom(4).hex(), words))
+            known = self._known.keep(key, _KnownFault(os.urandom(4).hex(), words))
         known.words = words
         known.count += 1
         known.until = float("inf") if lasts else self._now() + SHOWN

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 LOCAL = "local"  # whoever started the process, where no agent was selected
 
 
-class Agent(Struct, frozen=True):
+class KnownAgent(Struct, frozen=True):
     """An entry of `agents:` in the configuration. Keys are kept as hashes only."""
 
     id: str
@@ -56,7 +56,7 @@ class Identity:
 
     def __init__(
         self,
-        agents: Iterable[Agent],
+        agents: Iterable[KnownAgent],
         keys: Iterable[Key] = (),
         *,
         peers: Mapping[int, str] | None = None,
@@ -65,7 +65,7 @@ class Identity:
         clock: Clock | None = None,
     ) -> None:
         """`peers`: agents by the user id of whoever connects to a socket of this machine."""
-        self._agents: Mapping[str, Agent] = {agent.id: agent for agent in agents}
+        self._agents: Mapping[str, KnownAgent] = {agent.id: agent for agent in agents}
         self._peers = {uid: self.launched(name)._replace(key=f"peer:{uid}") for uid, name in (peers or {}).items()}
         self._clock = clock or SystemClock()
         self.tokens, self.protected = tokens, protected
@@ -181,5 +181,5 @@ def _mark(sha256: str) -> str:
     return sha256[:16]
 
 
-def _settled(agent: Agent) -> str:
+def _settled(agent: KnownAgent) -> str:
     return hashlib.sha256(repr((agent.id, sorted(agent.roles))).encode("utf-8", "surrogatepass")).hexdigest()[:16]

@@ -71,7 +71,7 @@ class Times(Struct, frozen=True):
         return f"the time is {' '.join(told) or 'any'} ({self.zone})"
 
 
-class Bounds(Struct, frozen=True):
+class NumberRange(Struct, frozen=True):
     least: float | None = None
     most: float | None = None
 
@@ -86,10 +86,10 @@ class Bounds(Struct, frozen=True):
         return f"{self.least:g} to {self.most:g}"
 
 
-class Arguments(Struct, frozen=True):
+class ArgumentsAre(Struct, frozen=True):
     """Every argument has one of its values. An argument that is not given is unknown: the tool may have a default."""
 
-    wanted: tuple[tuple[str, tuple[Scalar, ...] | Bounds], ...]
+    wanted: tuple[tuple[str, tuple[Scalar, ...] | NumberRange], ...]
 
     def holds(self, arguments: Mapping[str, Any] | None) -> Truth:
         if arguments is None:
@@ -98,17 +98,17 @@ class Arguments(Struct, frozen=True):
 
     def __str__(self) -> str:
         return ", ".join(
-            f"argument {name} is {values if isinstance(values, Bounds) else _either(values)}"
+            f"argument {name} is {values if isinstance(values, NumberRange) else _either(values)}"
             for name, values in self.wanted
         )
 
 
-class Demands(Struct, frozen=True):
+class Conditions(Struct, frozen=True):
     """What stands under `when:` or `unless:`: all of it."""
 
     metadata: Metadata | None = None
     time: Times | None = None
-    arguments: Arguments | None = None
+    arguments: ArgumentsAre | None = None
 
     def holds(self, facts: Facts) -> Truth:
         return _every(
@@ -125,8 +125,8 @@ class Demands(Struct, frozen=True):
 
 
 class Condition(Struct, frozen=True):
-    when: Demands | None = None
-    unless: Demands | None = None
+    when: Conditions | None = None
+    unless: Conditions | None = None
 
     def holds(self, facts: Facts) -> Truth:
         excepted = None if self.unless is None else self.unless.holds(facts)
@@ -177,12 +177,12 @@ def _is_word(value: Any, words: set[str]) -> Truth:
     return True if word in words else None if any(mark.casefold() in word for mark in _MARKS) else False
 
 
-def _given(value: Any, wanted: tuple[Scalar, ...] | Bounds) -> Truth:
+def _given(value: Any, wanted: tuple[Scalar, ...] | NumberRange) -> Truth:
     """Of a list, every member must fit, and none may for it not to: in between nobody can tell."""
     if value is None:
         return None
     truths = {
-        wanted.holds(one) if isinstance(wanted, Bounds) else _some(_equals(one, text) for text in wanted)
+        wanted.holds(one) if isinstance(wanted, NumberRange) else _some(_equals(one, text) for text in wanted)
         for one in _members(value)
     }
     return truths.pop() if len(truths) == 1 else None

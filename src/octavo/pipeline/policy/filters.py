@@ -22,7 +22,7 @@ _TEXTS: Final = ("mimeType", "name")
 MOST_KEYS: Final = 50  # each is held against every entry
 
 
-class Keys:
+class MetadataKeys:
     """The keys of the metadata of all that was held against a filter."""
 
     def __init__(self) -> None:

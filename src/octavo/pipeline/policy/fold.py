@@ -31,7 +31,7 @@ from octavo.pipeline.policy.hiding.delays import NO, Ticks
 from octavo.pipeline.policy.hiding.older import is_older, is_version, no_version, version, without_others
 from octavo.pipeline.policy.naming import ask_by_name, may_name_an_id
 from octavo.pipeline.policy.on_complete import Completing
-from octavo.pipeline.policy.on_list import Listing
+from octavo.pipeline.policy.on_list import FilteredLists
 from octavo.pipeline.policy.on_search import find, folders, search
 from octavo.pipeline.policy.on_watch import changes, watch
 from octavo.pipeline.policy.on_write import act, act_with_consent, arrange, done
@@ -75,7 +75,7 @@ class Policy(Seeing):
         self._served = frozenset((*addresses.exposed, *LIST_VERB, FEED, EVERYTHING.scheme))
         self._completing = Completing(self, addresses.templates, addresses.canonical, ruled=bool(rules))
         self._composing = Composing(self, max_bytes=max_bytes)
-        self._listing = Listing(addresses.exposed, page=page, clock=clock)
+        self._listing = FilteredLists(addresses.exposed, page=page, clock=clock)
         self._ticks = Ticks(rules) if any(rule.hide for rule in rules) else None
         self._denied_by_id = frozenset(
             glob.scheme for rule in self.rules if not rule.allow for glob in rule.what if may_name_an_id(glob)

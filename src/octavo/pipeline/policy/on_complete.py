@@ -25,7 +25,7 @@ _VARIABLE = re.compile(r"\{(\+?)([A-Za-z_][A-Za-z0-9_.]*)\}")
 _QUERY = re.compile(r"\{[?&]([^{}]*)\}")
 
 
-class Judge(Protocol):
+class CompletionPolicy(Protocol):
     """The policy, as far as it is needed here."""
 
     def at_best(self, principal: Principal, verb: Verb, ref: Ref) -> Decision: ...
@@ -40,7 +40,12 @@ class Completing:
     """`canonical` raises for addresses that no source serves, or that lie outside."""
 
     def __init__(
-        self, judge: Judge, templates: Callable[[], Sequence[Template]], canonical: Callable[[Ref], Ref], *, ruled: bool
+        self,
+        judge: CompletionPolicy,
+        templates: Callable[[], Sequence[Template]],
+        canonical: Callable[[Ref], Ref],
+        *,
+        ruled: bool,
     ) -> None:
         self._judge, self._templates, self._canonical, self._ruled = judge, templates, canonical, ruled
 

@@ -24,9 +24,9 @@ from octavo.core.errors import InvalidParams, OctavoError, SourceUnavailable, Ti
 from octavo.core.memo import Bounded
 from octavo.core.ports.chain import Next, Reply, page_of, settled
 from octavo.core.ref import Ref
-from octavo.core.values import EVERYTHING, Call, Entry, Memo, Page, Principal
-from octavo.pipeline.policy.filters import Keys, Narrowed, Test, narrowed
-from octavo.pipeline.policy.hiding.absent import Decides, look_beside
+from octavo.core.values import EVERYTHING, Call, EncoderMemo, Entry, Page, Principal
+from octavo.pipeline.policy.filters import MetadataKeys, Narrowed, Test, narrowed
+from octavo.pipeline.policy.hiding.absent import HidingPolicy, look_beside
 from octavo.pipeline.redact.marks import hides
 
 VERDICTS = 64  # kept with one page; a page in the cache is seen by many principals
@@ -39,7 +39,7 @@ Sight: TypeAlias = Literal["all", "some", "none"]
 _Visible: TypeAlias = Callable[[Page[Entry]], tuple[Entry, ...]]
 
 
-class Shows(Decides, Protocol):
+class Shows(HidingPolicy, Protocol):
     epoch: str
 
     @property
@@ -68,7 +68,7 @@ class _Start(Struct, frozen=True, eq=False):
     inner: str | None
 
 
-class Listing:
+class FilteredLists:
     """For one policy, as long as it holds."""
 
     def __init__(self, exposed: Sequence[str], *, page: int, clock: Clock) -> None:
@@ -104,7 +104,7 @@ class Listing:
         asked_for = call.given(ListArguments).filter
         if not start.parts and call.ref != EVERYTHING and policy.decide(call.principal, "list", call.ref).hidden:
             await look_beside(policy, call, call_next)
-        keys = Keys()
+        keys = MetadataKeys()
         narrow = [_narrowed(asked_for, scope, call.principal, policy, keys) for scope, _ in start.parts]
         gathered = _Gathered(call, call_next, policy, start, limit, narrow)
         await gathered.gather(asked_first, self._now)
@@ -168,7 +168,7 @@ class _Gathered:
         self._only = start.at  # the one scope that was asked
         self._first: Page[Entry] | None = None
         self._kept: tuple[Entry, ...] = ()
-        self._memo = Memo()
+        self._memo = EncoderMemo()
         self._down: list[str] = []
         self._following: str | None = None
 
@@ -186,7 +186,7 @@ class _Gathered:
         kept, memo = self._kept, self._memo
         told = tuple(self._policy.unquoted(self._call.principal, entry) for entry in kept)
         if any(entry is not whole for entry, whole in zip(told, kept, strict=True)):
-            kept, memo = told, Memo()
+            kept, memo = told, EncoderMemo()
         return Page(kept, self._following, tuple(self._down), memo)
 
     async def gather(self, asked_first: Reply, now: Callable[[], float]) -> None:
@@ -246,7 +246,7 @@ class _Gathered:
         if batch.shown:
             # The memo of the only page carries its encoded bytes from one answer to the next.
             alone = not self._kept and batch.shown is batch.page.items
-            self._memo = batch.page.memo if alone else Memo()
+            self._memo = batch.page.memo if alone else EncoderMemo()
             self._kept += batch.shown
         self._inner = batch.page.cursor
         if self._inner is None:
@@ -261,7 +261,9 @@ class _Gathered:
         self._following = joined(self._narrow[self._at].scope.scheme, self._inner)
 
 
-def _narrowed(asked: Mapping[str, Any] | None, scope: Ref, principal: Principal, policy: Shows, keys: Keys) -> Narrowed:
+def _narrowed(
+    asked: Mapping[str, Any] | None, scope: Ref, principal: Principal, policy: Shows, keys: MetadataKeys
+) -> Narrowed:
     """What is hidden fits no filter. A source judges its own on what is there, so what it found is looked at again."""
     if not asked and not scope.params:
         return Narrowed(scope, None)

@@ -15,14 +15,14 @@ from octavo.core.operations import act_of
 from octavo.core.ports.chain import Next, Reply, page_of, settled, several
 from octavo.core.ref import Ref
 from octavo.core.values import EVERYTHING, Call, Entry, Op, Past, Principal, Undone, Verb
-from octavo.pipeline.policy.hiding.absent import Decides, look_beside
+from octavo.pipeline.policy.hiding.absent import HidingPolicy, look_beside
 from octavo.pipeline.policy.refusals import Refused, forbidden, not_whole, told
 from octavo.pipeline.policy.rules import OPEN, Decision, Verdict, stricter
 
 _TAKING: frozenset[Op] = frozenset(("delete", "move", "copy"))  # something that has to be there
 
 
-class Judge(Decides, Protocol):
+class WritePolicy(HidingPolicy, Protocol):
     """The policy, as far as it is needed here."""
 
     @property
@@ -48,7 +48,7 @@ class Judge(Decides, Protocol):
     async def consent(self, call: Call, decision: Decision, call_next: Next) -> bool: ...
 
 
-async def act(judge: Judge, call: Call, call_next: Next) -> Reply:
+async def act(judge: WritePolicy, call: Call, call_next: Next) -> Reply:
     """Calling, writing, editing or making what rules with conditions speak of."""
     decision = await _agreed(judge, call, call_next)
     if await judge.consent(call, decision, call_next):  # that may have taken minutes
@@ -56,13 +56,13 @@ async def act(judge: Judge, call: Call, call_next: Next) -> Reply:
     return await done(judge, call, call_next)
 
 
-async def act_with_consent(judge: Judge, call: Call, call_next: Next, decision: Decision) -> Reply:
+async def act_with_consent(judge: WritePolicy, call: Call, call_next: Next, decision: Decision) -> Reply:
     """The same where no facts can change the decision."""
     await judge.consent(call, decision, call_next)
     return await done(judge, call, call_next)
 
 
-async def done(judge: Judge, call: Call, call_next: Next) -> Reply:
+async def done(judge: WritePolicy, call: Call, call_next: Next) -> Reply:
     """The act itself. Of what stood there it tells as much as its caller may know in other ways."""
     if call.op == "invoke":
         return await settled(call_next(call))
@@ -79,7 +79,7 @@ async def done(judge: Judge, call: Call, call_next: Next) -> Reply:
     return judge.bare(call, reply) if isinstance(reply, Entry) else reply
 
 
-async def _agreed(judge: Judge, call: Call, call_next: Next) -> Decision:
+async def _agreed(judge: WritePolicy, call: Call, call_next: Next) -> Decision:
     decisions = await _decisions(judge, call, call.ref, call_next)
     verb, decision = _strictest(decisions)
     call.trail.rule = decision.rule
@@ -90,7 +90,7 @@ async def _agreed(judge: Judge, call: Call, call_next: Next) -> Decision:
     return decision
 
 
-async def arrange(judge: Judge, call: Call, call_next: Next, *, page: int) -> Reply:
+async def arrange(judge: WritePolicy, call: Call, call_next: Next, *, page: int) -> Reply:
     """Deleting, moving, copying and undoing: what lies below goes along, so all of it must be allowed. `page` is how
     much of it is looked at in one go; 0 where there is nothing to hold it against."""
     ends = call.arguments if isinstance(call.arguments, CopyArguments) else None
@@ -115,7 +115,7 @@ async def arrange(judge: Judge, call: Call, call_next: Next, *, page: int) -> Re
         raise
 
 
-def _refuse_anyway(judge: Judge, call: Call, to: Ref | None) -> None:
+def _refuse_anyway(judge: WritePolicy, call: Call, to: Ref | None) -> None:
     """Raises what is said whatever stands there, before anybody looks at that. An open refusal of the address by the
     rules goes before it."""
     if call.op != "undo":
@@ -129,7 +129,7 @@ def _refuse_anyway(judge: Judge, call: Call, to: Ref | None) -> None:
 
 
 async def _both_ends(
-    judge: Judge, call: Call, target: Call | None, call_next: Next, page: int
+    judge: WritePolicy, call: Call, target: Call | None, call_next: Next, page: int
 ) -> tuple[Decision, bool]:
     """The strictest of what is decided on everything that goes along, where all of it is allowed. And whether it is a
     link that leads to something of which the caller may not know: a link can go only where it leads to something, so
@@ -153,7 +153,7 @@ async def _both_ends(
     return asks, to_nothing
 
 
-async def knows_target(judge: Judge, call: Call, entry: Entry, call_next: Next) -> bool:
+async def knows_target(judge: WritePolicy, call: Call, entry: Entry, call_next: Next) -> bool:
     """Whether the caller may know, in other ways than by a change, of what a link leads to; of what is no link, yes."""
     if entry.target is None:
         return True
@@ -166,7 +166,7 @@ async def knows_target(judge: Judge, call: Call, entry: Entry, call_next: Next) 
     return False
 
 
-async def _moved(judge: Judge, target: Call, ref: Ref, there: Ref, call_next: Next, asks: Decision) -> Decision:
+async def _moved(judge: WritePolicy, target: Call, ref: Ref, there: Ref, call_next: Next, asks: Decision) -> Decision:
     """The same for the other end: it is written, and what is kept closer where it was is asked about."""
     asks = stricter(asks, await _demand(judge, target, "write", there, call_next))
     weaker = judge.weakens(ref, there)
@@ -190,7 +190,7 @@ async def is_folder(call: Call, call_next: Next) -> bool:
     return bool(await settled(call_next(call._replace(op="folders", arguments=FoldersArguments()))))
 
 
-def _other_end(judge: Judge, call: Call, asked: Ref) -> Call:
+def _other_end(judge: WritePolicy, call: Call, asked: Ref) -> Call:
     """Where a move or a copy goes, as the write that it is: a refusal of it names this address, not the first one."""
     target = call._replace(op="write", ref=asked, uri=str(asked))
     try:
@@ -199,7 +199,7 @@ def _other_end(judge: Judge, call: Call, asked: Ref) -> Call:
         raise Refused(told(target, outside)) from None
 
 
-async def _undo(judge: Judge, call: Call, call_next: Next, page: int) -> Reply:
+async def _undo(judge: WritePolicy, call: Call, call_next: Next, page: int) -> Reply:
     scopes = judge.undoing if call.ref == EVERYTHING else (call.ref,)
     asked = call.given(UndoArguments)
     found = [several(await _part(call, scope, call_next, replace(asked, look=True)), Past) for scope in scopes]
@@ -234,7 +234,7 @@ async def _part(call: Call, scope: Ref, call_next: Next, asked: UndoArguments) -
         raise Refused(told(part, fault)) from None
 
 
-async def _taken_back(judge: Judge, call: Call, past: Sequence[Past], call_next: Next, page: int) -> Decision:
+async def _taken_back(judge: WritePolicy, call: Call, past: Sequence[Past], call_next: Next, page: int) -> Decision:
     asks = OPEN
     for one in past:
         for ref in (one.ref, one.source):
@@ -248,7 +248,7 @@ async def _taken_back(judge: Judge, call: Call, past: Sequence[Past], call_next:
 
 
 async def _decisions(
-    judge: Judge, call: Call, ref: Ref, call_next: Next, entry: Entry | None = None
+    judge: WritePolicy, call: Call, ref: Ref, call_next: Next, entry: Entry | None = None
 ) -> dict[Verb, Decision]:
     """What is decided on each verb that is needed. What the address alone refuses is refused before anybody looks at
     what stands there; else all are decided, so that what is hidden costs as many looks as what is not there."""
@@ -265,7 +265,9 @@ def _strictest(decisions: Mapping[Verb, Decision]) -> tuple[Verb, Decision]:
     return next((one for one in found if not one[1].allowed), found[0])
 
 
-async def _demand_all(judge: Judge, call: Call, ref: Ref, call_next: Next, entry: Entry | None = None) -> Decision:
+async def _demand_all(
+    judge: WritePolicy, call: Call, ref: Ref, call_next: Next, entry: Entry | None = None
+) -> Decision:
     """What is decided on the act itself, where all that it needs is allowed."""
     return await _required(
         judge, call, *_strictest(await _decisions(judge, call, ref, call_next, entry)), ref, call_next
@@ -273,14 +275,16 @@ async def _demand_all(judge: Judge, call: Call, ref: Ref, call_next: Next, entry
 
 
 async def _demand(
-    judge: Judge, call: Call, verb: Verb, ref: Ref, call_next: Next, entry: Entry | None = None
+    judge: WritePolicy, call: Call, verb: Verb, ref: Ref, call_next: Next, entry: Entry | None = None
 ) -> Decision:
     if verb == "write" and (above := judge.hidden_above(call.principal, ref)) is not None:
         return await _required(judge, call, verb, above, ref, call_next)
     return await _required(judge, call, verb, await judge.judged(call, verb, ref, call_next, entry), ref, call_next)
 
 
-async def _required(judge: Judge, call: Call, verb: Verb, decision: Decision, ref: Ref, call_next: Next) -> Decision:
+async def _required(
+    judge: WritePolicy, call: Call, verb: Verb, decision: Decision, ref: Ref, call_next: Next
+) -> Decision:
     """Raises the refusal unless it is allowed. It names what was asked for, not what lies below it."""
     call.trail.rule = decision.rule
     if not decision.allowed:

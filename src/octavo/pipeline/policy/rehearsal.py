@@ -15,10 +15,10 @@ from octavo.core.errors import Conflict, Forbidden, NotFound, TooLarge
 from octavo.core.ports.chain import Next, expected, settled
 from octavo.core.ref import Ref
 from octavo.core.values import Call, Content, Entry, Trail
-from octavo.pipeline.policy.on_write import Judge, done, is_folder, knows_target
+from octavo.pipeline.policy.on_write import WritePolicy, done, is_folder, knows_target
 
 
-class Knows(Judge, Protocol):
+class Knows(WritePolicy, Protocol):
     def knows(self, call: Call) -> bool: ...
 
 
@@ -61,7 +61,7 @@ async def _refuse_by_state(judge: Knows, call: Call, call_next: Next) -> None:
         raise Conflict(f"{to} exists already; say overwrite to replace it", uri=str(to))
 
 
-async def _entry(judge: Judge, call: Call, ref: Ref, call_next: Next) -> Entry | None:
+async def _entry(judge: WritePolicy, call: Call, ref: Ref, call_next: Next) -> Entry | None:
     """What stands there, with the eyes of the caller: a link to what he may not know of is one to nothing."""
     look = call._replace(op="stat", ref=ref, arguments=PLAIN, trail=Trail())
     try:

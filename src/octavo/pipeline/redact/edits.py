@@ -18,7 +18,7 @@ from octavo.core.placeholders import SIGN, as_marks, number_of, sign
 from octavo.core.preconditions import Shown
 from octavo.pipeline.redact.marks import numbered_mark
 from octavo.pipeline.redact.redactor import Redactor
-from octavo.pipeline.redact.spans import Span, merged
+from octavo.pipeline.redact.spans import HiddenSpan, merged
 
 
 class Unseen:
@@ -53,20 +53,20 @@ class Unseen:
         _refuse_changes(text, kept, then, moved, self._hidden(then))
         return replace(made, text=then, report=as_marks(made.report))
 
-    def _hidden(self, text: str) -> list[Span]:
+    def _hidden(self, text: str) -> list[HiddenSpan]:
         return _numbered(span for redactor in self._redactors for span in redactor.hidden(text))
 
-    def _reading(self, shown: Shown) -> tuple[str, list[Span]]:
+    def _reading(self, shown: Shown) -> tuple[str, list[HiddenSpan]]:
         readings = [redactor.reading(*shown) for redactor in self._redactors]
         return readings[0][0], _numbered(span for _, hidden in readings for span in hidden)
 
 
-def _numbered(spans: Iterable[Span]) -> list[Span]:
+def _numbered(spans: Iterable[HiddenSpan]) -> list[HiddenSpan]:
     """With the marks that a caller sees of a text which it may change."""
     return [span._replace(mark=numbered_mark(span.mark, number)) for number, span in enumerate(merged(spans), start=1)]
 
 
-def _sealed(text: str, hidden: Iterable[Span]) -> str:
+def _sealed(text: str, hidden: Iterable[HiddenSpan]) -> str:
     pieces: list[str] = []
     at = 0
     for number, (start, end, mark) in enumerate(hidden):
@@ -75,10 +75,10 @@ def _sealed(text: str, hidden: Iterable[Span]) -> str:
     return "".join((*pieces, text[at:]))
 
 
-def _opened(sealed: str, text: str, hidden: Sequence[Span]) -> tuple[str, list[Span | None]]:
+def _opened(sealed: str, text: str, hidden: Sequence[HiddenSpan]) -> tuple[str, list[HiddenSpan | None]]:
     """The text with hidden values in the place of their signs, and where each of them is now."""
     pieces: list[str] = []
-    places: list[Span | None] = [None] * len(hidden)
+    places: list[HiddenSpan | None] = [None] * len(hidden)
     at = size = 0
     for found in SIGN.finditer(sealed):
         number = number_of(found)
@@ -87,13 +87,13 @@ def _opened(sealed: str, text: str, hidden: Sequence[Span]) -> tuple[str, list[S
         start, end, mark = hidden[number]
         pieces += (sealed[at : found.start()], text[start:end])
         size += found.start() - at
-        places[number] = Span(size, size + end - start, mark)
+        places[number] = HiddenSpan(size, size + end - start, mark)
         at, size = found.end(), size + end - start
     return "".join((*pieces, sealed[at:])), places
 
 
 def _refuse_changes(
-    text: str, hidden: Sequence[Span], then: str, places: Sequence[Span], still: Sequence[Span]
+    text: str, hidden: Sequence[HiddenSpan], then: str, places: Sequence[HiddenSpan], still: Sequence[HiddenSpan]
 ) -> None:
     """Raises InvalidParams unless what was hidden in `text` is hidden at its places in the new text, between the same
     neighbours."""
@@ -112,7 +112,7 @@ def _refuse_changes(
             raise _would_show(span)
 
 
-def _neighbours(text: str, span: Span) -> tuple[str, str]:
+def _neighbours(text: str, span: HiddenSpan) -> tuple[str, str]:
     """Beginning and end of a text are those of a line."""
     return _neighbour(text[max(span.start - 1, 0) : span.start]), _neighbour(text[span.end : span.end + 1])
 
@@ -121,7 +121,7 @@ def _neighbour(character: str) -> str:
     return "\n" if character in ("", "\r") else character
 
 
-def _would_show(span: Span) -> InvalidParams:
+def _would_show(span: HiddenSpan) -> InvalidParams:
     return InvalidParams(
         f"That would show what {span.mark} stands for, which is hidden from you: leave the lines around it, the "
         "encoding and the type of the file as they are, and change other parts of it",

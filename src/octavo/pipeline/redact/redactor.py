@@ -17,14 +17,14 @@ from msgspec.structs import replace
 
 from octavo.core.errors import InvalidParams
 from octavo.core.tools import Block, Embedded, Link, PromptInfo, PromptMessage, PromptResult, Text, ToolResult
-from octavo.core.values import Change, Content, Entry, Memo, News, Page, Suggestion
+from octavo.core.values import Change, Content, EncoderMemo, Entry, News, Page, Suggestion
 from octavo.pipeline.redact.marks import numbered
 from octavo.pipeline.redact.readings import Cut, others, reading
-from octavo.pipeline.redact.spans import Span, carried, merged, occurrences, without
+from octavo.pipeline.redact.spans import HiddenSpan, carried, merged, occurrences, without
 
 if TYPE_CHECKING:
-    from octavo.pipeline.redact.rules.engine import Engine
-    from octavo.pipeline.redact.rules.rule import Rule
+    from octavo.pipeline.redact.rules.engine import RuleEngine
+    from octavo.pipeline.redact.rules.rule import PatternRule
 
 MAX_DEPTH = 16
 _NUMBER = 10**8  # an integer below it is neither a card nor anybody's number
@@ -61,7 +61,7 @@ class Redactor:
         self._hides = secrets or bool(self._personal or self._extra)
         self._numbered = False
         self._origin: Redactor | None = None
-        self._engine: Engine | None = None
+        self._engine: RuleEngine | None = None
         self._building = threading.Lock()
         if self._extra or self._allow:
             self._checked()
@@ -88,7 +88,7 @@ class Redactor:
         return twin
 
     @property
-    def engine(self) -> Engine:
+    def engine(self) -> RuleEngine:
         if self._origin is not None:
             return self._origin.engine
         if self._engine is None:
@@ -115,11 +115,11 @@ class Redactor:
         redacted = self.engine.redact(text, shape)
         return numbered(redacted) if self._numbered and redacted is not text else redacted
 
-    def hidden(self, text: str) -> list[Span]:
+    def hidden(self, text: str) -> list[HiddenSpan]:
         """What `text` puts marks for, in order and apart from each other."""
         return self._found(text, self._bare(text)) if self._hides and text else []
 
-    def reading(self, body: str | bytes, mime_type: str) -> tuple[str, list[Span]]:
+    def reading(self, body: str | bytes, mime_type: str) -> tuple[str, list[HiddenSpan]]:
         """The text as which a body is looked at, and what is hidden in it."""
         if isinstance(body, str):
             return body, self.hidden(body)
@@ -146,17 +146,17 @@ class Redactor:
             # Read in another encoding a secret is other letters, which whoever chose it can turn back.
             if self.reading(content.memo["otherwise"], content.entry.mime_type)[1]:
                 raise InvalidParams("The file has something in it that is not shown: leave the encoding out")
-            content = replace(content, memo=Memo())
+            content = replace(content, memo=EncoderMemo())
         mime_type = content.entry.mime_type
         if "around" in content.memo:
             before, after = content.memo["around"]
             body = self.part(before, content.body, after, mime_type)
-            return replace(content, entry=entry, body=body, memo=Memo())
+            return replace(content, entry=entry, body=body, memo=EncoderMemo())
         body = content.body
         body = self.text(body, mime_type) if isinstance(body, str) else self.part(b"", body, b"", mime_type)
         if entry is content.entry and body is content.body:
             return content
-        return replace(content, entry=entry, body=body, memo=Memo())
+        return replace(content, entry=entry, body=body, memo=EncoderMemo())
 
     def entry(self, entry: Entry) -> Entry:
         name = self.text(entry.name) if _is_a_text(entry) else entry.name
@@ -288,7 +288,7 @@ class Redactor:
             bare = bare.replace("\0", "").replace("\ufffd", "")
         return text if bare == text else bare
 
-    def _found(self, text: str, bare: str) -> list[Span]:
+    def _found(self, text: str, bare: str) -> list[HiddenSpan]:
         found = self.engine.spans(text)
         return found if bare is text else merged([*found, *carried(self.engine.spans(bare), bare, text)])
 
@@ -311,7 +311,7 @@ class Redactor:
         text = numbered(text) if self._numbered and hidden else text
         return shown(text, before=before, after=after) if self._invisible else text
 
-    def _read(self, before: bytes, part: bytes, after: bytes, mime_type: str) -> tuple[Cut, list[Span]]:
+    def _read(self, before: bytes, part: bytes, after: bytes, mime_type: str) -> tuple[Cut, list[HiddenSpan]]:
         """What is a secret in one reading is one in the reading that is shown."""
         cut = reading(before, part, after, mime_type) if self._hides else None
         if cut is None:
@@ -323,25 +323,25 @@ class Redactor:
                 hidden += occurrences(whole, text[start:end], mark)
         return cut, merged(hidden)
 
-    def _made(self) -> Engine:
-        from octavo.pipeline.redact.rules.engine import Engine
+    def _made(self) -> RuleEngine:
+        from octavo.pipeline.redact.rules.engine import RuleEngine
 
-        return Engine(self._rules(), self._key, allow=self._allow)
+        return RuleEngine(self._rules(), self._key, allow=self._allow)
 
-    def _rules(self) -> list[Rule]:
+    def _rules(self) -> list[PatternRule]:
         from octavo.pipeline.redact.rules.book import rules_for
-        from octavo.pipeline.redact.rules.rule import Rule
+        from octavo.pipeline.redact.rules.rule import PatternRule
 
         known = rules_for(self._personal, secrets=self._secrets)
-        return [rule for rule in known if rule.name not in self._skip] + [Rule(*extra) for extra in self._extra]
+        return [rule for rule in known if rule.name not in self._skip] + [PatternRule(*extra) for extra in self._extra]
 
     def _checked(self) -> None:
-        from octavo.pipeline.redact.rules.engine import Engine, compiled
-        from octavo.pipeline.redact.rules.rule import Rule
+        from octavo.pipeline.redact.rules.engine import RuleEngine, compiled
+        from octavo.pipeline.redact.rules.rule import PatternRule
 
         for name, pattern in self._extra:
             compiled(name, pattern)
-        Engine([Rule(*extra) for extra in self._extra], self._key, allow=self._allow)
+        RuleEngine([PatternRule(*extra) for extra in self._extra], self._key, allow=self._allow)
 
 
 def _raw(piece: str | bytes) -> bytes:

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 
-class Span(NamedTuple):
+class HiddenSpan(NamedTuple):
     """Characters `start` to `end` of a text are hidden; `mark` stands in their place."""
 
     start: int
@@ -18,9 +18,9 @@ class Span(NamedTuple):
         return self.mark.split(":")[1]
 
 
-def merged(spans: Iterable[Span]) -> list[Span]:
+def merged(spans: Iterable[HiddenSpan]) -> list[HiddenSpan]:
     """In order; what two of them cover in part is one."""
-    result: list[Span] = []
+    result: list[HiddenSpan] = []
     for span in sorted(spans):
         if result and span.start < result[-1].end:
             result[-1] = result[-1]._replace(end=max(span.end, result[-1].end))
@@ -29,7 +29,7 @@ def merged(spans: Iterable[Span]) -> list[Span]:
     return result
 
 
-def without(text: str, hidden: Iterable[Span], left: int, right: int) -> str:
+def without(text: str, hidden: Iterable[HiddenSpan], left: int, right: int) -> str:
     """The characters `left` to `right`, and marks for what is hidden in them, also where a border cuts it."""
     pieces: list[str] = []
     for start, end, mark in hidden:
@@ -39,14 +39,14 @@ def without(text: str, hidden: Iterable[Span], left: int, right: int) -> str:
     return "".join((*pieces, text[left:right]))
 
 
-def occurrences(text: str, value: str, mark: str) -> Iterator[Span]:
+def occurrences(text: str, value: str, mark: str) -> Iterator[HiddenSpan]:
     at = text.find(value)
     while at >= 0:
-        yield Span(at, at + len(value), mark)
+        yield HiddenSpan(at, at + len(value), mark)
         at = text.find(value, at + len(value))
 
 
-def carried(spans: Sequence[Span], bare: str, text: str) -> Iterator[Span]:
+def carried(spans: Sequence[HiddenSpan], bare: str, text: str) -> Iterator[HiddenSpan]:
     """Spans of a bare text in the text of which it was made by leaving characters out."""
     at = place = 0
     for start, end, mark in spans:
@@ -56,4 +56,4 @@ def carried(spans: Sequence[Span], bare: str, text: str) -> Iterator[Span]:
                 place = text.index(bare[at], place) + 1
                 at += 1
             borders.append(text.index(bare[last], place))
-        yield Span(borders[0], borders[1] + 1, mark)
+        yield HiddenSpan(borders[0], borders[1] + 1, mark)

@@ -14,7 +14,7 @@ from octavo.core.values import Change, Entry
 _News: TypeAlias = Change | OctavoError  # an error is the last thing that a watch hears
 
 
-class Audience:
+class SourceWatchers:
     def __init__(self, follow: Callable[[asyncio.Event], Coroutine[Any, Any, None]]) -> None:
         """`follow` sets the event when nothing is missed from then on, and tells what changes until it is cancelled.
         If it cannot go on it says so by `dismiss`."""

@@ -17,11 +17,11 @@ from octavo.core.ref import Ref
 from octavo.core.skill import MAX_BYTES, MAX_FILES, is_skill_name
 from octavo.core.values import Content, Entry
 from octavo.sources.catalog.declaration import Declaration, Segments
-from octavo.sources.catalog.index import Index
+from octavo.sources.catalog.index import CatalogIndex
 from octavo.sources.catalog.problems import FileProblem
 from octavo.sources.catalog.record import Card
-from octavo.sources.catalog.snapshot import Snapshot
-from octavo.sources.catalog.store import Store, not_found
+from octavo.sources.catalog.snapshot import CatalogSnapshot
+from octavo.sources.catalog.store import CatalogStore, not_found
 
 MAX_DESCRIPTION: Final = 1024  # characters that clients accept
 # Of the definition, what a client may show beside the name; the rest are instructions.
@@ -83,7 +83,7 @@ def _quoted(text: str) -> str:
 class Bundles:
     """The files that belong to the entries of one catalog; of a catalog without a manifest there are none."""
 
-    def __init__(self, declaration: Declaration, index: Index, store: Store) -> None:
+    def __init__(self, declaration: Declaration, index: CatalogIndex, store: CatalogStore) -> None:
         self._declaration, self._manifest = declaration, declaration.manifest
         self._index, self._store = index, store
 
@@ -116,7 +116,7 @@ class Bundles:
             return made
         return Content(entry=self._entry(content.entry, ref, card), body=content.body, etag=content.etag)
 
-    def unfit(self, card: Card, page: Snapshot) -> Iterator[FileProblem]:
+    def unfit(self, card: Card, page: CatalogSnapshot) -> Iterator[FileProblem]:
         """What keeps clients from taking an entry as a skill; it is served as a resource all the same."""
         if not self._manifest:
             return

@@ -23,7 +23,7 @@ from octavo.core.errors import OctavoError
 from octavo.core.ports.source import Source
 from octavo.core.ref import Ref
 from octavo.sources.catalog.declaration import Declaration, Segments, Shape
-from octavo.sources.catalog.store import OF_PROGRAMS, WHOLE, Store, is_of_programs
+from octavo.sources.catalog.store import OF_PROGRAMS, WHOLE, CatalogStore, is_of_programs
 from octavo.text.frontmatter import of_yaml
 
 _MANY: Final = 200  # folders of skills that are told apart by name
@@ -54,7 +54,7 @@ async def chosen(
     of = await _placed(of, source, alone=alone, ruled=ruled, kept=kept) if path is None else replace(of, path=path)
     if not of.manifest or files:
         return of
-    store = Store(source, of.path, of.scheme, of.without)
+    store = CatalogStore(source, of.path, of.scheme, of.without)
     try:
         places = [place async for one in store.entries() if (place := store.within(one.ref)) is not None]
         return replace(of, shapes=await _skills(of, store, places))
@@ -83,7 +83,7 @@ async def _placed(of: Declaration, source: Source, *, alone: bool, ruled: bool, 
 async def _of_most(of: Declaration, source: Source, *, ruled: bool, kept: bool) -> Declaration:
     """The usual folder, if it has at least as many documents as there are beside it; with those, if it is not `kept`
     to itself."""
-    store, looked = Store(source, of.path, of.scheme, of.without), 0
+    store, looked = CatalogStore(source, of.path, of.scheme, of.without), 0
     inside = beside = left = 0
     try:
         async for entry in store.everything():
@@ -118,7 +118,7 @@ async def _holds(source: Source, folder: str) -> bool:
     return bool(page.items)
 
 
-async def _skills(of: Declaration, store: Store, places: Sequence[Segments]) -> tuple[Shape, ...]:
+async def _skills(of: Declaration, store: CatalogStore, places: Sequence[Segments]) -> tuple[Shape, ...]:
     folders = _outermost(place[:-1] for place in places if place[-1] == of.manifest and len(place) > 1)
     above = Counter(folder[:-1] for folder in folders)
     if not folders and of.path:
@@ -163,7 +163,9 @@ def _outermost(folders: Iterable[Segments]) -> list[Segments]:
     return found
 
 
-async def _defines(of: Declaration, store: Store, places: Sequence[Segments], folders: Sequence[Segments]) -> bool:
+async def _defines(
+    of: Declaration, store: CatalogStore, places: Sequence[Segments], folders: Sequence[Segments]
+) -> bool:
     """Whether there are definitions of skills as well: any other YAML file is none."""
     within = set(folders)
     likely = [place for place in places if of.shapes[0].fits(place) is not None and place[:1] not in within]

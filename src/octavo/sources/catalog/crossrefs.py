@@ -11,12 +11,12 @@ from octavo.core.errors import OctavoError
 from octavo.core.glob import Glob
 from octavo.core.ref import Ref
 from octavo.sources.catalog.declaration import Declaration
-from octavo.sources.catalog.places import Places
+from octavo.sources.catalog.places import CatalogPlaces
 from octavo.sources.catalog.problems import FileProblem
 from octavo.sources.catalog.record import Card
-from octavo.sources.catalog.snapshot import Snapshot
+from octavo.sources.catalog.snapshot import CatalogSnapshot
 from octavo.sources.catalog.spellings import meant_instead
-from octavo.sources.catalog.store import Moment
+from octavo.sources.catalog.store import CatalogLook
 from octavo.text.frontmatter import shown
 
 PLURALS: Final[Mapping[str, str]] = {
@@ -38,7 +38,7 @@ class CatalogPart(Protocol):
         """Whether everything was looked at once."""
         ...
 
-    async def look(self, moment: Moment) -> Snapshot: ...
+    async def look(self, moment: CatalogLook) -> CatalogSnapshot: ...
     def epoch(self, moment: int) -> object | None: ...
 
 
@@ -70,7 +70,7 @@ class Live(Protocol):
         ...
 
 
-class Link(NamedTuple):
+class CrossReference(NamedTuple):
     """`via` is the key in which one entry names the other; `back` when it is the other one that says so."""
 
     card: Card
@@ -101,7 +101,7 @@ class Handbook:
 
         Raises what the part that asks raises.
         """
-        moment, pages = Moment(seconds), list[tuple[Declaration, Snapshot]]()
+        moment, pages = CatalogLook(seconds), list[tuple[Declaration, CatalogSnapshot]]()
         for part in self._parts:
             if alone and part is not own and not part.is_read:
                 continue
@@ -118,15 +118,15 @@ class Handbook:
 class Pages:
     """A handbook at one moment: the same one as long as nothing in it has changed."""
 
-    def __init__(self, parts: Sequence[tuple[Declaration, Snapshot]]) -> None:
+    def __init__(self, parts: Sequence[tuple[Declaration, CatalogSnapshot]]) -> None:
         self._parts = parts
-        self._pointing: dict[Ref, list[Link]] | None = None
+        self._pointing: dict[Ref, list[CrossReference]] | None = None
         self._linking: Mapping[Ref, Sequence[Ref]] | None = None
         self._circles: dict[tuple[str, str], frozenset[Ref]] = {}
         self._of_kind = {shape.kind: page for of, page in parts for shape in of.shapes}
         self._of_scheme = {of.scheme: (of, page) for of, page in parts}
 
-    def are(self, parts: Sequence[tuple[Declaration, Snapshot]]) -> bool:
+    def are(self, parts: Sequence[tuple[Declaration, CatalogSnapshot]]) -> bool:
         mine = [page for _, page in self._parts]
         return len(mine) == len(parts) and all(old is new for old, (_, new) in zip(mine, parts, strict=True))
 
@@ -171,8 +171,8 @@ class Pages:
         return [ref for ref in found if ref is not None and ref != card.ref and self.card(ref).entry.target is None]
 
     @cached_property
-    def _places(self) -> Places:
-        return Places((card.file, card.ref) for _, page in self._parts for card in page.cards.values())
+    def _places(self) -> CatalogPlaces:
+        return CatalogPlaces((card.file, card.ref) for _, page in self._parts for card in page.cards.values())
 
     @property
     def schemes(self) -> frozenset[str]:
@@ -200,17 +200,17 @@ class Pages:
     def card(self, ref: Ref) -> Card:
         return self._of_scheme[ref.scheme][1].cards[ref]
 
-    def of(self, scheme: str) -> Snapshot:
+    def of(self, scheme: str) -> CatalogSnapshot:
         return self._of_scheme[scheme][1]
 
-    def links(self, card: Card) -> list[Link]:
+    def links(self, card: Card) -> list[CrossReference]:
         """In both directions, each once, ordered by address; without entries that are links themselves."""
         if self._pointing is None:
             self._pointing = {}
             for _, page in self._parts:
                 for other in page.cards.values():
                     for link in self._out(other):
-                        self._pointing.setdefault(link.card.ref, []).append(Link(other, link.via, True))
+                        self._pointing.setdefault(link.card.ref, []).append(CrossReference(other, link.via, True))
         links = [*self._pointing.get(card.ref, ()), *self._out(card)]
         found = {(link.card.ref, link.via): link for link in links if link.card.entry.target is None}
         return [found[key] for key in sorted(found)]
@@ -251,13 +251,13 @@ class Pages:
         cards = self._of_scheme[ref.scheme][1].cards if ref.scheme in self._of_scheme else {}
         return [one for one in dict.fromkeys((ref, usual)) if one in cards]
 
-    def _out(self, card: Card) -> Iterator[Link]:
+    def _out(self, card: Card) -> Iterator[CrossReference]:
         of, _ = self._of_scheme[card.ref.scheme]
         for key, kinds in of.links.items():
             for text in card.words(key):
                 for ref in self.resolve(kinds, text):
                     if ref != card.ref:
-                        yield Link(self.card(ref), key, False)
+                        yield CrossReference(self.card(ref), key, False)
 
     def _in_circles(self, of: Declaration, key: str) -> frozenset[Ref]:
         """Every entry that is above itself. Each is looked at once, however long the way up is."""

@@ -22,8 +22,8 @@ from octavo.sources.catalog.declaration import Declaration, Segments, Shape, end
 from octavo.sources.catalog.first_look import FirstLook
 from octavo.sources.catalog.problems import FileProblem
 from octavo.sources.catalog.record import Card, Cards
-from octavo.sources.catalog.snapshot import Snapshot
-from octavo.sources.catalog.store import Moment, Store, not_found
+from octavo.sources.catalog.snapshot import CatalogSnapshot
+from octavo.sources.catalog.store import CatalogLook, CatalogStore, not_found
 from octavo.text.frontmatter import FrontMatter
 
 _TURN: Final = 16  # files between two turns of the event loop
@@ -48,8 +48,8 @@ class _Found(Struct):
     rivals: dict[Ref, set[Segments]] = field(default_factory=dict[Ref, set[Segments]])
 
 
-class Index:
-    def __init__(self, declaration: Declaration, store: Store, cards: Cards, clock: Clock) -> None:
+class CatalogIndex:
+    def __init__(self, declaration: Declaration, store: CatalogStore, cards: Cards, clock: Clock) -> None:
         self._declaration, self._store, self._cards = declaration, store, cards
         self._looking = asyncio.Lock()
         self.first = FirstLook(declaration.scheme, self._look, clock)
@@ -59,7 +59,7 @@ class Index:
         self._rivals: dict[Ref, set[Segments]] = {}  # files whose address another one has
         self._stamp: object | None = None  # whatever changed later is looked at next time
         self._seen = 0  # the latest moment that the snapshot is as fresh as
-        self.snapshot = Snapshot()
+        self.snapshot = CatalogSnapshot()
 
     def locate(self, place: Segments) -> tuple[Ref, Shape, str] | None:
         """The address of a file, and the version that its name tells; None for a file that has none."""
@@ -145,14 +145,14 @@ class Index:
         """Whether nothing has changed since the last look, if the store has this stamp now."""
         return stamp is not None and stamp == self._stamp
 
-    async def look(self, moment: Moment | None = None) -> Snapshot:
+    async def look(self, moment: CatalogLook | None = None) -> CatalogSnapshot:
         """The whole catalog, as it was when this was called or later; as of a moment, if there is one already."""
-        moment = moment or Moment()
+        moment = moment or CatalogLook()
         await self.first.over(moment.left)
         return await self._look(moment)
 
-    async def _look(self, moment: Moment | None = None) -> Snapshot:
-        moment = moment or Moment()
+    async def _look(self, moment: CatalogLook | None = None) -> CatalogSnapshot:
+        moment = moment or CatalogLook()
         async with self._looking:
             if self._seen < moment.number:
                 stamp = await moment.stamp(self._store)
@@ -164,7 +164,7 @@ class Index:
                 self._seen = moment.number
         return self.snapshot
 
-    async def _looked_again(self, changed: Sequence[Segments]) -> Snapshot | None:
+    async def _looked_again(self, changed: Sequence[Segments]) -> CatalogSnapshot | None:
         """At what has changed, and at what that can have changed: other files of the same entry. None if that is more
         than a look at everything."""
         places = [place for place in changed if self._belongs(place) or _looks_like(self._declaration, place)]
@@ -229,14 +229,14 @@ class Index:
                 found[place] = entry
         return found
 
-    async def _looked(self) -> Snapshot:
+    async def _looked(self) -> CatalogSnapshot:
         found = await self._sorted_out(await self._listed())
         self._known = {card.place: card for card in found.cards.values()}
         self._strays, self._versions, self._rivals = found.strays, found.versions, found.rivals
         known, strays = self.snapshot, _in_order(found.strays)
         if found.cards == known.cards and strays == known.strays and found.files == known.files:
             return known
-        return Snapshot.of(found.cards, strays, found.files)
+        return CatalogSnapshot.of(found.cards, strays, found.files)
 
     async def _sorted_out(self, entries: Mapping[Segments, Entry]) -> _Found:
         """All files that can have the same address, or belong to the same entry, are sorted out together."""

@@ -35,24 +35,24 @@ _KOREAN: Final = (  # pairs of syllables of endings and polite forms
 _STOP: Final = frozenset(_ENGLISH.split()) | frozenset(_KOREAN.split())
 
 
-class Match(NamedTuple):
+class RecordMatch(NamedTuple):
     card: Card
     score: float  # 0 to 1: how much of what the request says is answered
     reasons: tuple[str, ...]
 
 
-def matches(request: str, cards: Sequence[Card]) -> list[Match]:
+def matches(request: str, cards: Sequence[Card]) -> list[RecordMatch]:
     """The best first, without those that have nothing in common with the request."""
     asked = terms(request[:MAX_REQUEST])
     squeezed = _squeezed(request[:MAX_REQUEST])
     if not asked:
         return []
     best = max(_WEIGHTS.values()) * sum(map(_weight, asked)) + _WHOLE
-    found: list[Match] = []
+    found: list[RecordMatch] = []
     for card in cards:
         score, reasons = _scored(asked, squeezed, _texts(card))
         if score >= MIN_SCORE * best:
-            found.append(Match(card, round(min(1.0, score / best), 4), reasons))
+            found.append(RecordMatch(card, round(min(1.0, score / best), 4), reasons))
     return sorted(found, key=lambda one: (-one.score, one.card.ref.segments))
 
 

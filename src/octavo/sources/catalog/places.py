@@ -16,7 +16,7 @@ _FRONT = ("index", "_index", "README", "readme", "Readme", "INDEX")
 _RANK = {ending: number for number, ending in enumerate(FORMS)}
 
 
-class Places:
+class CatalogPlaces:
     def __init__(self, files: Iterable[tuple[str, Ref]]) -> None:
         self._files = dict(files)
         self._stems: dict[str, Ref] = {}

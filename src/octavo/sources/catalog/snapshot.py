@@ -19,7 +19,7 @@ Key = TypeVar("Key")
 Value = TypeVar("Value")
 
 
-class Snapshot(Struct, frozen=True):
+class CatalogSnapshot(Struct, frozen=True):
     """`ids` and `names` find an entry by what others call it. `files` belong to entries."""
 
     cards: Mapping[Ref, Card] = field(default_factory=dict[Ref, Card])
@@ -31,7 +31,7 @@ class Snapshot(Struct, frozen=True):
     everything: Sequence[Segments] = field(default_factory=list[Segments])  # `order` with the files in it
 
     @staticmethod
-    def of(cards: dict[Ref, Card], strays: tuple[FileProblem, ...], files: dict[Ref, Entry]) -> Snapshot:
+    def of(cards: dict[Ref, Card], strays: tuple[FileProblem, ...], files: dict[Ref, Entry]) -> CatalogSnapshot:
         ids: dict[str, list[Ref]] = {}
         names: dict[tuple[str, str], list[Ref]] = {}
         refs = sorted(cards)
@@ -43,7 +43,7 @@ class Snapshot(Struct, frozen=True):
             for name in own_names:
                 names.setdefault(name, []).append(ref)
         everything = sorted((*order, *(ref.segments for ref in files))) if files else order
-        return Snapshot(cards, order, ids, names, strays, files, everything)
+        return CatalogSnapshot(cards, order, ids, names, strays, files, everything)
 
     def listed(self, scope: Ref, after: Segments | None) -> Iterator[Card | Entry]:
         """As `under`, with the files behind the card that they belong to."""
@@ -58,7 +58,7 @@ class Snapshot(Struct, frozen=True):
 
     def with_changes(
         self, cards: Mapping[Ref, Card | None], files: Mapping[Ref, Entry | None], strays: tuple[FileProblem, ...]
-    ) -> Snapshot:
+    ) -> CatalogSnapshot:
         """Another snapshot, if anything differs: whoever works with this one is not disturbed."""
         cards = {ref: card for ref, card in cards.items() if self.cards.get(ref) != card}
         files = {ref: file for ref, file in files.items() if self.files.get(ref) != file}
@@ -72,10 +72,10 @@ class Snapshot(Struct, frozen=True):
         kept = _updated(self.files, files)
         everything = _reordered(self.everything, gone, came) if kept or self.files else order
         ids, names = _called_otherwise(self, cards)
-        return Snapshot(_updated(self.cards, cards), order, ids, names, strays, kept, everything)
+        return CatalogSnapshot(_updated(self.cards, cards), order, ids, names, strays, kept, everything)
 
-    def _with(self, strays: tuple[FileProblem, ...]) -> Snapshot:
-        return Snapshot(self.cards, self.order, self.ids, self.names, strays, self.files, self.everything)
+    def _with(self, strays: tuple[FileProblem, ...]) -> CatalogSnapshot:
+        return CatalogSnapshot(self.cards, self.order, self.ids, self.names, strays, self.files, self.everything)
 
     def find_id(self, id: str) -> list[Ref]:
         return self.ids.get(folded(id), [])
@@ -119,7 +119,7 @@ def _updated(known: Mapping[Ref, Value], changes: Mapping[Ref, Value | None]) ->
 
 
 def _called_otherwise(
-    known: Snapshot, changes: Mapping[Ref, Card | None]
+    known: CatalogSnapshot, changes: Mapping[Ref, Card | None]
 ) -> tuple[Mapping[str, list[Ref]], Mapping[tuple[str, str], list[Ref]]]:
     """A change of the text alone, the most frequent one, leaves them as they are."""
     renamed = [

@@ -22,19 +22,19 @@ from octavo.sources.catalog.crossrefs import Handbook, Pages
 from octavo.sources.catalog.declaration import Declaration, Segments
 from octavo.sources.catalog.filters import filters, unknown, wanted
 from octavo.sources.catalog.first_look import FirstLook
-from octavo.sources.catalog.index import Index
+from octavo.sources.catalog.index import CatalogIndex
 from octavo.sources.catalog.links import MAX_LINKED, dangling
-from octavo.sources.catalog.match import Match, matches
+from octavo.sources.catalog.match import RecordMatch, matches
 from octavo.sources.catalog.model import compile_model
 from octavo.sources.catalog.names import alike
 from octavo.sources.catalog.problems import FileProblem
 from octavo.sources.catalog.record import MIME, Card, Cards
-from octavo.sources.catalog.snapshot import Snapshot
+from octavo.sources.catalog.snapshot import CatalogSnapshot
 from octavo.sources.catalog.spellings import holds, meanings, others, says
-from octavo.sources.catalog.store import Moment, Store, not_found
+from octavo.sources.catalog.store import CatalogLook, CatalogStore, not_found
 from octavo.sources.catalog.templates import shapes_of, templates
 from octavo.sources.catalog.unserved import left_out, unserved, why_nothing
-from octavo.sources.catalog.versions import Versions
+from octavo.sources.catalog.versions import CatalogVersions
 from octavo.sources.catalog.watch import Follower
 from octavo.text.handwritten import handwritten
 
@@ -67,11 +67,11 @@ class CatalogSource:
         self.scheme = declaration.scheme
         self.declaration = declaration
         folder = declaration.path if path is None else path
-        self._store = Store(store, folder, self.scheme, declaration.without, home=declaration.home)
+        self._store = CatalogStore(store, folder, self.scheme, declaration.without, home=declaration.home)
         cards = Cards(declaration, compile_model(declaration.schema), self._store.folder)
         clock = clock or SystemClock()
-        self._index = Index(declaration, self._store, cards, clock)
-        self._versions = Versions(self._index, self._store, cards)
+        self._index = CatalogIndex(declaration, self._store, cards, clock)
+        self._versions = CatalogVersions(self._index, self._store, cards)
         self._bundles = Bundles(declaration, self._index, self._store)
         self._follower = Follower(self._index, self._store, clock)
         self._handbook = handbook or Handbook()
@@ -230,11 +230,11 @@ class CatalogSource:
     def templates(self) -> Sequence[Template]:
         return self._templates
 
-    async def look(self, moment: Moment | None = None) -> Snapshot:
+    async def look(self, moment: CatalogLook | None = None) -> CatalogSnapshot:
         return await self._index.look(moment)
 
-    async def _looked(self) -> Snapshot:
-        return await self._index.look(Moment(self._patience))
+    async def _looked(self) -> CatalogSnapshot:
+        return await self._index.look(CatalogLook(self._patience))
 
     @property
     def first(self) -> FirstLook:
@@ -393,7 +393,7 @@ class CatalogSource:
         cards = pages.of(self.scheme).under(scope, after)
         return cards if test is None else filter(test, cards)
 
-    def _matched(self, scope: Ref, request: str, pages: Pages) -> Sequence[Match]:
+    def _matched(self, scope: Ref, request: str, pages: Pages) -> Sequence[RecordMatch]:
         return matches(request, [*self._wanted(scope, pages, None)])
 
 
@@ -401,7 +401,7 @@ def _entry(one: Card | Entry) -> Entry:
     return one if isinstance(one, Entry) else one.entry
 
 
-def _ranked(found: Sequence[Match], cursor: str | None, limit: int) -> Page[Entry]:
+def _ranked(found: Sequence[RecordMatch], cursor: str | None, limit: int) -> Page[Entry]:
     """The cursor holds the rank of the last one: the score, and the address among those with the same."""
     last = _opened(cursor)
     try:

@@ -16,15 +16,15 @@ from octavo.core.ref import Ref
 from octavo.sources.catalog.declaration import Declaration, Segments, Shape
 from octavo.sources.catalog.names import PREFIXES, folded, plain
 from octavo.sources.catalog.record import Card
-from octavo.sources.catalog.snapshot import Snapshot
+from octavo.sources.catalog.snapshot import CatalogSnapshot
 
 
-def holds(page: Snapshot, ref: Ref) -> bool:
+def holds(page: CatalogSnapshot, ref: Ref) -> bool:
     """Whether there is an entry, a file of one, or a collection with one."""
     return not ref.segments or ref in page.cards or next(page.listed(ref, None), None) is not None
 
 
-def meanings(of: Declaration, page: Snapshot, ref: Ref) -> list[list[Ref]]:
+def meanings(of: Declaration, page: CatalogSnapshot, ref: Ref) -> list[list[Ref]]:
     """The names that an address could mean, of what is there, the likeliest first: itself, then what it spells. Those
     of one id stand together."""
     if ref.absolute:
@@ -34,7 +34,7 @@ def meanings(of: Declaration, page: Snapshot, ref: Ref) -> list[list[Ref]]:
     return [[one._replace(params=ref.params) for one in group] for group in found if group]
 
 
-def others(of: Declaration, page: Snapshot, ref: Ref) -> Called:
+def others(of: Declaration, page: CatalogSnapshot, ref: Ref) -> Called:
     """What else an entry can be called in an address: by its id, and by what its own file says of its folder."""
     card = page.cards.get(ref)
     if card is None:
@@ -70,14 +70,14 @@ def says(of: Declaration, shape: Shape, card: Card, variable: str, value: str, g
     return meant in (folded(value), folded(card.ref.path)) or bool(card.id and folded(given) == folded(card.id))
 
 
-def meant_instead(of: Declaration, page: Snapshot, card: Card) -> Ref | None:
+def meant_instead(of: Declaration, page: CatalogSnapshot, card: Card) -> Ref | None:
     """The other entry, or collection, whose name the id of an entry is."""
     spelled = (_ref(of, names) for names in ((*card.ref.segments[:-1], card.id), (card.id,)))
     found = (one for one in spelled if one is not None and not card.ref.within(one) and holds(page, one))
     return next(found, None)
 
 
-def _meant(of: Declaration, page: Snapshot, ref: Ref) -> Iterator[list[Ref]]:
+def _meant(of: Declaration, page: CatalogSnapshot, ref: Ref) -> Iterator[list[Ref]]:
     """Behind an id the names of its files may follow."""
     file = of.located(ref.segments)  # as a link names it, with its ending
     if file is not None and not file[2] and of.owner(ref.segments) is None:

@@ -28,7 +28,7 @@ OF_PROGRAMS: Final = frozenset(
 _moments: Final = count(1)
 
 
-class Moment:
+class CatalogLook:
     """A look since then is fresh enough. A store is asked once what has changed by then, for all catalogs in it.
     For the first look at a catalog, or at several, it is waited so many seconds."""
 
@@ -41,7 +41,7 @@ class Moment:
     def left(self) -> float | None:
         return None if self._until is None else max(0.0, self._until - passing())
 
-    async def stamp(self, store: Store) -> object | None:
+    async def stamp(self, store: CatalogStore) -> object | None:
         if not isinstance(store.source, Syncs):
             return await store.caught_up()
         if store.source not in self._stamps:
@@ -49,7 +49,7 @@ class Moment:
         return self._stamps[store.source]
 
 
-class Head(NamedTuple):
+class FileHead(NamedTuple):
     """The beginning of a file, and what the store told of the file in the same moment."""
 
     entry: Entry
@@ -58,7 +58,7 @@ class Head(NamedTuple):
     fault: str = ""
 
 
-class Store:
+class CatalogStore:
     """One folder of a source, but for the folders in it that are somebody else's. Places are segments below it.
 
     Beside a `home` in it, folders of programs are left out."""
@@ -177,11 +177,11 @@ class Store:
         """Whether there are names of states, which no stamp tells of."""
         return isinstance(self.source, Pins)
 
-    async def head(self, place: Segments, ref: Ref, size: int | None) -> Head:
+    async def head(self, place: Segments, ref: Ref, size: int | None) -> FileHead:
         """As much of a file as its front matter needs. A file that cannot be read as text is a fault, no error."""
         return await self.head_at(self._ref(place), ref, size)
 
-    async def head_at(self, at: Ref, ref: Ref, size: int | None) -> Head:
+    async def head_at(self, at: Ref, ref: Ref, size: int | None) -> FileHead:
         defines = form_of(at.name) in ("yaml", "json")
         if size is None or size <= WHOLE or defines:
             try:
@@ -189,7 +189,7 @@ class Store:
             except TooLarge:
                 if defines:
                     fault = f"is larger than {WHOLE} bytes, too large for a definition"
-                    return Head(await self._stat(at, ref), None, False, fault)
+                    return FileHead(await self._stat(at, ref), None, False, fault)
         try:
             return _head(await self.read_at(at, ref, HEAD, f"0-{HEAD - 1}"), whole=False)
         except InvalidParams:
@@ -197,7 +197,7 @@ class Store:
         try:
             return _head(await self.read_at(at, ref, 4 * WHOLE), whole=True)
         except TooLarge:
-            return Head(await self._stat(at, ref), None, False, "is too large for its front matter to be read")
+            return FileHead(await self._stat(at, ref), None, False, "is too large for its front matter to be read")
 
     def stamp(self, place: Segments, op: str, moment: int = 0) -> object | None:
         if self._stamps is None:
@@ -278,7 +278,7 @@ def not_found(ref: Ref) -> NotFound:
     return NotFound(f"Resource not found: {ref}", uri=str(ref))
 
 
-def _head(content: Content, *, whole: bool) -> Head:
+def _head(content: Content, *, whole: bool) -> FileHead:
     if isinstance(content.body, str):
-        return Head(content.entry, content.body, whole)
-    return Head(content.entry, None, whole, "is no text that can be read; save it as UTF-8")
+        return FileHead(content.entry, content.body, whole)
+    return FileHead(content.entry, None, whole, "is no text that can be read; save it as UTF-8")

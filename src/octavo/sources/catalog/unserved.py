@@ -8,21 +8,23 @@ from typing import Final
 
 from octavo.core.errors import OctavoError
 from octavo.sources.catalog.declaration import DOCUMENTS, FORMS, Declaration, ending_of
-from octavo.sources.catalog.index import Index
+from octavo.sources.catalog.index import CatalogIndex
 from octavo.sources.catalog.problems import FileProblem
-from octavo.sources.catalog.snapshot import Snapshot
-from octavo.sources.catalog.store import Store
+from octavo.sources.catalog.snapshot import CatalogSnapshot
+from octavo.sources.catalog.store import CatalogStore
 
 _SHOWN: Final = 4  # endings of which a message tells
 
 
-async def unserved(of: Declaration, store: Store, index: Index, page: Snapshot) -> list[FileProblem]:
+async def unserved(
+    of: Declaration, store: CatalogStore, index: CatalogIndex, page: CatalogSnapshot
+) -> list[FileProblem]:
     """Texts of the folder that no pattern takes, and those that stand beside it: a remark each."""
     beside = await _of_programs(of, store) if of.home else await _beside(of, store, page)
     return [*beside, *await _within(store, index, page)]
 
 
-async def _of_programs(of: Declaration, store: Store) -> list[FileProblem]:
+async def _of_programs(of: Declaration, store: CatalogStore) -> list[FileProblem]:
     """Beside the folder that was found: most of them no documents, but nobody said so."""
     shapes, folders = [shape for shape in of.shapes if shape.offered], Counter[str]()
     async for entry in store.everything():
@@ -40,7 +42,7 @@ async def _of_programs(of: Declaration, store: Store) -> list[FileProblem]:
     return [FileProblem(of.home, 1, said, serious=False)]
 
 
-async def _beside(of: Declaration, store: Store, page: Snapshot) -> list[FileProblem]:
+async def _beside(of: Declaration, store: CatalogStore, page: CatalogSnapshot) -> list[FileProblem]:
     """Some are no part of a handbook, such as the README of a repository. But nobody said that they are not."""
     if not of.guessed or not store.folder or not page.cards:
         return []
@@ -60,7 +62,7 @@ def left_out(count: int, folder: str) -> str:
     )
 
 
-async def _within(store: Store, index: Index, page: Snapshot) -> list[FileProblem]:
+async def _within(store: CatalogStore, index: CatalogIndex, page: CatalogSnapshot) -> list[FileProblem]:
     places = [place async for one in store.entries() if (place := store.within(one.ref)) is not None]
     left = [place for place in places if index.locate(place) is None and index.concerned(place) is None]
     texts = Counter(ending for place in left if (ending := ending_of(place[-1])) in DOCUMENTS)
@@ -70,7 +72,7 @@ async def _within(store: Store, index: Index, page: Snapshot) -> list[FileProble
     return [FileProblem(store.folder or ".", 1, said, serious=False)]
 
 
-async def why_nothing(store: Store) -> str:
+async def why_nothing(store: CatalogStore) -> str:
     """Why there is no entry, and what to do about it."""
     names = [place[-1] async for one in store.entries() if (place := store.within(one.ref)) is not None]
     if not names:
@@ -84,7 +86,7 @@ async def why_nothing(store: Store) -> str:
     return f"nothing is served: files: '**/*{best}' would serve {texts[best]} of the {len(names)} files"
 
 
-async def _elsewhere(store: Store) -> str:
+async def _elsewhere(store: CatalogStore) -> str:
     here = f"the folder {store.folder} is not there, or empty" if store.folder else "there is no file in the store"
     folders: Counter[str] = Counter()
     with suppress(OctavoError):

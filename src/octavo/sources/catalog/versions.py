@@ -19,10 +19,10 @@ from octavo.core.memo import Bounded
 from octavo.core.ref import Ref
 from octavo.core.values import Content, Entry
 from octavo.sources.catalog.declaration import Segments, Shape
-from octavo.sources.catalog.index import Index
+from octavo.sources.catalog.index import CatalogIndex
 from octavo.sources.catalog.names import words
 from octavo.sources.catalog.record import Card, Cards
-from octavo.sources.catalog.store import Head, Store
+from octavo.sources.catalog.store import CatalogStore, FileHead
 
 MAX_STATES: Final = 200  # contents that are looked at for one version
 MAX_BESIDE: Final = 5_000  # files beside it that are looked at for their names
@@ -41,8 +41,8 @@ class Then(NamedTuple):
     target: Ref | None  # its address then, if it was another one
 
 
-class Versions:
-    def __init__(self, index: Index, store: Store, cards: Cards) -> None:
+class CatalogVersions:
+    def __init__(self, index: CatalogIndex, store: CatalogStore, cards: Cards) -> None:
         self._index, self._store, self._cards = index, store, cards
         self._said: Bounded[str, str] = Bounded(
             _REMEMBERED
@@ -121,7 +121,7 @@ class Versions:
             self._said.keep(then.known.version, said)
         return said
 
-    async def _head(self, then: Then, ref: Ref) -> Head:
+    async def _head(self, then: Then, ref: Ref) -> FileHead:
         return await self._store.head_at(then.known.ref, ref, then.known.size)
 
 

@@ -22,7 +22,7 @@ from octavo.core.ref import Ref
 from octavo.core.skill import usability
 from octavo.core.values import QUOTED, Content, Entry
 from octavo.sources.catalog.crossrefs import PLURALS, Live, Pages
-from octavo.sources.catalog.match import Match
+from octavo.sources.catalog.match import RecordMatch
 from octavo.sources.catalog.record import DIRECTORY, Card
 
 BODY: Final = "body"
@@ -72,7 +72,7 @@ def at(entry: Entry, ref: Ref) -> Entry:
     return replace(entry, ref=ref)
 
 
-def with_score(found: Match) -> Entry:
+def with_score(found: RecordMatch) -> Entry:
     entry = found.card.entry
     return replace(entry, metadata={**entry.metadata, "score": found.score, "reasons": [*found.reasons]})
 
@@ -91,7 +91,7 @@ def _listed(ref: Ref, entries: Iterable[Entry]) -> dict[str, Any]:
 
 
 def matched(
-    request: str, found: Iterable[Match], live: Live | None, agent: str | None, picked_by: Collection[str]
+    request: str, found: Iterable[RecordMatch], live: Live | None, agent: str | None, picked_by: Collection[str]
 ) -> dict[str, Any]:
     """`picked_by` are the metadata by which they were picked out: they are told, so that one who may not see them is
     not told what fits. What the agent cannot use comes after what it can."""
@@ -159,7 +159,7 @@ def _usable(card: Card, live: Live, agent: str) -> dict[str, Any]:
     return usability(live.may_read(agent, card.ref), missing)
 
 
-def _match(found: Match, live: Live | None, agent: str | None, picked_by: Collection[str]) -> dict[str, Any]:
+def _match(found: RecordMatch, live: Live | None, agent: str | None, picked_by: Collection[str]) -> dict[str, Any]:
     card = found.card
     told = {**_named(card.entry), "score": found.score, "reasons": [*found.reasons]}
     if card.entry.quoted:

@@ -16,9 +16,9 @@ from octavo.core.errors import NotFound, OctavoError, SourceUnavailable
 from octavo.core.ref import Ref
 from octavo.core.sizes import MIB
 from octavo.core.values import Change, ChangeKind, Entry
-from octavo.sources._shared.audience import Audience
-from octavo.sources.catalog.index import Index
-from octavo.sources.catalog.store import Store
+from octavo.sources._shared.audience import SourceWatchers
+from octavo.sources.catalog.index import CatalogIndex
+from octavo.sources.catalog.store import CatalogStore
 
 MAX_BYTES: Final = MIB  # of a file that is looked into for its etag
 TOGETHER: Final = 1000  # changes of the store that are looked at before any of them is told
@@ -31,11 +31,11 @@ class Follower:
     a file is when it is looked at: changes that follow each other closely become one.
     """
 
-    def __init__(self, index: Index, store: Store, clock: Clock) -> None:
+    def __init__(self, index: CatalogIndex, store: CatalogStore, clock: Clock) -> None:
         self._index, self._store, self._clock = index, store, clock
         self._told: dict[Ref, Entry] = {}
         self._order: list[Ref] = []  # of what was told, so that what stands below an entry is found at once
-        self._audience = Audience(self._follow)
+        self._audience = SourceWatchers(self._follow)
 
     def watch(self, scope: Ref) -> AsyncIterator[Change]:
         return self._audience.watch(scope)

@@ -29,7 +29,7 @@ class FileRoot(Struct, frozen=True):
     named: bool = False
 
 
-class Addresses:
+class FileAddresses:
     def __init__(self, scheme: str, roots: Sequence[FileRoot]) -> None:
         self.scheme = scheme
         self._all = range(len(roots))

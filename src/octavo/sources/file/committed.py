@@ -23,7 +23,7 @@ from octavo.core.values import Content, Entry, Page
 from octavo.sources._shared.fs.credentials import CREDENTIALS
 from octavo.sources._shared.fs.faults import not_found
 from octavo.sources._shared.fs.names import Rules
-from octavo.sources._shared.git.files import Files, History
+from octavo.sources._shared.git.files import GitFiles, History
 from octavo.sources._shared.git.history import MAX_SECONDS
 from octavo.sources._shared.git.kept import ObjectCache
 from octavo.sources._shared.git.objects import Id
@@ -46,7 +46,7 @@ class _Past(NamedTuple):
 
     real: str
     repository: Repository
-    files: Files
+    files: GitFiles
     rules: Rules
 
 
@@ -83,7 +83,7 @@ class CommittedFileSource(FileSource):
         self._kept_out = (*exclude_dirs, *exclude_files)
         self._make_rules = partial(Rules, extensions, hidden, only=only, within=roots[0].within)
         self._make_files = partial(
-            Files, scheme=self.scheme, secret=secret, encodings=preferring(encodings), history=history,
+            GitFiles, scheme=self.scheme, secret=secret, encodings=preferring(encodings), history=history,
             monotonic=clock.monotonic,
         )  # fmt: skip
         self._past: _Past | None = None
@@ -132,7 +132,7 @@ class CommittedFileSource(FileSource):
         """At a tag of what HEAD has gone through; with `history="all"` also at a commit or a day of it."""
         return await self._looking_back(ref, lambda files, plain, stop: files.pinned(plain, name, stop))
 
-    async def _looking_back(self, ref: Ref, work: Callable[[Files, Ref, Callable[[], bool]], T]) -> T | None:
+    async def _looking_back(self, ref: Ref, work: Callable[[GitFiles, Ref, Callable[[], bool]], T]) -> T | None:
         """None for what has no past."""
         where = self._served(ref)
         present = await super().stat(ref)
@@ -153,7 +153,7 @@ class CommittedFileSource(FileSource):
         finally:
             cancelled.set()
 
-    def _then(self, ref: Ref) -> Files:
+    def _then(self, ref: Ref) -> GitFiles:
         """Refuses an old state by its name alone."""
         if ref.scheme != self.scheme or ref.absolute or not ref.segments:
             raise not_found(ref)

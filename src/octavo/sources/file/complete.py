@@ -15,8 +15,8 @@ from octavo.core.glob import Glob
 from octavo.core.ref import Ref
 from octavo.core.values import Suggestion
 from octavo.sources._shared.places import Place, Where
-from octavo.sources.file.addresses import Addresses
-from octavo.sources.file.entries import Facts
+from octavo.sources.file.addresses import FileAddresses
+from octavo.sources.file.entries import FileFacts
 from octavo.sources.file.root import Names
 from octavo.sources.file.roots import Forest
 
@@ -27,12 +27,12 @@ _MAX_LOOKED_AT: Final = 20_000  # a template can begin with a variable: then all
 _VARIABLE: Final = re.compile(r"\{\+?([A-Za-z_][A-Za-z0-9_.]*)\}")
 
 
-_Found: TypeAlias = tuple[str, Place, Facts]
+_Found: TypeAlias = tuple[str, Place, FileFacts]
 
 
 class Completer(Struct, frozen=True):
     forest: Forest
-    addresses: Addresses
+    addresses: FileAddresses
     templates: Sequence[str]
     stop: Callable[[], bool]
     after: Ref | None = None  # names up to this one were given before
@@ -129,7 +129,7 @@ class Completer(Struct, frozen=True):
         places = (k for k in where.roots if self.forest.facts(Place(where.names, k)) is not None)
         return next(places, where.roots[0])
 
-    def _places(self, where: Where, given: Names, begin: Names = ()) -> Iterator[tuple[Place, Facts]]:
+    def _places(self, where: Where, given: Names, begin: Names = ()) -> Iterator[tuple[Place, FileFacts]]:
         """In order, from behind those that were given before."""
         for place, facts in self.forest.places(where, begin=max(begin, given), stop=self.stop):
             if not given or place.names > given:

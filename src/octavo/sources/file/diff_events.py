@@ -15,14 +15,14 @@ from msgspec.structs import replace
 from octavo.core.ref import Ref
 from octavo.core.values import Change, ChangeKind, Entry
 from octavo.sources._shared.places import Place
-from octavo.sources.file.entries import Facts
+from octavo.sources.file.entries import FileFacts
 from octavo.sources.file.etags import Etags
 from octavo.sources.file.roots import Forest
 
 _MAKING_ROOM: Final = {"deleted": 0, "renamed": 1}  # comes before what may stand in the place
 
 
-class Told(NamedTuple):
+class ToldChange(NamedTuple):
     root: int
     change: Change
 
@@ -31,7 +31,7 @@ class _Seen(NamedTuple):
     """A file at an address."""
 
     place: Place
-    facts: Facts
+    facts: FileFacts
     entry: Entry
 
     @property
@@ -57,22 +57,22 @@ class _Difference(NamedTuple):
 
 def tell(
     forest: Forest,
-    before: Mapping[Place, Facts | None],
-    known: Callable[[Place], Facts | None],
+    before: Mapping[Place, FileFacts | None],
+    known: Callable[[Place], FileFacts | None],
     etags: Etags,
     at: float,
-) -> list[Told]:
+) -> list[ToldChange]:
     """`before` has the places that changed, with what they were; `known` says what they are."""
     found = [*_differences(forest, before, known, etags)]
     origins = _origins(found)
     moved = {origin.ref for origin in origins.values()}
-    told = [Told(one.root, _change(one, origins.get(one.ref), at)) for one in found if one.ref not in moved]
+    told = [ToldChange(one.root, _change(one, origins.get(one.ref), at)) for one in found if one.ref not in moved]
     told.sort(key=lambda one: _MAKING_ROOM.get(one.change.kind, 2))
     return told
 
 
 def _differences(
-    forest: Forest, before: Mapping[Place, Facts | None], known: Callable[[Place], Facts | None], etags: Etags
+    forest: Forest, before: Mapping[Place, FileFacts | None], known: Callable[[Place], FileFacts | None], etags: Etags
 ) -> Iterator[_Difference]:
     for names in sorted({place.names for place in before}):
         places = [Place(names, k) for k in range(len(forest.trees))]
@@ -127,7 +127,7 @@ def _change(one: _Difference, origin: _Difference | None, at: float) -> Change:
     )
 
 
-def _listed(forest: Forest, places: Iterable[tuple[Place, Facts | None]]) -> dict[Ref, _Seen]:
+def _listed(forest: Forest, places: Iterable[tuple[Place, FileFacts | None]]) -> dict[Ref, _Seen]:
     listed: dict[Ref, _Seen] = {}
     for place, facts in places:
         if facts is not None:

@@ -7,12 +7,12 @@ import struct
 from typing import Final, NamedTuple
 
 from octavo.sources._shared.fs.stats import identity
-from octavo.sources.file.root import Names, Seen
+from octavo.sources.file.root import Names, SeenFile
 
 _VERSION: Final = struct.Struct("<QQqqq")
 
 
-class Facts(NamedTuple):
+class FileFacts(NamedTuple):
     """What a listing tells of a file beyond its address."""
 
     version: str
@@ -31,11 +31,11 @@ class Digests:
         self._version = hashlib.blake2b(key=key, digest_size=8, person=b"version")
         self._etag = hashlib.blake2b(key=key, digest_size=8, person=b"etag")
 
-    def facts(self, seen: Seen) -> Facts:
+    def facts(self, seen: SeenFile) -> FileFacts:
         found = seen.stat
         digest = self._version.copy()
         digest.update(_VERSION.pack(*identity(found)))
-        return Facts(digest.hexdigest(), found.st_size, found.st_mtime, seen.names, found.st_dev, found.st_ino)
+        return FileFacts(digest.hexdigest(), found.st_size, found.st_mtime, seen.names, found.st_dev, found.st_ino)
 
     def etag(self, raw: bytes | bytearray) -> str:
         digest = self._etag.copy()

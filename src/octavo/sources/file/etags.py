@@ -7,7 +7,7 @@ from typing import Final
 from octavo.core.memo import Bounded
 from octavo.core.sizes import MIB
 from octavo.sources._shared.places import Place
-from octavo.sources.file.entries import Facts
+from octavo.sources.file.entries import FileFacts
 from octavo.sources.file.roots import Forest
 
 MAX_BYTES: Final = MIB  # of a file that is looked into
@@ -28,10 +28,10 @@ class Etags:
         """The next telling."""
         self._left = _BATCH_BYTES
 
-    def remembered(self, facts: Facts) -> str:
+    def remembered(self, facts: FileFacts) -> str:
         return self._by_version.get(facts.version, "")
 
-    def of(self, place: Place, facts: Facts) -> str:
+    def of(self, place: Place, facts: FileFacts) -> str:
         """Looks into the file if need be, and if it is still the one that the facts are about."""
         if known := self._by_version.get(facts.version):
             return known

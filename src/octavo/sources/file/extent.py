@@ -17,7 +17,7 @@ from octavo.core.external import Extent, Opening, Rights, ServedFolder
 from octavo.core.ref import Ref
 from octavo.sandbox.landlock import READ, READ_DIR, READ_FILE
 from octavo.sources._shared.fs.faults import ABSENT, DENIED
-from octavo.sources.file.addresses import Addresses
+from octavo.sources.file.addresses import FileAddresses
 from octavo.sources.file.root import Child, Names, Tree
 
 MOST: Final = 20_000  # entries that are looked at
@@ -36,7 +36,7 @@ class _Part(NamedTuple):
 class Survey:
     """Blocking. Raises OSError where the folder cannot be looked at."""
 
-    def __init__(self, tree: Tree, k: int, addresses: Addresses, rights: Rights, stop: Callable[[], bool]) -> None:
+    def __init__(self, tree: Tree, k: int, addresses: FileAddresses, rights: Rights, stop: Callable[[], bool]) -> None:
         self._tree, self._k, self._addresses, self._rights, self._stop = tree, k, addresses, rights, stop
         self._left = MOST
         self._above = 0  # names of the folder itself

@@ -13,13 +13,13 @@ import stat
 import unicodedata
 from typing import Final
 
-from octavo.sources._shared.fs.confine import Root
+from octavo.sources._shared.fs.confine import OpenedRoot
 
 MAX_LINKS: Final = 40  # the kernel's own limit
 _MAX_STEPS: Final = 2_500  # as many as an address can have, and some; links could make any number
 
 
-def resolve(root: Root, names: tuple[str, ...], *, follow: bool) -> tuple[str, ...]:
+def resolve(root: OpenedRoot, names: tuple[str, ...], *, follow: bool) -> tuple[str, ...]:
     """Raises OSError: ELOOP for a link where none may be followed or for too many, EXDEV for one that
     leads out of the root, EEXIST when two names on disk differ only in Unicode form."""
     pending = list(reversed(names))

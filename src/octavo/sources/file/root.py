@@ -16,7 +16,7 @@ from typing import Final, Literal, NamedTuple
 
 from octavo.core.clients import starts_programs
 from octavo.core.foundation import Foundation, folded
-from octavo.sources._shared.fs.confine import MAX_DEPTH, MAX_PATH_BYTES, Confinement, Root
+from octavo.sources._shared.fs.confine import MAX_DEPTH, MAX_PATH_BYTES, Confinement, OpenedRoot
 from octavo.sources._shared.fs.faults import ABSENT, Starts, StoodOn
 from octavo.sources._shared.fs.names import Rules, canonical_name
 from octavo.sources.file.resolve import find, resolve
@@ -31,7 +31,7 @@ _LINK_IN_THE_WAY: Final = frozenset((errno.ELOOP, errno.ENOTDIR, errno.EMLINK))
 by_name: Final = attrgetter("name")
 
 
-class Seen(NamedTuple):
+class SeenFile(NamedTuple):
     """A regular file that may be served. `names` are its own: not those of a link that led to it."""
 
     names: Names
@@ -67,9 +67,9 @@ class Tree:
         self._exclude_dirs, self._exclude_files = exclude_dirs, exclude_files
         self._foundation = foundation
         self.nameless: dict[Names, int] = {}  # of folders as they were read last: names that have no address
-        self._stand_on(Root(path, confinement))
+        self._stand_on(OpenedRoot(path, confinement))
 
-    def _stand_on(self, root: Root) -> None:
+    def _stand_on(self, root: OpenedRoot) -> None:
         hard_links = self._of_hard_links
         self.root = root
         self._hard_links = hard_links == "allow" or (hard_links == "auto" and not _others_write(root.stat_of_root))
@@ -111,7 +111,7 @@ class Tree:
         if was_there and not self.is_replaced:
             return False
         try:
-            root = Root(self._path, self._confinement)
+            root = OpenedRoot(self._path, self._confinement)
             os.close(root.open((), "directory"))
         except OSError:
             self.root = self.root.nowhere()
@@ -120,7 +120,7 @@ class Tree:
         self.is_walled = self._foundation is not None and not _may_write(root)
         return True
 
-    def look(self, names: Names, *, wait: bool = True) -> Seen:
+    def look(self, names: Names, *, wait: bool = True) -> SeenFile:
         """With `wait=False` BlockingIOError where the answer could take long."""
         try:
             return self._served(names, names, self.root.stat(names, wait=wait))
@@ -137,7 +137,7 @@ class Tree:
                     raise
         raise _absent()
 
-    def open(self, names: Names, *, wait: bool = True) -> tuple[int, Seen]:
+    def open(self, names: Names, *, wait: bool = True) -> tuple[int, SeenFile]:
         """A descriptor for reading, which is the caller's to close."""
         try:
             return self._opened(names, names, wait=wait)
@@ -309,7 +309,7 @@ class Tree:
             return Child(name, disk, "link")
         return None
 
-    def _opened(self, disk: Names, own: Names, *, wait: bool = True) -> tuple[int, Seen]:
+    def _opened(self, disk: Names, own: Names, *, wait: bool = True) -> tuple[int, SeenFile]:
         fd = self.root.open(disk, "read", wait=wait)
         try:
             return fd, self._served(own, disk, os.fstat(fd))
@@ -317,14 +317,14 @@ class Tree:
             os.close(fd)
             raise
 
-    def _served(self, own: Names, disk: Names, found: os.stat_result) -> Seen:
+    def _served(self, own: Names, disk: Names, found: os.stat_result) -> SeenFile:
         if not stat.S_ISREG(found.st_mode) or self.is_left_out(disk, found):
             raise _absent()
         if self._excluded and any(self._is_excluded(self.root.stat(disk[:i])) for i in range(len(disk))):
             raise _absent()
         if self._narrowed and not self.rules.covers(own):
             raise _absent()
-        return Seen(own, found)
+        return SeenFile(own, found)
 
     def _is_elsewhere(self, names: Names, error: OSError) -> bool:
         """Whether a link or a name in another Unicode form may be why these names cannot be opened as they are."""
@@ -362,7 +362,7 @@ def _room(names: Names) -> int:
     return MAX_PATH_BYTES - len("/".join((*names, "")).encode())
 
 
-def _may_write(root: Root) -> bool:
+def _may_write(root: OpenedRoot) -> bool:
     """By trying: what Landlock forbids no question tells."""
     try:
         os.close(os.open(".", os.O_TMPFILE | os.O_WRONLY | os.O_CLOEXEC, 0o600, dir_fd=root.fd))

@@ -15,17 +15,17 @@ from typing import Final
 from octavo.core.errors import OctavoError, SourceUnavailable, TooLarge
 from octavo.core.preconditions import Shown
 from octavo.core.ref import Ref
-from octavo.core.values import Content, Entry, Memo
+from octavo.core.values import Content, EncoderMemo, Entry
 from octavo.sources._shared.fs.faults import ABSENT, DENIED, fault, not_found
 from octavo.sources._shared.fs.mime import mime_type
 from octavo.sources._shared.fs.reading import contents
 from octavo.sources._shared.fs.stats import identity, is_settled
 from octavo.sources._shared.places import Place, Where
 from octavo.sources._shared.text import HEAD, ORDER, cut_at_characters, decode, decode_as, decoded
-from octavo.sources.file.addresses import Addresses
-from octavo.sources.file.entries import Digests, Facts
-from octavo.sources.file.root import Names, Seen, Tree
-from octavo.sources.file.walk import Walk
+from octavo.sources.file.addresses import FileAddresses
+from octavo.sources.file.entries import Digests, FileFacts
+from octavo.sources.file.root import Names, SeenFile, Tree
+from octavo.sources.file.walk import FileWalk
 
 _AROUND: Final = 8192  # bytes beside a range, more than any secret is long
 _ATTEMPTS: Final = 2  # readings of a file that changes while it is read
@@ -35,7 +35,7 @@ class Forest:
     def __init__(
         self,
         trees: Sequence[Tree],
-        addresses: Addresses,
+        addresses: FileAddresses,
         digests: Digests,
         wall: Callable[[], float],
         *,
@@ -44,7 +44,7 @@ class Forest:
     ) -> None:
         self.trees = trees
         self.encodings = encodings
-        self._walks = [Walk(tree, wall) for tree in trees]
+        self._walks = [FileWalk(tree, wall) for tree in trees]
         self._wall = wall
         self._addresses = addresses
         self._digests = digests
@@ -73,7 +73,7 @@ class Forest:
             return Content(entry=entry, body=body, etag=etag, encoding="" if encoding == "utf-8" else encoding)
         wanted = decode_as(raw, chosen)
         usual = bytes(raw) if found is None else found.text
-        otherwise = Memo() if usual == wanted.text else Memo(otherwise=usual)
+        otherwise = EncoderMemo() if usual == wanted.text else EncoderMemo(otherwise=usual)
         return Content(entry=entry, body=wanted.text, etag=etag, encoding=wanted.encoding, memo=otherwise)
 
     def part(self, ref: Ref, where: Where, begin: int, length: int) -> Content:
@@ -92,7 +92,7 @@ class Forest:
             os.close(fd)
         entry = self._asked(where, k, self._digests.facts(seen))
         before, body, after = cut_at_characters(raw, begin - start, length, entry.mime_type, self.encodings, head=head)
-        return Content(entry=entry, body=body, memo=Memo(around=(before, after)))
+        return Content(entry=entry, body=body, memo=EncoderMemo(around=(before, after)))
 
     def shown(self, raw: bytes | bytearray, name: str) -> Shown:
         """What reading a file of this name and content gives."""
@@ -131,7 +131,7 @@ class Forest:
         """Raises OSError wherever a full look would be needed."""
         return self._glance(where)[0]
 
-    def _glance(self, where: Where) -> tuple[int, Seen]:
+    def _glance(self, where: Where) -> tuple[int, SeenFile]:
         for k in where.roots:
             try:
                 return k, self.trees[k].look(where.names, wait=False)
@@ -147,7 +147,7 @@ class Forest:
         recursive: bool = True,
         stop: Callable[[], bool],
         levels: int | None = None,
-    ) -> Iterator[tuple[Place, Facts]]:
+    ) -> Iterator[tuple[Place, FileFacts]]:
         """Everything to be served under a scope, ordered by names and root, beginning with the names `begin`. With
         `levels`, of each directory that far below the scope only the first, in each root."""
         streams = [self._candidates(where.names, k, begin, recursive, stop, levels) for k in where.roots]
@@ -158,7 +158,7 @@ class Forest:
             if stop():
                 return
 
-    def facts(self, place: Place) -> Facts | None:
+    def facts(self, place: Place) -> FileFacts | None:
         """What would be told of a place; None when nothing would."""
         try:
             return self._digests.facts(self.trees[place.root].look(place.names))
@@ -167,7 +167,7 @@ class Forest:
                 return None
             raise
 
-    def sample(self, place: Place, max_bytes: int) -> tuple[bytes | None, Facts] | None:
+    def sample(self, place: Place, max_bytes: int) -> tuple[bytes | None, FileFacts] | None:
         """The bytes of a file for an index, with what would be told of it. No bytes of a larger file, or of one
         that has other names: nobody says when it is changed through them. None when it is absent or changing."""
         try:
@@ -185,7 +185,7 @@ class Forest:
         steady = identity(after) == identity(seen.stat) and is_settled(after, self._wall())
         return (raw, self._digests.facts(seen)) if steady and (raw is None or len(raw) == size) else None
 
-    def etag_of(self, place: Place, facts: Facts) -> str:
+    def etag_of(self, place: Place, facts: FileFacts) -> str:
         """Empty if the file is not, or does not stay, what the facts are about."""
         try:
             fd, seen = self.trees[place.root].open(place.names)
@@ -206,7 +206,7 @@ class Forest:
         """As a listing names it: without a root, unless an earlier root has the same names."""
         return self._addresses.of(place.names, place.root) if shadowed else Ref(self._addresses.scheme, place.names)
 
-    def listed(self, place: Place, facts: Facts, *, shadowed: bool, title: str | None = None) -> Entry:
+    def listed(self, place: Place, facts: FileFacts, *, shadowed: bool, title: str | None = None) -> Entry:
         """`title` is what the file calls itself."""
         return self._entry(self.address(place, shadowed=shadowed), place, facts, title)
 
@@ -232,7 +232,7 @@ class Forest:
             for names in walk:
                 yield Place(names, k)
 
-    def _open(self, ref: Ref, where: Where, *, wait: bool) -> tuple[int, int, Seen]:
+    def _open(self, ref: Ref, where: Where, *, wait: bool) -> tuple[int, int, SeenFile]:
         for k in where.roots:
             try:
                 fd, seen = self.trees[k].open(where.names, wait=wait)
@@ -242,7 +242,7 @@ class Forest:
                 return k, fd, seen
         raise not_found(ref)
 
-    def _asked(self, where: Where, k: int, facts: Facts) -> Entry:
+    def _asked(self, where: Where, k: int, facts: FileFacts) -> Entry:
         return self._entry(self.address(place := Place(where.names, k), shadowed=len(where.roots) == 1), place, facts)
 
     def _shown(self, place: Place, canonical: Ref) -> Ref:
@@ -250,7 +250,7 @@ class Forest:
             return canonical
         return self._addresses.absolute(place.names, place.root) or canonical
 
-    def _entry(self, canonical: Ref, place: Place, facts: Facts, title: str | None = None) -> Entry:
+    def _entry(self, canonical: Ref, place: Place, facts: FileFacts, title: str | None = None) -> Entry:
         """`target` where the address is not that of the file itself: a link, or a later root behind a plain name."""
         says_root = self._addresses.of if canonical.params else self._addresses.plain
         own = says_root(facts.own, place.root)

@@ -17,16 +17,16 @@ from msgspec import Struct, field
 
 from octavo.sources._shared.fs.faults import ABSENT, DENIED
 from octavo.sources._shared.fs.names import canonical_name
-from octavo.sources._shared.fs.notify import Batch, Hints
+from octavo.sources._shared.fs.notify import Batch, FileHints
 from octavo.sources._shared.places import Place
-from octavo.sources.file.diff_events import Told, tell
-from octavo.sources.file.entries import Facts
+from octavo.sources.file.diff_events import ToldChange, tell
+from octavo.sources.file.entries import FileFacts
 from octavo.sources.file.etags import Etags
 from octavo.sources.file.root import Child, Names
 from octavo.sources.file.roots import Forest
 
 if TYPE_CHECKING:
-    from octavo.sources.file.search.index import Index
+    from octavo.sources.file.search.index import FileIndex
 
 _FILES_A_STEP: Final = 256
 _FEW: Final = 4  # names beyond ASCII that are cheaper to find one by one than by reading their directory
@@ -37,12 +37,12 @@ class _Folder(Struct, eq=False):
     disk: Names
     identity: tuple[int, int]
     handle: int | None = None
-    files: dict[str, Facts] = field(default_factory=dict[str, Facts])
+    files: dict[str, FileFacts] = field(default_factory=dict[str, FileFacts])
     folders: dict[str, _Folder] = field(default_factory=dict[str, "_Folder"])
 
 
-class Snapshot:
-    def __init__(self, forest: Forest, hints: Hints, wall: Callable[[], float], stop: Callable[[], bool]) -> None:
+class FileSnapshot:
+    def __init__(self, forest: Forest, hints: FileHints, wall: Callable[[], float], stop: Callable[[], bool]) -> None:
         self._forest = forest
         self._etags = Etags(forest)
         self._hints = hints
@@ -55,9 +55,9 @@ class Snapshot:
         self._postponed: dict[_Folder, set[str]] = {}  # names in directories that are not where they were
         self._touched: set[Place] = set()  # plain files that this batch has looked at
         self._rerouted = False  # it has looked at something else, through which links may lead
-        self._before: dict[Place, Facts | None] = {}  # of every place that this batch has changed
+        self._before: dict[Place, FileFacts | None] = {}  # of every place that this batch has changed
         self.unfollowed = False  # a directory exists that gives no hints
-        self._index: Index | None = None
+        self._index: FileIndex | None = None
         self._lock = threading.Lock()  # between the one thread and whoever asks for an index
 
     def fill(self) -> Iterator[None]:
@@ -67,7 +67,7 @@ class Snapshot:
         self._follow_links(every=True)
         self._before.clear()
 
-    def feed(self, index: Index) -> None:
+    def feed(self, index: FileIndex) -> None:
         """Fills the index with what is known, and from now on with what changes."""
         with self._lock:
             index.fill(
@@ -75,7 +75,7 @@ class Snapshot:
             )
             self._index = index
 
-    def reconcile(self, batch: Batch) -> list[Told]:
+    def reconcile(self, batch: Batch) -> list[ToldChange]:
         with self._lock:
             before = self._reconciled(batch)
             if self._index is not None:
@@ -88,11 +88,11 @@ class Snapshot:
         """Whether hints could not be followed up yet, since their directory was moved meanwhile."""
         return bool(self._postponed)
 
-    def known(self, place: Place) -> Facts | None:
+    def known(self, place: Place) -> FileFacts | None:
         folder = self._folders.get(Place(place.names[:-1], place.root))
         return None if folder is None else folder.files.get(place.names[-1])
 
-    def _reconciled(self, batch: Batch) -> dict[Place, Facts | None]:
+    def _reconciled(self, batch: Batch) -> dict[Place, FileFacts | None]:
         """What was known before of every place that has changed."""
         if batch.everything:
             self.unfollowed = False
@@ -273,7 +273,7 @@ class Snapshot:
                 del self._folders[gone.place]
             stack += gone.folders.values()
 
-    def _set(self, folder: _Folder, name: str, facts: Facts | None) -> None:
+    def _set(self, folder: _Folder, name: str, facts: FileFacts | None) -> None:
         place = Place((*folder.place.names, name), folder.place.root)
         old = folder.files.get(name)
         if old == facts:

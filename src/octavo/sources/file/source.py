@@ -29,7 +29,7 @@ from octavo.sources._shared.fs.notify import hints
 from octavo.sources._shared.parts import DOCUMENT_BYTES, parse_range
 from octavo.sources._shared.places import Where
 from octavo.sources._shared.text import preferring
-from octavo.sources.file.addresses import Addresses, FileRoot
+from octavo.sources.file.addresses import FileAddresses, FileRoot
 from octavo.sources.file.complete import Completer
 from octavo.sources.file.conversions import Forms, Raw, refuse_unknown_form
 from octavo.sources.file.entries import Digests
@@ -37,9 +37,9 @@ from octavo.sources.file.folders import folders
 from octavo.sources.file.pages import beginning, page
 from octavo.sources.file.root import HardLinks, Symlinks, Tree
 from octavo.sources.file.roots import Forest
-from octavo.sources.file.snapshot import Snapshot
+from octavo.sources.file.snapshot import FileSnapshot
 from octavo.sources.file.titles import Titles
-from octavo.sources.file.watch import Watcher
+from octavo.sources.file.watch import FileWatcher
 
 if TYPE_CHECKING:
     from octavo.core.external import Extent, Opening, Rights
@@ -111,7 +111,7 @@ class FileSource:
         self.scheme = scheme
         self._clock = clock or SystemClock()
         self._roots = tuple(roots)
-        self._addresses = Addresses(scheme, roots)
+        self._addresses = FileAddresses(scheme, roots)
         self._digests = Digests(secret)
         extensions, hidden, only = tuple(extensions), tuple(hidden), None if only is None else tuple(only)
         self._rules = Rules(extensions, hidden, only=only)
@@ -132,7 +132,7 @@ class FileSource:
         self._open: Forest | None = None
         self._pool: FairThreads | None = None
         self._surveys = FairQueue(_SURVEYS, "looks at folders", spare=_SURVEYS - 1)
-        self._watcher: Watcher | None = None
+        self._watcher: FileWatcher | None = None
         self._index_bytes = index_bytes
         self._searcher: Searcher | None = None
         self._learning: asyncio.Task[None] | None = None
@@ -164,7 +164,7 @@ class FileSource:
         )
         self._titles = Titles(trees, self._digests, self._clock.wall, self._encodings) if self._titled else None
         self._pool = FairThreads(_THREADS, self.scheme, spare=_SPARE, further=1)
-        self._watcher = Watcher(
+        self._watcher = FileWatcher(
             self._open, self._pool.executor, self._clock, hints([root.path for root in self._roots])
         )
         return self
@@ -305,7 +305,7 @@ class FileSource:
             self._searcher = Searcher(self._forest, self._clock, self._index_bytes)
         return self._searcher
 
-    async def _learn(self, searcher: Searcher, snapshot: Snapshot, leisure: float = _LEISURE) -> None:
+    async def _learn(self, searcher: Searcher, snapshot: FileSnapshot, leisure: float = _LEISURE) -> None:
         steps = searcher.learn(snapshot)
         try:
             while (spent := await self._in_thread(partial(next, steps, None), Ref(self.scheme))) is not None:

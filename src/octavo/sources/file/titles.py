@@ -11,7 +11,7 @@ from octavo.sources._shared.fs.mime import mime_type
 from octavo.sources._shared.fs.stats import is_settled
 from octavo.sources._shared.places import Names, Place
 from octavo.sources._shared.text import cut_at_characters
-from octavo.sources.file.entries import Digests, Facts
+from octavo.sources.file.entries import Digests, FileFacts
 from octavo.sources.file.root import Tree
 from octavo.text.titles import HEAD, is_markdown, title_of
 
@@ -26,7 +26,7 @@ class Titles:
         self._trees, self._digests, self._wall, self._encodings = trees, digests, wall, encodings
         self._known: Memo[tuple[str, Names], str] = Memo(_REMEMBERED)
 
-    def of(self, place: Place, facts: Facts) -> str | None:
+    def of(self, place: Place, facts: FileFacts) -> str | None:
         """None where nothing but its name names it, or where it is not what the facts are about any more."""
         if not is_markdown(place.names[-1]):
             return None
@@ -36,7 +36,7 @@ class Titles:
             known = self._known.again(key)
         return (self._found(place, facts, key) if known is None else known) or None
 
-    def _found(self, place: Place, facts: Facts, key: tuple[str, Names]) -> str:
+    def _found(self, place: Place, facts: FileFacts, key: tuple[str, Names]) -> str:
         try:
             fd, seen = self._trees[place.root].open(place.names)
             try:

@@ -16,7 +16,7 @@ _LARGE: Final = 512  # children of a directory that is kept sorted
 _LARGE_KEPT: Final = 4
 
 
-class Walk:
+class FileWalk:
     def __init__(self, tree: Tree, wall: Callable[[], float]) -> None:
         self._tree = tree
         self._wall = wall

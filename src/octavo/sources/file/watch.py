@@ -19,11 +19,11 @@ from octavo.core.clock import Clock
 from octavo.core.errors import SourceUnavailable
 from octavo.core.ref import Ref
 from octavo.core.values import Change, ChangeKind
-from octavo.sources._shared.fs.notify import Batch, Hints
+from octavo.sources._shared.fs.notify import Batch, FileHints
 from octavo.sources._shared.places import Where
-from octavo.sources.file.diff_events import Told
+from octavo.sources.file.diff_events import ToldChange
 from octavo.sources.file.roots import Forest
-from octavo.sources.file.snapshot import Snapshot
+from octavo.sources.file.snapshot import FileSnapshot
 
 log = logging.getLogger(__name__)
 names_log = logging.getLogger(f"{__name__}.names")  # whoever is open for one question says nothing of names
@@ -54,7 +54,7 @@ _NONE: Final = (
 )
 
 
-class Watcher:
+class FileWatcher:
     """Idle until somebody watches, then at work until the source closes."""
 
     def __init__(
@@ -62,14 +62,14 @@ class Watcher:
         forest: Forest,
         pool: ThreadPoolExecutor,
         clock: Clock,
-        make_hints: Callable[[], Hints],
+        make_hints: Callable[[], FileHints],
     ) -> None:
         self._forest = forest
         self._pool = pool
         self._clock = clock
         self._make_hints = make_hints
-        self._hints: Hints | None = None
-        self._snapshot: Snapshot | None = None
+        self._hints: FileHints | None = None
+        self._snapshot: FileSnapshot | None = None
         self._started: asyncio.Future[None] | None = None
         self._stopped = threading.Event()
         self._consumers: set[_Consumer] = set()
@@ -110,7 +110,7 @@ class Watcher:
         except OSError:
             raise SourceUnavailable("The directories cannot be watched now", retry_after=1.0) from None
 
-    async def settled(self, patience: float) -> Snapshot | None:
+    async def settled(self, patience: float) -> FileSnapshot | None:
         """What is served, with what the kernel has reported by now, unless changes come without end. None when the
         first look is not done after so many seconds."""
         loop = asyncio.get_running_loop()
@@ -192,7 +192,7 @@ class Watcher:
         loop = asyncio.get_running_loop()
         started = self._started = loop.create_future()  # before anything fails: then there is none any more
         self._hints = self._make_hints()
-        self._snapshot = Snapshot(self._forest, self._hints, self._clock.wall, self._stopped.is_set)
+        self._snapshot = FileSnapshot(self._forest, self._hints, self._clock.wall, self._stopped.is_set)
         steps = self._snapshot.fill()
         end = loop.time() + _ON_LOOP_SECONDS
         try:
@@ -292,7 +292,7 @@ class Watcher:
         for waiter in waiting:
             waiter.set_result(None)
 
-    def _reconciled(self, work: asyncio.Future[list[Told]], seconds: float) -> None:
+    def _reconciled(self, work: asyncio.Future[list[ToldChange]], seconds: float) -> None:
         self._busy, self._ended = False, self._begun
         self._wake()
         if self._stopped.is_set() or work.cancelled():
@@ -354,7 +354,7 @@ class _Consumer:
         self._bound = BUFFER
         self._wake = asyncio.Event()
 
-    def put(self, told: Sequence[Told]) -> None:
+    def put(self, told: Sequence[ToldChange]) -> None:
         names, roots = self._where
         inside = [
             change.part(lambda ref, _: ref.segments[: len(names)] == names) for root, change in told if root in roots

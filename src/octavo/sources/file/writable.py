@@ -28,7 +28,7 @@ from octavo.sources.file.addresses import FileRoot
 from octavo.sources.file.root import HardLinks
 from octavo.sources.file.roots import Forest
 from octavo.sources.file.source import FileSource
-from octavo.sources.file.writing import Engine, Journal
+from octavo.sources.file.writing import UndoJournal, WriteEngine
 from octavo.sources.file.writing.edit import edited
 from octavo.sources.file.writing.journal import JournalMissing
 from octavo.sources.file.writing.staging import STRAYS
@@ -58,8 +58,8 @@ class WritableFileSource(FileSource):
         linked: HardLinks = "refuse" if hard_links == "auto" else hard_links
         super().__init__(roots, hidden=(*hidden, STRAYS), hard_links=linked, exclude_dirs=never, **options)
         self._journal_path = journal
-        self._journal: Journal | None = None
-        self._engine: Engine | None = None
+        self._journal: UndoJournal | None = None
+        self._engine: WriteEngine | None = None
         self._said_removed = False
 
     async def __aenter__(self) -> WritableFileSource:
@@ -165,17 +165,17 @@ class WritableFileSource(FileSource):
         )
 
     @property
-    def _writing(self) -> Engine:
+    def _writing(self) -> WriteEngine:
         if self._engine is None:
             raise SourceUnavailable("The source is not open")
         return self._engine
 
     def _open_engine(self, forest: Forest) -> None:
         """A journal that cannot be used is said, and is no reason not to read."""
-        make_engine = partial(Engine, forest, self._addresses, self._digests, wall=self._clock.wall)
+        make_engine = partial(WriteEngine, forest, self._addresses, self._digests, wall=self._clock.wall)
         try:
             if self._journal_path is not None:
-                self._journal = Journal(self._journal_path, self._clock.wall)
+                self._journal = UndoJournal(self._journal_path, self._clock.wall)
             self._engine = make_engine(journal=self._journal)
             self._engine.recover()
         except OSError as error:

@@ -20,13 +20,13 @@ from octavo.sources._shared.fs.credentials import CREDENTIALS
 from octavo.sources._shared.fs.faults import not_found
 from octavo.sources._shared.fs.names import Rules
 from octavo.sources._shared.fs.notify import hints
-from octavo.sources._shared.git.files import Files, History
+from octavo.sources._shared.git.files import GitFiles, History
 from octavo.sources._shared.git.history import MAX_SECONDS
 from octavo.sources._shared.git.objects import Id
 from octavo.sources._shared.git.repository import Foreign, Owner, Repository
 from octavo.sources._shared.text import preferring
 from octavo.sources.git.parameters import PARAMETERS
-from octavo.sources.git.watch import Watcher
+from octavo.sources.git.watch import GitWatcher
 
 T = TypeVar("T")
 
@@ -68,9 +68,9 @@ class GitSource:
         self._encodings = preferring(encodings)
         self._clock = clock or SystemClock()
         self._repository: Repository | None = None
-        self._files: Files | None = None
+        self._files: GitFiles | None = None
         self._pool: FairThreads | None = None
-        self._watcher: Watcher | None = None
+        self._watcher: GitWatcher | None = None
         self._stamp: tuple[int, Id | None] = (0, None)
         self._moves: Bounded[Id, tuple[Id, Sequence[Ref]]] = Bounded(_MOVES)
 
@@ -82,7 +82,7 @@ class GitSource:
         try:
             self._repository = Repository(self._path, self._branch, owner=self._owner, clock=self._clock)
             self._pool = FairThreads(_THREADS, self.scheme, spare=1)
-            self._files = Files(
+            self._files = GitFiles(
                 self._repository,
                 self._rules,
                 self.scheme,
@@ -96,7 +96,7 @@ class GitSource:
             await self.__aexit__(None, None, None)
             trust = "; owner: any trusts them" if isinstance(error, Foreign) else ""
             raise SourceUnavailable(f"The git repository of {self._name}: {error.message}{trust}") from None
-        self._watcher = Watcher(self, self._repository, hints([self._path]))
+        self._watcher = GitWatcher(self, self._repository, hints([self._path]))
         return self
 
     async def __aexit__(
@@ -146,7 +146,7 @@ class GitSource:
         self._refuse(ref)
         return await self._looking_back(lambda files, stop: files.pinned(ref, name, stop))
 
-    async def _looking_back(self, work: Callable[[Files, Callable[[], bool]], T]) -> T:
+    async def _looking_back(self, work: Callable[[GitFiles, Callable[[], bool]], T]) -> T:
         cancelled, until = threading.Event(), self._clock.monotonic() + MAX_SECONDS
         try:
             return await self._in_thread(
@@ -165,7 +165,7 @@ class GitSource:
             await self._watcher.armed()
 
     async def tip(self) -> Id:
-        return await self._in_thread(Files.tip)
+        return await self._in_thread(GitFiles.tip)
 
     async def remember(self, commit: Id) -> None:
         await self._in_thread(lambda files: files.remember(commit))
@@ -208,7 +208,7 @@ class GitSource:
         if self._rules.verdict(ref.segments) != "served":
             raise not_found(ref)
 
-    async def _in_thread(self, work: Callable[[Files], T]) -> T:
+    async def _in_thread(self, work: Callable[[GitFiles], T]) -> T:
         files, pool = self._files, self._pool
         if files is None or pool is None:
             raise _closed()

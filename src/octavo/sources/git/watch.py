@@ -12,8 +12,8 @@ from typing import Final, Protocol
 from octavo.core.errors import OctavoError, SourceUnavailable
 from octavo.core.ref import Ref
 from octavo.core.values import Change
-from octavo.sources._shared.audience import Audience
-from octavo.sources._shared.fs.notify import Batch, Hints
+from octavo.sources._shared.audience import SourceWatchers
+from octavo.sources._shared.fs.notify import Batch, FileHints
 from octavo.sources._shared.git.objects import Id
 from octavo.sources._shared.git.repository import Repository
 
@@ -30,13 +30,13 @@ class Tells(Protocol):
     async def remember(self, commit: Id) -> None: ...
 
 
-class Watcher:
+class GitWatcher:
     """One for all who watch: at work while somebody does. A branch that is gone is not the end of its files: nothing
     is told until it is there again, and then what is different from before."""
 
-    def __init__(self, source: Tells, repository: Repository, hints: Callable[[], Hints]) -> None:
+    def __init__(self, source: Tells, repository: Repository, hints: Callable[[], FileHints]) -> None:
         self._source, self._repository, self._make = source, repository, hints
-        self._audience = Audience(self._follow)
+        self._audience = SourceWatchers(self._follow)
         self._news = asyncio.Event()
         self._untold: Id | None = None  # from where on what has changed could not be told
 
@@ -73,7 +73,7 @@ class Watcher:
             hints.stop()
             hints.close()
 
-    def _wake(self, hints: Hints) -> None:
+    def _wake(self, hints: FileHints) -> None:
         hints.take(Batch())
         self._news.set()
 
@@ -94,7 +94,7 @@ class Watcher:
         except OctavoError:
             return None
 
-    def _listen(self, hints: Hints) -> None:
+    def _listen(self, hints: FileHints) -> None:
         """Folders can come and go with the branches in them: following one twice is harmless."""
         for names in self._repository.refs.folders():
             try:

@@ -58,7 +58,7 @@ class TemplateBody(Struct, frozen=True, kw_only=True):
     about: Mapping[str, str] = field(default_factory=dict[str, str])  # a sentence per variable
 
 
-class _Held(Struct, frozen=True):
+class _HeldResource(Struct, frozen=True):
     declared: MemoryEntry
     entry: Entry
     serial: int
@@ -86,7 +86,7 @@ class MemorySource:
         self._clock = clock or SystemClock()
         self._writable = writable
         self._serial = 0  # one step per change, never reused
-        self._held: dict[tuple[str, ...], _Held] = {}
+        self._held: dict[tuple[str, ...], _HeldResource] = {}
         self._order: list[tuple[str, ...]] = []
         self._watchers: dict[asyncio.Queue[Change], Ref] = {}
         for path, value in entries.items():
@@ -214,7 +214,7 @@ class MemorySource:
         entry = self._entry(ref, declared, self._serial, modified)
         if ref.segments not in self._held:
             insort(self._order, ref.segments)
-        self._held[ref.segments] = _Held(declared, entry, self._serial)
+        self._held[ref.segments] = _HeldResource(declared, entry, self._serial)
         return entry
 
     def _entry(self, ref: Ref, declared: MemoryEntry, serial: int, modified: float | None) -> Entry:
@@ -243,7 +243,7 @@ class MemorySource:
         if ref.scheme != self.scheme or ref.absolute or not ref.segments:
             raise _not_found(ref)
 
-    def _check_match(self, ref: Ref, held: _Held | None, if_match: str | None) -> None:
+    def _check_match(self, ref: Ref, held: _HeldResource | None, if_match: str | None) -> None:
         if if_match is None:
             return
         if held is None or if_match not in (held.entry.version, self._digest(b"etag", _raw(held.declared.body))):

@@ -8,14 +8,14 @@ from octavo.tools.builtin.edit import edit_tool
 from octavo.tools.builtin.info import info_tool
 from octavo.tools.builtin.list import list_tool
 from octavo.tools.builtin.read import read_tool
-from octavo.tools.builtin.search import LINES, Kinds, search_tool
+from octavo.tools.builtin.search import LINES, SearchKinds, search_tool
 from octavo.tools.builtin.write import moving_tools, writing_tools
 from octavo.tools.registry import Tool
 
-__all__ = ["Kinds", "file_tools"]
+__all__ = ["SearchKinds", "file_tools"]
 
 
-def file_tools(*, write: bool, budget: Budget, media: Media, searches: Kinds = LINES) -> list[Tool]:
+def file_tools(*, write: bool, budget: Budget, media: Media, searches: SearchKinds = LINES) -> list[Tool]:
     """The toolset `files`. No answer holds more than the budgets say."""
     reading = [
         list_tool(budget),

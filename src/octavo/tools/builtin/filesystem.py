@@ -37,25 +37,25 @@ _UNITS: Final = ("B", "KB", "MB", "GB", "TB")
 Asked = Mapping[str, Any]
 
 
-class Told(NamedTuple):
+class ToldText(NamedTuple):
     """What the official server answers, and beside it what that one would not say: that there is more."""
 
     text: str
     beside: tuple[Block, ...] = ()
 
 
-Saying = Callable[[ToolContext, Asked], Awaitable[Told | str]]
+Saying = Callable[[ToolContext, Asked], Awaitable[ToldText | str]]
 
 
-async def _read_text(budget: Budget, ctx: ToolContext, asked: Asked) -> Told:
+async def _read_text(budget: Budget, ctx: ToolContext, asked: Asked) -> ToldText:
     if "head" in asked and "tail" in asked:
         raise InvalidParams("Cannot specify both head and tail parameters simultaneously: ask for one of them")
     uri = address(asked["path"])
     part = {key: asked[key] for key in ("head", "tail") if key in asked}
     found, entry = await whole_text(ctx, uri, part, budget.beside(uri))
     if part and not found.goes_on:
-        return Told(_without_last_end(found.text))
-    return Told(*marked(found, entry, uri, f"head and tail give its ends, {in_ranges(uri)}"))
+        return ToldText(_without_last_end(found.text))
+    return ToldText(*marked(found, entry, uri, f"head and tail give its ends, {in_ranges(uri)}"))
 
 
 def _as_text(uri: str) -> str:
@@ -165,11 +165,11 @@ async def _list_with_sizes(budget: Budget, ctx: ToolContext, asked: Asked) -> st
     return "\n".join([first_lines(lines, budget.beside(), MORE), *summary, *folder.note])
 
 
-async def _tree(budget: Budget, ctx: ToolContext, asked: Asked) -> Told:
+async def _tree(budget: Budget, ctx: ToolContext, asked: Asked) -> ToldText:
     text, note = await tree(
         ctx, address(asked["path"]), excluding(asked.get("excludePatterns", ()), anywhere=True), budget
     )
-    return Told(text, (Text(note),) if note else ())
+    return ToldText(text, (Text(note),) if note else ())
 
 
 async def _search(roots: Sequence[str], budget: Budget, ctx: ToolContext, asked: Asked) -> str:
@@ -266,7 +266,7 @@ def _tool(
             said = await saying(ctx, asked)
         except OctavoError as error:
             raise in_its_words(error, name, asked, roots) from None
-        told = Told(said) if isinstance(said, str) else said
+        told = ToldText(said) if isinstance(said, str) else said
         return ToolResult(content=(Text(told.text), *told.beside), structured={"content": told.text})
 
     required = [key for key in takes if key not in _OPTIONAL]

@@ -13,7 +13,7 @@ from octavo.tools.builtin.addresses import below
 from octavo.tools.builtin.budget import Budget, Room
 from octavo.tools.builtin.kinds import folders, refuse_missing
 from octavo.tools.builtin.list import LOOKS, PAGE, walked
-from octavo.tools.builtin.rows import Names, Row, Rows
+from octavo.tools.builtin.rows import ListedRow, Names, Rows
 from octavo.tools.context import ToolContext
 
 MORE: Final = "[{} more are not shown: name a folder below]"
@@ -22,7 +22,7 @@ _ALL_OF_THEM: Final = 1000  # files on a page of a walk that looks at all
 KEPT_BACK: Final = 2.0  # seconds of a tool's time in which what was found is told
 
 
-class Item(NamedTuple):
+class FolderItem(NamedTuple):
     names: Names  # below the folder
     uri: str
     size: int | None
@@ -30,13 +30,13 @@ class Item(NamedTuple):
 
 
 class OpenedFolder(NamedTuple):
-    rows: list[Item]
+    rows: list[FolderItem]
     note: list[str]  # that there is more
 
 
 async def opened_folder(ctx: ToolContext, uri: str, *, depth: int, most: int = LOOKS) -> OpenedFolder:
     """`most` bounds what is looked at. NotFound for what is not there, InvalidParams for a file."""
-    found, looks = list[Item](), 0
+    found, looks = list[FolderItem](), 0
     async for items in _items(ctx, uri, depth):
         looks += 1
         if looks > most:
@@ -47,7 +47,7 @@ async def opened_folder(ctx: ToolContext, uri: str, *, depth: int, most: int = L
 
 async def fitting(ctx: ToolContext, uri: str, fits: Callable[[Names], bool]) -> OpenedFolder:
     """What fits of all that is below a folder, however much that is, or as much as there is time for."""
-    found, looks, keep = list[Item](), 0, max(0.0, min(KEPT_BACK, ctx.time_left / 4))
+    found, looks, keep = list[FolderItem](), 0, max(0.0, min(KEPT_BACK, ctx.time_left / 4))
     async for items in _items(ctx, uri, 0, page=_ALL_OF_THEM):
         found += (item for item in items if fits(item.names))
         looks += 1
@@ -58,7 +58,7 @@ async def fitting(ctx: ToolContext, uri: str, fits: Callable[[Names], bool]) -> 
     return OpenedFolder(found, [])
 
 
-async def _items(ctx: ToolContext, uri: str, depth: int, page: int = PAGE) -> AsyncIterator[Sequence[Item]]:
+async def _items(ctx: ToolContext, uri: str, depth: int, page: int = PAGE) -> AsyncIterator[Sequence[FolderItem]]:
     """File by file, each with the folders that stand before it, and last the folders behind all files."""
     rows = Rows(ctx, uri, depth, folders=await folders(ctx, uri, depth))
     scope, found = Ref.parse(uri), False
@@ -73,8 +73,8 @@ async def _items(ctx: ToolContext, uri: str, depth: int, page: int = PAGE) -> As
     yield rest
 
 
-def _item(row: Row) -> Item:
-    return Item(row.names, row.uri, None if row.entry is None else row.entry.size, row.entry is None)
+def _item(row: ListedRow) -> FolderItem:
+    return FolderItem(row.names, row.uri, None if row.entry is None else row.entry.size, row.entry is None)
 
 
 async def tree(ctx: ToolContext, uri: str, excluded: Callable[[Names], bool], budget: Budget) -> tuple[str, str]:
@@ -95,8 +95,8 @@ async def tree(ctx: ToolContext, uri: str, excluded: Callable[[Names], bool], bu
     return text, f"[{_LEVELS - 1} levels are shown: name a folder below]"
 
 
-def _beginning(rows: Sequence[Item], cut: set[Names], budget: Budget) -> tuple[str, str]:
-    room, taken = Room(budget.beside(MORE)), list[Item]()
+def _beginning(rows: Sequence[FolderItem], cut: set[Names], budget: Budget) -> tuple[str, str]:
+    room, taken = Room(budget.beside(MORE)), list[FolderItem]()
     for row in rows:
         if not room.take(json.dumps(_nested([row], cut), ensure_ascii=False, indent=2)):
             break
@@ -105,7 +105,7 @@ def _beginning(rows: Sequence[Item], cut: set[Names], budget: Budget) -> tuple[s
     return text, MORE.format(f"{len(rows) - len(taken):,} or")
 
 
-def _nested(rows: Iterable[Item], cut: set[Names]) -> list[dict[str, Any]]:
+def _nested(rows: Iterable[FolderItem], cut: set[Names]) -> list[dict[str, Any]]:
     """A name, a type, and the children of folders that are not cut."""
     children: dict[Names, list[dict[str, Any]]] = {(): []}
     for row in rows:

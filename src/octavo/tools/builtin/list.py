@@ -19,8 +19,8 @@ from octavo.tools.builtin import schema_dsl as d
 from octavo.tools.builtin.addresses import address
 from octavo.tools.builtin.budget import Budget
 from octavo.tools.builtin.kinds import folders, refuse_missing
-from octavo.tools.builtin.places import Walk
-from octavo.tools.builtin.rows import NOTHING, FittingRows, Names, Row, Rows, namespace
+from octavo.tools.builtin.places import PagedWalk
+from octavo.tools.builtin.rows import NOTHING, FittingRows, ListedRow, Names, Rows, namespace
 from octavo.tools.context import ToolContext
 from octavo.tools.registry import Tool
 
@@ -29,7 +29,7 @@ PAGE: Final = 100
 _EVERYTHING: Final = ("", ".", "/")
 
 
-class _Asked(NamedTuple):
+class _ListRequest(NamedTuple):
     """What is listed of one place: as deep as asked, 0 is all; entries alone where they are picked out."""
 
     depth: int
@@ -42,7 +42,7 @@ class _Asked(NamedTuple):
         known = await folders(ctx, uri, self.depth) if self.depth and not self.leaves else []
         return Rows(ctx, uri, self.depth, self.pattern, folders=known, above=above, leaves=self.leaves)
 
-    def walk(self, ctx: ToolContext, uri: str, cursor: str | None) -> Walk:
+    def walk(self, ctx: ToolContext, uri: str, cursor: str | None) -> PagedWalk:
         return walked(ctx, uri, cursor, self.depth, self.filter)
 
 
@@ -55,7 +55,7 @@ async def _list(budget: Budget, ctx: ToolContext, asked: Mapping[str, Any]) -> T
     schemes = await ctx.schemes() if target in _EVERYTHING else ["file"]
     picked = bool(asked.get("filter")) or ("?" in uri and not uri.startswith("file:"))
     several = schemes != ["file"]
-    one = _Asked(
+    one = _ListRequest(
         asked.get("depth", 0 if picked else 2 if several else 1),
         path_pattern((asked["pattern"],)) if "pattern" in asked else None,
         asked.get("filter"),
@@ -79,7 +79,7 @@ async def _list(budget: Budget, ctx: ToolContext, asked: Mapping[str, Any]) -> T
 
 
 async def _everywhere(
-    ctx: ToolContext, schemes: Sequence[str], asked: _Asked, answer: FittingRows, cursor: str | None
+    ctx: ToolContext, schemes: Sequence[str], asked: _ListRequest, answer: FittingRows, cursor: str | None
 ) -> tuple[str, str | None]:
     """Namespace by namespace: each is the first level, what stands in it the second."""
     begin, inner = ctx.opened(cursor, str, (str, type(None))) if cursor is not None else ("", None)
@@ -90,7 +90,7 @@ async def _everywhere(
         begin, inner = "".join(schemes[:1]), None
     for scheme in schemes[schemes.index(begin) if schemes else 0 :]:
         uri, above = f"{scheme}://", namespace(scheme)
-        if inner is None and not asked.leaves and not answer.takes([Row(above, uri, None)]):
+        if inner is None and not asked.leaves and not answer.takes([ListedRow(above, uri, None)]):
             return "", ctx.sealed(scheme, None)
         if asked.leaves or asked.depth != 1:
             try:
@@ -111,7 +111,7 @@ async def _everywhere(
 
 
 async def _in_order(
-    ctx: ToolContext, uri: str, asked: _Asked, rows: Rows, answer: FittingRows, cursor: str | None
+    ctx: ToolContext, uri: str, asked: _ListRequest, rows: Rows, answer: FittingRows, cursor: str | None
 ) -> str | None:
     """Gives the cursor with which the next answer begins: a place among the files, or 0 behind the last of them, and
     the names that were told last."""
@@ -139,10 +139,10 @@ async def _in_order(
 
 
 async def _sorted(
-    ctx: ToolContext, uris: Sequence[str], asked: _Asked, sort: str, answer: FittingRows, cursor: str | None
+    ctx: ToolContext, uris: Sequence[str], asked: _ListRequest, sort: str, answer: FittingRows, cursor: str | None
 ) -> tuple[str, str | None]:
     begin: int = ctx.opened(cursor, int)[0] if cursor is not None else 0
-    found: list[Row] = []
+    found: list[ListedRow] = []
     looks, note = 0, ""
     strangers: list[InvalidParams] = []
     for uri in uris:
@@ -189,13 +189,13 @@ def walked(
     filter: Mapping[str, Any] | None = None,
     *,
     page: int = PAGE,
-) -> Walk:
+) -> PagedWalk:
     """As deep as asked: 0 is all."""
 
     def ask(at: str | None, limit: int) -> Awaitable[Page[Entry]]:
         return ctx.list(uri, cursor=at, limit=limit, depth=depth or None, filter=filter)
 
-    return Walk(ask, cursor, page=page)
+    return PagedWalk(ask, cursor, page=page)
 
 
 def list_tool(budget: Budget) -> Tool:

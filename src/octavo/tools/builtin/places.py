@@ -11,7 +11,7 @@ from octavo.core.values import Entry, Page
 Ask = Callable[[str | None, int], Awaitable[Page[Entry]]]
 
 
-class Step(NamedTuple):
+class WalkStep(NamedTuple):
     """One file of a walk, with what is needed to stop before or after it."""
 
     entry: Entry
@@ -20,23 +20,23 @@ class Step(NamedTuple):
     number: int  # on the page, from 0
 
 
-class Walk:
+class PagedWalk:
     """Files page by page, from a cursor on. Only pages that are needed are asked."""
 
     def __init__(self, ask: Ask, cursor: str | None, *, page: int) -> None:
         self._ask, self._cursor, self._limit = ask, cursor, page
 
-    async def __aiter__(self) -> AsyncIterator[Step]:
+    async def __aiter__(self) -> AsyncIterator[WalkStep]:
         cursor = self._cursor
         while True:
             page = await self._ask(cursor, self._limit)
             for number, entry in enumerate(page.items):
-                yield Step(entry, page, cursor, number)
+                yield WalkStep(entry, page, cursor, number)
             if page.cursor is None:
                 return
             cursor = page.cursor
 
-    async def before(self, step: Step) -> str | None:
+    async def before(self, step: WalkStep) -> str | None:
         """The cursor with which a walk begins at this file; None is the beginning."""
         if not step.number:
             return step.cursor

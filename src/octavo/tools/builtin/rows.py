@@ -25,7 +25,7 @@ Names = tuple[str, ...]
 _END: Final[Names] = ("\U0010ffff",)  # behind every name
 
 
-class Row(NamedTuple):
+class ListedRow(NamedTuple):
     """A file, or (without an entry) a folder."""
 
     names: Names
@@ -101,18 +101,18 @@ class Rows:
         # Not before there is an entry: an address that is none is for the pipeline to refuse.
         return Ref.parse(self._uri)
 
-    def of(self, entry: Entry) -> Iterator[Row]:
+    def of(self, entry: Entry) -> Iterator[ListedRow]:
         names = below(self._ctx, entry.ref, self._scope) or (entry.name,)
         known, self.last = self.last, names
         folders = 0 if self._leaves else len(names) - 1
         for level in range(1, min(folders, self.depth) + 1 if self.depth else folders + 1):
             if known[:level] != names[:level]:
                 above = entry.ref._replace(segments=entry.ref.segments[: len(entry.ref.segments) - len(names) + level])
-                yield from self._shown(Row(names[:level], str(above.bare), None))
+                yield from self._shown(ListedRow(names[:level], str(above.bare), None))
         if not self.depth or folders < self.depth:
-            yield from self._shown(Row(names, str(entry.ref), entry, is_hidden(self._ctx, entry)))
+            yield from self._shown(ListedRow(names, str(entry.ref), entry, is_hidden(self._ctx, entry)))
 
-    def before(self, entry: Entry | None) -> Iterator[Row]:
+    def before(self, entry: Entry | None) -> Iterator[ListedRow]:
         """The folders that stand before a file, or before the end: `last` is that of the row, while it is looked at."""
         end = _END if entry is None else below(self._ctx, entry.ref, self._scope)
         for at in range(bisect_right(self._folders, self.last, key=lambda one: one.names), len(self._folders)):
@@ -120,9 +120,9 @@ class Rows:
             if folder.names >= end:
                 return
             self.last = folder.names
-            yield from self._shown(Row(folder.names, folder.uri, None))
+            yield from self._shown(ListedRow(folder.names, folder.uri, None))
 
-    def _shown(self, row: Row) -> Iterator[Row]:
+    def _shown(self, row: ListedRow) -> Iterator[ListedRow]:
         if self._pattern is None or self._pattern.search("\0".join(row.names).encode()):
             yield row._replace(names=self._above + row.names) if self._above else row
 
@@ -136,7 +136,7 @@ class FittingRows:
         self.entries: list[dict[str, Any]] = []
         self.lines: list[str] = []
 
-    def takes(self, rows: Sequence[Row]) -> bool:
+    def takes(self, rows: Sequence[ListedRow]) -> bool:
         """All of them or none; but of the first ones at least the last, or the answers would never end."""
         if self.entries and len(self.entries) + len(rows) > self._limit:
             return False
@@ -163,7 +163,7 @@ class FittingRows:
             lines = [*lines, f"[more: call again with cursor: {cursor}]"]
         return d.result("\n".join([*lines, *filter(None, [note])]), structured)
 
-    def _written(self, rows: Sequence[Row]) -> tuple[list[str], Names]:
+    def _written(self, rows: Sequence[ListedRow]) -> tuple[list[str], Names]:
         lines, above = list[str](), self._above
         for row in rows:
             shown = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(row.names[:-1], above, strict=False)))

@@ -21,7 +21,7 @@ from octavo.tools.builtin.addresses import address, path_of
 from octavo.tools.builtin.budget import Budget, Room
 from octavo.tools.builtin.kinds import refuse_missing
 from octavo.tools.builtin.large import Binary, Large
-from octavo.tools.builtin.places import Step, Walk
+from octavo.tools.builtin.places import PagedWalk, WalkStep
 from octavo.tools.builtin.ranked_search import KIND as RANKED
 from octavo.tools.builtin.ranked_search import is_ranked, ranked
 from octavo.tools.context import ToolContext
@@ -33,7 +33,7 @@ _READ_PAGE: Final = 20
 _OF_LINES: Final = ("regex", "case", "word", "context", "include", "exclude")
 
 
-class Kinds(NamedTuple):
+class SearchKinds(NamedTuple):
     """Which kinds of search there are, and which is meant where none is named."""
 
     ranked: bool = False
@@ -61,7 +61,7 @@ def _says(asked: Mapping[str, Any], *options: str) -> Sequence[str]:
     return [option for option in options if asked.get(option)]
 
 
-LINES: Final = Kinds()
+LINES: Final = SearchKinds()
 
 
 class FoundLines:
@@ -94,7 +94,7 @@ class FoundLines:
         return d.result("\n".join(lines), structured)
 
 
-async def _search(budget: Budget, kinds: Kinds, ctx: ToolContext, asked: Mapping[str, Any]) -> ToolResult:
+async def _search(budget: Budget, kinds: SearchKinds, ctx: ToolContext, asked: Mapping[str, Any]) -> ToolResult:
     kind = kinds.meant(asked)
     of_others = _says(asked, *(_OF_LINES if kind == RANKED else ("where",)))
     if of_others:
@@ -108,7 +108,7 @@ async def _search(budget: Budget, kinds: Kinds, ctx: ToolContext, asked: Mapping
     try:
         if kind == "names":
             names = NameQuery(text)
-            walk = Walk(lambda at, n: ctx.search(uri, names, cursor=at, limit=n), inner, page=_NAMES_PAGE)
+            walk = PagedWalk(lambda at, n: ctx.search(uri, names, cursor=at, limit=n), inner, page=_NAMES_PAGE)
             result = await _in_names(ctx, walk, answer)
         else:
             query = ContentQuery(
@@ -119,7 +119,7 @@ async def _search(budget: Budget, kinds: Kinds, ctx: ToolContext, asked: Mapping
                 include=tuple(asked.get("include", ())),
                 exclude=tuple(asked.get("exclude", ())),
             )
-            walk = Walk(lambda at, n: ctx.search(uri, query, cursor=at, limit=n), inner, page=_READ_PAGE)
+            walk = PagedWalk(lambda at, n: ctx.search(uri, query, cursor=at, limit=n), inner, page=_READ_PAGE)
             result = await _in_contents(ctx, walk, query, asked.get("context", 0), answer)
     except NotFound:
         await refuse_missing(ctx, uri)  # what is hidden goes the way of what is not there
@@ -142,7 +142,7 @@ async def _best(budget: Budget, ctx: ToolContext, asked: Mapping[str, Any]) -> T
     return best if any(told.get(one) for one in ("results", "incomplete", "partial", "unread")) else None
 
 
-async def _in_names(ctx: ToolContext, walk: Walk, answer: FoundLines) -> ToolResult:
+async def _in_names(ctx: ToolContext, walk: PagedWalk, answer: FoundLines) -> ToolResult:
     async for step in walk:
         if not answer.takes(d.facts(step.entry), [path_of(ctx, step.entry)], 1):
             return answer.result(ctx.sealed(await walk.before(step)))
@@ -150,7 +150,7 @@ async def _in_names(ctx: ToolContext, walk: Walk, answer: FoundLines) -> ToolRes
 
 
 async def _in_contents(
-    ctx: ToolContext, walk: Walk, query: ContentQuery, context: int, answer: FoundLines
+    ctx: ToolContext, walk: PagedWalk, query: ContentQuery, context: int, answer: FoundLines
 ) -> ToolResult:
     reads = 0
     async for step in walk:
@@ -164,7 +164,7 @@ async def _in_contents(
     return answer.result(None)
 
 
-async def _takes(ctx: ToolContext, step: Step, query: ContentQuery, context: int, answer: FoundLines) -> bool:
+async def _takes(ctx: ToolContext, step: WalkStep, query: ContentQuery, context: int, answer: FoundLines) -> bool:
     """False when the hits of this file are left to the next answer."""
     hits, more = await _hits(ctx, step.entry, query, context, answer.left)
     while hits:
@@ -231,7 +231,7 @@ def _lines(hit: Hit) -> list[str]:
     return [*before, f"  {hit.line}: {hit.text}", *after]
 
 
-def search_tool(budget: Budget, kinds: Kinds) -> Tool:
+def search_tool(budget: Budget, kinds: SearchKinds) -> Tool:
     lines = (
         "Lines that contain query (text, or an RE2 regex), or files by name (kind: names; part of a path, or a glob), "
         "below target. Leaves out what .gitignore names."

@@ -10,7 +10,7 @@ from contextlib import suppress
 from typing import Any, Final
 
 from octavo.core.sizes import MIB
-from octavo.tools.data.tables import Table, cell, distinct
+from octavo.tools.data.tables import DataTable, cell, distinct
 
 _DELIMITERS: Final = (",", ";", "\t", "|")
 _WHOLE: Final = re.compile(r"[-+]?(?:0|[1-9][0-9]{0,17})\Z")
@@ -18,7 +18,7 @@ _NUMBER: Final = re.compile(r"[-+]?(?:0|[1-9][0-9]{0,17})?(?:\.[0-9]+)?(?:[eE][-
 _WORDS: Final = {"true": True, "false": False}
 
 
-def parse(text: str) -> Table:
+def parse(text: str) -> DataTable:
     """A column whose values are all numbers, or all true and false, is one of those; empty cells are missing.
 
     Raises ValueError with the line of a fault.
@@ -38,10 +38,10 @@ def parse(text: str) -> Table:
             raise ValueError(f"row {number} has {len(row)} cells, and the header names {len(columns)}")
     filled = [(*row, *("",) * (len(columns) - len(row))) for row in rows]
     typed = [_typed([row[at] for row in filled]) for at in range(len(columns))]
-    return Table(columns, tuple(zip(*typed, strict=True)) if filled else ())
+    return DataTable(columns, tuple(zip(*typed, strict=True)) if filled else ())
 
 
-def write(table: Table) -> str:
+def write(table: DataTable) -> str:
     out = io.StringIO(newline="")
     writer = csv.writer(out, lineterminator="\n")
     writer.writerow(table.columns)

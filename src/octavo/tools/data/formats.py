@@ -13,7 +13,7 @@ from typing import Any, Final, cast
 
 from octavo.core.errors import InvalidParams
 from octavo.tools.data import csv_text, toml_text, xml_text, yaml_text
-from octavo.tools.data.tables import Table, table_of
+from octavo.tools.data.tables import DataTable, table_of
 
 _HALF: Final = re.compile(r"\\u[dD][89a-fA-F]")
 
@@ -24,7 +24,7 @@ def prepare(formats: Sequence[str]) -> None:
     if "yaml" in formats:
         yaml_text.prepare()
     if "parquet" in formats:
-        _parquet(_as_parquet(Table(("a",), ((1,),))), "")
+        _parquet(_as_parquet(DataTable(("a",), ((1,),))), "")
 
 
 def parse(raw: bytes, format: str, *, name: str = "") -> Any:
@@ -124,7 +124,7 @@ def _parquet(raw: bytes, name: str) -> list[dict[str, Any]]:
         raise InvalidParams(f"{name} is no Parquet file that can be read: {str(error).splitlines()[0]}") from None
 
 
-def _as_parquet(table: Table) -> bytes:
+def _as_parquet(table: DataTable) -> bytes:
     import pyarrow
     from pyarrow import parquet
 

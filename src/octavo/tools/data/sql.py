@@ -14,7 +14,7 @@ from typing import Any, Final
 from octavo.core.errors import InvalidParams
 from octavo.core.sizes import MIB
 from octavo.tools.data.sight import copied, hidden_in, opened, parsed
-from octavo.tools.data.tables import Table, cell, distinct, table_of
+from octavo.tools.data.tables import DataTable, cell, distinct, table_of
 
 MAX_CELL: Final = 4 * MIB  # bytes
 _LIMITS: Final = (
@@ -73,7 +73,7 @@ def _answer(connection: sqlite3.Connection, asked: Mapping[str, Any], inputs: Se
     return {"columns": columns, "rows": shown, "more": len(rows) > asked["limit"], "tables": dict(tables)}
 
 
-def _load(connection: sqlite3.Connection, name: str, table: Table) -> None:
+def _load(connection: sqlite3.Connection, name: str, table: DataTable) -> None:
     columns = distinct(table.columns, str.lower)  # SQL knows no difference between Name and name
     if not columns:
         raise InvalidParams(f"{name} has no columns")

@@ -11,7 +11,7 @@ from msgspec import Struct
 from octavo.core.errors import InvalidParams
 
 
-class Table(Struct, frozen=True):
+class DataTable(Struct, frozen=True):
     columns: tuple[str, ...]
     rows: tuple[tuple[Any, ...], ...]
 
@@ -19,7 +19,7 @@ class Table(Struct, frozen=True):
         return [dict(zip(self.columns, row, strict=True)) for row in self.rows]
 
 
-def table_of(value: Any) -> Table:
+def table_of(value: Any) -> DataTable:
     """A list of objects is one; so is a list of plain values, one object, and an object that holds one such list.
 
     Raises InvalidParams for everything else.
@@ -35,10 +35,10 @@ def table_of(value: Any) -> Table:
         if all(isinstance(one, Mapping) for one in items):
             return _of_objects(items)
         if not any(isinstance(one, (Mapping, list)) for one in items):
-            return Table(("value",), tuple((one,) for one in items))
+            return DataTable(("value",), tuple((one,) for one in items))
         if all(isinstance(one, list) for one in items):
             width = max(map(len, items))
-            return Table(
+            return DataTable(
                 tuple(f"column{number}" for number in range(1, width + 1)),
                 tuple((*row, *(None,) * (width - len(row))) for row in items),
             )
@@ -49,9 +49,9 @@ def _is_rows(value: Any) -> bool:
     return isinstance(value, list) and bool(value) and all(isinstance(one, Mapping) for one in value)
 
 
-def _of_objects(items: Sequence[Mapping[str, Any]]) -> Table:
+def _of_objects(items: Sequence[Mapping[str, Any]]) -> DataTable:
     columns = tuple(dict.fromkeys(str(key) for item in items for key in item))
-    return Table(columns, tuple(tuple(item.get(column) for column in columns) for item in items))
+    return DataTable(columns, tuple(tuple(item.get(column) for column in columns) for item in items))
 
 
 def distinct(names: Sequence[str], key: Callable[[str], str] = str) -> tuple[str, ...]:

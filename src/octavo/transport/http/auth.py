@@ -25,7 +25,7 @@ from octavo.core.ports.server import WELL_KNOWN, Admitted, Protected, Server
 from octavo.core.ref import Ref
 from octavo.core.routes import Anybody, Route, RouteAnswer, RouteRequest
 from octavo.transport.http.exchange import Receive, Scope, Send, headers, respond
-from octavo.transport.http.refusals import Refused
+from octavo.transport.http.refusals import RefusalSent
 
 MEMO_SIZE = 1024  # header combinations known to be good; the oldest makes room
 MEMO_OF_ONE = 32  # of one principal: more push out its own
@@ -37,7 +37,7 @@ _PORT, _LAST_PORT = re.compile("[1-9][0-9]{0,4}"), 65_535
 _IDENTIFYING = (b"host", b"origin", b"content-type", b"accept", b"authorization")
 
 
-class Access(NamedTuple):
+class Authentication(NamedTuple):
     """How callers are told apart: by what they prove, or all of them as one principal on loopback."""
 
     everybody: str | None = None  # agent id with `--no-auth`, "" for the local user; None: keys
@@ -58,8 +58,8 @@ class Allowed:
         )
 
 
-class Entry:
-    def __init__(self, house: Server, security: TransportSecuritySettings, access: Access) -> None:
+class Authenticator:
+    def __init__(self, house: Server, security: TransportSecuritySettings, access: Authentication) -> None:
         self._house, self._access = house, access
         self._security = TransportSecurityMiddleware(security)
         self._hosts, self._origins = Allowed(security.allowed_hosts), Allowed(security.allowed_origins)
@@ -150,7 +150,7 @@ class Entry:
         if refused is None:
             return False
         self._house.note("unknown", "http", f"status {refused.status_code}", **_origin(scope))
-        await refused(scope, receive, Refused(send) if refused.status_code == 400 else send)
+        await refused(scope, receive, RefusalSent(send) if refused.status_code == 400 else send)
         return True
 
     def knows(self, scope: Scope) -> bool:

@@ -24,13 +24,13 @@ from octavo.core.ports.chain import Reply
 from octavo.core.ports.server import Admitted, Server
 from octavo.core.routes import Anybody, Route, RouteAnswer, RouteRequest, Routes
 from octavo.core.values import Call, Principal
-from octavo.transport.http.auth import Entry
+from octavo.transport.http.auth import Authenticator
 from octavo.transport.http.backlog import Backlog
 from octavo.transport.http.budgets import Budgets
 from octavo.transport.http.deadlines import CONNECTION
 from octavo.transport.http.exchange import Message, Receive, Scope, Send, respond
 from octavo.transport.http.leases import at
-from octavo.transport.http.table import Found, Table
+from octavo.transport.http.table import MatchedRoute, RouteTable
 from octavo.transport.http.turns import Turns
 from octavo.transport.mcp import frames
 from octavo.transport.mcp.calls import incident
@@ -57,10 +57,10 @@ class Reads(Protocol):
         ...
 
 
-class Shared(NamedTuple):
+class DoorParts(NamedTuple):
     """What the front has for all that it serves."""
 
-    entry: Entry
+    entry: Authenticator
     turns: Turns
     backlog: Backlog
     read: Reads
@@ -69,10 +69,10 @@ class Shared(NamedTuple):
 
 
 class Door:
-    def __init__(self, house: Server, shared: Shared, given: Sequence[Routes], taken: str) -> None:
+    def __init__(self, house: Server, shared: DoorParts, given: Sequence[Routes], taken: str) -> None:
         """Raises ValueError for routes that cannot be served; `taken` is the path of the protocol."""
         self.house, self.shared = house, shared
-        self._table = Table(given, taken)
+        self._table = RouteTable(given, taken)
         self.budgets = Budgets()
         self._running: Counter[str] = Counter()
         self.streams: set[_Exchange] = set()
@@ -144,7 +144,7 @@ class _ClientLeft(Exception):
 class _Exchange:
     """One request at one route."""
 
-    def __init__(self, door: Door, found: Found, scope: Scope, receive: Receive, send: Send) -> None:
+    def __init__(self, door: Door, found: MatchedRoute, scope: Scope, receive: Receive, send: Send) -> None:
         self._door, self._house, self._shared = door, door.house, door.shared
         self._route, self._below = found
         self._scope, self._receive = scope, receive

@@ -24,16 +24,16 @@ from octavo.core.ports.server import Admitted, Server
 from octavo.core.routes import Routes, no_routes
 from octavo.core.sizes import KIB
 from octavo.core.values import Principal
-from octavo.transport.http.auth import Access, Entry
+from octavo.transport.http.auth import Authentication, Authenticator
 from octavo.transport.http.backlog import Backlog
 from octavo.transport.http.bodies import Bodies
 from octavo.transport.http.deadlines import CONNECTION
-from octavo.transport.http.door import Door, Shared
+from octavo.transport.http.door import Door, DoorParts
 from octavo.transport.http.exchange import App, Message, Receive, Scope, Send, header, headers, respond
 from octavo.transport.http.health import Signs
-from octavo.transport.http.leases import Leases
+from octavo.transport.http.leases import CredentialLeases
 from octavo.transport.http.records import BODY, DATA, KEPT, RecordedSend, refuse
-from octavo.transport.http.refusals import Refused
+from octavo.transport.http.refusals import RefusalSent
 from octavo.transport.http.sessions import SessionCounts
 from octavo.transport.http.turns import Turns
 from octavo.transport.mcp import frames, wire_names
@@ -74,7 +74,7 @@ class Front:
         house: Server,
         lane: Lane,
         security: TransportSecuritySettings,
-        access: Access,
+        access: Authentication,
         hub: Hub,
         sessions: SessionCounts,
         *,
@@ -89,11 +89,11 @@ class Front:
         self._turns = Turns()
         self._weights = Bodies()  # of them
         self._handshakes = FairQueue(HANDSHAKES, "handshakes", spare=1)
-        self._entry = Entry(house, security, access)
+        self._entry = Authenticator(house, security, access)
         self.signs = Signs(house, hub, self.backlog)
-        shared = Shared(self._entry, self._turns, self.backlog, self._body, self._weights.leave, self._recorded)
+        shared = DoorParts(self._entry, self._turns, self.backlog, self._body, self._weights.leave, self._recorded)
         self._door = Door(house, shared, (self.signs.routes, self._entry.routes, routes), PATH)
-        self._leases = Leases(house)
+        self._leases = CredentialLeases(house)
         self._sessions = sessions
         self._body_seconds = body_seconds
         self._traced = traced
@@ -239,7 +239,7 @@ class Front:
     async def _passed_on(self, scope: Scope, receive: Receive, send: Send, who: Principal) -> None:
         noted = limited = False
         place: str | None = None  # among the handshakes
-        refused: Refused | None = None
+        refused: RefusalSent | None = None
         session = header(scope, _SESSION)
         # The SDK binds a session to the user of its first request.
         scope["user"] = AuthenticatedUser(AccessToken(token="", client_id=who.id, scopes=[]))
@@ -268,7 +268,7 @@ class Front:
                 if status != 200 or scope["method"] != "POST":
                     note(f"status {status}")
                 if status >= 400 and not already and scope["method"] != "HEAD":
-                    refused = Refused(send)
+                    refused = RefusalSent(send)
             if DATA in message.get("body", b""):
                 leave()  # the answer is made: a client that does not take it holds up nobody
             if not limited:

@@ -12,7 +12,7 @@ from octavo.core.ports.server import Admitted, Server
 from octavo.transport.http.exchange import App, Message, Receive, Scope, Send
 
 
-class Leases:
+class CredentialLeases:
     def __init__(self, house: Server) -> None:
         self._house = house
         self._held: dict[asyncio.Event, Admitted] = {}

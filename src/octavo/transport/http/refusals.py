@@ -17,7 +17,7 @@ from octavo.transport.mcp.sdk_errors import unserved
 _REPLACED = (b"content-length", b"content-type")
 
 
-class Refused:
+class RefusalSent:
     """`send` of one refusal, which is told when it is whole."""
 
     def __init__(self, send: Send) -> None:

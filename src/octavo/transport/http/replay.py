@@ -51,7 +51,7 @@ class _Room:
             keeping = [one for one in keeping if one.weight]
 
 
-class _Kept(NamedTuple):
+class _ReplayEvent(NamedTuple):
     id: EventId
     stream: StreamId
     message: JSONRPCMessage | None
@@ -63,7 +63,7 @@ class SessionEvents(EventStore):
     def __init__(self, room: _Room | None = None) -> None:
         self._room = room or _Room()
         self._room.sessions.add(self)
-        self._kept: deque[_Kept] = deque()
+        self._kept: deque[_ReplayEvent] = deque()
         self.weight = 0
 
     @property
@@ -77,7 +77,7 @@ class SessionEvents(EventStore):
     async def store_event(self, stream_id: StreamId, message: JSONRPCMessage | None) -> EventId:
         event_id = secrets.token_urlsafe(16)
         size = 0 if message is None else _size(message.model_dump())
-        self._kept.append(_Kept(event_id, stream_id, message, size, next(self._room.numbers)))
+        self._kept.append(_ReplayEvent(event_id, stream_id, message, size, next(self._room.numbers)))
         self.weight += size
         while len(self._kept) > KEPT or (self.weight > BYTES and len(self._kept) > 1):
             self.drop()

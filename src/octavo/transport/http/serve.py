@@ -19,7 +19,7 @@ from mcp.server.transport_security import TransportSecuritySettings
 from octavo.core.ports.server import Server
 from octavo.core.routes import Routes, no_routes
 from octavo.transport.http.accept import AcceptingServer
-from octavo.transport.http.auth import PEER, Access
+from octavo.transport.http.auth import PEER, Authentication
 from octavo.transport.http.deadlines import Connection, Deadlines, Patience
 from octavo.transport.http.front import BODY_SECONDS, PATH, Front, admitted_by, mark_recorded, was_counted
 from octavo.transport.http.replay import Replays, SessionEvents
@@ -66,7 +66,7 @@ class PeerConnection(Connection):
 def application(
     house: Server,
     *,
-    access: Access,
+    access: Authentication,
     hosts: list[str],
     origins: list[str],
     lane: bool,

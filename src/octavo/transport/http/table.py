@@ -16,12 +16,12 @@ _PATH = re.compile(r"/(?:[A-Za-z0-9._-]+/?)*\Z")
 _SEGMENT = re.compile(r"[^\x00-\x1f\x7f/\\]+\Z")
 
 
-class Found(NamedTuple):
+class MatchedRoute(NamedTuple):
     route: Route
     below: tuple[str, ...]
 
 
-class Table:
+class RouteTable:
     def __init__(self, given: Sequence[Routes], taken: str) -> None:
         """`taken` is the path of the protocol. Raises ValueError for routes that cannot stand beside each other."""
         self._given, self._taken = given, taken
@@ -36,14 +36,14 @@ class Table:
         except ValueError as fault:
             logger.error("the routes of before stay: %s", fault)
 
-    def find(self, path: str) -> Found | None:
+    def find(self, path: str) -> MatchedRoute | None:
         route = self._whole.get(path)
         if route is not None:
-            return Found(route, ())
+            return MatchedRoute(route, ())
         for route in self._prefixes:
             if path.startswith(route.path):
                 below = tuple(path[len(route.path) :].split("/")) if path != route.path else ()
-                return Found(route, below) if all(map(_is_name, below)) else None
+                return MatchedRoute(route, below) if all(map(_is_name, below)) else None
         return None
 
     def _read(self) -> None:

@@ -58,7 +58,7 @@ _RESULT = b',"result":{'
 _LEAST, _MOST = -frames.MAX_INTEGER, frames.MAX_INTEGER
 
 
-class _Params(msgspec.Struct, forbid_unknown_fields=True):
+class _FrameParams(msgspec.Struct, forbid_unknown_fields=True):
     uri: str | None = None
     cursor: str | None = None
     name: str | None = None
@@ -70,10 +70,10 @@ class _Frame(msgspec.Struct, forbid_unknown_fields=True):
     jsonrpc: Literal["2.0"]
     id: int | str
     method: str
-    params: _Params | None = None
+    params: _FrameParams | None = None
 
 
-_NO_PARAMS = _Params()
+_NO_PARAMS = _FrameParams()
 
 
 class _Declined(Exception):
@@ -85,7 +85,7 @@ class _Asked:
 
     __slots__ = ("call", "contents", "method", "modern", "params", "tail")
 
-    def __init__(self, method: str, params: _Params, modern: bool, tail: bytes) -> None:
+    def __init__(self, method: str, params: _FrameParams, modern: bool, tail: bytes) -> None:
         self.method, self.params, self.modern = method, params, modern
         self.tail = tail  # what ends the result
         self.contents = b"" if params.uri is None else b',"result":{"contents":[{"uri":' + _encode(params.uri)
@@ -93,7 +93,7 @@ class _Asked:
 
     def at(self, uri: str) -> _Asked:
         """The same for another address."""
-        return _Asked(self.method, _Params(uri=uri), self.modern, self.tail)
+        return _Asked(self.method, _FrameParams(uri=uri), self.modern, self.tail)
 
 
 class Taken(msgspec.Struct, frozen=True, gc=False):
@@ -250,7 +250,7 @@ class Lane:
         error = task.exception()
         answered(self._answer(taken, task.result()) if error is None else self._error(taken, error))
 
-    def _call(self, method: str, params: _Params, who: Principal, moment: int) -> Call:
+    def _call(self, method: str, params: _FrameParams, who: Principal, moment: int) -> Call:
         calls, uri, cursor, name = self._calls, params.uri, params.cursor, params.name
         arguments = params.arguments is not _NO_RAW
         if method == "resources/read":
@@ -383,7 +383,7 @@ def _split(frame: bytes) -> tuple[bytes, bytes]:
     return (digits, rest) if digits[0] != _ZERO or len(digits) == 1 else (b"", b"")
 
 
-def _is_shortest(frame: bytes, request: _Frame, params: _Params, meta: bytes) -> bool:
+def _is_shortest(frame: bytes, request: _Frame, params: _FrameParams, meta: bytes) -> bool:
     """Whether the frame is as short as what was read from it can be written: then there is nothing else in it.
 
     For the commonest requests only. What cannot be shorter has no member twice and no escape.
@@ -398,7 +398,7 @@ def _is_shortest(frame: bytes, request: _Frame, params: _Params, meta: bytes) ->
     )
 
 
-def _within_bounds(frame: bytes, request: _Frame, params: _Params, meta: bytes) -> bool:
+def _within_bounds(frame: bytes, request: _Frame, params: _FrameParams, meta: bytes) -> bool:
     """Whether `frames.check` would accept a frame that the struct accepted; False where that is not sure.
 
     Left to see to are integers of more than 64 bits and members that are there twice. The latter shows in

@@ -32,7 +32,7 @@ class ConfigParams(types.RequestParams):
     model_config = ConfigDict(extra="allow")
 
 
-class Narrowing:
+class ClientNarrowing:
     def __init__(self, house: Server, who: Who, *, owns_process: bool) -> None:
         self._house, self._who, self._owns_process = house, who, owns_process
         self._asking: asyncio.Task[None] | None = None

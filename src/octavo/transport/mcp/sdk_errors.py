@@ -58,11 +58,11 @@ _PLAINLY: Final[Mapping[str, str]] = dict.fromkeys(
 )
 
 
-class Told(MCPError):
+class ToldError(MCPError):
     """An error of ours, or of a plugin that speaks the raw protocol: it goes out as it is."""
 
 
-def wrong_params(method: str, params: Mapping[str, Any] | None, found: ValidationError) -> Told:
+def wrong_params(method: str, params: Mapping[str, Any] | None, found: ValidationError) -> ToldError:
     problems = [
         {"path": "".join(f"/{part}" for part in one["loc"]), "message": _PLAINLY.get(one["type"], one["msg"])}
         for one in found.errors(include_url=False, include_context=False, include_input=False)[:MOST]
@@ -71,13 +71,13 @@ def wrong_params(method: str, params: Mapping[str, Any] | None, found: Validatio
     message = f"Invalid parameters for {method}: {first['path'] or '/'}: {first['message']}"
     more = f" (and {len(problems) - 1} more)" if len(problems) > 1 else ""
     data = {"reason": "invalid_params", "validationErrors": problems, **_tool(method, params)}
-    return Told(types.INVALID_PARAMS, f"{message}{more}", data)
+    return ToldError(types.INVALID_PARAMS, f"{message}{more}", data)
 
 
 def explained(refused: MCPError, method: str, params: Mapping[str, Any] | None, known: Sequence[str]) -> MCPError:
     """The same error, with what helps to make the request right. `known` are the methods that are served."""
     error = refused.error
-    if isinstance(refused, Told):
+    if isinstance(refused, ToldError):
         return refused
     data: dict[str, Any] = dict(error.data) if isinstance(error.data, dict) else {}
     if {*data} == {"uri"} or "reason" in data:
@@ -95,7 +95,7 @@ def explained(refused: MCPError, method: str, params: Mapping[str, Any] | None, 
     elif error.code == types.INVALID_PARAMS and not error.data:
         message = f"Invalid request parameters: {method[:_NAME]} came before the handshake; send initialize first"
         reason = "not_initialized"
-    return Told(error.code, message, {"reason": reason, **data, **_tool(method, params)})
+    return ToldError(error.code, message, {"reason": reason, **data, **_tool(method, params)})
 
 
 def unserved(error: types.ErrorData, status: int = 0) -> types.ErrorData:

@@ -38,8 +38,8 @@ from octavo.transport.mcp import eras, wire_names
 from octavo.transport.mcp.calls import CALLING, Account, Calls, accounting, incident
 from octavo.transport.mcp.channel import McpChannel
 from octavo.transport.mcp.codes import WireError
-from octavo.transport.mcp.narrowing import ConfigParams, Narrowing
-from octavo.transport.mcp.sdk_errors import Told, explained, wrong_params
+from octavo.transport.mcp.narrowing import ClientNarrowing, ConfigParams
+from octavo.transport.mcp.sdk_errors import ToldError, explained, wrong_params
 from octavo.transport.mcp.sdk_lazy import promised, unbuilt
 from octavo.transport.mcp.skills import DirectoryParams, SkillParams, SkillsExtension
 from octavo.transport.mcp.streams import ListenStreams, Sessions, Until
@@ -124,7 +124,7 @@ class McpServer:
         self.calls, self.hub, self._who, self._recorded = calls, hub, who, recorded
         self._counted = counted
         self._house = calls.house
-        self._narrowing = Narrowing(calls.house, who, owns_process=owns_process)
+        self._narrowing = ClientNarrowing(calls.house, who, owns_process=owns_process)
         self._sessions = Sessions(calls, hub, who)
         self._listens = ListenStreams(calls, hub, who, until)
         self._skills = SkillsExtension(calls, who)
@@ -430,7 +430,7 @@ def _outcome(refused: MCPError) -> str:
 
 
 def _mcp(error: WireError) -> MCPError:
-    return Told(error.code, error.message, error.data)
+    return ToldError(error.code, error.message, error.data)
 
 
 def _complete(result: dict[str, Any], hint: CacheHint | None = None) -> dict[str, Any]:

@@ -13,7 +13,7 @@ from typing import Any
 from msgspec import Struct, field
 
 from octavo.core.glob import Glob
-from octavo.core.values import Memo, Principal
+from octavo.core.values import EncoderMemo, Principal
 from octavo.transport.mcp import wire_names
 from octavo.transport.mcp.definitions import DEFINED
 
@@ -27,7 +27,7 @@ class Note(Struct, frozen=True):
 
     method: str
     params: Mapping[str, Any]
-    memo: Memo = field(default_factory=Memo)
+    memo: EncoderMemo = field(default_factory=EncoderMemo)
 
 
 class Subscription(Struct, frozen=True, eq=False):

@@ -23,7 +23,7 @@ from octavo.transport.mcp.calls import CALLING
 OTHERS = 256  # requests that are no calls, beside listen streams, of which there may be so many
 
 
-class _Waiting(NamedTuple):
+class _WaitingMessage(NamedTuple):
     message: types.JSONRPCMessage
     size: int
 
@@ -33,7 +33,7 @@ class Inbox:
         """`room` says whether the SDK may be given one more call, `streams` how many listen streams there may be.
         `changed` is called when less waits, or less is worked on."""
         self._room, self._streams, self._changed = room, streams, changed
-        self._waiting: deque[_Waiting] = deque()
+        self._waiting: deque[_WaitingMessage] = deque()
         self._open: dict[types.RequestId, list[tuple[int, bool]]] = {}  # what the SDK works on: size, whether a call
         self.calls = self._others = 0  # how many of them
         self.bytes = 0  # of all messages, waiting or worked on
@@ -50,7 +50,7 @@ class Inbox:
         return self.calls + self._others
 
     def put(self, message: types.JSONRPCMessage, size: int) -> None:
-        self._waiting.append(_Waiting(message, size))
+        self._waiting.append(_WaitingMessage(message, size))
         self.bytes += size
         self._ready.set()
 

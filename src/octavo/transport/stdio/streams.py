@@ -38,7 +38,7 @@ from octavo.transport.mcp.fast_path import EncodedAnswer, Lane, Taken, spelled
 from octavo.transport.mcp.sdk_errors import unserved
 from octavo.transport.stdio.inbox import Inbox
 from octavo.transport.stdio.threads import ThreadReader, ThreadWriter
-from octavo.transport.stdio.waiting import Held
+from octavo.transport.stdio.waiting import WaitingRequests
 
 BATCH = BLOCK  # bytes of answers that are written at once
 PIPE = BLOCK  # what a pipe shall hold, so that a batch fits: Linux gives 64 KiB unless it is asked
@@ -130,7 +130,7 @@ class Pipes:
         )  # envelopes that the SDK is being asked about
         self._running: dict[asyncio.Task[Any], tuple[Taken, int]] = {}  # suspended lane calls, and their sizes
         self._running_bytes = 0
-        self._held = Held()
+        self._held = WaitingRequests()
         self._full = False  # too much waits: no more is taken
         self._stalled = False  # nothing has ended for a while: taken is what needs no room, and the rest refused
         self._ends = 0  # of calls, so far

@@ -14,7 +14,7 @@ from mcp.shared.dispatcher import coerce_request_id
 from octavo.transport.mcp.fast_path import Taken
 
 
-class Held:
+class WaitingRequests:
     def __init__(self) -> None:
         self._waiting: deque[tuple[Taken, int]] = deque()
         self.bytes = 0

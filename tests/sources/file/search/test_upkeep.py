@@ -150,7 +150,7 @@ async def test_a_search_nobody_waits_for_stops(
     await source.armed()
     opened_folders: list[Any] = []
     monkeypatch.setattr(
-        scan_module.Scan, "_opened", lambda self, folder, real=scan_module.Scan._opened: (
+        scan_module.SearchScan, "_opened", lambda self, folder, real=scan_module.SearchScan._opened: (
             opened_folders.append(folder), real(self, folder)
         )[1],
     )  # fmt: skip

@@ -13,12 +13,12 @@ from octavo.core.values import Entry
 from octavo.sources._shared.fs.confine import Confinement
 from octavo.sources._shared.fs.credentials import CREDENTIALS
 from octavo.sources._shared.fs.names import Rules
-from octavo.sources.file.addresses import Addresses, FileRoot
+from octavo.sources.file.addresses import FileAddresses, FileRoot
 from octavo.sources.file.entries import Digests
 from octavo.sources.file.root import Tree
 from octavo.sources.file.roots import Forest
-from octavo.sources.file.writing.engine import Engine
-from octavo.sources.file.writing.journal import Journal
+from octavo.sources.file.writing.engine import WriteEngine
+from octavo.sources.file.writing.journal import UndoJournal
 from octavo.sources.file.writing.staging import STRAYS
 from octavo.sources.file.writing.transfers import Transfer
 from octavo.sources.file.writing.undo import Undo
@@ -28,10 +28,10 @@ from octavo.sources.file.writing.undo import Undo
 class Hand:
     """Does by path what a source does by address."""
 
-    engine: Engine
-    addresses: Addresses
+    engine: WriteEngine
+    addresses: FileAddresses
     forest: Forest
-    journal: Journal
+    journal: UndoJournal
 
     def write(self, path: str, body: bytes, *, append: bool = False, if_match: str | None = None) -> Entry:
         ref = Ref.parse(f"file://{path}")
@@ -71,13 +71,13 @@ class Hand:
 
 @contextmanager
 def hand(root: Path, journal: Path, confinement: Confinement = "auto", *, most_count: int = 40) -> Iterator[Hand]:
-    addresses = Addresses("file", [FileRoot(root)])
+    addresses = FileAddresses("file", [FileRoot(root)])
     rules = Rules((), (*CREDENTIALS, STRAYS))
     tree = Tree(root, rules, confinement=confinement, symlinks="inside", hard_links="auto", exclude_dirs=())
     digests = Digests(b"secret")
     forest = Forest([tree], addresses, digests, time.time, absolute=False)
-    book = Journal(journal, time.time, most_count=most_count)
-    engine = Engine(forest, addresses, digests, book, time.time)
+    book = UndoJournal(journal, time.time, most_count=most_count)
+    engine = WriteEngine(forest, addresses, digests, book, time.time)
     try:
         engine.recover()
         yield Hand(engine, addresses, forest, book)

@@ -10,7 +10,7 @@ import pytest
 from octavo.core.errors import Conflict, OctavoError
 from octavo.core.ref import Ref
 from octavo.sources.file.writable import WritableFileSource as FileSource
-from octavo.sources.file.writing.journal import Journal
+from octavo.sources.file.writing.journal import UndoJournal
 
 pytestmark = [pytest.mark.anyio, pytest.mark.seed("F5", "B4")]
 
@@ -174,7 +174,7 @@ async def test_the_journal_keeps_within_its_bounds_per_principal(opened: Any, fi
     for n in range(40):
         await source.write(ref("a.md"), "x" * 1000 + str(n), if_match=None, by="me")
     await source.write(ref("b.md"), "yours", if_match=None, by="you")
-    tidy = Journal(journal, lambda: 0.0, most_bytes=10_500, most_count=20)
+    tidy = UndoJournal(journal, lambda: 0.0, most_bytes=10_500, most_count=20)
     try:
         tidy.tidy()
         kept = [op.record.by for op in tidy.operations()]

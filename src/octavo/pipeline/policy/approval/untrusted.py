@@ -10,7 +10,7 @@ import logging
 from collections.abc import Awaitable, Callable, Collection, Mapping
 from typing import Any, cast
 
-from octavo.core.approval import Shown
+from octavo.core.approval import ShownUntrusted
 from octavo.core.errors import OctavoError
 from octavo.core.memo import Bounded
 from octavo.core.operations import CHANGING
@@ -37,7 +37,7 @@ class Untrusted:
         tools: Tools,
         built_in: Collection[str],
         now: Callable[[], float],
-        kept: Shown,
+        kept: ShownUntrusted,
         strangers: Collection[str] = (),
     ) -> None:
         """`seconds` for which it is remembered, here and in what is `kept` for other processes. What `built_in` tools

@@ -27,20 +27,20 @@ from octavo.pipeline.policy.rules import Decision
 _KEY = os.urandom(16)  # nobody can make what stands beside a name
 
 
-class Decides(Protocol):
+class HidingPolicy(Protocol):
     """The policy, as far as it is needed here."""
 
     def decide(self, principal: Principal, verb: Verb, ref: Ref) -> Decision: ...
     def at_best(self, principal: Principal, verb: Verb, ref: Ref) -> Decision: ...
 
 
-async def as_if_absent(policy: Decides, call: Call, call_next: Next, refused: OctavoError) -> Reply:
+async def as_if_absent(policy: HidingPolicy, call: Call, call_next: Next, refused: OctavoError) -> Reply:
     """Raises `refused`, in the time of what is not there."""
     await look_beside(policy, call, call_next)
     raise Refused(refused)
 
 
-async def look_beside(policy: Decides, call: Call, call_next: Next, *ops: Op) -> None:
+async def look_beside(policy: HidingPolicy, call: Call, call_next: Next, *ops: Op) -> None:
     """Asks what the call asks, or for these operations one after the other, of something that is not there."""
     if not call.ref.segments:
         return  # all that there is has no neighbour
@@ -51,7 +51,7 @@ async def look_beside(policy: Decides, call: Call, call_next: Next, *ops: Op) ->
             await settled(call_next(call._replace(op=op, ref=ref, arguments=arguments, trail=Trail())))
 
 
-async def ask_beside(policy: Decides, call: Call, call_next: Next) -> None:
+async def ask_beside(policy: HidingPolicy, call: Call, call_next: Next) -> None:
     """Raises what a source says against the call whatever is there."""
     ref = beside(policy, call)
     try:
@@ -83,7 +83,7 @@ def _told_of(ref: Ref, other: Ref, fault: OctavoError) -> OctavoError:
     return told
 
 
-def beside(policy: Decides, call: Call) -> Ref:
+def beside(policy: HidingPolicy, call: Call) -> Ref:
     """The address of the call with another name in it, where what the caller may see ends. It is always the same for
     the same name: what is remembered of something that is not there is remembered of this too."""
     ref, verb = call.ref, VERB_OF[call.op]

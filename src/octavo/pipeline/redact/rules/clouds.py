@@ -3,45 +3,45 @@
 from __future__ import annotations
 
 from octavo.pipeline.redact.rules import checks
-from octavo.pipeline.redact.rules.rule import HEX, URL_SAFE, UUID, WORD, Rule, token
+from octavo.pipeline.redact.rules.rule import HEX, URL_SAFE, UUID, WORD, PatternRule, token
 
-CLOUDS: tuple[Rule, ...] = (
-    Rule(
+CLOUDS: tuple[PatternRule, ...] = (
+    PatternRule(
         "aws-access-key",
         r"\b(?:AKIA|ASIA|ABIA|ACCA)[A-Z0-9]{16}\b",
         clue=r"(?:AKIA|ASIA|ABIA|ACCA)[A-Z0-9]{4}",
         accept=checks.is_real,
     ),
-    Rule(
+    PatternRule(
         "aws-bedrock-key",
         r"\bABSK[A-Za-z0-9+/]{104,}={0,2}|\bbedrock-api-key-[A-Za-z0-9+/=_-]{20,}",
         clue=r"ABSK[A-Za-z0-9+/]{8}|bedrock-api-key-",
         accept=checks.is_real,
     ),
     token("aws-marketplace-token", r"amzn\.mws\.", UUID),
-    Rule("google-api-key", rf"\bAIza{URL_SAFE}{{35}}", clue=rf"AIza{URL_SAFE}{{4}}", accept=checks.is_real),
+    PatternRule("google-api-key", rf"\bAIza{URL_SAFE}{{35}}", clue=rf"AIza{URL_SAFE}{{4}}", accept=checks.is_real),
     token("google-oauth-secret", "GOCSPX-", rf"{URL_SAFE}{{28}}"),
     token("google-oauth-token", r"ya29\.", rf"{URL_SAFE}{{20,}}"),
     token("google-refresh-token", r"1//0[A-Za-z0-9]", rf"{URL_SAFE}{{40,}}"),
-    Rule(
+    PatternRule(
         "azure-client-secret",
         r"(?:^|[^A-Za-z0-9_~.-])([A-Za-z0-9_~.]{3}\dQ~[A-Za-z0-9_~.-]{31,34})",
         clue=r"\dQ~",
         accept=checks.is_varied,
     ),
-    Rule(
+    PatternRule(
         "azure-storage-key",
         r"(?i)AccountKey=([A-Za-z0-9+/]{86}==)|([A-Za-z0-9+/]{76}\+ASt[A-Za-z0-9+/]{6}==)",
         clue=r"(?i:accountkey=)|\+ASt",
     ),
-    Rule("azure-shared-access-key", r"(?i)SharedAccessKey=([A-Za-z0-9+/]{43}=)", ("sharedaccesskey=",)),
-    Rule(
+    PatternRule("azure-shared-access-key", r"(?i)SharedAccessKey=([A-Za-z0-9+/]{43}=)", ("sharedaccesskey=",)),
+    PatternRule(
         "azure-sas-signature",
         r"[?&;]sig=([A-Za-z0-9%+/_-]{43,}(?:=|%3[dD])?)",
         clue=r"[?&;]sig=",
         accept=checks.is_varied,
     ),
-    Rule(
+    PatternRule(
         # Microsoft's keys that can be told by four letters near their end.
         "azure-identifiable-key",
         r"\b(?:[A-Za-z0-9+/]{76}(?:ACDb|\+ABa|\+AMC)[A-Za-z0-9+/]{5,6}==|[A-Za-z0-9+/]{33}(?:AIoT|\+ASb|\+AEh|\+ARm)[A-Za-z0-9+/]{5,6}="
@@ -49,11 +49,13 @@ CLOUDS: tuple[Rule, ...] = (
         clue=r"(?:APIM|AzCa|AzEG|ACDb|\+ABa|\+AMC|AIoT|\+ASb|\+AEh|\+ARm|\+ACR|AzSe)[A-Za-z0-9+/]{5}",
         accept=checks.is_varied,
     ),
-    Rule("azure-repository-key", r"\bgit&\d{12}&([A-Za-z0-9+/]{85,86}={1,2})", clue=r"git&\d{12}&"),
-    Rule("entra-refresh-token", rf"\b[01]\.A{URL_SAFE}{{30,}}\.Ag{URL_SAFE}{{200,}}", clue=r"\.AgAB[A-Za-z0-9_-]{8}"),
-    Rule("azure-devops-token", rf"\b{WORD}{{76}}AZDO{WORD}{{4}}\b", clue=rf"AZDO{WORD}{{4}}"),
-    Rule("azure-openai-key", rf"\b{WORD}{{52}}JQQJ9{WORD}{{27}}\b", clue="JQQJ9", accept=checks.is_varied),
-    Rule("azure-function-key", rf"\b{URL_SAFE}{{44}}AzFu{URL_SAFE}{{6}}==", clue="AzFu"),
+    PatternRule("azure-repository-key", r"\bgit&\d{12}&([A-Za-z0-9+/]{85,86}={1,2})", clue=r"git&\d{12}&"),
+    PatternRule(
+        "entra-refresh-token", rf"\b[01]\.A{URL_SAFE}{{30,}}\.Ag{URL_SAFE}{{200,}}", clue=r"\.AgAB[A-Za-z0-9_-]{8}"
+    ),
+    PatternRule("azure-devops-token", rf"\b{WORD}{{76}}AZDO{WORD}{{4}}\b", clue=rf"AZDO{WORD}{{4}}"),
+    PatternRule("azure-openai-key", rf"\b{WORD}{{52}}JQQJ9{WORD}{{27}}\b", clue="JQQJ9", accept=checks.is_varied),
+    PatternRule("azure-function-key", rf"\b{URL_SAFE}{{44}}AzFu{URL_SAFE}{{6}}==", clue="AzFu"),
     token("alibaba-access-key", f"LTAI{WORD}{{4}}", rf"{WORD}{{8,16}}\b"),
     token("tencent-secret-id", f"AKID{WORD}{{4}}", rf"{WORD}{{28}}\b"),
     token("digitalocean-token", "do[opr]_v1_", rf"{HEX}{{64}}\b"),
@@ -61,7 +63,7 @@ CLOUDS: tuple[Rule, ...] = (
     token("cloudflare-token", "cf(?:ut|at|k)_", rf"{WORD}{{48}}\b"),
     token("heroku-key", "HRKU-", rf"{URL_SAFE}{{30,}}"),
     token("fly-token", r"fo1_|fm[12][ar]?_", r"[A-Za-z0-9+/_-]{40,}={0,2}"),
-    Rule("fly-macaroon", r"FlyV1[ ]+([A-Za-z0-9+/_=,-]{60,})", clue="FlyV1[ ]", accept=checks.is_real),
+    PatternRule("fly-macaroon", r"FlyV1[ ]+([A-Za-z0-9+/_=,-]{60,})", clue="FlyV1[ ]", accept=checks.is_real),
     token("vercel-token", "vercel_blob_rw_|vc[apikr]_", r"[A-Za-z0-9_]{24,}"),
     token("netlify-token", "nf[bcopu]_", rf"{WORD}{{36,}}"),
     token("supabase-key", "sbp_|sb_secret_", rf"{URL_SAFE}{{31,}}"),
@@ -73,7 +75,7 @@ CLOUDS: tuple[Rule, ...] = (
     token("tailscale-key", "tskey-[a-z]{3,8}-", rf"{WORD}{{6,}}-{WORD}{{16,}}"),
     token("clickhouse-key", f"4b1d{WORD}{{4}}", rf"{WORD}{{34}}\b", accept=checks.is_mixed),
     token("yandex-key", f"AQVN{WORD}", rf"{URL_SAFE}{{34,37}}\b", accept=checks.is_cased),
-    Rule(
+    PatternRule(
         "yandex-token",
         rf"\bt1\.{URL_SAFE}{{4,}}={{0,2}}\.{URL_SAFE}{{86}}={{0,2}}",
         clue=rf"t1\.{URL_SAFE}{{4}}",
@@ -89,18 +91,18 @@ CLOUDS: tuple[Rule, ...] = (
     token("defined-networking-key", "dnkey-", r"[A-Za-z0-9=_-]{26}-[A-Za-z0-9=_-]{52}"),
     token("docker-swarm-token", "SWMTKN-1-|SWMKEY-1-", r"[A-Za-z0-9+/-]{43,}"),
     token("portainer-token", "ptr_", r"[A-Za-z0-9/_+-]{36,}={0,2}"),
-    Rule("maxmind-key", rf"\b{WORD}{{6}}_{WORD}{{29}}_mmk\b", clue="_mmk", accept=checks.is_real),
+    PatternRule("maxmind-key", rf"\b{WORD}{{6}}_{WORD}{{29}}_mmk\b", clue="_mmk", accept=checks.is_real),
     token("openshift-token", "sha256~", rf"{URL_SAFE}{{43}}"),
     token("doppler-token", r"dp\.(?:pt|st|ct|sa|scim|audit)\.", r"[A-Za-z0-9._-]{40,}"),
     token("vault-token", r"hv[sbr]\.", rf"{URL_SAFE}{{24,}}"),
     token("onepassword-token", "ops_eyJ", r"[A-Za-z0-9+/_-]{200,}={0,3}"),
-    Rule(
+    PatternRule(
         "onepassword-secret-key",
         r"\bA3-[A-Z0-9]{6}-(?:[A-Z0-9]{11}|[A-Z0-9]{6}-[A-Z0-9]{5})(?:-[A-Z0-9]{5}){3}\b",
         clue=r"A3-[A-Z0-9]{6}-",
         accept=checks.is_real,
     ),
-    Rule(
+    PatternRule(
         "terraform-cloud-token",
         rf"\b{WORD}{{14}}\.atlasv1\.[A-Za-z0-9_=-]{{60,}}",
         clue=r"\.atlasv1\.",
@@ -128,8 +130,8 @@ CLOUDS: tuple[Rule, ...] = (
     token("convex-key", r"(?:prod|dev|preview):[a-z]+-[a-z]+-\d+\|", r"[A-Za-z0-9+/=]{40,}"),
     token("tinybird-token", r"p\.eyJ1", rf"{URL_SAFE}{{20,}}\.{URL_SAFE}{{20,}}"),
     token("appwrite-key", f"standard_{HEX}{{16}}", rf"{HEX}{{100,}}"),
-    Rule("cloudflare-tunnel-token", r"\beyJhIjoi[A-Za-z0-9+/]{120,}={0,2}", clue="eyJhIjoi[A-Za-z0-9+/]{16}"),
-    Rule(
+    PatternRule("cloudflare-tunnel-token", r"\beyJhIjoi[A-Za-z0-9+/]{120,}={0,2}", clue="eyJhIjoi[A-Za-z0-9+/]{16}"),
+    PatternRule(
         "ngrok-token",
         rf"\b[1-3]{WORD}{{26}}_{WORD}{{20,22}}\b",
         ("ngrok",),
@@ -137,7 +139,7 @@ CLOUDS: tuple[Rule, ...] = (
     ),
     token("netbird-token", "nbp_[A-Za-z0-9]{6}", rf"{WORD}{{30}}\b"),
     token("rancher-token", r"(?:token|kubeconfig-u)-[a-z0-9]{5,10}:[a-z0-9]{8}", r"[a-z0-9]{46}\b"),
-    Rule(
+    PatternRule(
         # Services that kept it until Vault 1.10; also tokens of batches, which are longer.
         "vault-old-token",
         rf"(?:^|[^A-Za-z0-9_.-])((?:s\.{WORD}{{24}}|b\.AAAAAQ{URL_SAFE}{{80,}}))(?:[^A-Za-z0-9_.(-]|$)",
@@ -146,7 +148,7 @@ CLOUDS: tuple[Rule, ...] = (
     ),
     token("boundary-token", f"at_{WORD}{{10}}_", rf"{WORD}{{80,}}"),
     token("infisical-token", rf"st\.{HEX}{{24}}\.", rf"{HEX}{{32}}\.{HEX}{{32}}\b"),
-    Rule(
+    PatternRule(
         "bitwarden-token",
         rf"\b0\.{UUID}\.([A-Za-z0-9]{{30}}:[A-Za-z0-9+/]{{22}}==)",
         clue=rf"0\.{UUID}\.",

@@ -17,8 +17,8 @@ import re2 as _untyped_re2  # type: ignore[import-untyped]  # it has no annotati
 from octavo.core import marks
 from octavo.core.errors import InvalidParams
 from octavo.core.sizes import MIB
-from octavo.pipeline.redact.rules.rule import Rule
-from octavo.pipeline.redact.spans import Span
+from octavo.pipeline.redact.rules.rule import PatternRule
+from octavo.pipeline.redact.spans import HiddenSpan
 
 re2 = cast("Any", _untyped_re2)
 
@@ -30,7 +30,7 @@ MEMORY = 32 * MIB  # for the automaton of one pattern; RE2 becomes slower, not w
 _MARK_START = marks.START.encode("ascii")
 
 
-class Found(NamedTuple):
+class RuleMatch(NamedTuple):
     """Bytes `start` to `end` of a text are what a rule describes."""
 
     start: int
@@ -50,7 +50,7 @@ class Patch(NamedTuple):
 Shape = Callable[[bytes, Sequence[Patch]], Sequence[Patch]]
 
 
-class Engine:
+class RuleEngine:
     """A set of rules. Safe to use from several threads; RE2 works without the interpreter lock.
 
     Promises of `redact`: no rule matches its result, apart from matches that overlap a mark, so doing it
@@ -61,7 +61,7 @@ class Engine:
 
     def __init__(
         self,
-        rules: Sequence[Rule],
+        rules: Sequence[PatternRule],
         key: bytes,
         *,
         allow: Iterable[str] = (),
@@ -91,7 +91,7 @@ class Engine:
             raw = _patched(raw, patches if shape is None else shape(raw, patches))
         return text if raw is first else raw.decode("utf-8", "surrogatepass")
 
-    def spans(self, text: str) -> list[Span]:
+    def spans(self, text: str) -> list[HiddenSpan]:
         """All that `redact` would replace, in order and apart from each other."""
         raw = _bytes(text)
         hidden: list[Patch] = []  # in bytes of the text as it was
@@ -104,7 +104,7 @@ class Engine:
             raw = _patched(raw, patches)
         return _in_characters(text, hidden)
 
-    def put(self, text: str, spans: Sequence[Span], shape: Shape | None = None) -> str:
+    def put(self, text: str, spans: Sequence[HiddenSpan], shape: Shape | None = None) -> str:
         """The text with marks in the place of these spans; the same object where there are none."""
         if not spans:
             return text
@@ -126,7 +126,7 @@ class Engine:
     def _patches(self, raw: bytes) -> list[Patch]:
         return [Patch(start, end, self._mark(rule, raw[start:end])) for start, end, rule in self._find(raw)]
 
-    def _find(self, raw: bytes) -> list[Found]:
+    def _find(self, raw: bytes) -> list[RuleMatch]:
         """What is to go: in order, apart from each other, and outside every mark."""
         claims: list[tuple[int, int, int]] = []
         for index in self._due(raw):
@@ -152,7 +152,7 @@ class Engine:
                 merged[-1] = (before[0], max(end, before[1]), min(index, before[2]))
             else:
                 merged.append((start, end, index))
-        found = [Found(start, end, self._rules[index].name) for start, end, index in merged]
+        found = [RuleMatch(start, end, self._rules[index].name) for start, end, index in merged]
         if _MARK_START not in raw:
             return found
         marks = [match.span() for match in self._marks.finditer(raw)]
@@ -165,7 +165,7 @@ class Engine:
             pattern = self._patterns[index] = compiled(rule.name, rule.pattern)
         return pattern
 
-    def _stays_hidden(self, rule: Rule, secret: bytes) -> bool:
+    def _stays_hidden(self, rule: PatternRule, secret: bytes) -> bool:
         if rule.accept is not None and not rule.accept(secret.decode("utf-8", "replace")):
             return False
         return self._is_not_allowed(secret)
@@ -177,7 +177,7 @@ class Engine:
 class _Clues:
     """Which rules have a clue in a text, in their order. One automaton for all of them."""
 
-    def __init__(self, rules: Sequence[Rule]) -> None:
+    def __init__(self, rules: Sequence[PatternRule]) -> None:
         self._set = re2.Set.SearchSet(_options())
         self._always: list[int] = []
         places: dict[str, list[int]] = {}
@@ -219,16 +219,16 @@ def _before(place: int, patches: Sequence[Patch]) -> int:
     return place
 
 
-def _in_characters(text: str, patches: Sequence[Patch]) -> list[Span]:
+def _in_characters(text: str, patches: Sequence[Patch]) -> list[HiddenSpan]:
     if text.isascii():
-        return [Span(start, end, new.decode("ascii")) for start, end, new in patches]
-    raw, spans = _bytes(text), list[Span]()
+        return [HiddenSpan(start, end, new.decode("ascii")) for start, end, new in patches]
+    raw, spans = _bytes(text), list[HiddenSpan]()
     at = count = 0
     for start, end, new in patches:
         first = count + len(raw[at:start].decode("utf-8", "surrogatepass"))
         count = first + len(raw[start:end].decode("utf-8", "surrogatepass"))
         at = end
-        spans.append(Span(first, count, new.decode("ascii")))
+        spans.append(HiddenSpan(first, count, new.decode("ascii")))
     return spans
 
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from octavo.pipeline.redact.rules import checks
-from octavo.pipeline.redact.rules.rule import HEX, URL_SAFE, WORD, Rule, token
+from octavo.pipeline.redact.rules.rule import HEX, URL_SAFE, WORD, PatternRule, token
 
-FORGES: tuple[Rule, ...] = (
+FORGES: tuple[PatternRule, ...] = (
     token("github-token", "gh[pousr]_", rf"{WORD}{{36,}}"),
     token("github-fine-grained-token", "github_pat_", r"[A-Za-z0-9_]{40,}"),
     token(
@@ -16,7 +16,7 @@ FORGES: tuple[Rule, ...] = (
     ),
     token("gitlab-trigger-token", "glptt-", rf"{URL_SAFE}{{40}}\b"),
     token("gitlab-oauth-secret", "gloas-", rf"{URL_SAFE}{{64}}", accept=checks.could_be_real),
-    Rule("gitlab-session", r"_gitlab_session=([0-9a-z]{32})\b", clue="_gitlab_session="),
+    PatternRule("gitlab-session", r"_gitlab_session=([0-9a-z]{32})\b", clue="_gitlab_session="),
     token("bitbucket-token", f"ATBB{WORD}{{4}}|ATCTT3", r"[A-Za-z0-9_=-]{24,}"),
     token("atlassian-token", "ATATT|ATSTT", r"[A-Za-z0-9_=-]{50,}"),
     token("npm-token", "npm_", rf"{WORD}{{36}}\b"),
@@ -60,8 +60,8 @@ FORGES: tuple[Rule, ...] = (
     # The header is the base64 of {"typ": "TCV2"}.
     token("teamcity-token", r"eyJ0eXAiOiAiVENWMiJ9\.", rf"{URL_SAFE}{{30,}}\.{URL_SAFE}{{40,}}"),
     token("jenkins-token", f"11{HEX}{{8}}", rf"{HEX}{{24}}\b", accept=checks.is_mixed),
-    Rule("jenkins-secret", r"\{(AQAAABAAAA[A-Za-z0-9+/]{30,}={0,2})\}", clue=r"\{AQAAABAAAA"),
-    Rule("codefresh-key", rf"\b{HEX}{{24}}\.{HEX}{{32}}\b", ("codefresh",), accept=checks.is_mixed),
+    PatternRule("jenkins-secret", r"\{(AQAAABAAAA[A-Za-z0-9+/]{30,}={0,2})\}", clue=r"\{AQAAABAAAA"),
+    PatternRule("codefresh-key", rf"\b{HEX}{{24}}\.{HEX}{{32}}\b", ("codefresh",), accept=checks.is_mixed),
     token("appveyor-token", r"v2\.[a-z0-9]{8}", r"[a-z0-9]{12}\b", accept=checks.is_mixed),
     token("depot-token", "depot_(?:user|org|project|pull)_", rf"{HEX}{{64}}\b"),
     token("chromatic-token", "chpt_", rf"{HEX}{{12,}}"),
@@ -78,7 +78,9 @@ FORGES: tuple[Rule, ...] = (
     token("inngest-key", "signkey-(?:prod|test|branch)-", rf"{HEX}{{32,}}"),
     token("trigger-key", "tr_(?:dev|prod|stg|preview|pat)_", rf"{WORD}{{20,}}"),
     # Of a framework, not of a service: the key with which Laravel encrypts cookies.
-    Rule("laravel-key", r"\bbase64:([A-Za-z0-9+/]{43}=)", clue=r"base64:[A-Za-z0-9+/]{43}=", accept=checks.is_real),
+    PatternRule(
+        "laravel-key", r"\bbase64:([A-Za-z0-9+/]{43}=)", clue=r"base64:[A-Za-z0-9+/]{43}=", accept=checks.is_real
+    ),
     token("ionic-token", "ion_[A-Za-z0-9]{6}", rf"{WORD}{{30,}}\b", accept=checks.is_cased),
     # `user:secret` and `organisation:secret` in base64, then random words.
     token(

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from octavo.pipeline.redact.rules import checks
-from octavo.pipeline.redact.rules.rule import HEX, URL_SAFE, UUID, WORD, Rule, token
+from octavo.pipeline.redact.rules.rule import HEX, URL_SAFE, UUID, WORD, PatternRule, token
 
-MODELS: tuple[Rule, ...] = (
-    Rule(
+MODELS: tuple[PatternRule, ...] = (
+    PatternRule(
         "anthropic-key",
         rf"\bsk-ant-(?:(?:api|admin)\d{{2,3}}-{URL_SAFE}{{80,}}|(?:oat|ort|sid)\d\d-{URL_SAFE}{{20,}})",
         clue="sk-ant-[a-z]{3}",
         accept=checks.is_real,
     ),
-    Rule(
+    PatternRule(
         "openai-key",
         r"\bsk-(?:proj|svcacct|admin|None)-[A-Za-z0-9_-]{40,}|\bsk-[A-Za-z0-9_-]{10,}T3BlbkFJ[A-Za-z0-9_-]{10,}",
         clue="sk-(?:proj|svcacct|admin|None)-|T3BlbkFJ",
@@ -53,9 +53,9 @@ MODELS: tuple[Rule, ...] = (
     token("hex-key", f"key_{HEX}{{8}}", rf"{HEX}{{20,}}\b", accept=checks.is_mixed),
     token("cursor-key", "crsr_", rf"{HEX}{{64}}\b"),
     token("luma-key", f"luma-{HEX}{{8}}-", rf"{HEX}{{4}}-{HEX}{{4}}-[0-9a-f-]{{17,}}"),
-    Rule("fal-key", rf"\b{UUID}:({HEX}{{32}})\b", clue=rf"-{HEX}{{12}}:{HEX}{{32}}", accept=checks.is_real),
+    PatternRule("fal-key", rf"\b{UUID}:({HEX}{{32}})\b", clue=rf"-{HEX}{{12}}:{HEX}{{32}}", accept=checks.is_real),
     token("friendli-token", "flp_", rf"{WORD}{{40,}}"),
-    Rule("baseten-key", rf"\b{WORD}{{8}}\.{WORD}{{32}}\b", ("baseten",), accept=checks.is_cased),
+    PatternRule("baseten-key", rf"\b{WORD}{{8}}\.{WORD}{{32}}\b", ("baseten",), accept=checks.is_cased),
     token("modal-token", "a[ks]-[A-Za-z0-9]{8}", rf"{WORD}{{14}}\b", accept=checks.is_cased),
     token("runpod-key", "rpa_", rf"{WORD}{{40,}}"),
     token("daytona-key", "dtn_", rf"{HEX}{{64}}\b"),
@@ -66,7 +66,9 @@ MODELS: tuple[Rule, ...] = (
     token("mem0-key", f"m0-{WORD}{{8}}", rf"{WORD}{{32}}\b", accept=checks.is_cased),
     token("dify-key", f"(?:app|dataset)-{WORD}{{6}}", rf"{WORD}{{18}}\b", accept=checks.is_cased),
     token("coze-token", f"pat_{WORD}{{8}}", rf"{WORD}{{56}}\b", accept=checks.is_cased),
-    Rule("zhipu-key", rf"\b{HEX}{{32}}\.{WORD}{{16}}\b", clue=rf"{HEX}{{4}}\.{WORD}{{16}}\b", accept=checks.is_cased),
+    PatternRule(
+        "zhipu-key", rf"\b{HEX}{{32}}\.{WORD}{{16}}\b", clue=rf"{HEX}{{4}}\.{WORD}{{16}}\b", accept=checks.is_cased
+    ),
     token("upstage-key", "up_[A-Za-z0-9]{6}", rf"{WORD}{{23,26}}\b", accept=checks.is_cased),
     token("clova-studio-key", f"nv-{HEX}{{8}}", rf"{HEX}{{24}}{WORD}{{4}}\b"),
     token("chroma-key", f"ck-{WORD}{{8}}", rf"{WORD}{{36}}\b", accept=checks.is_cased),

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from octavo.pipeline.redact.rules import checks
-from octavo.pipeline.redact.rules.rule import HEX, URL_SAFE, UUID, WORD, Rule, token
+from octavo.pipeline.redact.rules.rule import HEX, URL_SAFE, UUID, WORD, PatternRule, token
 
-MONEY: tuple[Rule, ...] = (
+MONEY: tuple[PatternRule, ...] = (
     token("stripe-key", "(?:sk|rk)_(?:live|test|prod)_", rf"{WORD}{{10,}}"),
     # One word behind its mode, as several services of payment have it; names in code have several.
     token("mode-key", "(?:live|test)_", rf"(?:{WORD}{{27}}|{WORD}{{30}}|{WORD}{{35}})\b", accept=checks.is_mixed),
     token("gocardless-token", f"live_{URL_SAFE}{{8}}", r"[A-Za-z0-9_=-]{32}\b", accept=checks.is_mixed),
     token("recharge-token", r"sk_(?:test_)?\dx\d_", r"[0-9a-fA-F]{64}\b"),
     token("checkout-key", "sk_(?:test_|sbox_)?", UUID),
-    Rule(
+    PatternRule(
         "square-access-token",
         r"(?:^|//|[^A-Za-z0-9_+/])(EAAA[A-Za-z0-9_=-]{60})(?:[^A-Za-z0-9_+/=-]|$)",
         clue=rf"EAAA{WORD}{{8}}",
@@ -23,7 +23,7 @@ MONEY: tuple[Rule, ...] = (
     token("stripe-webhook-secret", "whsec_", r"[A-Za-z0-9+/=]{24,}"),
     token("toss-payments-key", "(?:live|test)_g?sk_", rf"{WORD}{{20,}}"),
     token("square-token", r"sq0[a-z]{3}-", rf"{URL_SAFE}{{22,}}"),
-    Rule(
+    PatternRule(
         "braintree-token",
         rf"access_token\$(?:production|sandbox)\$[a-z0-9]{{16}}\$({HEX}{{32}})",
         clue=r"access_token\$",
@@ -37,7 +37,7 @@ MONEY: tuple[Rule, ...] = (
     token("duffel-token", "duffel_(?:live|test)_", r"[A-Za-z0-9_=-]{43}"),
     token("woocommerce-key", f"c[ks]_{HEX}{{8}}", rf"{HEX}{{32}}\b"),
     token("paypal-token", "A21AA", rf"{URL_SAFE}{{80,}}"),
-    Rule(
+    PatternRule(
         "adyen-key",
         r"\bAQE[a-z][A-Za-z0-9+/]{40,}={0,2}-[A-Za-z0-9+/]{40,}={0,2}-[^\s\"'`\[\]]{16}",
         clue="AQE[a-z][A-Za-z0-9+/]{40}",
@@ -50,14 +50,14 @@ MONEY: tuple[Rule, ...] = (
     token("xendit-key", "xnd_(?:production|development)_", rf"{WORD}{{40,}}"),
     token("midtrans-key", "Mid-server-", rf"{URL_SAFE}{{24}}\b"),
     token("mercadopago-token", r"(?:APP_USR|TEST)-\d{8}", rf"\d{{4,12}}-\d{{6}}-{HEX}{{32}}-\d{{6,}}\b"),
-    Rule("asaas-key", r"\$aact_(?:prod_|hmlg_)?[A-Za-z0-9+/=:]{60,}", clue=r"\$aact_"),
+    PatternRule("asaas-key", r"\$aact_(?:prod_|hmlg_)?[A-Za-z0-9+/=:]{60,}", clue=r"\$aact_"),
     token("omise-key", "skey_(?:test_)?", r"[a-z0-9]{19}\b", accept=checks.is_mixed),
     token("brex-token", "bxt_", rf"{WORD}{{36}}\b"),
     token("rapyd-key", f"rsk_{HEX}{{8}}", rf"{HEX}{{72,}}"),
     token("quicknode-key", f"QN_{HEX}{{8}}", rf"{HEX}{{24}}\b"),
     token("tatum-key", f"t-{HEX}{{24}}-", rf"{HEX}{{24,32}}\b"),
     token("portone-secret", "imp_apikey_", rf"{WORD}{{20,}}"),
-    Rule(
+    PatternRule(
         # BIP 32: a wallet's key and all keys that are made from it.
         "wallet-key",
         r"\b[xyzt]prv[1-9A-HJ-NP-Za-km-z]{107,108}\b",

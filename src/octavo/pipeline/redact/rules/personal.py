@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Final
 
 from octavo.pipeline.redact.rules import numbers
-from octavo.pipeline.redact.rules.rule import Rule
+from octavo.pipeline.redact.rules.rule import PatternRule
 
 _LABEL = "(?:주민등록번호|주민번호|외국인등록번호|resident registration number|rrn|frn)(?:[ ]is)?"
 _PHONE = (
@@ -29,15 +29,15 @@ _ROAD = r"[가-힣A-Za-z0-9·.]{1,20}(?:대로|로|길)(?:[ ]?\d{1,4}(?:번|가|
 _LOT = r"[가-힣]{1,8}\d{0,2}(?:동|리|가)[ \t]+(?:산[ \t]?)?\d{1,5}(?:-\d{1,4})?(?:번지)?"
 _REST = r"(?:,?[ \t]*(?:\d{1,4}동|\d{1,5}호|\d{1,3}층|[가-힣A-Za-z0-9]{2,16}(?:아파트|빌딩|타워|오피스텔|빌라)))*"
 
-GROUPS: Final[dict[str, tuple[Rule, ...]]] = {
+GROUPS: Final[dict[str, tuple[PatternRule, ...]]] = {
     "identity": (
-        Rule(
+        PatternRule(
             "kr-registration-number",
             r"\b\d{6}-\d{7}\b",
             clue=r"\d{6}-\d{7}",
             accept=numbers.is_registration_number,
         ),
-        Rule(
+        PatternRule(
             # Thirteen digits alone are as often a time in milliseconds. A number without quotes behind a quoted
             # name is JSON's, which a mark would break where nobody knows that it is JSON.
             "kr-registration-number-bare",
@@ -47,13 +47,13 @@ GROUPS: Final[dict[str, tuple[Rule, ...]]] = {
         ),
     ),
     "business": (
-        Rule(
+        PatternRule(
             "kr-business-number",
             r"\b\d{3}-\d{2}-\d{5}\b",
             clue=r"\d{3}-\d{2}-\d{5}",
             accept=numbers.is_business_number,
         ),
-        Rule(
+        PatternRule(
             "kr-business-number-bare",
             r"(?:사업자[ ]?등록[ ]?번호|사업자[ ]?번호)[\"']?[ \t]*[:=]?[ \t]*[\"']?(\d{10})\b",
             ("사업자",),
@@ -61,20 +61,20 @@ GROUPS: Final[dict[str, tuple[Rule, ...]]] = {
         ),
     ),
     "payment": (
-        Rule(
+        PatternRule(
             "card-number",
             # Not behind a point: the digits of a fraction.
             r"(?:^|[^\w.+-])(\d{4}[ -]\d{4}[ -]\d{4}[ -]\d{4}|3[47]\d{2}[ -]\d{6}[ -]\d{5}|\d{15,16})\b",
             clue=r"\d{4}[ -]?\d{4,6}[ -]?\d{4,5}",
             accept=numbers.is_card_number,
         ),
-        Rule(
+        PatternRule(
             "card-number-labelled",
             rf"(?i){_CARD}[^\r\n\d]{{0,40}}(\d(?:[ -]?\d){{11,18}})\b",
             clue=r"\d{4}[ -]?\d{4}[ -]?\d{4}",
             accept=numbers.is_said_to_be_card,
         ),
-        Rule(
+        PatternRule(
             "iban",
             r"\b[A-Z]{2}\d{2}[A-Z0-9]{11,30}\b|\b[A-Z]{2}\d{2}(?:[ -][A-Z0-9]{4}){2,7}(?:[ -][A-Z0-9]{1,3})?\b"
             r"|(?i:\biban\b[^\r\n\d]{0,20}\b([a-z]{2}\d{2}[a-z0-9]{11,30})\b)",
@@ -83,7 +83,7 @@ GROUPS: Final[dict[str, tuple[Rule, ...]]] = {
         ),
     ),
     "email": (
-        Rule(
+        PatternRule(
             "email",
             # Who logs in at a host has no mailbox there: an empty group takes part, and nothing is replaced.
             r"://[^\s/@\"'<>]*()@[A-Za-z0-9]|[A-Za-z0-9][A-Za-z0-9._%+-]*@(?:[A-Za-z0-9](?:[A-Za-z0-9-]*[A-Za-z0-9])?\.)+[A-Za-z]{2,24}\b",
@@ -92,26 +92,26 @@ GROUPS: Final[dict[str, tuple[Rule, ...]]] = {
         ),
     ),
     "phone": (
-        Rule(
+        PatternRule(
             "kr-phone",
             r"(?:\+82[ -]?(?:\(0\)[ ]?)?|\b0)(?:1[016789]|2|3[1-3]|4[1-4]|5[1-5]|6[1-4]|70|50\d?)\)?"
             r"[ .-]?\d{3,4}[ .-]?\d{4}\b",
             clue=r"\+82[ .()-]*\d|0(?:1[016789]|2|[3-6]\d|70|50\d)\)?[ .-]?\d{3,4}[ .-]?\d{4}",
             accept=numbers.is_korean_phone,
         ),
-        Rule(
+        PatternRule(
             "phone",
             r"\+[1-9](?:[ .()/-]{0,2}\d){6,14}\b|\(\d{3}\)[ ]?\d{3}-\d{4}\b|\b[2-9]\d{2}-[2-9]\d{2}-\d{4}\b",
             clue=r"\+[1-9]\d{0,2}[ .(-]?\d|\(\d{3}\)[ ]?\d{3}-\d{4}|\d{3}-\d{3}-\d{4}",
             accept=numbers.is_phone,
         ),
-        Rule(
+        PatternRule(
             "phone-home",
             r"(?:^|[^\w.,+-])(0\d{1,4}(?:(?: \d{2,4}){2,4}|(?:-\d{2,4}){2,4}|(?:\.\d{2,4}){2,4}))\b",
             clue=r"(?:^|[^\w.,+-])0\d{1,4}(?: \d{2,4} |-\d{2,4}-|\.\d{2,4}\.)\d{2}",
             accept=numbers.is_home_phone,
         ),
-        Rule(
+        PatternRule(
             "phone-labelled",
             rf"(?i){_PHONE}(\(?\+?\d(?:[ .()/-]{{0,2}}\d){{5,14}})\b",
             clue=rf"(?i){_PHONE}\(?\+?\d",
@@ -119,7 +119,7 @@ GROUPS: Final[dict[str, tuple[Rule, ...]]] = {
         ),
     ),
     "network": (
-        Rule(
+        PatternRule(
             "ip-address",
             # A version is no address: an empty group takes part, and nothing is replaced.
             r"(?i)(?:\bv|version|release|버전|ver\.?)[ \t:=]*()\d+(?:\.\d+)+"
@@ -129,7 +129,7 @@ GROUPS: Final[dict[str, tuple[Rule, ...]]] = {
         ),
     ),
     "address": (
-        Rule(
+        PatternRule(
             "kr-address",
             rf"{_REGION}[ \t]+{_PLACE}(?:{_ROAD}|{_LOT}){_REST}",
             clue=rf"{_REGION}[ \t]+[가-힣]{{1,10}}(?:시|군|구|읍|면|동|리|로|길)",

@@ -14,7 +14,7 @@ HEX = "[0-9a-f]"
 UUID = "[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}"
 
 
-class Rule(Struct, frozen=True):
+class PatternRule(Struct, frozen=True):
     """`pattern` is RE2. Its first group that took part, or else the whole match, is what is replaced.
 
     One of the `keywords` (lower case) or something that `clue` (RE2) describes stands in every match; a
@@ -32,8 +32,8 @@ class Rule(Struct, frozen=True):
     values: Callable[[bytes, int], Iterable[tuple[int, int]]] | None = None
 
 
-def token(name: str, prefix: str, body: str, *, accept: Callable[[str], bool] = checks.is_real) -> Rule:
+def token(name: str, prefix: str, body: str, *, accept: Callable[[str], bool] = checks.is_real) -> PatternRule:
     """A credential that begins with something no other text begins with: `prefix`, then `body`, both RE2."""
     # In a terminal's log it may stand right behind the code of a colour, which ends in a letter.
     pattern = rf"(?:\b|\x1b\[[0-9;]*m)((?:{prefix}){body})"
-    return Rule(name, pattern, clue=rf"(?:{prefix})[A-Za-z0-9+/_%-]{{3}}", accept=accept)
+    return PatternRule(name, pattern, clue=rf"(?:{prefix})[A-Za-z0-9+/_%-]{{3}}", accept=accept)

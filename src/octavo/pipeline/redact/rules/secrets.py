@@ -10,7 +10,7 @@ import re
 
 from octavo.pipeline.redact.rules import checks
 from octavo.pipeline.redact.rules.columns import CLUE, HEADER, values_below
-from octavo.pipeline.redact.rules.rule import Rule, token
+from octavo.pipeline.redact.rules.rule import PatternRule, token
 from octavo.pipeline.redact.rules.values import argument_end, value_end
 
 _BLOCK = r"[A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----"
@@ -40,8 +40,8 @@ _JWT = r"eyJ[A-Za-z0-9_-]{10}"
 _COMMAND = r"(?:[^\r\n]|\\\r?\n)*?"  # goes on behind a backslash
 _HEADER = r"x-(?:api|auth|access|goog-api|functions|amz-security|ncp-apigw)-?(?:key|token)"
 
-KEYS: tuple[Rule, ...] = (
-    Rule(
+KEYS: tuple[PatternRule, ...] = (
+    PatternRule(
         "private-key",
         # With what stands in front of its lines in a comment, a log or code.
         rf"""-----BEGIN {_BLOCK}(?:[A-Za-z0-9+/=\s\\:,.()"'_*#|>;&-]*?-----END {_BLOCK}"""
@@ -49,14 +49,14 @@ KEYS: tuple[Rule, ...] = (
         ("private key",),
         accept=checks.is_private_key,
     ),
-    Rule(
+    PatternRule(
         "private-key-base64",
         # As the beginning of a text, and wherever "PRIVATE KEY" stands in one, which base64 writes in three ways.
         rf"\bLS0tLS1CRUdJTi[A-Za-z0-9+/]{{60,}}={{0,2}}|\b[A-Za-z0-9+/]{{20,}}{_ENCODED}[A-Za-z0-9+/]{{60,}}={{0,2}}",
         clue=rf"LS0tLS1CRUdJTi|{_ENCODED}",
         accept=checks.is_encoded_private_key,
     ),
-    Rule(
+    PatternRule(
         "putty-key",
         r"Private-Lines: \d+(?:\s|\\[nr])+([A-Za-z0-9+/=\s\\]+?)(?:\s|\\[nr])+Private-MAC",
         clue="Private-Lines: ",
@@ -65,7 +65,7 @@ KEYS: tuple[Rule, ...] = (
     token("secret-token", "secret-token:", r"[A-Za-z0-9._~%+/=@:_-]{16,}"),
     token("paseto-token", r"v[1-4]\.(?:local|public)\.", r"[A-Za-z0-9_-]{50,}(?:\.[A-Za-z0-9_-]+)?"),
     token("age-key", "AGE-SECRET-KEY-1", r"[QPZRY9X8GF2TVDW0S3JN54KHCE6MUA7L]{58}\b", accept=checks.is_bech32_key),
-    Rule(
+    PatternRule(
         "jwt",
         # Trackers of mails and short links have one in their path, which is no login: an empty group takes part.
         rf"{_LETS_IN}(eyJ[A-Za-z0-9_-]+\.[A-Za-z0-9_.-]+)|{_IN_PATH}|(?:\b|_)(eyJ[A-Za-z0-9_-]{{10,}}\.eyJ[A-Za-z0-9_-]{{10,}}(?:\.[A-Za-z0-9_-]*)?)"
@@ -73,12 +73,12 @@ KEYS: tuple[Rule, ...] = (
         clue=_JWT,
         accept=checks.is_jwt,
     ),
-    Rule(
+    PatternRule(
         "jwt-encrypted",
         rf"{_IN_PATH}|\beyJ[A-Za-z0-9_-]{{10,}}\.[A-Za-z0-9_-]*(?:\.[A-Za-z0-9_-]{{10,}}){{3}}",
         clue=_JWT,
     ),
-    Rule(
+    PatternRule(
         "password-hash",
         r"\$(?:2[abxy]\$\d\d\$[./A-Za-z0-9]{53}|argon2(?:id|i|d)\$[A-Za-z0-9$=,+/]{40,}"
         r"|[56]\$(?:rounds=\d+\$)?[./A-Za-z0-9]{1,16}\$[./A-Za-z0-9]{43,86}|(?:1|apr1)\$[./A-Za-z0-9]{1,8}\$[./A-Za-z0-9]{22}"
@@ -88,26 +88,26 @@ KEYS: tuple[Rule, ...] = (
     ),
 )  # fmt: skip
 
-BY_SURROUNDINGS: tuple[Rule, ...] = (
-    Rule(
+BY_SURROUNDINGS: tuple[PatternRule, ...] = (
+    PatternRule(
         "aws-secret-key",
         rf"""(?i)aws{_NAMED}{_ASSIGNED}["']?([A-Za-z0-9/+]{{40}})(?:[^A-Za-z0-9/+=]|$)""",
         clue=r"(?i)aws[a-z0-9_.-]*key",
         accept=checks.is_varied,
     ),
-    Rule(
+    PatternRule(
         "aws-session-token",
         rf"""(?i)session_?token{_ASSIGNED}["']?([A-Za-z0-9/+=]{{100,}})""",
         ("session_token", "sessiontoken"),
         accept=checks.is_varied,
     ),
-    Rule(
+    PatternRule(
         "twilio-token",
         rf"""(?i)twilio{_NAMED}{_ASSIGNED}["']?([0-9a-f]{{32}})\b""",
         ("twilio",),
         accept=checks.is_varied,
     ),
-    Rule(
+    PatternRule(
         "service-key",
         rf"(?i)(?:datadog|dd|kakao|naver|cloudflare|cf|okta|pagerduty|algolia|mixpanel|cohere|mistral|wandb|weaviate"
         rf"|shodan|fastly|linode|vultr|zendesk|trello|jenkins|rapidapi|coinbase|binance|snyk|codecov){_NAMED}"
@@ -115,39 +115,39 @@ BY_SURROUNDINGS: tuple[Rule, ...] = (
         clue=rf"(?i)(?:key|token|secret|pat){_ASSIGNED}[\"']?[A-Za-z0-9_.~-]{{16}}",
         accept=checks.is_password,
     ),
-    Rule(
+    PatternRule(
         "authorization",
         rf"""(?i)authorization{_ASSIGNED}["']?(?:bearer|basic|token|kakaoak|apikey)[ \t]+"""
         r"([A-Za-z0-9._~+/=-]{16,})",
         clue=r"(?i)authorization[\"' \t:=]",
         accept=checks.is_varied,
     ),
-    Rule(
+    PatternRule(
         "api-key-header",
         rf"""(?i)\b{_HEADER}["']?[ \t]*:[ \t]*["']?([A-Za-z0-9._~+/=-]{{16,}})""",
         clue=rf"(?i){_HEADER}",
         accept=checks.is_varied,
     ),
-    Rule(
+    PatternRule(
         "session-cookie",
         r"(?i)cookie:[^\r\n]*?(?:session|sess|sid|auth|token)[a-z0-9_.-]*=([A-Za-z0-9._~+/=%-]{20,})",
         clue=r"(?i)cookie:",
         accept=checks.is_varied,
     ),
-    Rule(
+    PatternRule(
         "registry-auth",
         r"""(?m)(?:"auth\\?"[ \t]*:[ \t]*\\?"|(?:^|:)_auth(?:Token)?[ \t]*=[ \t]*"?)([A-Za-z0-9+/_-]{16,}={0,2})""",
         clue=r"""["_]auth(?:Token)?\\?"?[ \t]*[:=]""",
         accept=checks.is_registry_auth,
     ),
-    Rule(
+    PatternRule(
         "netrc-password",
         r"\bmachine[ \t]+[^\s\[\]]+\s+(?:login[ \t]+[^\s\[\]]+\s+)?password[ \t]+([^\s\[\]\"'\\])",
         clue=r"machine[ \t]+[^\s]+\s+(?:login|password)",
         accept=checks.is_url_password,
         ends=argument_end,
     ),
-    Rule(
+    PatternRule(
         "command-password",
         rf"""(?:\bcurl\b{_COMMAND}\s(?:-u|--user)[ =]["']?[^\s:"'\[\]]+:["']?|\bsshpass[ \t]+-p[ ]?["']?"""
         rf"""|\b(?:mysql|mysqldump|mariadb)\b{_COMMAND}\s-p["']?|\bredis-cli\b{_COMMAND}\s-a[ ]["']?)"""
@@ -156,45 +156,45 @@ BY_SURROUNDINGS: tuple[Rule, ...] = (
         accept=checks.is_command_password,
         ends=argument_end,
     ),
-    Rule(
+    PatternRule(
         "private-jwk",
         r'\\?"d\\?"[ \t]*:[ \t]*\\?"([A-Za-z0-9_-]{40,})\\?"',
         clue=r'"kty\\?"[ \t]*:',
         accept=checks.is_varied,
     ),
-    Rule(
+    PatternRule(
         "wireguard-key",
         r"(?i)(?:PrivateKey|PresharedKey)[ \t]*=[ \t]*([A-Za-z0-9+/]{43}=)",
         clue=r"(?i)(?:private|preshared)key[ \t]*=",
         accept=checks.is_varied,
     ),
-    Rule("otp-secret", r"otpauth://[^\s\"'<>\[\]]*?[?&]secret=([A-Za-z2-7]{16,})", clue="otpauth://"),
-    Rule(
+    PatternRule("otp-secret", r"otpauth://[^\s\"'<>\[\]]*?[?&]secret=([A-Za-z2-7]{16,})", clue="otpauth://"),
+    PatternRule(
         "hex-private-key",
         r"(?i)(?:private|wallet|signer|deployer)[_-]?key[\"']?[ \t]*[:=][ \t]*[\"']?((?:0x)?[0-9a-f]{64})\b",
         clue=r"(?i)(?:private|wallet|signer|deployer)[_-]?key",
         accept=checks.is_varied,
     ),
-    Rule(
+    PatternRule(
         "url-password",
         r"""://[^\s/:@"'<>\[\]()|]*:((?:[^\s/@"'<>\[\]()|]|'[A-Za-z0-9])+)@[A-Za-z0-9]""",
         clue=r"""://[^\s/@"<>]*@""",
         accept=checks.is_url_password,
     ),
-    Rule(
+    PatternRule(
         # In the place of the user, with a password that only says so or none.
         "url-token",
         r"""://([A-Za-z0-9_-]{20,})(?::(?:x-oauth-basic)?)?@[A-Za-z0-9]""",
         clue=r"""://[^\s/@"<>]*@""",
         accept=checks.is_mixed,
     ),
-    Rule(
+    PatternRule(
         "argument",
         rf"""(?i)(?:{_SENSITIVE}){_NEXT}([A-Za-z0-9_.~+/=-]{{16,}})\\?["']""",
         clue=_GIVEN,
         accept=checks.is_random,
     ),
-    Rule(
+    PatternRule(
         "password",
         # What is harmless takes part with an empty group. So does the code of a meeting room in a link.
         rf"(?im)(?:{_HARMLESS}{_ASSIGNED}|{_ROOM})()[^\s&\"'<>]*|(?:{_SENSITIVE}){_ASSIGNED}"
@@ -204,7 +204,7 @@ BY_SURROUNDINGS: tuple[Rule, ...] = (
         accept=checks.is_password,
         ends=value_end,
     ),
-    Rule("column", HEADER, clue=CLUE, values=values_below),
+    PatternRule("column", HEADER, clue=CLUE, values=values_below),
 )  # fmt: skip
 
 

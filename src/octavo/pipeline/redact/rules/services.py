@@ -3,62 +3,62 @@
 from __future__ import annotations
 
 from octavo.pipeline.redact.rules import checks
-from octavo.pipeline.redact.rules.rule import HEX, URL_SAFE, UUID, WORD, Rule, token
+from octavo.pipeline.redact.rules.rule import HEX, URL_SAFE, UUID, WORD, PatternRule, token
 
 _LONG = rf"{WORD}{{32,}}"
 
-TALK: tuple[Rule, ...] = (
+TALK: tuple[PatternRule, ...] = (
     token(
         "slack-token",
         r"xox[abcdeoprs]-|xapp-\d-|xoxe\.xox[bp]-",
         r"(?:[A-Za-z0-9]+-)*[A-Za-z0-9]{10,}",
         accept=checks.ends_mixed,
     ),
-    Rule(
+    PatternRule(
         "slack-webhook",
         r"hooks\.slack(?:-gov)?\.com/(?:services|workflows|triggers)/([A-Za-z0-9+/]{20,})",
         ("hooks.slack",),
         accept=checks.is_real,
     ),
-    Rule(
+    PatternRule(
         "discord-token",
         r"\b[MNO][A-Za-z0-9_-]{23,25}\.[A-Za-z0-9_-]{6}\.[A-Za-z0-9_-]{27,38}",
         clue=r"[A-Za-z0-9_-]\.[A-Za-z0-9_-]{6}\.[A-Za-z0-9_-]{8}",
         accept=checks.is_varied,
     ),
-    Rule(
+    PatternRule(
         "discord-webhook",
         r"discord(?:app)?\.com/api/webhooks/\d{10,25}/([A-Za-z0-9_-]{40,})",
         ("discord.com/api/webhooks", "discordapp.com/api/webhooks"),
         accept=checks.is_real,
     ),
-    Rule(
+    PatternRule(
         "telegram-token",
         rf"\b\d{{8,10}}:[A-Za-z0-9]{URL_SAFE}{{33,34}}\b",
         clue=rf"\d{{8}}:{URL_SAFE}{{8}}",
         accept=checks.is_mixed,
     ),
-    Rule(
+    PatternRule(
         "teams-webhook",
         r"\.webhook\.office\.com/webhookb2/([0-9a-zA-Z-]{36}@[0-9a-zA-Z/-]{40,})",
         ("webhook.office.com",),
         accept=checks.is_real,
     ),
-    Rule("zapier-webhook", r"hooks\.zapier\.com/hooks/catch/([A-Za-z0-9/]{10,})", ("hooks.zapier.com",)),
+    PatternRule("zapier-webhook", r"hooks\.zapier\.com/hooks/catch/([A-Za-z0-9/]{10,})", ("hooks.zapier.com",)),
     token("twilio-key", f"SK{HEX}{{4}}", rf"{HEX}{{28}}\b"),
     token("sendgrid-key", rf"SG\.{URL_SAFE}{{8}}", r"[A-Za-z0-9_=-]{8,24}[A-Za-z0-9_.=-][A-Za-z0-9_=-]{16,64}"),
     # Of its full form also where it stands right behind a word.
-    Rule(
+    PatternRule(
         "sendgrid-full-key",
         rf"SG\.{URL_SAFE}{{22}}\.{URL_SAFE}{{43}}",
         clue=rf"SG\.{URL_SAFE}{{8}}",
         accept=checks.is_real,
     ),
     token("salesblink-key", "key-[0-9a-zA-Z]{4}", r"[0-9a-zA-Z]{60}\b", accept=checks.is_mixed),
-    Rule("tines-webhook", r"\.tines\.com/webhook/([0-9a-zA-Z/_-]{40,})", ("tines.com/webhook",)),
+    PatternRule("tines-webhook", r"\.tines\.com/webhook/([0-9a-zA-Z/_-]{40,})", ("tines.com/webhook",)),
     token("mailgun-key", "key-[0-9a-z]{4}", r"[0-9a-z]{28}\b", accept=checks.is_mixed),
-    Rule("mailgun-signing-key", rf"\b{HEX}{{32}}-{HEX}{{8}}-{HEX}{{8}}\b", clue=rf"-{HEX}{{8}}-{HEX}{{8}}\b"),
-    Rule("mailchimp-key", rf"\b{HEX}{{32}}-us\d{{1,2}}\b", clue=rf"{HEX}{{6}}-us\d", accept=checks.is_real),
+    PatternRule("mailgun-signing-key", rf"\b{HEX}{{32}}-{HEX}{{8}}-{HEX}{{8}}\b", clue=rf"-{HEX}{{8}}-{HEX}{{8}}\b"),
+    PatternRule("mailchimp-key", rf"\b{HEX}{{32}}-us\d{{1,2}}\b", clue=rf"{HEX}{{6}}-us\d", accept=checks.is_real),
     token("brevo-key", "xkeysib-|xsmtpsib-", rf"{HEX}{{64}}-{WORD}{{16}}\b"),
     token("resend-key", f"re_{WORD}{{8}}_", rf"{WORD}{{24}}\b"),
     token("intercom-token", f"dG9rO[a-z]{WORD}", r"[A-Za-z0-9+/]{48,}={0,2}"),
@@ -68,13 +68,13 @@ TALK: tuple[Rule, ...] = (
     token("pubnub-secret", "sec-c-", r"[A-Za-z0-9+/=-]{36,}"),
     token("smooch-key", "act_", r"[0-9a-z]{24}\b", accept=checks.is_mixed),
     token("instagram-token", "IGQ[A-Z]{2}", rf"{URL_SAFE}{{80,}}"),
-    Rule(
+    PatternRule(
         "ably-key",
         rf"\b{URL_SAFE}{{6}}\.{URL_SAFE}{{6}}:{URL_SAFE}{{43}}\b",
         clue=rf"\.{URL_SAFE}{{6}}:{URL_SAFE}{{8}}",
         accept=checks.is_mixed,
     ),
-    Rule(
+    PatternRule(
         # Not in the middle of an image, where any few letters stand by chance.
         "facebook-token",
         rf"(?:^|//|[^A-Za-z0-9_+/])(EAA[A-Z]{WORD}{{88,}})",
@@ -82,38 +82,40 @@ TALK: tuple[Rule, ...] = (
         accept=checks.is_real,
     ),
     token("twitter-bearer", "AAAAAAAAAAAAAAAAAAAAA[A-Za-z0-9%]", r"[A-Za-z0-9%]{50,}"),
-    Rule(
+    PatternRule(
         "slack-cookie",
         r"\bxoxd-[A-Za-z0-9%+/=_-]{40,}",
         clue="xoxd-",
         accept=checks.is_real,
     ),
     token("slack-workflow-token", "xwfp-", r"[A-Za-z0-9-]{20,}"),
-    Rule(
+    PatternRule(
         "outlook-webhook",
         r"outlook\.office(?:365)?\.com/webhook/([0-9a-zA-Z-]{36}@[0-9a-zA-Z/-]{40,})",
         ("outlook.office.com/webhook", "outlook.office365.com/webhook"),
         accept=checks.is_real,
     ),
-    Rule(
+    PatternRule(
         "google-chat-webhook",
         rf"chat\.googleapis\.com/v1/spaces/[^\s\"'<>]*?[?&]token=({URL_SAFE}{{20,}})",
         ("chat.googleapis.com/v1/spaces",),
         accept=checks.is_real,
     ),
-    Rule(
+    PatternRule(
         # Lark and WeCom: whoever has the link may write into the room.
         "room-webhook",
         rf"(?:open\.(?:feishu\.cn|larksuite\.com)/open-apis/bot/v2/hook/|qyapi\.weixin\.qq\.com/cgi-bin/webhook/send\?key=)({UUID})",
         clue="/open-apis/bot/v2/hook/|/cgi-bin/webhook/send",
         accept=checks.is_real,
     ),
-    Rule("make-webhook", r"hook\.[a-z0-9]+\.make\.com/([a-z0-9]{32})\b", (".make.com/",), accept=checks.is_mixed),
-    Rule("ifttt-webhook", r"maker\.ifttt\.com/[^\s\"'<>]*?/key/([A-Za-z0-9_-]{20,})", ("maker.ifttt.com",)),
+    PatternRule(
+        "make-webhook", r"hook\.[a-z0-9]+\.make\.com/([a-z0-9]{32})\b", (".make.com/",), accept=checks.is_mixed
+    ),
+    PatternRule("ifttt-webhook", r"maker\.ifttt\.com/[^\s\"'<>]*?/key/([A-Za-z0-9_-]{20,})", ("maker.ifttt.com",)),
     token("dingtalk-secret", f"SEC{HEX}{{8}}", rf"{HEX}{{56}}\b"),
     token("discord-user-token", r"mfa\.[A-Za-z0-9_-]{8}", rf"{URL_SAFE}{{76}}"),
     token("twitch-token", "oauth:[a-z0-9]{6}", r"[a-z0-9]{24}\b", accept=checks.is_mixed),
-    Rule(
+    PatternRule(
         # LINE's tokens of a channel all end alike.
         "line-channel-token",
         r"\b[A-Za-z0-9+/]{130,}1O/w1cDnyilFU=",
@@ -122,7 +124,7 @@ TALK: tuple[Rule, ...] = (
     token("mailersend-token", r"mlsn\.", rf"{HEX}{{64}}\b"),
     token("mandrill-key", "md-[A-Za-z0-9]{4}", rf"{URL_SAFE}{{18}}\b", accept=checks.is_cased),
     token("plain-key", "plainApiKey_", rf"{WORD}{{40,}}"),
-    Rule(
+    PatternRule(
         "twitter-access-token",
         rf"\b\d{{15,20}}-({WORD}{{40}})\b",
         clue=rf"\d{{4}}-{WORD}{{24}}",
@@ -132,7 +134,7 @@ TALK: tuple[Rule, ...] = (
     token("linkedin-secret", r"WPL_AP\d\.", r"[A-Za-z0-9+/=.]{16,}"),
     token("pinterest-token", "pina_", r"[A-Z0-9]{60,}"),
     token("vk-token", r"vk1\.a\.", rf"{URL_SAFE}{{80,}}"),
-    Rule(
+    PatternRule(
         "firebase-messaging-key",
         rf"\bAAAA{URL_SAFE}{{7}}:APA91b{URL_SAFE}{{120,}}",
         clue=":APA91b",
@@ -140,18 +142,20 @@ TALK: tuple[Rule, ...] = (
     ),
 )
 
-WORK: tuple[Rule, ...] = (
+WORK: tuple[PatternRule, ...] = (
     token("notion-token", f"secret_{WORD}{{8}}|ntn_", rf"{WORD}{{35,60}}\b"),
     token("figma-token", "fig(?:[dour]|o[rh]|u[rh])_", rf"{URL_SAFE}{{40,}}"),
     token("linear-key", "lin_(?:api|oauth)_", _LONG),
-    Rule("airtable-token", rf"\bpat{WORD}{{14}}\.{HEX}{{64}}\b", clue=rf"pat{WORD}{{14}}\."),
-    Rule("asana-token", rf"\b[012]/\d{{12,}}(?:/\d+)?:({HEX}{{32}})\b", clue=rf"\d:{HEX}{{8}}", accept=checks.is_real),
-    Rule(
+    PatternRule("airtable-token", rf"\bpat{WORD}{{14}}\.{HEX}{{64}}\b", clue=rf"pat{WORD}{{14}}\."),
+    PatternRule(
+        "asana-token", rf"\b[012]/\d{{12,}}(?:/\d+)?:({HEX}{{32}})\b", clue=rf"\d:{HEX}{{8}}", accept=checks.is_real
+    ),
+    PatternRule(
         "airtable-oauth-token",
         rf"\boaa{WORD}{{14}}\.v1\.{URL_SAFE}{{40,}}\.{HEX}{{32,}}",
         clue=rf"oaa{WORD}{{14}}\.v1\.",
     ),
-    Rule(
+    PatternRule(
         "airtable-refresh-token",
         rf"\b{URL_SAFE}{{17,40}}\.v1\.{URL_SAFE}{{40,}}\.{HEX}{{32,}}",
         clue=rf"\.v1\.{URL_SAFE}{{16}}",
@@ -167,7 +171,7 @@ WORK: tuple[Rule, ...] = (
     token("mapbox-secret-token", r"sk\.eyJ", rf"{URL_SAFE}{{30,}}\.{URL_SAFE}{{20,}}"),
     token("salesforce-token", r"00D[A-Za-z0-9]{12,15}!|5Aep861", r"[A-Za-z0-9._]{70,}"),
     token("salesforce-consumer-key", "3MVG[A-Za-z0-9]", r"[A-Za-z0-9._+/=]{70,}"),
-    Rule(
+    PatternRule(
         "zoho-token",
         rf"\b1000\.{HEX}{{32}}\.{HEX}{{32}}\b",
         clue=rf"1000\.{HEX}{{8}}",
@@ -175,13 +179,13 @@ WORK: tuple[Rule, ...] = (
     token("close-key", "api_[A-Za-z0-9]{4}", r"[A-Za-z0-9.]{41}\b", accept=checks.is_mixed),
     token("baremetrics-key", "lk_(?:live_)?", rf"{WORD}{{18,24}}\b", accept=checks.is_mixed),
     token("telnyx-key", f"KEY{WORD}", rf"{URL_SAFE}{{54}}\b", accept=checks.is_mixed),
-    Rule(
+    PatternRule(
         "tableau-token",
         r"\b[A-Za-z0-9+/]{22}==:[A-Za-z0-9]{32}\b",
         clue="==:[A-Za-z0-9]",
         accept=checks.is_mixed,
     ),
-    Rule("photoroom-key", rf"sk_pr_{WORD}+_({HEX}{{40}})\b", clue="sk_pr_"),
+    PatternRule("photoroom-key", rf"sk_pr_{WORD}+_({HEX}{{40}})\b", clue="sk_pr_"),
     token("intra-secret", "[su]-s4t2(?:ud|af)-", rf"{HEX}{{64}}\b"),
     token("bannerbear-key", "bb_(?:pr|ma)_", rf"{HEX}{{30}}\b"),
     token("besttime-key", "pri_", rf"{HEX}{{32}}\b"),
@@ -212,20 +216,22 @@ WORK: tuple[Rule, ...] = (
     token("wakatime-key", "waka_(?:(?:tok|sec|ref)_[A-Za-z0-9]{20,40})?", rf"(?:{UUID}|{WORD}{{20,}})"),
     token("persona-key", "persona_(?:production|sandbox)_", rf"(?:{UUID}|{WORD}{{24,}})"),
     token("onfido-token", r"api_(?:live|sandbox)(?:_[a-z]{2})?\.", rf"{URL_SAFE}{{8,}}\.{URL_SAFE}{{20,}}"),
-    Rule("ghost-admin-key", rf"\b{HEX}{{24}}:({HEX}{{64}})\b", clue=rf"{HEX}{{4}}:{HEX}{{32}}", accept=checks.is_mixed),
+    PatternRule(
+        "ghost-admin-key", rf"\b{HEX}{{24}}:({HEX}{{64}})\b", clue=rf"{HEX}{{4}}:{HEX}{{32}}", accept=checks.is_mixed
+    ),
     token("liveblocks-key", "sk_(?:dev|prod)_", rf"{URL_SAFE}{{24,}}", accept=checks.is_cased),
     token("revenuecat-key", f"sk_[A-Za-z]{WORD}{{7}}", rf"{WORD}{{20}}\b", accept=checks.is_cased),
     token("branch-secret", "secret_(?:live|test)_", rf"{WORD}{{20,}}"),
     token("growthbook-key", "secret_(?:admin|user|readonly)_", rf"{WORD}{{30,}}"),
     token("devcycle-key", "dvc_(?:server|client)_", r"[A-Za-z0-9_-]{36,}"),
     token("flagsmith-key", r"ser\.[A-Za-z0-9]{4}", rf"{WORD}{{18}}\b", accept=checks.is_cased),
-    Rule(
+    PatternRule(
         "unleash-token",
         rf"[A-Za-z0-9*\]-]+:[A-Za-z0-9_-]+\.({HEX}{{56,64}})\b",
         clue=rf"\.{HEX}{{56}}",
         accept=checks.is_real,
     ),
-    Rule(
+    PatternRule(
         "rapidapi-key",
         r"\b[0-9a-z]{10}msh[0-9a-z]{15}p1[0-9a-z]{5}jsn[0-9a-z]{12}\b",
         clue="msh[0-9a-z]{15}p1",

@@ -3,22 +3,22 @@
 from __future__ import annotations
 
 from octavo.pipeline.redact.rules import checks
-from octavo.pipeline.redact.rules.rule import HEX, URL_SAFE, UUID, WORD, Rule, token
+from octavo.pipeline.redact.rules.rule import HEX, URL_SAFE, UUID, WORD, PatternRule, token
 
-WATCHERS: tuple[Rule, ...] = (
+WATCHERS: tuple[PatternRule, ...] = (
     token("dynatrace-token", r"dt0[a-z]\d\d\.", r"[A-Z0-9]{24}\.[A-Z0-9]{64}\b"),
     token("grafana-token", "glsa_|glc_", r"[A-Za-z0-9+/_=-]{32,}"),
     token("grafana-key", "eyJrIjoi", r"[A-Za-z0-9+/]{60,}={0,3}"),
     token("new-relic-key", f"NRAK-[A-Z0-9]{{8}}|NRJS-|NRRA-{HEX}{{23}}", rf"{WORD}{{19}}\b"),
     token("new-relic-insights-key", "NRI[IQ]-", rf"{URL_SAFE}{{25,}}"),
-    Rule(
+    PatternRule(
         "new-relic-licence",
         r"\b(?:eu01x|[a-f0-9]{5})[a-zA-Z0-9]{31}NRAL\b|\b(?:eu01x|AA)[a-f0-9x]{37}-NRMA\b",
         clue="NRAL|-NRMA",
     ),
     token("sentry-token", "sntrys_eyJ", r"[A-Za-z0-9+/_=-]{40,}"),
     token("sentry-user-token", "sntryu_", rf"{HEX}{{64}}\b"),
-    Rule("sentry-dsn", rf"https://({HEX}{{32}})(?::{HEX}{{32}})?@[a-z0-9.-]+/\d+", clue=rf"https://{HEX}{{32}}"),
+    PatternRule("sentry-dsn", rf"https://({HEX}{{32}})(?::{HEX}{{32}})?@[a-z0-9.-]+/\d+", clue=rf"https://{HEX}{{32}}"),
     token("sentry-integration-token", "sntryi_", rf"{HEX}{{64}}\b"),
     token("new-relic-admin-key", "NRAA-", rf"{HEX}{{27}}\b"),
     token("pixie-key", "px-(?:api|dep)-", UUID),

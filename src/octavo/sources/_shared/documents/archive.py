@@ -11,7 +11,7 @@ from typing import Final
 
 from octavo.core.errors import TooLarge
 from octavo.core.sizes import MIB, PIECE
-from octavo.sources._shared.documents.model import Protected, Unreadable
+from octavo.sources._shared.documents.model import PasswordNeeded, Unreadable
 
 _MAX_MEMBERS: Final = 10_000
 _MAX_RATIO: Final = 200  # of the whole archive; office documents stay below 50
@@ -25,7 +25,7 @@ _DAMAGED: Final = "it is damaged or cut off"
 
 
 class Archive:
-    """Raises Unreadable, Protected or TooLarge, by what the directory declares and by what really comes out."""
+    """Raises Unreadable, PasswordNeeded or TooLarge, by what the directory declares and by what really comes out."""
 
     def __init__(self, raw: bytes, max_bytes: int) -> None:
         _refuse_compound(raw)
@@ -55,7 +55,7 @@ class Archive:
         if member is None:
             raise Unreadable("a part of it is missing")
         if member.flag_bits & _ENCRYPTED:
-            raise Protected
+            raise PasswordNeeded
         if member.compress_type not in _PLAIN:
             raise Unreadable("it is compressed in a way that such documents do not use")
         try:
@@ -73,5 +73,5 @@ def _refuse_compound(raw: bytes) -> None:
     """Office wraps what it encrypts into its old binary container."""
     if raw.startswith(_COMPOUND):
         if _ENCRYPTED_PACKAGE in raw:
-            raise Protected
+            raise PasswordNeeded
         raise Unreadable("it is of the old binary format; save it in the present one")

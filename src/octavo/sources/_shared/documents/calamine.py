@@ -7,9 +7,9 @@ import io
 from octavo.core.errors import InvalidParams
 from octavo.sources._shared.documents.archive import Archive
 from octavo.sources._shared.documents.choose import box, sheets
-from octavo.sources._shared.documents.draft import Draft
+from octavo.sources._shared.documents.draft import MarkdownDraft
 from octavo.sources._shared.documents.grid import Enough, Grid, refuse_ambiguous_range, shown
-from octavo.sources._shared.documents.model import Choice, ConversionLimits, Protected, Unreadable
+from octavo.sources._shared.documents.model import Choice, ConversionLimits, PasswordNeeded, Unreadable
 
 try:
     from python_calamine import CalamineError, CalamineSheet, CalamineWorkbook, PasswordError
@@ -17,7 +17,7 @@ except ImportError:
     raise InvalidParams("This kind of sheet is read by an extra: install Octavo with its extra sheets") from None
 
 
-def read(raw: bytes, draft: Draft, choice: Choice, limits: ConversionLimits) -> None:
+def read(raw: bytes, draft: MarkdownDraft, choice: Choice, limits: ConversionLimits) -> None:
     if raw.startswith(b"PK"):
         Archive(raw, limits.unpacked_bytes)  # refuses what would unpack to too much
     try:
@@ -32,7 +32,7 @@ def read(raw: bytes, draft: Draft, choice: Choice, limits: ConversionLimits) -> 
             _fill(grid, workbook.get_sheet_by_index(index))
             grid.write(draft)
     except PasswordError:
-        raise Protected from None
+        raise PasswordNeeded from None
     except (CalamineError, OSError):
         raise Unreadable("it is damaged or cut off") from None
 

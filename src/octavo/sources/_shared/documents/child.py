@@ -43,7 +43,7 @@ class _Pipe(Protocol):
     def write(self, data: bytes) -> None: ...
 
 
-class Child(asyncio.SubprocessProtocol):
+class ConverterProcess(asyncio.SubprocessProtocol):
     """Answers one request at a time. Whoever stops waiting for an answer must kill it."""
 
     def __init__(self) -> None:
@@ -54,7 +54,7 @@ class Child(asyncio.SubprocessProtocol):
         self._buffer = bytearray()
 
     @classmethod
-    async def start(cls, limits: ConversionLimits) -> Child:
+    async def start(cls, limits: ConversionLimits) -> ConverterProcess:
         """Raises InternalError when no process can be started."""
         try:
             _, child = await asyncio.get_running_loop().subprocess_exec(

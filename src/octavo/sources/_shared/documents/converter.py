@@ -8,9 +8,9 @@ from typing import Final, Self
 
 from octavo.core.errors import InternalError, InvalidParams, OctavoError, SourceUnavailable, Timeout, TooLarge
 from octavo.core.fair import FairQueue
-from octavo.sources._shared.documents.child import Child, Gone, Reply
+from octavo.sources._shared.documents.child import ConverterProcess, Gone, Reply
 from octavo.sources._shared.documents.convert import format_of
-from octavo.sources._shared.documents.model import ConversionLimits, Document
+from octavo.sources._shared.documents.model import ConversionLimits, ConvertedDocument
 
 _WORKERS: Final = 3  # of which one caller has two
 _IDLE_SECONDS: Final = 60.0
@@ -36,8 +36,8 @@ class Converter:
         self._inside = 0
         self._left = asyncio.Event()
         self._idle_seconds = idle_seconds
-        self._idle: list[tuple[Child, asyncio.TimerHandle]] = []
-        self._children: dict[Child, asyncio.Task[None]] = {}
+        self._idle: list[tuple[ConverterProcess, asyncio.TimerHandle]] = []
+        self._children: dict[ConverterProcess, asyncio.Task[None]] = {}
         self._replacing = set[asyncio.Task[None]]()
         self._closed = False
 
@@ -68,7 +68,7 @@ class Converter:
 
     async def convert(
         self, raw: bytes, mime: str, *, pages: str | None = None, sheet: str | None = None, range: str | None = None
-    ) -> Document:
+    ) -> ConvertedDocument:
         format_of(mime)
         async with self.turn() as turn:
             return await turn.convert(raw, mime, pages=pages, sheet=sheet, range=range)
@@ -132,7 +132,7 @@ class Converter:
             raise self._late() if gone.out_of_time else self._ended() from None
 
     async def _work(
-        self, turn: Turn, child: Child, asked: dict[str, object], raw: bytes, max_bytes: int
+        self, turn: Turn, child: ConverterProcess, asked: dict[str, object], raw: bytes, max_bytes: int
     ) -> tuple[Reply, bytes]:
         kept = False
         try:
@@ -149,10 +149,10 @@ class Converter:
                 child.kill()
         return reply, body
 
-    async def _started(self) -> Child:
+    async def _started(self) -> ConverterProcess:
         if self._closed:
             raise self._ended()
-        child = await Child.start(self.limits)
+        child = await ConverterProcess.start(self.limits)
         reaper = self._children[child] = asyncio.create_task(child.gone())
         reaper.add_done_callback(lambda _: self._children.pop(child))
         try:
@@ -164,7 +164,7 @@ class Converter:
             raise
         return child
 
-    def _waiting(self) -> Child | None:
+    def _waiting(self) -> ConverterProcess | None:
         while self._idle:
             child, timer = self._idle.pop()
             timer.cancel()
@@ -172,11 +172,11 @@ class Converter:
                 return child
         return None
 
-    def _keep(self, child: Child) -> None:
+    def _keep(self, child: ConverterProcess) -> None:
         timer = asyncio.get_running_loop().call_later(self._idle_seconds, self._retire, child)
         self._idle.append((child, timer))
 
-    def _retire(self, child: Child) -> None:
+    def _retire(self, child: ConverterProcess) -> None:
         self._idle = [each for each in self._idle if each[0] is not child]
         child.kill()
 
@@ -207,13 +207,13 @@ class Turn:
 
     async def convert(
         self, raw: bytes, mime: str, *, pages: str | None = None, sheet: str | None = None, range: str | None = None
-    ) -> Document:
+    ) -> ConvertedDocument:
         """See `convert.convert`; in a process of its own, and with all limits."""
         format_of(mime)
         asked: dict[str, object] = {"do": "convert", "mime": mime, "choice": (pages, sheet, range)}
         reply, body = await self._converter.ask(self, asked, raw, self._converter.limits.output_bytes + _SLACK)
         try:
-            return Document(body.decode("utf-8"), tuple(reply.parts), reply.truncated)
+            return ConvertedDocument(body.decode("utf-8"), tuple(reply.parts), reply.truncated)
         except UnicodeDecodeError:
             raise _crashed() from None
 

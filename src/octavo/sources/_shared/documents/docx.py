@@ -9,7 +9,7 @@ from typing import Final
 from xml.etree.ElementTree import Element
 
 from octavo.sources._shared.documents.archive import Archive
-from octavo.sources._shared.documents.draft import Draft, inline, link, paragraph
+from octavo.sources._shared.documents.draft import MarkdownDraft, inline, link, paragraph
 from octavo.sources._shared.documents.markup import children, number, tree
 from octavo.sources._shared.documents.model import Choice, ConversionLimits, Unreadable
 from octavo.sources._shared.documents.package import main_part, related, relations
@@ -83,7 +83,7 @@ class Lists:
         return f"{indent}{counts[level]}."
 
 
-def read(raw: bytes, draft: Draft, choice: Choice, limits: ConversionLimits) -> None:
+def read(raw: bytes, draft: MarkdownDraft, choice: Choice, limits: ConversionLimits) -> None:
     archive = Archive(raw, limits.unpacked_bytes)
     main = main_part(archive)
     body = tree(archive.stream(main)).find("body")
@@ -93,7 +93,7 @@ def read(raw: bytes, draft: Draft, choice: Choice, limits: ConversionLimits) -> 
 
 
 class _Reader:
-    def __init__(self, archive: Archive, main: str, draft: Draft) -> None:
+    def __init__(self, archive: Archive, main: str, draft: MarkdownDraft) -> None:
         self._relations = relations(archive, main)
         self._draft = draft
         self._headings = headings(self._part(archive, "styles"))

@@ -19,7 +19,7 @@ class Full(Exception):
     """The draft has reached its limit; what was written stays."""
 
 
-class Draft:
+class MarkdownDraft:
     """Blocks of Markdown, and the titles of the parts. Raises Full, and keeps what fits, at the limit."""
 
     def __init__(self, max_bytes: int) -> None:

@@ -7,7 +7,7 @@ from typing import Final
 
 from octavo.core.errors import InvalidParams
 from octavo.sources._shared.documents.choose import Box, listed
-from octavo.sources._shared.documents.draft import Draft, Full, inline
+from octavo.sources._shared.documents.draft import Full, MarkdownDraft, inline
 
 _MAX_CELLS: Final = 500_000
 _EXACT: Final = 1e15  # whole numbers above are not told apart by a float
@@ -43,7 +43,7 @@ class Grid:
             raise Enough
         self._rows.setdefault(row, {})[column] = text
 
-    def write(self, draft: Draft) -> None:
+    def write(self, draft: MarkdownDraft) -> None:
         columns = sorted({column for cells in self._rows.values() for column in cells})
         if not columns:
             draft.heading(2, self.name)

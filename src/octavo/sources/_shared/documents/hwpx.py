@@ -8,9 +8,9 @@ from typing import Final
 from xml.etree.ElementTree import Element
 
 from octavo.sources._shared.documents.archive import Archive
-from octavo.sources._shared.documents.draft import Draft, inline, link, paragraph
+from octavo.sources._shared.documents.draft import MarkdownDraft, inline, link, paragraph
 from octavo.sources._shared.documents.markup import children, number, tree
-from octavo.sources._shared.documents.model import Choice, ConversionLimits, Protected, Unreadable
+from octavo.sources._shared.documents.model import Choice, ConversionLimits, PasswordNeeded, Unreadable
 
 _MANIFEST: Final = "META-INF/manifest.xml"
 _CONTENTS: Final = "Contents/content.hpf"
@@ -24,10 +24,10 @@ _COUNTED: Final = frozenset(("TABLE", "PICTURE", "EQUATION"))
 _MAX_SPAN: Final = 64
 
 
-def read(raw: bytes, draft: Draft, choice: Choice, limits: ConversionLimits) -> None:
+def read(raw: bytes, draft: MarkdownDraft, choice: Choice, limits: ConversionLimits) -> None:
     archive = Archive(raw, limits.unpacked_bytes)
     if _MANIFEST in archive and any(True for _ in tree(archive.stream(_MANIFEST)).iter("encryption-data")):
-        raise Protected
+        raise PasswordNeeded
     names = _sections(archive)
     if not names:
         raise Unreadable("it has no sections")
@@ -51,7 +51,7 @@ def _sections(archive: Archive) -> list[str]:
 
 
 class _Reader:
-    def __init__(self, header: Element | None, draft: Draft) -> None:
+    def __init__(self, header: Element | None, draft: MarkdownDraft) -> None:
         self._draft = draft
         self._properties: dict[str, tuple[str, int]] = {}  # of a paragraph: what it is, and its level
         for each in header.iter("paraPr") if header is not None else ():

@@ -26,7 +26,7 @@ class Choice(NamedTuple):
     range: str | None = None
 
 
-class Document(NamedTuple):
+class ConvertedDocument(NamedTuple):
     """`parts` names all that the document has, chosen or not: its pages, slides or sheets, else its headings."""
 
     markdown: str
@@ -38,5 +38,5 @@ class Unreadable(ValueError):
     """The bytes are not what their media type says. The text completes "Not a readable DOCX: ..."."""
 
 
-class Protected(ValueError):
+class PasswordNeeded(ValueError):
     """A password is needed."""

@@ -6,7 +6,7 @@ import json
 import re
 from typing import Any, Final
 
-from octavo.sources._shared.documents.draft import Draft, clean, fenced, inline
+from octavo.sources._shared.documents.draft import MarkdownDraft, clean, fenced, inline
 from octavo.sources._shared.documents.model import Choice, ConversionLimits, Unreadable
 
 _BOM: Final = b"\xef\xbb\xbf"
@@ -15,7 +15,7 @@ _HEADING: Final = re.compile(r"^#{1,6}\s+(.+)$", re.MULTILINE)
 _LANGUAGE: Final = re.compile(r"[\w+#.-]{1,20}")
 
 
-def read(raw: bytes, draft: Draft, choice: Choice, limits: ConversionLimits) -> None:
+def read(raw: bytes, draft: MarkdownDraft, choice: Choice, limits: ConversionLimits) -> None:
     try:
         notebook = json.loads(raw.removeprefix(_BOM).decode("utf-8"))
     except ValueError:
@@ -31,7 +31,7 @@ def read(raw: bytes, draft: Draft, choice: Choice, limits: ConversionLimits) -> 
         _cell(cell, language, draft)
 
 
-def _cell(cell: dict[str, Any], language: str, draft: Draft) -> None:
+def _cell(cell: dict[str, Any], language: str, draft: MarkdownDraft) -> None:
     source = _text(cell.get("source", cell.get("input", "")))
     if cell.get("cell_type") == "code":
         if source.strip():
@@ -44,7 +44,7 @@ def _cell(cell: dict[str, Any], language: str, draft: Draft) -> None:
     draft.block(clean(source).strip("\n"))
 
 
-def _output(output: dict[str, Any], draft: Draft) -> None:
+def _output(output: dict[str, Any], draft: MarkdownDraft) -> None:
     data = _dict(output, "data") or output
     if output.get("output_type") in ("error", "pyerr"):
         said = "\n".join(map(_text, _list(output, "traceback"))) or f"{output.get('ename')}: {output.get('evalue')}"

@@ -7,9 +7,9 @@ from typing import Final
 from xml.etree.ElementTree import Element
 
 from octavo.sources._shared.documents.archive import Archive
-from octavo.sources._shared.documents.draft import Draft, inline, link, paragraph
+from octavo.sources._shared.documents.draft import MarkdownDraft, inline, link, paragraph
 from octavo.sources._shared.documents.markup import number, tree
-from octavo.sources._shared.documents.model import Choice, ConversionLimits, Protected, Unreadable
+from octavo.sources._shared.documents.model import Choice, ConversionLimits, PasswordNeeded, Unreadable
 
 _MANIFEST: Final = "META-INF/manifest.xml"
 _CONTENT: Final = "content.xml"
@@ -17,10 +17,10 @@ _SKIPPED: Final = frozenset(("tracked-changes", "annotation", "sequence-decls", 
 _MAX_SPAN: Final = 64
 
 
-def read(raw: bytes, draft: Draft, choice: Choice, limits: ConversionLimits) -> None:
+def read(raw: bytes, draft: MarkdownDraft, choice: Choice, limits: ConversionLimits) -> None:
     archive = Archive(raw, limits.unpacked_bytes)
     if _MANIFEST in archive and any(True for _ in tree(archive.stream(_MANIFEST)).iter("encryption-data")):
-        raise Protected
+        raise PasswordNeeded
     body = tree(archive.stream(_CONTENT)).find("body/text")
     if body is None:
         raise Unreadable("it has no text")
@@ -30,7 +30,7 @@ def read(raw: bytes, draft: Draft, choice: Choice, limits: ConversionLimits) -> 
 
 
 class _Reader:
-    def __init__(self, draft: Draft) -> None:
+    def __init__(self, draft: MarkdownDraft) -> None:
         self._draft = draft
         self._notes: list[str] = []
 

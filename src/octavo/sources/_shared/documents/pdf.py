@@ -11,8 +11,8 @@ from typing import Any, Final, NamedTuple
 
 from octavo.core.errors import InvalidParams
 from octavo.sources._shared.documents.choose import pages
-from octavo.sources._shared.documents.draft import Draft, clean, link, paragraph
-from octavo.sources._shared.documents.model import Choice, ConversionLimits, Protected, Unreadable
+from octavo.sources._shared.documents.draft import MarkdownDraft, clean, link, paragraph
+from octavo.sources._shared.documents.model import Choice, ConversionLimits, PasswordNeeded, Unreadable
 
 try:
     pypdfium2: Any = import_module("pypdfium2")  # says nothing of its types
@@ -66,7 +66,7 @@ class Layout:
             self._left -= len(line.text)
         self._pages.append(_Page(number, lines, remark))
 
-    def write(self, draft: Draft) -> None:
+    def write(self, draft: MarkdownDraft) -> None:
         levels = self._levels()
         for number, lines, remark in self._pages:
             draft.block(f"<!-- page {number} -->")
@@ -102,12 +102,12 @@ def _runs(lines: Iterable[Line]) -> Iterable[list[Line]]:
         yield run
 
 
-def read(raw: bytes, draft: Draft, choice: Choice, limits: ConversionLimits) -> None:
+def read(raw: bytes, draft: MarkdownDraft, choice: Choice, limits: ConversionLimits) -> None:
     try:
         opened = pypdfium2.PdfDocument(raw)
     except pypdfium2.PdfiumError as error:
         if error.err_code in (pdfium.FPDF_ERR_PASSWORD, pdfium.FPDF_ERR_SECURITY):
-            raise Protected from None
+            raise PasswordNeeded from None
         raise Unreadable("it is damaged or cut off") from None
     with opened as pdf:
         count = len(pdf)

@@ -8,7 +8,7 @@ from xml.etree.ElementTree import Element
 
 from octavo.sources._shared.documents.archive import Archive
 from octavo.sources._shared.documents.choose import pages
-from octavo.sources._shared.documents.draft import Draft, inline, link, paragraph
+from octavo.sources._shared.documents.draft import MarkdownDraft, inline, link, paragraph
 from octavo.sources._shared.documents.markup import number, tree
 from octavo.sources._shared.documents.model import Choice, ConversionLimits
 from octavo.sources._shared.documents.package import Relation, main_part, related, relations
@@ -18,7 +18,7 @@ _FURNITURE: Final = frozenset(("sldNum", "dt", "ftr", "hdr", "sldImg"))
 _LISTS: Final = frozenset(("body", "obj", "subTitle"))
 
 
-def read(raw: bytes, draft: Draft, choice: Choice, limits: ConversionLimits) -> None:
+def read(raw: bytes, draft: MarkdownDraft, choice: Choice, limits: ConversionLimits) -> None:
     archive = Archive(raw, limits.unpacked_bytes)
     main = main_part(archive)
     known = relations(archive, main)
@@ -33,7 +33,7 @@ def read(raw: bytes, draft: Draft, choice: Choice, limits: ConversionLimits) -> 
             _slide(archive, name, slide, f"Slide {index + 1}{': ' if title else ''}{title}", draft)
 
 
-def _slide(archive: Archive, name: str, slide: Element, title: str, draft: Draft) -> None:
+def _slide(archive: Archive, name: str, slide: Element, title: str, draft: MarkdownDraft) -> None:
     known = relations(archive, name)
     draft.heading(2, f"{title} (hidden)" if slide.get("show") == "0" else title)
     for shape in _shapes(slide):
@@ -61,7 +61,7 @@ def _shapes(element: Element) -> Iterator[Element]:
             yield from _shapes(child)
 
 
-def _shape(shape: Element, known: dict[str, Relation], draft: Draft) -> None:
+def _shape(shape: Element, known: dict[str, Relation], draft: MarkdownDraft) -> None:
     if shape.tag == "tbl":
         draft.table(
             ["\n".join(_text(each, known) for each in cell.iterfind("txBody/p")) for cell in row.iterfind("tc")]

@@ -10,7 +10,7 @@ from xml.etree.ElementTree import Element
 
 from octavo.sources._shared.documents.archive import Archive
 from octavo.sources._shared.documents.choose import box, column_number, sheets
-from octavo.sources._shared.documents.draft import Draft
+from octavo.sources._shared.documents.draft import MarkdownDraft
 from octavo.sources._shared.documents.grid import Enough, Grid, refuse_ambiguous_range, shown
 from octavo.sources._shared.documents.markup import children, number, parse, tree
 from octavo.sources._shared.documents.model import Choice, ConversionLimits
@@ -24,7 +24,7 @@ _EPOCH, _EPOCH_1904 = datetime.datetime(1899, 12, 30), datetime.datetime(1904, 1
 _LAST_DAY: Final = 2_958_465  # 9999-12-31
 
 
-def read(raw: bytes, draft: Draft, choice: Choice, limits: ConversionLimits) -> None:
+def read(raw: bytes, draft: MarkdownDraft, choice: Choice, limits: ConversionLimits) -> None:
     archive = Archive(raw, limits.unpacked_bytes)
     main = main_part(archive)
     known = relations(archive, main)

@@ -47,7 +47,7 @@ _CACHED: Final = {
 }
 
 
-class Root:
+class OpenedRoot:
     """An opened root. Every method raises OSError and nothing else; ELOOP (openat2) or ELOOP and ENOTDIR
     (walk) say that a link stands in the way."""
 
@@ -69,7 +69,7 @@ class Root:
     def close(self) -> None:
         self._closing()
 
-    def nowhere(self) -> Root:
+    def nowhere(self) -> OpenedRoot:
         """The same with nothing in it and no place: EBADF is the answer to everything."""
         gone = copy(self)
         gone.fd = -1

@@ -6,14 +6,14 @@ import os
 from pathlib import Path
 from typing import Literal
 
-from octavo.sources._shared.fs.confine import Root
+from octavo.sources._shared.fs.confine import OpenedRoot
 
 _INOTIFY = Path("/proc/sys/fs/inotify")
 
 
 def confinement() -> Literal["openat2", "walk"]:
     """How files below a root are opened here."""
-    root = Root(Path("/"), "auto")
+    root = OpenedRoot(Path("/"), "auto")
     try:
         return "openat2" if root.kernel else "walk"
     finally:

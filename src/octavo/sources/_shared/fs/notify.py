@@ -40,7 +40,7 @@ class Batch(Struct):
         return bool(self.names or self.folders or self.everything)
 
 
-class Hints(Protocol):
+class FileHints(Protocol):
     instant: bool  # whether a change can be seen with `pending` as soon as it has happened
 
     def follow(self, fd: int) -> int | None:
@@ -163,10 +163,10 @@ class Watchfiles(NoHints):
             self._task.cancel()
 
 
-def hints(paths: Sequence[Path]) -> Callable[[], Hints]:
+def hints(paths: Sequence[Path]) -> Callable[[], FileHints]:
     """What the platform offers; made when somebody begins to watch."""
 
-    def make() -> Hints:
+    def make() -> FileHints:
         if sys.platform != "linux":
             return Watchfiles(paths)
         try:

@@ -45,13 +45,13 @@ class Ages:
         with self._lock:
             if self._tip != tip:
                 self._before = self._tip, self._times
-                walk = _Walk(objects, self._trees, self._tip, self._times, stop)
+                walk = _AgesWalk(objects, self._trees, self._tip, self._times, stop)
                 self._times = walk.times_at(tip)
                 self._tip = tip
             return self._times
 
 
-class _Walk:
+class _AgesWalk:
     """Each file goes back along one way, from commit to parent, as long as the parent has the same content."""
 
     def __init__(

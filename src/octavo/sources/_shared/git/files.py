@@ -10,18 +10,18 @@ from typing import Final, Literal, TypeAlias
 from octavo.core.errors import InvalidParams, SourceUnavailable, TooLarge
 from octavo.core.ref import Ref
 from octavo.core.sizes import MIB
-from octavo.core.values import Change, ChangeKind, Content, Entry, Memo, Page
+from octavo.core.values import Change, ChangeKind, Content, EncoderMemo, Entry, Page
 from octavo.sources._shared.fs.faults import not_found
 from octavo.sources._shared.fs.mime import mime_type
 from octavo.sources._shared.fs.names import Rules
 from octavo.sources._shared.git.ages import SECONDS, Ages
 from octavo.sources._shared.git.ancestry import ID, Ancestry, committed, end_of_day
-from octavo.sources._shared.git.history import State, Walk
+from octavo.sources._shared.git.history import HistoryWalk, PastContent
 from octavo.sources._shared.git.kept import ObjectCache
 from octavo.sources._shared.git.objects import ID_BYTES, Id
 from octavo.sources._shared.git.refs import Names
 from octavo.sources._shared.git.repository import Repository
-from octavo.sources._shared.git.trees import MAX_FILES, Difference, Trees
+from octavo.sources._shared.git.trees import MAX_FILES, ChangedFile, Trees
 from octavo.sources._shared.parts import DOCUMENT_BYTES, parse_range
 from octavo.sources._shared.places import Place, Where, opened, sealed
 from octavo.sources._shared.text import HEAD, cut_at_characters, decode
@@ -37,7 +37,7 @@ _KNOWN_FILES: Final = 100_000  # that are remembered for the case that their rep
 _SMALLEST: Final = 256  # bytes that a content counts for
 
 
-class Files:
+class GitFiles:
     """Versions and etags are made of the ids of blobs, with a key: an id is a plain hash of a content, and would be a
     way to guess what was redacted in it."""
 
@@ -61,7 +61,7 @@ class Files:
         self._examined = b""
         self._known: tuple[Id, dict[Names, Id]] | None = None  # a commit, and the files of it that are served
         self._contents: ObjectCache[tuple[Id, str], tuple[str | bytes, str]] = ObjectCache(_KEPT_BYTES)
-        self._pasts: ObjectCache[tuple[Id, Names, int], Sequence[State]] = ObjectCache(_KEPT_STATES)
+        self._pasts: ObjectCache[tuple[Id, Names, int], Sequence[PastContent]] = ObjectCache(_KEPT_STATES)
 
     def tip(self) -> Id:
         """Looks where the branch is now."""
@@ -122,15 +122,15 @@ class Files:
         addresses = (Ref(self._scheme, state.names, (("commit", state.commit.hex()),)) for state in states)
         return [self._entry(at, state.id, state.time) for at, state in zip(addresses, states, strict=True)]
 
-    def _states(self, tip: Id, names: Names, limit: int, stop: Callable[[], bool]) -> Sequence[State]:
+    def _states(self, tip: Id, names: Names, limit: int, stop: Callable[[], bool]) -> Sequence[PastContent]:
         states = self._pasts.get((tip, names, limit))
         if states is None:
-            states = Walk(self._repository.objects, self._trees, limit, stop).past(tip, names)
+            states = HistoryWalk(self._repository.objects, self._trees, limit, stop).past(tip, names)
             if not stop():
                 self._pasts.put((tip, names, limit), states, 1 + len(states))
         return states
 
-    def _served(self, states: Sequence[State]) -> Sequence[State]:
+    def _served(self, states: Sequence[PastContent]) -> Sequence[PastContent]:
         """Up to where it was called what is not served: nor is what it was before."""
         return [*takewhile(lambda state: self._rules.verdict(state.names) == "served", states)]
 
@@ -197,11 +197,11 @@ class Files:
                 raise
             after = self._known[1]
             pairs = ((names, before.get(names), after.get(names)) for names in sorted({*before, *after}))
-            found = [Difference(*one) for one in pairs if one[1] != one[2]]
+            found = [ChangedFile(*one) for one in pairs if one[1] != one[2]]
         else:
             self._go_on(old, new, found)
         gone = {one.was: one for one in found if one.now is None}
-        renamed: dict[Names, Difference] = {}
+        renamed: dict[Names, ChangedFile] = {}
         for one in found:
             if one.was is None and (origin := gone.pop(one.now, None)) is not None:
                 renamed[one.names] = origin
@@ -211,7 +211,7 @@ class Files:
         # What goes away makes room for what comes.
         return sorted(changes, key=lambda change: change.kind not in ("deleted", "renamed"))
 
-    def _go_on(self, old: Id, new: Id, found: Sequence[Difference]) -> None:
+    def _go_on(self, old: Id, new: Id, found: Sequence[ChangedFile]) -> None:
         if self._known is None or self._known[0] != old:
             return
         files = self._known[1]
@@ -224,8 +224,8 @@ class Files:
 
     def _change(
         self,
-        one: Difference,
-        origin: Difference | None,
+        one: ChangedFile,
+        origin: ChangedFile | None,
         at: float,
         before: Mapping[Names, float],
         after: Mapping[Names, float],
@@ -279,7 +279,7 @@ class Files:
             self._encodings,
             head=whole[:HEAD],
         )
-        return Content(entry=entry, body=body, memo=Memo(around=(before, after)))
+        return Content(entry=entry, body=body, memo=EncoderMemo(around=(before, after)))
 
     def _entry(self, ref: Ref, id: Id, modified: float | None = None) -> Entry:
         try:

@@ -19,7 +19,7 @@ MAX_PARENTS: Final = 64  # of one commit: more than any merge has
 _RENAMED_AMONG: Final = 2_000  # files that changed in one commit, of which one may be the file under its old name
 
 
-class State(NamedTuple):
+class PastContent(NamedTuple):
     """A content that the file had, where it stood then, and the commit that gave it."""
 
     names: Names
@@ -28,7 +28,7 @@ class State(NamedTuple):
     time: float
 
 
-class Walk(Struct):
+class HistoryWalk(Struct):
     """Follows one file into the past: at a merge the side that the file came from, if it is only one; at the commit
     that made the file, a file of the same content that went away in the same commit. For one thread, once."""
 
@@ -36,12 +36,12 @@ class Walk(Struct):
     trees: Trees
     limit: int
     stop: Callable[[], bool]
-    states: list[State] = field(default_factory=list[State])
+    states: list[PastContent] = field(default_factory=list[PastContent])
     _waiting: list[tuple[float, Id, Names]] = field(default_factory=list[tuple[float, Id, Names]])
     _seen: set[tuple[Id, Names]] = field(default_factory=set[tuple[Id, Names]])
     _commits: dict[Id, Commit] = field(default_factory=dict[Id, Commit])
 
-    def past(self, tip: Id, names: Names) -> Sequence[State]:
+    def past(self, tip: Id, names: Names) -> Sequence[PastContent]:
         """Also the content of now. Ends early after MAX_COMMITS commits, `limit` states, or when `stop` says so."""
         self._wait(tip, names)
         for _ in range(MAX_COMMITS):
@@ -63,7 +63,7 @@ class Walk(Struct):
             self._wait(same, names)
             return
         if here is not None:
-            self.states.append(State(names, here, id, commit.time))
+            self.states.append(PastContent(names, here, id, commit.time))
         held = [parent for parent, file in parents if file is not None]
         if held or here is None or not parents:
             for parent in held:

@@ -14,7 +14,7 @@ from typing import Any, Final, Literal, NamedTuple, TypeAlias
 
 from octavo.core.errors import SourceUnavailable
 from octavo.core.sizes import MIB
-from octavo.sources._shared.fs.confine import Root
+from octavo.sources._shared.fs.confine import OpenedRoot
 
 Id: TypeAlias = bytes
 Kind: TypeAlias = Literal["commit", "tree", "blob", "tag"]
@@ -42,7 +42,7 @@ class Objects:
     """For one thread: the library's objects are not for several. Every method raises SourceUnavailable for an object
     that is missing, damaged, of another kind or larger than anything of its kind should be."""
 
-    def __init__(self, root: Root, git_dir: Path) -> None:
+    def __init__(self, root: OpenedRoot, git_dir: Path) -> None:
         """`root` is the opened `git_dir`."""
         git: Any = library()
         self._root = root

@@ -11,7 +11,7 @@ from typing import Final, NamedTuple, TypeAlias
 from octavo.core.clock import Clock
 from octavo.core.errors import SourceUnavailable
 from octavo.core.sizes import MIB
-from octavo.sources._shared.fs.confine import Root
+from octavo.sources._shared.fs.confine import OpenedRoot
 from octavo.sources._shared.fs.reading import contents
 from octavo.sources._shared.fs.stats import identity, is_settled
 from octavo.sources._shared.git.branches import is_branch
@@ -27,25 +27,25 @@ _LARGE: Final = 64 * MIB  # of one with all of them
 _ABSENT: Final = (errno.ENOENT, errno.ENOTDIR)
 
 
-class _File(NamedTuple):
+class _RefFile(NamedTuple):
     names: Names
     identity: object | None  # None: it is not there
     settled: bool
     data: bytes = b""
 
 
-class _Look(NamedTuple):
-    files: tuple[_File, ...]
+class _RefLook(NamedTuple):
+    files: tuple[_RefFile, ...]
     commit: Id | None
 
 
 class Refs:
     """One branch; `branch` None is the one that HEAD names, or the commit that it is detached at."""
 
-    def __init__(self, root: Root, branch: str | None, clock: Clock) -> None:
+    def __init__(self, root: OpenedRoot, branch: str | None, clock: Clock) -> None:
         self._root, self._clock = root, clock
         self._begin: Names = _HEAD if branch is None else ("refs", "heads", *branch.split("/"))
-        self._look: _Look | None = None
+        self._look: _RefLook | None = None
 
     def commit(self, *, wait: bool = True) -> Id | None:
         """None while there is no such branch. Raises SourceUnavailable for what is no reference; with `wait=False`
@@ -77,7 +77,7 @@ class Refs:
         files = (self._begin, _PACKED) if self._look is None else [file.names for file in self._look.files]
         return sorted({names[:length] for names in files for length in range(len(names))})
 
-    def _is_same(self, file: _File, wait: bool) -> bool:
+    def _is_same(self, file: _RefFile, wait: bool) -> bool:
         return file.settled and self._identity(file.names, wait) == file.identity
 
     def _identity(self, names: Names, wait: bool) -> object | None:
@@ -89,40 +89,40 @@ class Refs:
             raise
         return None if stat.S_ISDIR(found.st_mode) else identity(found)
 
-    def _looked(self, wait: bool) -> _Look:
+    def _looked(self, wait: bool) -> _RefLook:
         """A branch that stands in both places is where its own file says."""
-        files: list[_File] = []
+        files: list[_RefFile] = []
         names = self._begin
         for _ in range(_STEPS):
             file = self._read(names, _SMALL, wait)
             files.append(file)
             if file.identity is None:
                 packed = self._read(_PACKED, _LARGE, wait)
-                return _Look((*files, packed._replace(data=b"")), _in_packed(packed.data, "/".join(names)))
+                return _RefLook((*files, packed._replace(data=b"")), _in_packed(packed.data, "/".join(names)))
             text = file.data.strip()
             if not text.startswith(b"ref:"):
-                return _Look(tuple(files), _parsed(text))
+                return _RefLook(tuple(files), _parsed(text))
             names = _symbolic(text)
         raise _no_reference()
 
-    def _read(self, names: Names, largest: int, wait: bool) -> _File:
+    def _read(self, names: Names, largest: int, wait: bool) -> _RefFile:
         try:
             fd = self._root.open(names, "read", wait=wait)
         except OSError as error:
             if error.errno in _ABSENT:
-                return _File(names, None, settled=True)
+                return _RefFile(names, None, settled=True)
             raise
         try:
             found = os.fstat(fd)
             if stat.S_ISDIR(found.st_mode):
-                return _File(names, None, settled=True)  # a folder of branches, and no branch
+                return _RefFile(names, None, settled=True)  # a folder of branches, and no branch
             if not stat.S_ISREG(found.st_mode) or found.st_size > largest:
                 raise _no_reference()
             data = bytes(contents(fd, found.st_size, wait=wait))
             settled = is_settled(found, self._clock.wall()) and identity(os.fstat(fd)) == identity(found)
         finally:
             os.close(fd)
-        return _File(names, identity(found), settled, data)
+        return _RefFile(names, identity(found), settled, data)
 
 
 def _symbolic(text: bytes) -> Names:

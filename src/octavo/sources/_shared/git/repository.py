@@ -11,7 +11,7 @@ from typing import Final, Literal, TypeAlias
 
 from octavo.core.clock import Clock
 from octavo.core.errors import SourceUnavailable
-from octavo.sources._shared.fs.confine import Root
+from octavo.sources._shared.fs.confine import OpenedRoot
 from octavo.sources._shared.git.objects import Id, Objects, library
 from octavo.sources._shared.git.refs import Names, Refs
 
@@ -91,7 +91,7 @@ class Repository:
             raise SourceUnavailable("The repository is not there any more; try again soon", retry_after=1.0) from None
         return (found.st_dev, found.st_ino) != (self.root.stat_of_root.st_dev, self.root.stat_of_root.st_ino)
 
-    def _examine(self, root: Root) -> None:
+    def _examine(self, root: OpenedRoot) -> None:
         if _stat(root, ("HEAD",)) is None or _stat(root, ("objects",)) is None:
             raise SourceUnavailable("It is no git repository: there is no HEAD, or no folder of objects")
         if _stat(root, ("commondir",)) is not None:
@@ -109,7 +109,7 @@ class Repository:
                 raise Foreign("The repository belongs to another user, who could change it under the server")
 
 
-def _stat(root: Root, names: Names) -> os.stat_result | None:
+def _stat(root: OpenedRoot, names: Names) -> os.stat_result | None:
     """None for what is not there."""
     try:
         return root.stat(names)
@@ -119,7 +119,7 @@ def _stat(root: Root, names: Names) -> os.stat_result | None:
         raise _elsewhere("/".join(names)) from None
 
 
-def _refuse_links(root: Root) -> None:
+def _refuse_links(root: OpenedRoot) -> None:
     for folder in (("objects",), ("objects", "pack")):
         try:
             fd = root.open(folder, "directory")
@@ -157,9 +157,9 @@ def _git_dir(path: Path) -> Path:
     return path / ".git"
 
 
-def _opened(path: Path) -> Root:
+def _opened(path: Path) -> OpenedRoot:
     try:
-        return Root(path, "auto")
+        return OpenedRoot(path, "auto")
     except OSError as error:
         reason = os.strerror(error.errno or 0)
         raise SourceUnavailable(f"The repository cannot be opened: {reason}") from None

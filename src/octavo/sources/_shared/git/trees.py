@@ -30,7 +30,7 @@ class Item(NamedTuple):
     folder: bool
 
 
-class Difference(NamedTuple):
+class ChangedFile(NamedTuple):
     """A file that has come (`was` is None), gone (`now` is None) or changed."""
 
     names: Names
@@ -82,7 +82,7 @@ class Trees:
             raise SourceUnavailable(f"The folder has more than {MAX_FILES} files")
         yield from self._below(objects, start.id, scope, after)
 
-    def differences(self, objects: Objects, old: Id, new: Id, above: Names = ()) -> Iterator[Difference]:
+    def differences(self, objects: Objects, old: Id, new: Id, above: Names = ()) -> Iterator[ChangedFile]:
         """Between two folders; what is the same in both is not looked into."""
         before = self._folder(objects, old) if old else {}
         after = self._folder(objects, new) if new else {}
@@ -96,7 +96,7 @@ class Trees:
                 yield from self.differences(objects, folders[0], folders[1], names)
             files = [one.id if one is not None and not one.folder else None for one in (was, now)]
             if files[0] != files[1] and self._rules.verdict(names) == "served":
-                yield Difference(names, files[0], files[1])
+                yield ChangedFile(names, files[0], files[1])
 
     def _below(self, objects: Objects, tree: Id, above: Names, after: Names) -> Iterator[tuple[Names, Id]]:
         for name, item in self._folder(objects, tree).items():

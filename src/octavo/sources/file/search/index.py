@@ -10,7 +10,7 @@ from octavo.sources.file.search.paths import Catalog, Paths, key_of, names_of
 from octavo.sources.file.search.signatures import Contents, Signatures
 
 
-class Index:
+class FileIndex:
     """`limit` bounds the bytes of what is known of contents. Safe for many threads: paths are replaced as a whole."""
 
     def __init__(self, roots: int, limit: int) -> None:

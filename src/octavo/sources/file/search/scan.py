@@ -33,12 +33,12 @@ _NO_FILE: Final = (errno.ESPIPE, errno.EISDIR, errno.EINVAL, errno.ENXIO)  # of 
 Keyed = tuple[bytes, int]  # the key of a path, and its root: ordered as places are
 
 
-class Found(NamedTuple):
+class FoundPlaces(NamedTuple):
     places: list[Place]
     from_disk: bool  # many of the files were not in memory
 
 
-class Scan:
+class SearchScan:
     """For one search; its parts are used by several threads."""
 
     def __init__(
@@ -50,7 +50,7 @@ class Scan:
         self._ignored = ignored
         self._stop = stop
 
-    def found(self, files: Sequence[Keyed]) -> Found:
+    def found(self, files: Sequence[Keyed]) -> FoundPlaces:
         """Those of the files, given in order, that contain the needle."""
         before = _blocks_from_disk()
         places: list[Place] = []
@@ -67,7 +67,7 @@ class Scan:
                 os.close(fd)
             places += [place for place in within if self._ignored is None or not self._ignored.file(place)]
         # A page has eight blocks: one file in eight, or more, had to be waited for.
-        return Found(places, _blocks_from_disk() - before > len(files))
+        return FoundPlaces(places, _blocks_from_disk() - before > len(files))
 
     def _opened(self, folder: Place) -> int | None:
         tree = self._forest.trees[folder.root]

@@ -18,15 +18,15 @@ from octavo.core.query import ContentQuery, NameQuery, Query
 from octavo.core.sizes import KIB
 from octavo.core.values import Entry, Page
 from octavo.sources._shared.places import Place, Where, opened, sealed
-from octavo.sources.file.entries import Facts
+from octavo.sources.file.entries import FileFacts
 from octavo.sources.file.roots import Forest
 from octavo.sources.file.search.ignores import Ignored, Ignores
-from octavo.sources.file.search.index import Index
+from octavo.sources.file.search.index import FileIndex
 from octavo.sources.file.search.needle import Needle, text_of
 from octavo.sources.file.search.paths import key_of, names_of
-from octavo.sources.file.search.scan import Found, Keyed, Scan
+from octavo.sources.file.search.scan import FoundPlaces, Keyed, SearchScan
 from octavo.sources.file.search.signatures import Contents, Known
-from octavo.sources.file.snapshot import Snapshot
+from octavo.sources.file.snapshot import FileSnapshot
 from octavo.text.patterns import Pattern, name_pattern, path_pattern
 
 # Files that are in memory are read fastest by one thread, since Python runs one at once and changing between
@@ -55,7 +55,7 @@ class Searcher:
         self._ignores = Ignores(forest)
         self._readers = ThreadPoolExecutor(_READERS, thread_name_prefix="octavo-search")
         self._making = threading.Lock()
-        self._index: Index | None = None
+        self._index: FileIndex | None = None
         self._scans: set[threading.Event] = set()  # those that read now; each has its share of what is read ahead
         self._stopped = threading.Event()
 
@@ -67,18 +67,18 @@ class Searcher:
         self.stop()
         self._readers.shutdown(cancel_futures=True)
 
-    def index(self, snapshot: Snapshot) -> Index:
+    def index(self, snapshot: FileSnapshot) -> FileIndex:
         """Made for the first search: whoever only reads does not pay for it."""
         with self._making:
             if self._index is None:
-                index = Index(len(self._forest.trees), self._limit)
+                index = FileIndex(len(self._forest.trees), self._limit)
                 snapshot.feed(index)
                 self._index = index
             return self._index
 
     def page(
         self,
-        snapshot: Snapshot,
+        snapshot: FileSnapshot,
         where: Where,
         query: Query,
         *,
@@ -116,7 +116,7 @@ class Searcher:
                     return Page(tuple(items), sealed(step.last))
         return Page(tuple(items))
 
-    def learn(self, snapshot: Snapshot) -> Iterator[float]:
+    def learn(self, snapshot: FileSnapshot) -> Iterator[float]:
         """Remembers what is in files of which nothing is known, a moment at a time; gives the seconds it took."""
         index = self.index(snapshot)
         begun = self._clock.monotonic()
@@ -138,7 +138,9 @@ class Searcher:
                 yield spent
                 begun = self._clock.monotonic()
 
-    def _names(self, index: Index, where: Where, query: NameQuery, last: Place | None) -> Generator[_Step, None, None]:
+    def _names(
+        self, index: FileIndex, where: Where, query: NameQuery, last: Place | None
+    ) -> Generator[_Step, None, None]:
         pattern = name_pattern(query.text)
         ignored = Ignored(self._ignores) if query.gitignore else None
         scope, begin = key_of(where.names), b"" if last is None else key_of(last.names)
@@ -148,7 +150,7 @@ class Searcher:
             yield _Step(() if ignored is not None and ignored.file(place) else (place,), place)
 
     def _contents(
-        self, index: Index, where: Where, query: ContentQuery, last: Place | None, stop: Callable[[], bool]
+        self, index: FileIndex, where: Where, query: ContentQuery, last: Place | None, stop: Callable[[], bool]
     ) -> Generator[_Step, None, None]:
         needle = Needle(query, self._forest.encodings)
         include = path_pattern(query.include) if query.include else None
@@ -160,9 +162,9 @@ class Searcher:
             streams.append(_rooted(_without(exclude, catalog.keys(scope, begin, include, numbers)), root))
         ended = threading.Event()
         ignored = Ignored(self._ignores) if query.gitignore else None
-        scan = Scan(self._forest, needle, query.max_file_bytes, ignored, lambda: ended.is_set() or stop())
+        scan = SearchScan(self._forest, needle, query.max_file_bytes, ignored, lambda: ended.is_set() or stop())
         files = _after(last, streams)
-        waiting: deque[tuple[Keyed, Future[Found]]] = deque()
+        waiting: deque[tuple[Keyed, Future[FoundPlaces]]] = deque()
         ahead = 1
         self._scans.add(ended)
         try:
@@ -182,7 +184,7 @@ class Searcher:
                 part_found.cancel()
 
 
-def _contents(place: Place, raw: bytes | None, facts: Facts, encodings: Sequence[str]) -> Contents:
+def _contents(place: Place, raw: bytes | None, facts: FileFacts, encodings: Sequence[str]) -> Contents:
     """What a search would find there. A link has no contents of its own."""
     if facts.own != place.names:
         return Known.IS_NO_TEXT
@@ -192,7 +194,7 @@ def _contents(place: Place, raw: bytes | None, facts: Facts, encodings: Sequence
     return Known.IS_NO_TEXT if text is None else text
 
 
-def _knows(snapshot: Snapshot, place: Place, facts: Facts) -> bool:
+def _knows(snapshot: FileSnapshot, place: Place, facts: FileFacts) -> bool:
     return snapshot.known(place) == facts
 
 

@@ -1,6 +1,6 @@
 """Writing to the file source: nothing torn, nothing lost, nothing outside the roots, everything undoable."""
 
-from octavo.sources.file.writing.engine import Engine, Mode
-from octavo.sources.file.writing.journal import Journal
+from octavo.sources.file.writing.engine import Mode, WriteEngine
+from octavo.sources.file.writing.journal import UndoJournal
 
-__all__ = ["Engine", "Journal", "Mode"]
+__all__ = ["Mode", "UndoJournal", "WriteEngine"]

@@ -12,12 +12,12 @@ from typing import NamedTuple
 from octavo.core.ref import Ref
 from octavo.sources._shared.fs.stats import identity
 from octavo.sources.file.writing.attributes import Attributes
-from octavo.sources.file.writing.journal import Journal
-from octavo.sources.file.writing.records import Backup, Leaf, Record, Version
+from octavo.sources.file.writing.journal import UndoJournal
+from octavo.sources.file.writing.records import Backup, ChangeRecord, Leaf, Version
 from octavo.sources.file.writing.removal import drop
 from octavo.sources.file.writing.staging import Draft, Print, changed, copy_all, rename_new, stray_of
 from octavo.sources.file.writing.targets import Spot, content_mark, mark_of_file, read_link
-from octavo.sources.file.writing.trees import Contents, Scan, below, plant
+from octavo.sources.file.writing.trees import Contents, TreeScan, below, plant
 
 
 class Damaged(Exception):
@@ -35,7 +35,7 @@ class Old(NamedTuple):
         return Print.of(self.stat)
 
 
-def keep_file(journal: Journal, number: str, old: Old, ref: Ref) -> Backup:
+def keep_file(journal: UndoJournal, number: str, old: Old, ref: Ref) -> Backup:
     journal.refuse_over(old.stat.st_size, str(ref))
     fd = journal.create(number)
     try:
@@ -49,7 +49,7 @@ def keep_file(journal: Journal, number: str, old: Old, ref: Ref) -> Backup:
     return Backup(Version(old.print, mark), (Leaf((), Attributes.of(old.fd)),), old.stat.st_size)
 
 
-def keep_directory(journal: Journal, number: str, scan: Scan, contents: Contents, ref: Ref) -> Backup:
+def keep_directory(journal: UndoJournal, number: str, scan: TreeScan, contents: Contents, ref: Ref) -> Backup:
     journal.refuse_over(contents.size, str(ref))
     fd = journal.create_directory(number)
     try:
@@ -67,7 +67,7 @@ def keep_link(spot: Spot, found: os.stat_result) -> Backup:
     return Backup(Version(Print.of(found), _mark_of_link(link)), (leaf,), 0)
 
 
-def put_back(journal: Journal, record: Record, kept: Backup, spot: Spot, instead: Print | None) -> None:
+def put_back(journal: UndoJournal, record: ChangeRecord, kept: Backup, spot: Spot, instead: Print | None) -> None:
     """The kept version where it was, in place of nothing or of the file `instead`, with its attributes and time.
 
     Raises Damaged, and changes nothing, for one that is not what was kept."""
@@ -117,9 +117,9 @@ def planted(spot: Spot, stray: bytes) -> Iterator[int]:
     os.fsync(spot.here)
 
 
-def hidden_scan(spot: Spot, number: str, ref: Ref) -> Scan:
+def hidden_scan(spot: Spot, number: str, ref: Ref) -> TreeScan:
     """Of a directory that has lost its name for the moment."""
-    return Scan(spot.tree, (*spot.disk[:-1], stray_of(number).decode()), spot.place.names, ref)
+    return TreeScan(spot.tree, (*spot.disk[:-1], stray_of(number).decode()), spot.place.names, ref)
 
 
 def mark_at(spot: Spot, ref: Ref) -> Version | None:
@@ -128,7 +128,7 @@ def mark_at(spot: Spot, ref: Ref) -> Version | None:
     if found is None:
         return None
     if stat.S_ISDIR(found.st_mode):
-        return Version(Print.of(found), Scan(spot.tree, spot.disk, spot.place.names, ref).contents().mark)
+        return Version(Print.of(found), TreeScan(spot.tree, spot.disk, spot.place.names, ref).contents().mark)
     if stat.S_ISLNK(found.st_mode):
         return Version(Print.of(found), _mark_of_link(read_link(spot.name, spot.here)))
     fd = spot.open()

@@ -13,7 +13,7 @@ from octavo.sources.file.writing.backup import Old, hidden_scan, planted
 from octavo.sources.file.writing.removal import take_away
 from octavo.sources.file.writing.staging import Draft, Print, changed, copy_all, print_at, stray_of
 from octavo.sources.file.writing.targets import Spot, refuse_unmakable
-from octavo.sources.file.writing.trees import Contents, Scan, plant, refuse_bytes
+from octavo.sources.file.writing.trees import Contents, TreeScan, plant, refuse_bytes
 
 
 def carry(source: Spot, target: Spot, number: str, ref: Ref) -> None:
@@ -28,7 +28,7 @@ def carry(source: Spot, target: Spot, number: str, ref: Ref) -> None:
         raise
 
 
-def copy_directory(scan: Scan, what: Contents, target: Spot, number: str, ref: Ref) -> None:
+def copy_directory(scan: TreeScan, what: Contents, target: Spot, number: str, ref: Ref) -> None:
     refuse_bytes(ref, what.size)
     if what.has_links:
         refuse_unmakable(ref, target, stray_of(number))
@@ -47,7 +47,7 @@ def _copy(source: Spot, target: Spot, number: str, ref: Ref) -> tuple[Print, Cal
     if found is None:
         raise changed()
     if stat.S_ISDIR(found.st_mode):
-        scan = Scan(source.tree, source.disk, source.place.names, ref, to=target)
+        scan = TreeScan(source.tree, source.disk, source.place.names, ref, to=target)
         what = scan.contents()
         copy_directory(scan, what, target, number, ref)
         return what.prints[0], lambda: hidden_scan(source, number, ref).contents().mark == what.mark

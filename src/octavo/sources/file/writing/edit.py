@@ -17,7 +17,7 @@ from octavo.sources._shared.places import Where
 from octavo.sources._shared.text import decode, encode
 from octavo.sources._shared.text.decoding import Decoded
 from octavo.sources.file.roots import Forest
-from octavo.sources.file.writing.engine import Engine
+from octavo.sources.file.writing.engine import WriteEngine
 from octavo.text.revise import revise
 
 MAX_BYTES: Final = 16 * MIB  # of a file that is edited in memory
@@ -25,7 +25,7 @@ _TRIES: Final = 20
 
 
 def edited(
-    engine: Engine,
+    engine: WriteEngine,
     forest: Forest,
     ref: Ref,
     where: Where,

@@ -27,15 +27,15 @@ from octavo.sources._shared.fs.names import Rules, extension_of
 from octavo.sources._shared.fs.reading import contents
 from octavo.sources._shared.fs.stats import identity
 from octavo.sources._shared.places import Where
-from octavo.sources.file.addresses import Addresses
+from octavo.sources.file.addresses import FileAddresses
 from octavo.sources.file.entries import Digests
-from octavo.sources.file.root import Seen
+from octavo.sources.file.root import SeenFile
 from octavo.sources.file.roots import Forest
 from octavo.sources.file.writing.attributes import Attributes
 from octavo.sources.file.writing.backup import Old, hidden_scan, keep_directory, keep_file, keep_link
-from octavo.sources.file.writing.journal import Journal
+from octavo.sources.file.writing.journal import UndoJournal
 from octavo.sources.file.writing.locks import locked
-from octavo.sources.file.writing.records import UNKNOWN, Backup, Op, Record, Spelled, Version
+from octavo.sources.file.writing.records import UNKNOWN, Backup, ChangeRecord, Op, Spelled, Version
 from octavo.sources.file.writing.recovery import recover, settle, sweep
 from octavo.sources.file.writing.removal import take_away
 from octavo.sources.file.writing.staging import Draft, changed, stray_of
@@ -51,7 +51,7 @@ from octavo.sources.file.writing.targets import (
     spot_of,
 )
 from octavo.sources.file.writing.text import appended, encoded
-from octavo.sources.file.writing.trees import Scan
+from octavo.sources.file.writing.trees import TreeScan
 
 Mode = Literal["create", "overwrite", "append", "upsert"]
 
@@ -61,16 +61,16 @@ _PRIVATE: Final = 0o600
 DIRECTORY: Final = "inode/directory"
 
 
-class Engine:
+class WriteEngine:
     """Over opened roots. Without a journal only what destroys nothing is done: new files, new directories,
     moves and copies to where nothing is. OSErrors that leave say that nothing has changed."""
 
     def __init__(
         self,
         forest: Forest,
-        addresses: Addresses,
+        addresses: FileAddresses,
         digests: Digests,
-        journal: Journal | None,
+        journal: UndoJournal | None,
         wall: Callable[[], float],
     ) -> None:
         self.trees = forest.trees
@@ -134,11 +134,11 @@ class Engine:
             number = new_number()
             if self.is_directory(ref, spot):
                 self.refuse_version(ref, if_match)
-                scan = Scan(spot.tree, spot.disk, spot.place.names, ref, going=True)
+                scan = TreeScan(spot.tree, spot.disk, spot.place.names, ref, going=True)
                 what = scan.contents()
                 hidden = hidden_scan(spot, number, ref)
                 with self.acting(
-                    Record(id=number, at=0, by=by, op="delete", place=self.spelled(spot)),
+                    ChangeRecord(id=number, at=0, by=by, op="delete", place=self.spelled(spot)),
                     [spot],
                     lambda: keep_directory(journal, number, scan, what, ref),
                 ):
@@ -149,7 +149,7 @@ class Engine:
             if (link := self._served_link(spot)) is not None:
                 self.refuse_version(ref, if_match, "link")
                 kept, stray = keep_link(spot, link), stray_of(number)
-                record = Record(id=number, at=0, by=by, op="delete", place=self.spelled(spot))
+                record = ChangeRecord(id=number, at=0, by=by, op="delete", place=self.spelled(spot))
                 with self.acting(record, [spot], lambda: kept):
                     refuse_unmakable(ref, spot, stray)
                     leads = kept.leaves[0].link
@@ -163,7 +163,7 @@ class Engine:
                 self.refuse_stale(ref, spot, old, if_match)
                 refuse_unwritable(ref, old.fd, old.stat)
                 with self.acting(
-                    Record(id=number, at=0, by=by, op="delete", place=self.spelled(spot)),
+                    ChangeRecord(id=number, at=0, by=by, op="delete", place=self.spelled(spot)),
                     [spot],
                     lambda: keep_file(journal, number, old, ref),
                 ):
@@ -180,7 +180,7 @@ class Engine:
                 raise Conflict(
                     f"A file stands at {ref}; a directory cannot be made there, choose another name", uri=str(ref)
                 )
-            record = Record(
+            record = ChangeRecord(
                 id=new_number(), at=0, by=by, op="make_directory", place=self.spelled(spot),
                 new=Version(UNKNOWN, ""), made=spot.made,
             )  # fmt: skip
@@ -198,7 +198,7 @@ class Engine:
         new = Version(draft.seal(attributes, after=old and old.stat), mark_of_file(draft.fd))
         journal = self.journal if old is None else self.required_journal(ref)
         keep = None if old is None or journal is None else lambda: keep_file(journal, number, old, ref)
-        record = Record(id=number, at=0, by=by, op=op, place=self.spelled(spot), new=new, made=spot.made)
+        record = ChangeRecord(id=number, at=0, by=by, op=op, place=self.spelled(spot), new=new, made=spot.made)
         with self.acting(record, [spot], keep):
             spot.confirm()
             if old is None:
@@ -215,8 +215,8 @@ class Engine:
 
     @contextmanager
     def acting(
-        self, record: Record, spots: list[Spot], keep: Callable[[], Backup] | None = None
-    ) -> Iterator[Record | None]:
+        self, record: ChangeRecord, spots: list[Spot], keep: Callable[[], Backup] | None = None
+    ) -> Iterator[ChangeRecord | None]:
         """Around the change itself: before it, on disk, what was and what will be; after it, that it is so."""
         journal = self.journal
         if journal is None:
@@ -286,7 +286,9 @@ class Engine:
         if stat.S_ISDIR(found.st_mode):
             ref = self._forest.address(spot.place, shadowed=shadowed)
             return Entry(ref=ref, name=spot.place.names[-1], mime_type=DIRECTORY, modified=found.st_mtime)
-        return self._forest.listed(spot.place, self._digests.facts(Seen(spot.place.names, found)), shadowed=shadowed)
+        return self._forest.listed(
+            spot.place, self._digests.facts(SeenFile(spot.place.names, found)), shadowed=shadowed
+        )
 
     @contextmanager
     def existing(self, ref: Ref, spot: Spot) -> Iterator[Old | None]:
@@ -319,7 +321,7 @@ class Engine:
         return stat.S_ISDIR(found.st_mode)
 
     def refuse_stale(self, ref: Ref, spot: Spot, old: Old, if_match: str | None) -> None:
-        if if_match is None or if_match == self._digests.facts(Seen(spot.place.names, old.stat)).version:
+        if if_match is None or if_match == self._digests.facts(SeenFile(spot.place.names, old.stat)).version:
             return
         if old.stat.st_size <= _IN_MEMORY and if_match == self._digests.etag(_read(ref, old)):
             return
@@ -352,7 +354,7 @@ class Engine:
                 return rules
         raise outside(ref)
 
-    def required_journal(self, ref: Ref) -> Journal:
+    def required_journal(self, ref: Ref) -> UndoJournal:
         if self.journal is None:
             uri = str(ref)
             raise Forbidden(

@@ -25,7 +25,7 @@ from typing import Any, Final, NamedTuple
 from octavo.core.errors import TooLarge
 from octavo.core.private_folders import make_private
 from octavo.core.sizes import MIB
-from octavo.sources.file.writing.records import Backup, Record, Status
+from octavo.sources.file.writing.records import Backup, ChangeRecord, Status
 
 log = logging.getLogger(__name__)
 
@@ -46,12 +46,12 @@ class JournalMissing(OSError):
     """Somebody removed it while we run. What needs it is not done."""
 
 
-class Operation(NamedTuple):
-    record: Record
+class RecordedOperation(NamedTuple):
+    record: ChangeRecord
     status: Status
 
 
-class Journal:
+class UndoJournal:
     """`most_bytes` and `most_count` bound what is kept for each principal; the oldest goes first."""
 
     def __init__(
@@ -89,12 +89,12 @@ class Journal:
         finally:
             os.close(fd)
 
-    def begin(self, record: Record) -> None:
+    def begin(self, record: ChangeRecord) -> None:
         """On disk when this returns. Only `adding`."""
         os.fsync(self.kept)
         self._append(record.as_json(), sync=True)
 
-    def note(self, record: Record, status: Status) -> None:
+    def note(self, record: ChangeRecord, status: Status) -> None:
         """Lost, it is found out again: nobody waits for the disk, or for space on it."""
         try:
             with self.adding():
@@ -118,7 +118,7 @@ class Journal:
         os.mkdir(number, _PRIVATE_DIRECTORY, dir_fd=self.kept)
         return os.open(number, _DIRECTORY, dir_fd=self.kept)
 
-    def open_kept(self, record: Record) -> int:
+    def open_kept(self, record: ChangeRecord) -> int:
         return os.open(record.id, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=self.kept)
 
     def refuse_over(self, size: int, what: str) -> None:
@@ -129,10 +129,10 @@ class Journal:
                 limit=self.most_bytes,
             )
 
-    def operations(self) -> list[Operation]:
+    def operations(self) -> list[RecordedOperation]:
         """In the order in which they began."""
         self._refuse_missing()
-        records: dict[str, Record] = {}
+        records: dict[str, ChangeRecord] = {}
         statuses: dict[str, Status] = {}
         for line in self._lines():
             try:
@@ -140,10 +140,10 @@ class Journal:
                 if "of" in value:
                     statuses[value["of"]] = value["is"]
                 else:
-                    records[value["id"]] = Record.from_json(value)
+                    records[value["id"]] = ChangeRecord.from_json(value)
             except (ValueError, KeyError, TypeError, IndexError):  # cut off by a crash of the machine
                 log.warning("A line of the journal cannot be read and is left out")
-        return [Operation(record, statuses.get(number, "pending")) for number, record in records.items()]
+        return [RecordedOperation(record, statuses.get(number, "pending")) for number, record in records.items()]
 
     def _refuse_missing(self) -> None:
         try:
@@ -173,10 +173,10 @@ class Journal:
         finally:
             os.close(fd)
 
-    def _within_bounds(self, every: list[Operation]) -> list[Operation]:
+    def _within_bounds(self, every: list[RecordedOperation]) -> list[RecordedOperation]:
         count: dict[str, int] = defaultdict(int)
         size: dict[str, int] = defaultdict(int)
-        stays: list[Operation] = []
+        stays: list[RecordedOperation] = []
         for operation in reversed(every):
             record, status = operation
             if status == "void":
@@ -190,7 +190,7 @@ class Journal:
                 stays.append(operation)
         return stays[::-1]
 
-    def _rewrite(self, stays: list[Operation]) -> None:
+    def _rewrite(self, stays: list[RecordedOperation]) -> None:
         flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC
         fd = os.open(_NEW_INDEX, flags, _PRIVATE_FILE, dir_fd=self._here)
         with open(fd, "wb") as file:

@@ -56,7 +56,7 @@ class Backup(NamedTuple):
         return self.leaves[0].attributes.is_directory
 
 
-class Record(Struct, frozen=True, kw_only=True):
+class ChangeRecord(Struct, frozen=True, kw_only=True):
     """After the operation, `new` stands at `place` instead of `old`; a move takes it from `source`, where it
     was `moved`: another version when the two places are on two file systems."""
 
@@ -82,7 +82,7 @@ class Record(Struct, frozen=True, kw_only=True):
         }  # fmt: skip
 
     @classmethod
-    def from_json(cls, value: dict[str, Any]) -> Record:
+    def from_json(cls, value: dict[str, Any]) -> ChangeRecord:
         old, new, source, moved = value["old"], value["new"], value["source"], value["moved"]
         return cls(
             id=value["id"], at=value["at"], by=value["by"], op=value["op"], place=_spelled(value["place"]),

@@ -16,9 +16,9 @@ from octavo.sources._shared.fs import syscalls
 from octavo.sources._shared.fs.faults import ABSENT, DENIED
 from octavo.sources.file.root import Names, Tree
 from octavo.sources.file.writing.backup import mark_at
-from octavo.sources.file.writing.journal import Journal
+from octavo.sources.file.writing.journal import UndoJournal
 from octavo.sources.file.writing.locks import locked
-from octavo.sources.file.writing.records import UNKNOWN, Record, Spelled, Version
+from octavo.sources.file.writing.records import UNKNOWN, ChangeRecord, Spelled, Version
 from octavo.sources.file.writing.removal import drop, is_still, take_away
 from octavo.sources.file.writing.staging import has_unnamed_files, print_at, rename_new, stray_of
 from octavo.sources.file.writing.targets import TRIAL, Spot, read_link
@@ -28,7 +28,7 @@ log = logging.getLogger(__name__)
 _STRAY: Final = re.compile(r"\.octavo-[0-9a-f]{16}\Z")
 
 
-def recover(journal: Journal, spot_at: Callable[[Spelled], Spot | None]) -> None:
+def recover(journal: UndoJournal, spot_at: Callable[[Spelled], Spot | None]) -> None:
     """Settles what was begun and not ended, by processes that are no more: whoever is at work holds the lock."""
     for record, status in journal.operations():
         if status not in ("pending", "undoing"):
@@ -51,7 +51,7 @@ def recover(journal: Journal, spot_at: Callable[[Spelled], Spot | None]) -> None
 
 
 def settle(
-    journal: Journal, record: Record, spots: list[Spot], *, undoing: bool = False, in_doubt: bool = False
+    journal: UndoJournal, record: ChangeRecord, spots: list[Spot], *, undoing: bool = False, in_doubt: bool = False
 ) -> bool:
     """Whether it was done. `spots` are of the place and the source, as far as they are there, and locked.
 
@@ -92,7 +92,7 @@ def sweep(tree: Tree) -> None:
             os.close(fd)
 
 
-def _sweep(record: Record, spot: Spot, *, undoing: bool) -> None:
+def _sweep(record: ChangeRecord, spot: Spot, *, undoing: bool) -> None:
     stray = stray_of(record.id)
     try:
         found = os.stat(stray, dir_fd=spot.here, follow_symlinks=False)
@@ -111,7 +111,7 @@ def _sweep(record: Record, spot: Spot, *, undoing: bool) -> None:
     os.fsync(spot.here)
 
 
-def _is_ours(record: Record, spot: Spot, found: os.stat_result) -> bool:
+def _is_ours(record: ChangeRecord, spot: Spot, found: os.stat_result) -> bool:
     """The new version, the old one, or a copy of a directory on its way."""
     known = (record.new and record.new.print, record.old and record.old.version.print, record.moved)
     half_made = stat.S_ISDIR(found.st_mode) and record.op != "delete" and spot.disk == record.place.disk
@@ -131,7 +131,7 @@ def _is_new(new: Version, spot: Spot, there: os.stat_result) -> bool:
     return now is not None and now.mark == new.mark
 
 
-def _is_done(record: Record, spots: list[Spot], *, in_doubt: bool) -> bool:
+def _is_done(record: ChangeRecord, spots: list[Spot], *, in_doubt: bool) -> bool:
     spot = next((spot for spot in spots[:1] if spot.disk == record.place.disk), None)
     there = spot.look() if spot is not None else None
     if there is not None and record.old is not None and is_still(there, record.old.version.print):

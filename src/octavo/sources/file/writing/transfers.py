@@ -15,13 +15,13 @@ from octavo.sources._shared.places import Place, Where
 from octavo.sources.file.writing.attributes import Attributes
 from octavo.sources.file.writing.backup import Old, keep_file
 from octavo.sources.file.writing.cross_device import carry, copy_directory, fill_from
-from octavo.sources.file.writing.engine import Engine, new_number
+from octavo.sources.file.writing.engine import WriteEngine, new_number
 from octavo.sources.file.writing.locks import locked
-from octavo.sources.file.writing.records import UNKNOWN, Backup, Record, Version
+from octavo.sources.file.writing.records import UNKNOWN, Backup, ChangeRecord, Version
 from octavo.sources.file.writing.removal import is_still
 from octavo.sources.file.writing.staging import Draft, Print, changed, print_at, rename_new, stray_of
 from octavo.sources.file.writing.targets import Spot, Use, mark_of_file, spot_of
-from octavo.sources.file.writing.trees import Scan
+from octavo.sources.file.writing.trees import TreeScan
 
 
 class Transfer:
@@ -29,7 +29,7 @@ class Transfer:
     file by a file. Without a root in its address, `to` is in the root that has it, else where `ref` is."""
 
     def __init__(
-        self, engine: Engine, ref: Ref, where: Where, to: Ref, to_where: Where, *, overwrite: bool, by: str
+        self, engine: WriteEngine, ref: Ref, where: Where, to: Ref, to_where: Where, *, overwrite: bool, by: str
     ) -> None:
         self._engine = engine
         self._ref, self._where = ref, where
@@ -172,25 +172,25 @@ class Transfer:
         scan = self._scan(source, target)
         what = scan.contents()
         number = new_number()
-        record = Record(
+        record = ChangeRecord(
             id=number, at=0, by=self._by, op="copy", place=self._engine.spelled(target),
             new=Version(UNKNOWN, what.mark), made=target.made,
         )  # fmt: skip
         with self._engine.acting(record, [target]):
             copy_directory(scan, what, target, number, self._ref)
 
-    def _scan(self, source: Spot, target: Spot) -> Scan:
+    def _scan(self, source: Spot, target: Spot) -> TreeScan:
         if target.look() is not None:
             raise Conflict(f"{self._to} exists already, and a directory replaces nothing", uri=str(self._to))
-        return Scan(source.tree, source.disk, source.place.names, self._ref, to=target)
+        return TreeScan(source.tree, source.disk, source.place.names, self._ref, to=target)
 
     def _acting(
         self, number: str, source: Spot, target: Spot, new: Version, moved: Print, over: Old | None
-    ) -> AbstractContextManager[Record | None]:
+    ) -> AbstractContextManager[ChangeRecord | None]:
         engine = self._engine
         source.confirm()
         target.confirm()
-        record = Record(
+        record = ChangeRecord(
             id=number, at=0, by=self._by, op="move", place=engine.spelled(target), new=new,
             source=engine.spelled(source), moved=moved, made=target.made,
         )  # fmt: skip

@@ -57,7 +57,7 @@ def _sign(leaf: Leaf, found: Print) -> str:
     return str((found.size, found.mtime_ns)) if leaf.is_file else ""
 
 
-class Scan:
+class TreeScan:
     """Looks through the directory `disk` of a tree, which callers know as `names`, and would at `to`."""
 
     def __init__(

@@ -15,21 +15,21 @@ from octavo.core.values import Past, Undone
 from octavo.sources._shared.places import Where
 from octavo.sources.file.writing.backup import Damaged, hidden_scan, mark_at, put_back
 from octavo.sources.file.writing.cross_device import carry
-from octavo.sources.file.writing.engine import Engine
-from octavo.sources.file.writing.journal import Journal, Operation
+from octavo.sources.file.writing.engine import WriteEngine
+from octavo.sources.file.writing.journal import RecordedOperation, UndoJournal
 from octavo.sources.file.writing.locks import locked
-from octavo.sources.file.writing.records import Record, Spelled, Status, Version
+from octavo.sources.file.writing.records import ChangeRecord, Spelled, Status, Version
 from octavo.sources.file.writing.recovery import recover, settle
 from octavo.sources.file.writing.removal import take_away
 from octavo.sources.file.writing.staging import rename_new, stray_of
 from octavo.sources.file.writing.targets import Spot, refuse_unwritable
-from octavo.sources.file.writing.trees import Scan
+from octavo.sources.file.writing.trees import TreeScan
 
 log = logging.getLogger(__name__)
 
 
 class Undo:
-    def __init__(self, engine: Engine, journal: Journal) -> None:
+    def __init__(self, engine: WriteEngine, journal: UndoJournal) -> None:
         self._engine = engine
         self._journal = journal
 
@@ -48,7 +48,7 @@ class Undo:
             for record, status in mine[::-1][: max(0, limit)]
         ]
 
-    def _mine(self, by: str, told: Sequence[Status], scope: Ref | None) -> list[Operation]:
+    def _mine(self, by: str, told: Sequence[Status], scope: Ref | None) -> list[RecordedOperation]:
         """At, below or above the scope: what happened to a folder happened to what is in it."""
         recover(self._journal, self._engine.spot_at)
         mine = [op for op in self._journal.operations() if op.record.by == by and op.status in told]
@@ -79,7 +79,7 @@ class Undo:
                 break
         return undone
 
-    def _undo(self, record: Record) -> Undone:
+    def _undo(self, record: ChangeRecord) -> Undone:
         ref = self._ref(record.place)
         with ExitStack() as stack:
             spots = [stack.enter_context(self._spot(at)) for at in (record.place, record.source) if at is not None]
@@ -95,7 +95,7 @@ class Undo:
             self._journal.note(record, "undone")
             return Undone(op=record.op, ref=ref, effect=effect)
 
-    def _back(self, record: Record, ref: Ref, spot: Spot, source: Spot | None = None) -> str:
+    def _back(self, record: ChangeRecord, ref: Ref, spot: Spot, source: Spot | None = None) -> str:
         if record.op == "make_directory":
             self._remove_directory(ref, spot)
             spot.remove_made(record.made)
@@ -116,7 +116,7 @@ class Undo:
             spot.remove_made(record.made)
         return "moved back" if source is not None else "removed" if before is None else "restored"
 
-    def _replace(self, record: Record, ref: Ref, spot: Spot, now: Version | None) -> None:
+    def _replace(self, record: ChangeRecord, ref: Ref, spot: Spot, now: Version | None) -> None:
         if now is None or not self._engine.is_directory(ref, spot):
             with self._engine.existing(ref, spot) as file:
                 if file is not None:
@@ -143,7 +143,7 @@ class Undo:
         """A directory without a file is no reason to leave the deleted one in the journal."""
         if now is None or not self._engine.is_directory(ref, spot):
             return now
-        leaves = Scan(spot.tree, spot.disk, spot.place.names, ref).contents().leaves
+        leaves = TreeScan(spot.tree, spot.disk, spot.place.names, ref).contents().leaves
         if not all(leaf.attributes.is_directory for leaf in leaves):
             return now
         for leaf in sorted(leaves, key=lambda leaf: -len(leaf.path)):
@@ -151,7 +151,9 @@ class Undo:
                 os.rmdir(empty.name, dir_fd=empty.here)
         return None
 
-    def _move_back(self, record: Record, ref: Ref, spot: Spot, source: Spot, now: Version | None) -> Version | None:
+    def _move_back(
+        self, record: ChangeRecord, ref: Ref, spot: Spot, source: Spot, now: Version | None
+    ) -> Version | None:
         """What stands at the place of a move after it was moved back, now or before."""
         moved = None if record.new is None else record.new.mark
         there = mark_at(source, ref)

@@ -14,7 +14,7 @@ from octavo.core.external import Program
 MANY: Final = 100  # values of one argument
 
 
-class Argument(Struct, frozen=True, kw_only=True):
+class CommandArgument(Struct, frozen=True, kw_only=True):
     name: str
     type: Literal["text", "integer", "choice", "path", "switch"] = "text"
     description: str = ""
@@ -44,7 +44,7 @@ class Command(Struct, frozen=True, kw_only=True):
     program: Program
     words: tuple[str, ...] = ()  # that always come first
     description: str = ""
-    args: tuple[Argument, ...] = ()
+    args: tuple[CommandArgument, ...] = ()
     input: bool = False
     write: bool = False
 
@@ -87,7 +87,7 @@ def _unknown(command: Command, given: Mapping[str, Any]) -> Iterator[dict[str, s
             yield _fault(name[:80], f"is not known; there is {', '.join(names)}" if names else "is not known")
 
 
-def _values(argument: Argument, value: Any) -> Sequence[Any]:
+def _values(argument: CommandArgument, value: Any) -> Sequence[Any]:
     if not isinstance(value, list):
         return (value,)
     if not argument.many:
@@ -97,7 +97,7 @@ def _values(argument: Argument, value: Any) -> Sequence[Any]:
     return value
 
 
-def _written(argument: Argument, word: str | None) -> list[str]:
+def _written(argument: CommandArgument, word: str | None) -> list[str]:
     if word is None:
         return []
     if argument.type == "switch" or argument.flag is None:
@@ -105,7 +105,7 @@ def _written(argument: Argument, word: str | None) -> list[str]:
     return [f"{argument.flag}{word}"] if argument.flag.endswith("=") else [argument.flag, word]
 
 
-def _checked(argument: Argument, value: Any) -> str | None:
+def _checked(argument: CommandArgument, value: Any) -> str | None:
     """The word. Raises ValueError with what is wrong."""
     if argument.type == "switch":
         if not isinstance(value, bool):
@@ -126,7 +126,7 @@ def _checked(argument: Argument, value: Any) -> str | None:
     return path_word(value) if argument.type == "path" else _text(argument, value)
 
 
-def _integer(argument: Argument, value: Any) -> str:
+def _integer(argument: CommandArgument, value: Any) -> str:
     if not isinstance(value, int) or isinstance(value, bool):
         raise ValueError("must be an integer")
     if argument.least is not None and value < argument.least:
@@ -140,7 +140,7 @@ def _integer(argument: Argument, value: Any) -> str:
     return str(value)
 
 
-def _text(argument: Argument, value: str) -> str:
+def _text(argument: CommandArgument, value: str) -> str:
     joined = argument.flag is not None and argument.flag.endswith("=")
     if value.startswith("-") and not argument.dashes and not joined:
         raise ValueError("must not begin with a dash: the program would take it for an option")

@@ -13,7 +13,7 @@ from octavo.core.external import Opening, Program, WorkFolder
 from octavo.core.ref import Ref
 from octavo.sandbox import landlock
 from octavo.tools.builtin.addresses import address, read_with
-from octavo.tools.builtin.process.places import ONE_BYTE, Places, Root, Workplace, found_in, too_many
+from octavo.tools.builtin.process.places import ONE_BYTE, CommandFolder, ServedFolders, Workplace, found_in, too_many
 from octavo.tools.context import ToolContext
 
 
@@ -24,13 +24,13 @@ class Named(Struct, frozen=True):
 
 
 class _Target(Struct, frozen=True):
-    root: Root
+    root: CommandFolder
     names: tuple[str, ...]  # on disk, from the root on
     openings: tuple[Opening, ...]
     folder: Workplace | None = None
 
 
-async def named(places: Places, ctx: ToolContext, program: Program, targets: Sequence[str]) -> Named:
+async def named(places: ServedFolders, ctx: ToolContext, program: Program, targets: Sequence[str]) -> Named:
     """Raises what a read of one byte by the caller would, InvalidParams for targets below several roots, and Forbidden
     where the program could not be kept from what the caller may not have."""
     await places.refuse_beside(ctx, program)
@@ -48,7 +48,7 @@ async def named(places: Places, ctx: ToolContext, program: Program, targets: Seq
     )
 
 
-async def _target(places: Places, ctx: ToolContext, target: str) -> _Target:
+async def _target(places: ServedFolders, ctx: ToolContext, target: str) -> _Target:
     uri = address(target)
     ref = ctx.canonical(Ref.parse(uri))
     roots = [root for root in places.roots if root.scheme == ref.scheme]
@@ -66,11 +66,11 @@ async def _target(places: Places, ctx: ToolContext, target: str) -> _Target:
     return _Target(root, opening.names, (opening,))
 
 
-def _real(root: Root) -> str:
+def _real(root: CommandFolder) -> str:
     return os.path.realpath(root.path)
 
 
-async def _file(roots: Sequence[Root], ref: Ref, uri: str) -> tuple[Root, Ref, Opening]:
+async def _file(roots: Sequence[CommandFolder], ref: Ref, uri: str) -> tuple[CommandFolder, Ref, Opening]:
     for root in roots:
         if ref.param("root") in (None, str(root.number + 1)):
             try:

@@ -27,7 +27,7 @@ ONE_BYTE: Final = "range=0-0"
 _FOLDERS: Final = 5  # that are named to whoever is refused
 
 
-class Root(Struct, frozen=True):
+class CommandFolder(Struct, frozen=True):
     """A folder that is served, and by which addresses."""
 
     scheme: str
@@ -39,17 +39,17 @@ class Root(Struct, frozen=True):
 
 class Workplace(Struct, frozen=True):
     place: WorkFolder
-    root: Root
+    root: CommandFolder
     unlisted: tuple[Ref, ...] = ()  # folders whose names the program cannot list
 
 
-class Places:
-    def __init__(self, roots: Sequence[Root], foundation: Foundation, stores: Sequence[str] = ()) -> None:
+class ServedFolders:
+    def __init__(self, roots: Sequence[CommandFolder], foundation: Foundation, stores: Sequence[str] = ()) -> None:
         """In the order in which they are looked into. `stores` are folders that are served by addresses of others."""
         self._roots, self._foundation, self._stores = roots, foundation, stores
 
     @property
-    def roots(self) -> Sequence[Root]:
+    def roots(self) -> Sequence[CommandFolder]:
         return self._roots
 
     async def place(self, ctx: ToolContext, program: Program, target: str | None, *, write: bool) -> Workplace:
@@ -181,7 +181,7 @@ def _is_free(place: WorkFolder, names: tuple[str, ...]) -> bool:
     return os.path.realpath(folder) == folder and not os.path.lexists(os.path.join(folder, names[-1]))
 
 
-def found_in(root: Root, ref: Ref) -> str:
+def found_in(root: CommandFolder, ref: Ref) -> str:
     """The root, if it has that folder and no link is on the way: behind one is another folder, with other rules."""
     real = os.path.realpath(root.path)
     inside = os.path.join(real, *ref.segments)

@@ -17,7 +17,7 @@ from octavo.text.budget import fit
 from octavo.tools.builtin import schema_dsl as d
 from octavo.tools.builtin.budget import Budget
 from octavo.tools.builtin.process.commands import Command
-from octavo.tools.builtin.process.places import Places, Workplace
+from octavo.tools.builtin.process.places import ServedFolders, Workplace
 from octavo.tools.context import ToolContext
 from octavo.tools.registry import Tool
 
@@ -59,7 +59,7 @@ class Shop:
     """What all tools of this set work with."""
 
     def __init__(
-        self, commands: Sequence[Command], places: Places, limits: RunLimits, *, input: int, budget: Budget
+        self, commands: Sequence[Command], places: ServedFolders, limits: RunLimits, *, input: int, budget: Budget
     ) -> None:
         self.commands = {command.name: command for command in commands}
         self.places, self.limits, self.budget = places, limits, budget

@@ -10,7 +10,7 @@ from octavo.core.clock import Clock
 from octavo.core.errors import Forbidden, InvalidParams
 from octavo.core.external import Finished, Program, RunLimits, WorkFolder
 from octavo.core.fair import FairQueue
-from octavo.tools.builtin.process.running import Printed, Running
+from octavo.tools.builtin.process.running import Printed, RunningProgram
 
 DEFAULTS: Final = RunLimits()
 
@@ -69,7 +69,7 @@ class ProgramRunner:
         limits: RunLimits,
         place: WorkFolder | None,
         printed: Printed,
-    ) -> Running:
+    ) -> RunningProgram:
         """One that runs on; whoever starts it ends it. Raises as `run`."""
         if program not in self._programs:  # as a whole: two may differ in nothing but what they may reach
             raise Forbidden("The configuration does not list that program")
@@ -79,7 +79,7 @@ class ProgramRunner:
                     raise InvalidParams("An argument of a program cannot hold a NUL character")
             except UnicodeEncodeError:
                 raise InvalidParams("An argument of a program must be text that UTF-8 can write") from None
-        return await Running.start(program, arguments, limits, place, printed, strict=self._strict)
+        return await RunningProgram.start(program, arguments, limits, place, printed, strict=self._strict)
 
 
 class _First:

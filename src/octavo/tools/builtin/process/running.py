@@ -40,7 +40,7 @@ class _Pipe(Protocol):
     def is_closing(self) -> bool: ...
 
 
-class Running(asyncio.SubprocessProtocol):
+class RunningProgram(asyncio.SubprocessProtocol):
     """Whoever starts one waits for its end: `ended` returns when it is reaped and its pipes are closed."""
 
     def __init__(self, printed: Printed, told: int) -> None:
@@ -64,7 +64,7 @@ class Running(asyncio.SubprocessProtocol):
         printed: Printed,
         *,
         strict: bool,
-    ) -> Running:
+    ) -> RunningProgram:
         """Raises InvalidParams for arguments that are too long, SourceUnavailable where no process can be started."""
         told, status = os.pipe()
         running = cls(printed, told)

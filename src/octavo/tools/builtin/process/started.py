@@ -10,7 +10,7 @@ from octavo.core.external import RunLimits
 from octavo.tools.builtin.process.commands import Command
 from octavo.tools.builtin.process.places import Workplace
 from octavo.tools.builtin.process.runner import ProgramRunner
-from octavo.tools.builtin.process.running import Running
+from octavo.tools.builtin.process.running import RunningProgram
 
 _CUTS: Final = 1000  # places that are remembered
 
@@ -77,7 +77,7 @@ class Started:
         self.command, self.work, self.tail = command, work, tail
         self._news = asyncio.Event()
         self._end: asyncio.TimerHandle | None = None
-        self.running: Running
+        self.running: RunningProgram
 
     @classmethod
     async def start(
