@@ -10,7 +10,7 @@ import threading
 import anyio
 import pytest
 
-from octavo.app.threads import MOST, Threads
+from octavo.app.serve import MOST, Threads
 from octavo.core.errors import SourceUnavailable
 from octavo.core.foreign import owner
 from octavo.core.ref import Ref

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from octavo.app.configuration import load
-from octavo.cli.clients import ConnectionDetails, ready_lines
+from octavo.cli.demo import ConnectionDetails, ready_lines
 from octavo.config.load import Loaded
 from octavo.config.units import Bind
 

@@ -43,7 +43,7 @@ OWNERS: dict[str, tuple[str, ...]] = {
 BLIND: dict[str, str] = {
     "app/configuration.py": "options of a plugin of which no schema can be made",
     "app/sources.py": "a kind of a plugin that does not open hurts nobody else",
-    "app/threads.py": "carries whatever a function raised to whoever waits",
+    "app/serve.py": "carries whatever a function raised to whoever waits",
     "core/foreign.py": "what an exception says of itself is foreign code too",
     "feed/feed.py": "one listener or one watch must not silence the others",
     "feed/storing.py": "what cannot be stored, or a source that cannot be compared, holds up no other",

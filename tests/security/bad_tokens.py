@@ -24,7 +24,7 @@ from tests.security.issuer import (
     unb64,
 )  # fmt: skip
 
-from octavo.pipeline.identity.tokens.token import MAX_TOKEN
+from octavo.pipeline.identity.tokens.verify import MAX_TOKEN
 
 N = 0xFFFFFFFF00000000FFFFFFFFFFFFFFFFBCE6FAADA7179E84F3B9CAC2FC632551  # the order of P-256
 

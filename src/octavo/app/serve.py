@@ -1,4 +1,4 @@
-"""Runs one server on an event loop, over stdio or HTTP."""
+"""Runs one server on an event loop with threads of its own, over stdio or HTTP."""
 
 from __future__ import annotations
 
@@ -8,20 +8,71 @@ import logging
 import os
 import sys
 import threading
+from collections import Counter
 from collections.abc import Awaitable, Callable, Coroutine, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
+from functools import partial
+from typing import Final, ParamSpec, TypeVar
 from urllib.parse import urlsplit
 
 from octavo.app.confinement import raise_wall
 from octavo.app.follow import follow
 from octavo.app.listeners import Certificate, OwnNames, forget, listen, room_for
 from octavo.app.server import Octavo
-from octavo.app.threads import Threads
 from octavo.app.watchdog import Watchdog, leave_no_threads
 from octavo.config.load import Loaded, state_directory
 from octavo.config.units import Bind
+from octavo.core.errors import SourceUnavailable
 from octavo.core.fair import let_go
+from octavo.core.foreign import owner
 from octavo.stores.state import StateDirectory
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+MOST: Final = 16  # of one source, at once
+
+
+class Threads(ThreadPoolExecutor):
+    """Of `asyncio.to_thread`, the default executor of a loop that serves: what sources of plugins ask for does not take
+    those of the server.
+
+    The server has few, which never wait for long. A thread that hangs cannot be ended, so each source has a number of
+    its own, and the end of the process waits for none of them.
+    """
+
+    def __init__(self) -> None:
+        super().__init__(thread_name_prefix="octavo-loop")
+        self._taken: Counter[str] = Counter()
+        self._counting = threading.Lock()
+
+    def submit(self, fn: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> Future[T]:
+        name = owner.get()
+        return self._apart(name, partial(fn, *args, **kwargs)) if name else super().submit(fn, *args, **kwargs)
+
+    def _apart(self, name: str, work: Callable[[], T]) -> Future[T]:
+        with self._counting:
+            if self._taken[name] >= MOST:
+                raise SourceUnavailable(f"Source unavailable: {name}", source=name)
+            self._taken[name] += 1
+        done: Future[T] = Future()
+
+        def run() -> None:
+            try:
+                if done.set_running_or_notify_cancel():
+                    done.set_result(work())
+            except StopIteration:  # which no future may carry
+                done.set_exception(RuntimeError("a function raised StopIteration"))
+            except BaseException as error:  # whatever it is belongs to who waits
+                done.set_exception(error)
+            finally:
+                with self._counting:
+                    self._taken[name] -= 1
+
+        threading.Thread(target=run, name=f"octavo-{name}", daemon=True).start()
+        return done
+
 
 logger = logging.getLogger(__name__)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
-from octavo.pipeline.redact.rules.clouds import CLOUDS
+from octavo.pipeline.redact.rules.clouds import CLOUDS, WATCHERS
 from octavo.pipeline.redact.rules.forges import FORGES
 from octavo.pipeline.redact.rules.models import MODELS
 from octavo.pipeline.redact.rules.money import MONEY
@@ -12,7 +12,6 @@ from octavo.pipeline.redact.rules.personal import GROUPS
 from octavo.pipeline.redact.rules.rule import PatternRule
 from octavo.pipeline.redact.rules.secrets import BY_SURROUNDINGS, KEYS
 from octavo.pipeline.redact.rules.services import TALK, WORK
-from octavo.pipeline.redact.rules.watchers import WATCHERS
 
 BY_LOOK: tuple[PatternRule, ...] = (*KEYS, *CLOUDS, *WATCHERS, *FORGES, *TALK, *MONEY, *WORK, *MODELS)
 SECRETS: tuple[PatternRule, ...] = (*BY_LOOK, *BY_SURROUNDINGS)
