@@ -3,8 +3,8 @@
 import pytest
 
 from octavo.text.handwritten import handwritten
-from octavo.text.heading import first_heading
 from octavo.text.references import MAX_REFERENCES, references, referring
+from octavo.text.titles import first_heading
 
 pytestmark = pytest.mark.seed("O17", "O18")
 

@@ -20,8 +20,8 @@ from octavo.sources.catalog.names import plain, words
 from octavo.sources.catalog.problems import FileProblem
 from octavo.text.frontmatter import FrontMatter, KeyPath, of_yaml
 from octavo.text.handwritten import Handwritten, handwritten
-from octavo.text.heading import first_heading
 from octavo.text.references import references
+from octavo.text.titles import first_heading
 
 MAX_METADATA: Final = 8 * KIB  # characters of an entry's metadata as JSON: a page holds a hundred of them
 PROBLEMS: Final = "problems"  # the key of the metadata that is ours and no author's
