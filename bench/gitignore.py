@@ -1,6 +1,6 @@
 """Ours and `pathspec` beside git itself, on .gitignore files made by chance: `python bench/gitignore.py --files 300`.
 
-For each file git is asked about every path of a folder, and so are `sources/file/search/gitignore.py` and
+For each file git is asked about every path of a folder, and so are `sources/file/search/ignores.py` and
 `pathspec.GitIgnoreSpec` (with RE2 behind it, since its other engine backtracks). See decision 30.
 """
 
@@ -17,7 +17,7 @@ from pathlib import Path
 
 from pathspec import GitIgnoreSpec
 
-from octavo.sources.file.search.gitignore import Gitignore
+from octavo.sources.file.search.ignores import Gitignore
 
 NAMES = ("a", "b", "ab", "a.md", "b.log", "foo", "x y", "[x]", "é", "a!", "#c")
 ATOMS = (

@@ -8,11 +8,11 @@ from typing import TypeVar
 from octavo.core.edit import Edit
 from octavo.core.errors import InvalidParams
 from octavo.text import patch
-from octavo.text.budget import fit, tokens
-from octavo.text.diff import unified
 from octavo.text.edits import apply
 from octavo.text.lines import line_range
 from octavo.text.outline import outline
+from octavo.text.revise import unified
+from octavo.text.tokens import fit, tokens
 
 SIZE = 10_000_000
 T = TypeVar("T")

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from octavo.text.budget import fit, tokens
+from octavo.text.tokens import fit, tokens
 
 TEXTS = st.text(st.sampled_from("abc 12{}\n\r한글ée\u0301🎉👨\u200d👩🇰🇷각"), max_size=60) | st.text(max_size=60)
 

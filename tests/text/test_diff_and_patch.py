@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 
 from octavo.core.errors import InvalidParams
 from octavo.text.align import changed
-from octavo.text.diff import unified
 from octavo.text.patch import Placed, apply
+from octavo.text.revise import unified
 
 LINES = st.lists(st.sampled_from(["a", "b", "c", "", "한글", "-", "+ x", "@@", "\\ y", "d\r", "e\rf"]), max_size=14)
 TEXTS = st.builds(lambda lines, end: "\n".join(lines) + end, LINES, st.sampled_from(["", "\n"]))

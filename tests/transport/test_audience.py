@@ -26,7 +26,7 @@ from octavo.core.glob import Glob
 from octavo.core.ref import Ref
 from octavo.core.values import Change, ChangeKind, Entry, Principal, Verb, shown
 from octavo.transport.mcp import wire_names
-from octavo.transport.mcp.notifications import end_of, framed
+from octavo.transport.mcp.streams import end_of, framed
 from octavo.transport.mcp.subscriber import BACKLOG, Note, Subscriber
 from octavo.transport.mcp.subscriptions import Hub
 

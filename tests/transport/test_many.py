@@ -23,7 +23,7 @@ from tests.transport.test_sessions import limited, opens
 from octavo.app import Octavo
 from octavo.stores.audit.query import RecordFilter, found
 from octavo.stores.state import StateDirectory
-from octavo.transport.http import bodies
+from octavo.transport.http import limits
 
 pytestmark = pytest.mark.seed("A5", "T9")
 
@@ -164,7 +164,7 @@ async def test_what_waits_too_long_is_refused_with_a_hint_and_has_its_record(fol
 
 @pytest.mark.anyio
 async def test_one_agent_cannot_fill_the_memory_with_bodies(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(bodies, "OF_ONE", 4 << 20)
+    monkeypatch.setattr(limits, "OF_ONE", 4 << 20)
     loaded = limited(configuration(folder), in_flight=2)
     async with house(loaded) as octavo, Web(octavo, lane=True) as web:
         end = asyncio.Event()
@@ -180,7 +180,7 @@ async def test_one_agent_cannot_fill_the_memory_with_bodies(folder: Path, monkey
         assert (await web.ask(*asked("resources/read", HR, uri="mem://one"))).status == 200
         end.set()
         await asyncio.wait(tasks)
-        assert not web.app._weights._of and web.app._weights._free == bodies.OF_ALL
+        assert not web.app._weights._of and web.app._weights._free == limits.OF_ALL
 
 
 @pytest.mark.anyio

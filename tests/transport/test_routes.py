@@ -445,10 +445,10 @@ async def test_what_cannot_be_recorded_is_not_answered(folder: Path) -> None:
 
 async def test_a_flood_of_unknown_callers_fills_no_table(monkeypatch: pytest.MonkeyPatch) -> None:
     from octavo.core.errors import RateLimited
-    from octavo.transport.http import budgets
+    from octavo.transport.http import limits
 
-    monkeypatch.setattr(budgets, "ADDRESSES", 8)
-    made = budgets.Budgets()
+    monkeypatch.setattr(limits, "ADDRESSES", 8)
+    made = limits.AddressRates()
     for number in range(100):
         made.take("/hooks/", f"10.0.0.{number}", 1.0)
     assert len(made._left) == 8

@@ -66,7 +66,7 @@ def built_in_tools(
     if not exposed:
         return tools
     files = _file_sources(config)
-    from octavo.tools.builtin.budget import Budget, Media
+    from octavo.tools.builtin.answer_budget import Budget, Media
 
     limits, write = config.limits, _writes(config)
     budget, media = Budget(limits.answer, limits.answer_tokens), Media(limits.media)
@@ -146,7 +146,7 @@ def _writes(config: Config) -> bool:
 
 
 def _seeds(config: Config, write: bool) -> list[Tool]:
-    from octavo.tools.builtin.budget import Budget
+    from octavo.tools.builtin.answer_budget import Budget
     from octavo.tools.builtin.seeds import seed_tools
 
     made = seed_tools(write=write, budget=Budget(config.limits.answer, config.limits.answer_tokens))

@@ -14,7 +14,7 @@ from octavo.core.errors import InvalidParams
 from octavo.core.external import Program, RunLimits, Surveys
 from octavo.core.foundation import Foundation
 from octavo.core.ports.source import Source
-from octavo.tools.builtin.budget import Budget
+from octavo.tools.builtin.answer_budget import Budget
 from octavo.tools.builtin.process.commands import Command, CommandArgument, path_word
 from octavo.tools.builtin.process.named import Named, named
 from octavo.tools.builtin.process.places import CommandFolder, ServedFolders

@@ -11,7 +11,7 @@ from octavo.net.addresses import network
 from octavo.net.client import GuardedClient, HostRule, HttpLimits
 from octavo.net.dial import VettedNetwork
 from octavo.net.sockets import WebSockets
-from octavo.tools.builtin.budget import Budget, Media
+from octavo.tools.builtin.answer_budget import Budget, Media
 from octavo.tools.builtin.handles import Handles
 from octavo.tools.builtin.web.http_request import http_request_tool
 from octavo.tools.builtin.web.websocket import websocket_tool

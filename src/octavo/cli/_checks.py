@@ -17,9 +17,8 @@ from octavo.core.clock import SystemClock
 
 if TYPE_CHECKING:
     from octavo.app import Octavo
-    from octavo.ops.idle_tools import Idle
     from octavo.ops.sights import AgentSight
-    from octavo.ops.unmatched import Unmatched
+    from octavo.ops.unmatched import Idle, Unmatched
     from octavo.sources.catalog.crossrefs import Pages
 
 
@@ -80,8 +79,7 @@ def catalog_problems(loaded: Loaded, shows: Shows) -> tuple[list[Problem], list[
 
     from octavo.app.once import inside
     from octavo.cli._out_of_reach import out_of_reach
-    from octavo.ops.idle_tools import idle_tools
-    from octavo.ops.unmatched import unmatched
+    from octavo.ops.unmatched import idle_tools, unmatched
 
     if not loaded.config.policy and not any(one.over is not None for one in loaded.config.sources.values()):
         return [], [*out_of_reach(loaded)], {}

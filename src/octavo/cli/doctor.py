@@ -13,7 +13,7 @@ from octavo.cli._shared import FAILED, config_option, json_option, loaded, print
 
 if TYPE_CHECKING:
     from octavo.config.load import Loaded
-    from octavo.ops.finding import Diagnosis
+    from octavo.ops.lint import Diagnosis
 
 MARKS = {"ok": "ok     ", "less": "less   ", "problem": "PROBLEM"}
 

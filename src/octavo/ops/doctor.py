@@ -19,10 +19,9 @@ from octavo.config.sections.stores import Postgres, Shared
 from octavo.core.clock import SystemClock, iso
 from octavo.core.errors import SourceUnavailable
 from octavo.core.ports.stores import STORE_FILE
-from octavo.ops.finding import Diagnosis
-from octavo.ops.lint import smells, synchronised
+from octavo.ops.lint import Diagnosis, programs, smells, synchronised
 from octavo.sandbox import landlock
-from octavo.sources._shared.fs.examine import confinement, has_tmpfile, inotify_limit
+from octavo.sources._shared.fs.confine import confinement, has_tmpfile, inotify_limit
 from octavo.stores.audit.growth import growth
 from octavo.stores.state import StateDirectory
 
@@ -60,8 +59,6 @@ def examine(loaded: Loaded) -> Iterator[Diagnosis]:
     if loaded.config.audit.checkpoints is not None:
         yield _checkpoints(loaded.config.audit.checkpoints.path, state_directory(loaded))
     if loaded.config.commands.programs:
-        from octavo.ops.programs import programs  # here: few configurations run any
-
         yield from programs(loaded)
     yield from smells(loaded)
     yield from (_extra(name, module) for name, module in (*EXTRAS.items(), *_extras(loaded.kinds)))

@@ -1,26 +1,71 @@
-"""What in a configuration is allowed and yet worth a second look, and which sources answer. For `octavo doctor`."""
+"""What in a configuration is allowed and yet worth a second look, what confines
+programs, and which sources answer. For `octavo doctor`."""
 
 from __future__ import annotations
 
+import asyncio
 import ctypes
 import ipaddress
 import sys
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final, Literal
+
+from msgspec import Struct
 
 from octavo.app.stores import looked_at
 from octavo.config.load import Loaded
 from octavo.config.model import Config
 from octavo.core.clock import SystemClock, iso
 from octavo.core.errors import OctavoError
+from octavo.core.external import Program, RunLimits
 from octavo.core.kinds import UNWRITTEN
 from octavo.core.ref import Ref
 from octavo.core.values import Principal
-from octavo.ops.finding import Diagnosis
 from octavo.stores.keys import StoredKeys
+from octavo.tools.builtin.process.runner import ProgramRunner
 
 if TYPE_CHECKING:
     from octavo.app.composition import Composed
+
+# ok; less: it works, but something is slower or missing; problem: something needed does not work
+State = Literal["ok", "less", "problem"]
+
+
+class Diagnosis(Struct, frozen=True):
+    about: str
+    state: State
+    found: str
+    advice: str = ""
+
+
+_WALLS: Final = {
+    "landlock": "Landlock (Linux 5.13 and later, with landlock among lsm=)",
+    "network": "a network namespace (user namespaces must be allowed: sysctl user.max_user_namespaces)",
+    "processes": "a process namespace, without which a program can leave daemons for a moment",
+}
+_LIMITS: Final = RunLimits(seconds=20)
+
+
+def programs(loaded: Loaded) -> Iterator[Diagnosis]:
+    """Nothing where no program may be run."""
+    options = loaded.config.commands
+    if "process" not in loaded.config.toolsets or not options.programs:
+        return
+    true = Program(path="/bin/true")
+    runner = ProgramRunner([true], at_once=1, strict=False, clock=SystemClock())
+    try:
+        finished = asyncio.run(runner.run(true, (), limits=_LIMITS))
+    except OctavoError as error:
+        yield Diagnosis("commands", "problem", "no program can be run", error.message)
+        return
+    missing = [what for wall, what in _WALLS.items() if wall not in finished.walls]
+    found = f"programs are confined by {', '.join(finished.walls) or 'their limits alone'}"
+    if not missing:
+        yield Diagnosis("commands", "ok", found)
+        return
+    required = options.confine == "require"
+    yield Diagnosis("commands", "problem" if required else "less", found, f"missing: {'; '.join(missing)}")
+
 
 SOON = 14 * 86_400.0  # seconds before its end at which a key is mentioned
 WIDE = 16  # a trusted network with more addresses than this many bits leave is no proxy

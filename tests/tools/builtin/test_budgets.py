@@ -12,7 +12,7 @@ import pytest
 from octavo.core.errors import OctavoError
 from octavo.core.ref import Ref
 from octavo.core.tools import Image, Link, Text, ToolResult
-from octavo.text.budget import tokens
+from octavo.text.tokens import tokens
 from octavo.transport.mcp import shapes
 
 pytestmark = [pytest.mark.anyio, pytest.mark.seed("B5", "A5")]

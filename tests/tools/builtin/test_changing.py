@@ -13,7 +13,7 @@ import pytest
 from octavo.core.errors import Conflict, Forbidden, InvalidParams, OctavoError, SourceUnavailable
 from octavo.core.ref import Ref
 from octavo.tools.builtin import SearchKinds, file_tools
-from octavo.tools.builtin.budget import Budget, Media
+from octavo.tools.builtin.answer_budget import Budget, Media
 from octavo.tools.builtin.filesystem import filesystem_tools
 from octavo.tools.builtin.seeds import seed_tools
 from octavo.transport.mcp import shapes

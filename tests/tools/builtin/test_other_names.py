@@ -12,7 +12,7 @@ import pytest
 from octavo.core.errors import Conflict, Forbidden, InvalidParams, NotFound
 from octavo.core.ref import Ref
 from octavo.core.tools import Image, Text
-from octavo.tools.builtin.budget import Budget, Media
+from octavo.tools.builtin.answer_budget import Budget, Media
 from octavo.tools.builtin.filesystem import filesystem_tools
 from octavo.tools.builtin.seeds import seed_tools
 

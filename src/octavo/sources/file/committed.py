@@ -25,8 +25,7 @@ from octavo.sources._shared.fs.faults import not_found
 from octavo.sources._shared.fs.names import Rules
 from octavo.sources._shared.git.files import GitFiles, History
 from octavo.sources._shared.git.history import MAX_SECONDS
-from octavo.sources._shared.git.kept import ObjectCache
-from octavo.sources._shared.git.objects import Id
+from octavo.sources._shared.git.objects import Id, ObjectCache
 from octavo.sources._shared.git.refs import Names
 from octavo.sources._shared.git.repository import Repository
 from octavo.sources._shared.git.worktree import work_tree

@@ -33,12 +33,11 @@ from octavo.sources.file.addresses import FileAddresses, FileRoot
 from octavo.sources.file.complete import Completer
 from octavo.sources.file.conversions import Forms, Raw, refuse_unknown_form
 from octavo.sources.file.entries import Digests
-from octavo.sources.file.folders import folders
-from octavo.sources.file.pages import beginning, page
+from octavo.sources.file.pages import Titles, beginning, page
 from octavo.sources.file.root import HardLinks, Symlinks, Tree
 from octavo.sources.file.roots import Forest
 from octavo.sources.file.snapshot import FileSnapshot
-from octavo.sources.file.titles import Titles
+from octavo.sources.file.walk import folders
 from octavo.sources.file.watch import FileWatcher
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ from typing import Final
 
 from octavo.core.errors import InvalidParams
 from octavo.text.lines import split
-from octavo.text.outline import code, data, markdown, python
+from octavo.text.outline import code, data, markdown
 from octavo.text.outline.symbol import Symbol
 
 __all__ = ["Symbol", "outline", "section"]
@@ -57,7 +57,7 @@ def outline(text: str, mime: str) -> Sequence[Symbol]:
         case "application/toml" | "text/x-ini":
             return data.sections(lines)
         case "text/x-python":
-            parsed = python.definitions(text)
+            parsed = code.of_python(text)
             return code.definitions(lines, "python") if parsed is None else parsed
         case _:
             return code.definitions(lines, _LANGUAGES[mime]) if mime in _LANGUAGES else ()

@@ -1,11 +1,13 @@
-"""Classes and functions by how their lines look: RE2 patterns a language, nesting by indentation.
+"""Classes and functions: of Python by its own parser, of other languages by how their lines look.
 
-No parser: a definition that is laid out in an unusual way is missed, one inside a string may be told. What it
-costs is one linear pass.
+For the others there are RE2 patterns a language, nesting by indentation, and no parser: a definition that is laid out
+in an unusual way is missed, one inside a string may be told. What it costs is one linear pass.
 """
 
 from __future__ import annotations
 
+import ast
+import warnings
 from collections.abc import Iterator, Sequence
 from functools import cache
 from typing import Any, Final, cast
@@ -13,6 +15,38 @@ from typing import Any, Final, cast
 import re2 as _untyped_re2  # type: ignore[import-untyped]  # it has no annotations
 
 from octavo.text.outline.symbol import Opened, Symbol, nested
+
+_MOST: Final = 1_000_000  # characters; the tree of a text takes a hundred times its size
+
+
+def of_python(text: str) -> Sequence[Symbol] | None:
+    """None where Python itself cannot read the text, or it is too large to try."""
+    if len(text) > _MOST:
+        return None
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # the text's bad escapes are not ours to tell
+            tree = ast.parse(text)
+        return list(_within(tree, ()))
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return None
+
+
+def _within(node: ast.AST, path: tuple[str, ...]) -> Iterator[Symbol]:
+    for child in ast.iter_child_nodes(node):
+        if isinstance(child, ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
+            here = (*path, child.name)
+            kind = "class" if isinstance(child, ast.ClassDef) else "method" if _is_class(node) else "function"
+            first = min((child.lineno, *(decorator.lineno for decorator in child.decorator_list)))
+            yield Symbol(here, kind, first, child.end_lineno or child.lineno)
+            yield from _within(child, here)
+        elif isinstance(child, ast.stmt | ast.excepthandler | ast.match_case):
+            yield from _within(child, path)
+
+
+def _is_class(node: ast.AST) -> bool:
+    return isinstance(node, ast.ClassDef)
+
 
 re2 = cast("Any", _untyped_re2)
 

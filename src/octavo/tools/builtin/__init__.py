@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from octavo.tools.builtin.budget import Budget, Media
+from octavo.tools.builtin.answer_budget import Budget, Media
 from octavo.tools.builtin.changes import changes_tool
 from octavo.tools.builtin.edit import edit_tool
 from octavo.tools.builtin.info import info_tool

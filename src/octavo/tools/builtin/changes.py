@@ -13,7 +13,7 @@ from octavo.core.tools import ToolResult
 from octavo.core.values import Change, News
 from octavo.tools.builtin import schema_dsl as d
 from octavo.tools.builtin.addresses import address
-from octavo.tools.builtin.budget import Budget, Room
+from octavo.tools.builtin.answer_budget import Budget, Room
 from octavo.tools.context import ToolContext
 from octavo.tools.registry import Tool
 

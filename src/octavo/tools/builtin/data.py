@@ -12,7 +12,7 @@ from octavo.core.tools import Block, Image, Text, ToolResult
 from octavo.core.values import Entry
 from octavo.tools.builtin import schema_dsl as d
 from octavo.tools.builtin.addresses import address, repeated
-from octavo.tools.builtin.budget import Budget, Room
+from octavo.tools.builtin.answer_budget import Budget, Room
 from octavo.tools.context import ToolContext
 from octavo.tools.data.child import Work
 from octavo.tools.registry import Tool

@@ -12,7 +12,7 @@ from octavo.core.tools import ToolResult
 from octavo.core.values import Edited
 from octavo.tools.builtin import schema_dsl as d
 from octavo.tools.builtin.addresses import address, repeated
-from octavo.tools.builtin.budget import Budget
+from octavo.tools.builtin.answer_budget import Budget
 from octavo.tools.builtin.kinds import instead
 from octavo.tools.builtin.write import IF_MATCH, STATED
 from octavo.tools.context import ToolContext

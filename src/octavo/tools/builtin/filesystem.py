@@ -20,7 +20,7 @@ from octavo.text.lines import body, split
 from octavo.tools.aliases import FILESYSTEM
 from octavo.tools.builtin import schema_dsl as d
 from octavo.tools.builtin.addresses import address, with_parameter
-from octavo.tools.builtin.budget import Budget, Media, Shares, first_lines, shortened
+from octavo.tools.builtin.answer_budget import Budget, Media, Shares, first_lines, shortened
 from octavo.tools.builtin.edit import edited
 from octavo.tools.builtin.folders import MORE, excluding, fitting, fully, matching, opened_folder, tree
 from octavo.tools.builtin.kinds import is_folder

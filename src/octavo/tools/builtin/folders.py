@@ -10,7 +10,7 @@ from octavo.core.errors import InvalidParams
 from octavo.core.ref import Ref
 from octavo.text.patterns import path_pattern
 from octavo.tools.builtin.addresses import below
-from octavo.tools.builtin.budget import Budget, Room
+from octavo.tools.builtin.answer_budget import Budget, Room
 from octavo.tools.builtin.kinds import folders, refuse_missing
 from octavo.tools.builtin.list import LOOKS, PAGE, walked
 from octavo.tools.builtin.rows import ListedRow, Names, Rows

@@ -11,12 +11,12 @@ from octavo.core.errors import Forbidden, NotFound, OctavoError
 from octavo.core.ref import Ref
 from octavo.core.sizes import KIB
 from octavo.core.tools import ToolResult
-from octavo.text.budget import tokens
 from octavo.text.lines import endings, split
 from octavo.text.outline import outline
+from octavo.text.tokens import tokens
 from octavo.tools.builtin import schema_dsl as d
 from octavo.tools.builtin.addresses import address, below, repeated
-from octavo.tools.builtin.budget import Budget, Room
+from octavo.tools.builtin.answer_budget import Budget, Room
 from octavo.tools.builtin.kinds import folders
 from octavo.tools.context import ToolContext
 from octavo.tools.registry import Tool

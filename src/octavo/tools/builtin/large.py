@@ -9,7 +9,7 @@ from octavo.core.errors import InvalidParams, TooLarge
 from octavo.core.sizes import MIB
 from octavo.text.lines import line_range, numbered, split, tail
 from octavo.tools.builtin.addresses import read_with
-from octavo.tools.builtin.budget import Budget
+from octavo.tools.builtin.answer_budget import Budget
 from octavo.tools.builtin.parts import Piece, pair, the_one_part
 from octavo.tools.context import ToolContext
 

@@ -17,7 +17,7 @@ from octavo.core.values import Entry, Page
 from octavo.text.patterns import Pattern, path_pattern
 from octavo.tools.builtin import schema_dsl as d
 from octavo.tools.builtin.addresses import address
-from octavo.tools.builtin.budget import Budget
+from octavo.tools.builtin.answer_budget import Budget
 from octavo.tools.builtin.kinds import folders, refuse_missing
 from octavo.tools.builtin.places import PagedWalk
 from octavo.tools.builtin.rows import NOTHING, FittingRows, ListedRow, Names, Rows, namespace

@@ -9,7 +9,7 @@ from octavo.core.tools import Audio, Block, Image, Link, Text
 from octavo.core.values import Entry
 from octavo.tools.builtin import schema_dsl as d
 from octavo.tools.builtin.addresses import read_with
-from octavo.tools.builtin.budget import Media
+from octavo.tools.builtin.answer_budget import Media
 from octavo.tools.context import ToolContext
 
 _USUAL: Final = 500_000  # bytes of a picture that is made smaller, where more would fit

@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from typing import Any, Final, NamedTuple
 
 from octavo.core.errors import InvalidParams
-from octavo.text.budget import fit
 from octavo.text.lines import Part, byte_range, head, line_range, numbered, split, tail
 from octavo.text.outline import outline, section
-from octavo.tools.builtin.budget import Budget
+from octavo.text.tokens import fit
+from octavo.tools.builtin.answer_budget import Budget
 
 PARTS: Final = ("lines", "head", "tail", "bytes", "section")
 _MARK: Final = 256  # bytes of a budget for the mark at the end

@@ -12,7 +12,7 @@ from octavo.core.search_results import Finding, Findings
 from octavo.core.tools import ToolResult
 from octavo.tools.builtin import schema_dsl as d
 from octavo.tools.builtin.addresses import address
-from octavo.tools.builtin.budget import Budget, Room, shortened
+from octavo.tools.builtin.answer_budget import Budget, Room, shortened
 from octavo.tools.builtin.kinds import refuse_missing
 from octavo.tools.context import ToolContext
 

@@ -11,11 +11,11 @@ from urllib.parse import quote
 from octavo.core.errors import Forbidden, InvalidParams, NotFound, OctavoError, TooLarge
 from octavo.core.tools import Block, Link, Text, ToolResult
 from octavo.core.values import Content, Entry
-from octavo.text.budget import tokens
 from octavo.text.frontmatter import of_markdown, of_yaml
+from octavo.text.tokens import tokens
 from octavo.tools.builtin import schema_dsl as d
 from octavo.tools.builtin.addresses import address, read_with
-from octavo.tools.builtin.budget import Budget, Media, Shares, shortened, weight
+from octavo.tools.builtin.answer_budget import Budget, Media, Shares, shortened, weight
 from octavo.tools.builtin.kinds import instead
 from octavo.tools.builtin.large import Binary, large_piece
 from octavo.tools.builtin.media import as_such, is_picture, only_a_link, smaller

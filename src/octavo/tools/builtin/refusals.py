@@ -13,7 +13,7 @@ from copy import copy
 from typing import Any, Final
 
 from octavo.core.errors import Conflict, Forbidden, InvalidParams, NotFound, OctavoError
-from octavo.tools.builtin.budget import Budget, shortened
+from octavo.tools.builtin.answer_budget import Budget, shortened
 
 _PATH: Final = Budget(1000, 500)  # for a path as it was written
 _MADE: Final = {"get_file_info": "stat", "create_directory": "mkdir", "move_file": "rename"}

@@ -15,7 +15,7 @@ from octavo.core.values import Entry
 from octavo.text.patterns import Pattern
 from octavo.tools.builtin import schema_dsl as d
 from octavo.tools.builtin.addresses import below, is_hidden
-from octavo.tools.builtin.budget import Budget, Room
+from octavo.tools.builtin.answer_budget import Budget, Room
 from octavo.tools.builtin.kinds import ListedFolder
 from octavo.tools.context import ToolContext
 

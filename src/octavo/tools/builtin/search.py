@@ -18,7 +18,7 @@ from octavo.core.values import Entry
 from octavo.text.hits import Hit, matches
 from octavo.tools.builtin import schema_dsl as d
 from octavo.tools.builtin.addresses import address, path_of
-from octavo.tools.builtin.budget import Budget, Room
+from octavo.tools.builtin.answer_budget import Budget, Room
 from octavo.tools.builtin.kinds import refuse_missing
 from octavo.tools.builtin.large import Binary, Large
 from octavo.tools.builtin.places import PagedWalk, WalkStep

@@ -13,7 +13,7 @@ from octavo.core.tools import Text, ToolResult
 from octavo.tools.aliases import SEED
 from octavo.tools.builtin import schema_dsl as d
 from octavo.tools.builtin.addresses import address, repeated
-from octavo.tools.builtin.budget import Budget
+from octavo.tools.builtin.answer_budget import Budget
 from octavo.tools.builtin.whole import in_ranges, marked, whole_text
 from octavo.tools.context import ToolContext
 from octavo.tools.registry import Tool

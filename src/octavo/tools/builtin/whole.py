@@ -9,7 +9,7 @@ from octavo.core.errors import Forbidden, InvalidParams, NotFound, TooLarge
 from octavo.core.tools import Block, Link
 from octavo.core.values import Entry
 from octavo.tools.builtin.addresses import with_parameter
-from octavo.tools.builtin.budget import Budget
+from octavo.tools.builtin.answer_budget import Budget
 from octavo.tools.builtin.kinds import instead
 from octavo.tools.builtin.large import Binary, large_piece
 from octavo.tools.builtin.parts import Piece, piece

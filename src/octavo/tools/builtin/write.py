@@ -14,7 +14,7 @@ from octavo.core.tools import ToolResult
 from octavo.core.values import Entry
 from octavo.tools.builtin import schema_dsl as d
 from octavo.tools.builtin.addresses import address, repeated
-from octavo.tools.builtin.budget import Budget, Room
+from octavo.tools.builtin.answer_budget import Budget, Room
 from octavo.tools.context import ToolContext
 from octavo.tools.registry import Tool
 

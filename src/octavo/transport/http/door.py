@@ -26,10 +26,10 @@ from octavo.core.routes import Anybody, Route, RouteAnswer, RouteRequest, Routes
 from octavo.core.values import Call, Principal
 from octavo.transport.http.auth import Authenticator
 from octavo.transport.http.backlog import Backlog
-from octavo.transport.http.budgets import Budgets
 from octavo.transport.http.deadlines import CONNECTION
 from octavo.transport.http.exchange import Message, Receive, Scope, Send, respond
 from octavo.transport.http.leases import at
+from octavo.transport.http.limits import AddressRates
 from octavo.transport.http.table import MatchedRoute, RouteTable
 from octavo.transport.http.turns import Turns
 from octavo.transport.mcp import frames
@@ -73,7 +73,7 @@ class Door:
         """Raises ValueError for routes that cannot be served; `taken` is the path of the protocol."""
         self.house, self.shared = house, shared
         self._table = RouteTable(given, taken)
-        self.budgets = Budgets()
+        self.budgets = AddressRates()
         self._running: Counter[str] = Counter()
         self.streams: set[_Exchange] = set()
         self._streams_of: Counter[str] = Counter()

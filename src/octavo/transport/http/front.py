@@ -26,12 +26,12 @@ from octavo.core.sizes import KIB
 from octavo.core.values import Principal
 from octavo.transport.http.auth import Authentication, Authenticator
 from octavo.transport.http.backlog import Backlog
-from octavo.transport.http.bodies import Bodies
 from octavo.transport.http.deadlines import CONNECTION
 from octavo.transport.http.door import Door, DoorParts
 from octavo.transport.http.exchange import App, Message, Receive, Scope, Send, header, headers, respond
 from octavo.transport.http.health import Signs
 from octavo.transport.http.leases import CredentialLeases
+from octavo.transport.http.limits import Bodies
 from octavo.transport.http.records import BODY, DATA, KEPT, RecordedSend, refuse
 from octavo.transport.http.refusals import RefusalSent
 from octavo.transport.http.sessions import SessionCounts

@@ -1,4 +1,5 @@
-"""The queue of messages that the lane declined and the SDK reads, in their order.
+"""Messages of one stdio connection that wait: for the SDK, which reads what the lane declined in its order, and for an
+earlier request to be answered.
 
 The SDK starts a task for every request it is given and bounds nothing, so calls are handed out only while those it
 works on are few enough. All else passes: notifications, answers of the client, for which a call may be waiting, and
@@ -19,6 +20,36 @@ from mcp.shared.dispatcher import coerce_request_id
 from mcp.shared.message import SessionMessage
 
 from octavo.transport.mcp.calls import CALLING
+from octavo.transport.mcp.fast_path import Taken
+
+
+class WaitingRequests:
+    def __init__(self) -> None:
+        self._waiting: deque[tuple[Taken, int]] = deque()
+        self.bytes = 0
+
+    def __len__(self) -> int:
+        return len(self._waiting)
+
+    def put(self, taken: Taken, size: int) -> None:
+        self._waiting.append((taken, size))
+        self.bytes += size
+
+    def pop(self) -> tuple[Taken, int]:
+        """The first one."""
+        taken, size = self._waiting.popleft()
+        self.bytes -= size
+        return taken, size
+
+    def withdraw(self, request_id: types.RequestId) -> list[Taken]:
+        """Takes back what the client cancelled."""
+        wanted = coerce_request_id(request_id)
+        gone = [one for one in self._waiting if coerce_request_id(one[0].id) == wanted]
+        for one in gone:
+            self._waiting.remove(one)
+            self.bytes -= one[1]
+        return [taken for taken, _ in gone]
+
 
 OTHERS = 256  # requests that are no calls, beside listen streams, of which there may be so many
 

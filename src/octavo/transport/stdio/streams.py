@@ -36,9 +36,8 @@ from octavo.transport.mcp.calls import CALLING, incident
 from octavo.transport.mcp.codes import INTERNAL, WireError
 from octavo.transport.mcp.fast_path import EncodedAnswer, Lane, Taken, spelled
 from octavo.transport.mcp.sdk_errors import unserved
-from octavo.transport.stdio.inbox import Inbox
+from octavo.transport.stdio.inbox import Inbox, WaitingRequests
 from octavo.transport.stdio.threads import ThreadReader, ThreadWriter
-from octavo.transport.stdio.waiting import WaitingRequests
 
 BATCH = BLOCK  # bytes of answers that are written at once
 PIPE = BLOCK  # what a pipe shall hold, so that a batch fits: Linux gives 64 KiB unless it is asked

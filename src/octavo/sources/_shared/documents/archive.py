@@ -1,16 +1,22 @@
-"""Zip archives of strangers: nothing is unpacked that was not asked for by its exact name, and never much."""
+"""Zip archives of strangers, and the office documents in them.
+
+Nothing is unpacked that was not asked for by its exact name, and never much. What lies outside of a document is never
+fetched.
+"""
 
 from __future__ import annotations
 
 import encodings.cp437  # noqa: F401  zipfile wants it for names, when no file can be opened any more
 import io
+import posixpath
 import zipfile
 import zlib
 from collections.abc import Iterator
-from typing import Final
+from typing import Final, NamedTuple
 
 from octavo.core.errors import TooLarge
 from octavo.core.sizes import MIB, PIECE
+from octavo.sources._shared.documents.markup import tree
 from octavo.sources._shared.documents.model import PasswordNeeded, Unreadable
 
 _MAX_MEMBERS: Final = 10_000
@@ -75,3 +81,36 @@ def _refuse_compound(raw: bytes) -> None:
         if _ENCRYPTED_PACKAGE in raw:
             raise PasswordNeeded
         raise Unreadable("it is of the old binary format; save it in the present one")
+
+
+class Relation(NamedTuple):
+    kind: str  # the last word of its type: `hyperlink`, `slide`, `notesSlide`
+    target: str  # the name of a part, or an address when external
+    external: bool
+
+
+def relations(archive: Archive, part: str) -> dict[str, Relation]:
+    """By id. The part "" is the package itself."""
+    folder, name = posixpath.split(part)
+    listed = posixpath.join(folder, "_rels", f"{name}.rels")
+    if listed not in archive:
+        return {}
+    found: dict[str, Relation] = {}
+    for element in tree(archive.stream(listed)):
+        target, external = element.get("Target", ""), element.get("TargetMode") == "External"
+        if not external:
+            target = posixpath.normpath(posixpath.join("/", folder, target)).lstrip("/")
+        found[element.get("Id", "")] = Relation(element.get("Type", "").rpartition("/")[2], target, external)
+    return found
+
+
+def related(all_of: dict[str, Relation], kind: str) -> str | None:
+    """The part that stands in the relation, if there is one."""
+    return next((each.target for each in all_of.values() if each.kind == kind and not each.external), None)
+
+
+def main_part(archive: Archive) -> str:
+    part = related(relations(archive, ""), "officeDocument")
+    if part is None or part not in archive:
+        raise Unreadable("it has no main part")
+    return part

@@ -8,11 +8,10 @@ from collections.abc import Iterator
 from typing import Final
 from xml.etree.ElementTree import Element
 
-from octavo.sources._shared.documents.archive import Archive
+from octavo.sources._shared.documents.archive import Archive, main_part, related, relations
 from octavo.sources._shared.documents.draft import MarkdownDraft, inline, link, paragraph
 from octavo.sources._shared.documents.markup import children, number, tree
 from octavo.sources._shared.documents.model import Choice, ConversionLimits, Unreadable
-from octavo.sources._shared.documents.package import main_part, related, relations
 
 # What was deleted, moved away or drawn a second time for old programs is not the text.
 _SKIPPED: Final = frozenset(("del", "moveFrom", "Fallback", "instrText", "delText", "rPr", "pPr", "sectPr"))

@@ -6,12 +6,11 @@ from collections.abc import Iterator
 from typing import Final
 from xml.etree.ElementTree import Element
 
-from octavo.sources._shared.documents.archive import Archive
+from octavo.sources._shared.documents.archive import Archive, Relation, main_part, related, relations
 from octavo.sources._shared.documents.choose import pages
 from octavo.sources._shared.documents.draft import MarkdownDraft, inline, link, paragraph
 from octavo.sources._shared.documents.markup import number, tree
 from octavo.sources._shared.documents.model import Choice, ConversionLimits
-from octavo.sources._shared.documents.package import Relation, main_part, related, relations
 
 _TITLES: Final = frozenset(("title", "ctrTitle"))
 _FURNITURE: Final = frozenset(("sldNum", "dt", "ftr", "hdr", "sldImg"))

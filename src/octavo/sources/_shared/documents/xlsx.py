@@ -8,13 +8,12 @@ from collections.abc import Iterator
 from typing import Final
 from xml.etree.ElementTree import Element
 
-from octavo.sources._shared.documents.archive import Archive
+from octavo.sources._shared.documents.archive import Archive, main_part, related, relations
 from octavo.sources._shared.documents.choose import box, column_number, sheets
 from octavo.sources._shared.documents.draft import MarkdownDraft
 from octavo.sources._shared.documents.grid import Enough, Grid, refuse_ambiguous_range, shown
 from octavo.sources._shared.documents.markup import children, number, parse, tree
 from octavo.sources._shared.documents.model import Choice, ConversionLimits
-from octavo.sources._shared.documents.package import main_part, related, relations
 
 _CELL: Final = re.compile(r"([A-Z]{1,3})(\d{1,7})")
 _BUILT_IN_DATES: Final = frozenset((*range(14, 23), *range(27, 37), *range(45, 48), *range(50, 59)))

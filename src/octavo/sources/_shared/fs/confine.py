@@ -5,7 +5,7 @@ without following any link, so what is opened is what was named and checked, how
 swaps directories for links meanwhile. Links are another matter: `resolve.py` turns them into names.
 
 Two ways with one promise. `openat2`: the kernel resolves beneath the root. `walk`: one openat with
-O_NOFOLLOW a part, for kernels and sandboxes without openat2.
+O_NOFOLLOW a part, for kernels and sandboxes without openat2. `confinement` tells which of them there is.
 """
 
 from __future__ import annotations
@@ -174,3 +174,34 @@ def _mount_of(fd: int) -> str | None:
     finally:
         os.close(info)
     return next((line for line in lines if line.startswith("mnt_id:")), None)
+
+
+_INOTIFY = Path("/proc/sys/fs/inotify")
+
+
+def confinement() -> Literal["openat2", "walk"]:
+    """How files below a root are opened here."""
+    root = OpenedRoot(Path("/"), "auto")
+    try:
+        return "openat2" if root.kernel else "walk"
+    finally:
+        root.close()
+
+
+def has_tmpfile(directory: Path) -> bool:
+    """Whether the file system makes files without a name. Leaves nothing behind."""
+    flag: int | None = getattr(os, "O_TMPFILE", None)
+    if flag is None:
+        return False
+    try:
+        os.close(os.open(directory, os.O_WRONLY | flag | os.O_CLOEXEC, 0o600))
+    except OSError:
+        return False
+    return True
+
+
+def inotify_limit(name: str) -> int | None:
+    try:
+        return int((_INOTIFY / name).read_text(encoding="ascii"))
+    except (OSError, ValueError):
+        return None

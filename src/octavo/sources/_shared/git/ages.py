@@ -12,8 +12,7 @@ from typing import Final, TypeAlias
 
 from octavo.core.errors import SourceUnavailable
 from octavo.sources._shared.git.history import MAX_COMMITS, MAX_PARENTS
-from octavo.sources._shared.git.kept import ObjectCache
-from octavo.sources._shared.git.objects import Commit, Id, Objects
+from octavo.sources._shared.git.objects import Commit, Id, ObjectCache, Objects
 from octavo.sources._shared.git.refs import Names
 from octavo.sources._shared.git.trees import FOLDERS, Trees, name_of
 

@@ -17,8 +17,7 @@ from octavo.sources._shared.fs.names import Rules
 from octavo.sources._shared.git.ages import SECONDS, Ages
 from octavo.sources._shared.git.ancestry import ID, Ancestry, committed, end_of_day
 from octavo.sources._shared.git.history import HistoryWalk, PastContent
-from octavo.sources._shared.git.kept import ObjectCache
-from octavo.sources._shared.git.objects import ID_BYTES, Id
+from octavo.sources._shared.git.objects import ID_BYTES, Id, ObjectCache
 from octavo.sources._shared.git.refs import Names
 from octavo.sources._shared.git.repository import Repository
 from octavo.sources._shared.git.trees import MAX_FILES, ChangedFile, Trees

@@ -7,14 +7,40 @@ of them is ever looked at here: what they would make git do cannot happen.
 from __future__ import annotations
 
 import stat
+import threading
+from collections.abc import Hashable
 from importlib import import_module
 from pathlib import Path
 from types import ModuleType
-from typing import Any, Final, Literal, NamedTuple, TypeAlias
+from typing import Any, Final, Literal, NamedTuple, TypeAlias, TypeVar
 
 from octavo.core.errors import SourceUnavailable
+from octavo.core.memo import Weighted
 from octavo.core.sizes import MIB
 from octavo.sources._shared.fs.confine import OpenedRoot
+
+K = TypeVar("K", bound=Hashable)
+V = TypeVar("V")
+
+
+class ObjectCache(Weighted[K, V]):
+    """The last ones that were asked for, up to a weight of `room` together. For several threads."""
+
+    __slots__ = ("_lock",)
+
+    def __init__(self, room: int) -> None:
+        super().__init__(room)
+        self._lock = threading.Lock()
+
+    def get(self, key: K) -> V | None:
+        with self._lock:
+            return super().get(key)
+
+    def put(self, key: K, value: V, weight: int = 1) -> None:
+        with self._lock:
+            if key not in self:
+                self.keep(key, value, weight)
+
 
 Id: TypeAlias = bytes
 Kind: TypeAlias = Literal["commit", "tree", "blob", "tag"]

@@ -13,8 +13,7 @@ from octavo.core.errors import SourceUnavailable
 from octavo.core.ref import MAX_SEGMENT_BYTES
 from octavo.sources._shared.fs.confine import MAX_DEPTH
 from octavo.sources._shared.fs.names import Rules, canonical_name
-from octavo.sources._shared.git.kept import ObjectCache
-from octavo.sources._shared.git.objects import Commit, Id, Objects
+from octavo.sources._shared.git.objects import Commit, Id, ObjectCache, Objects
 from octavo.sources._shared.git.refs import Names
 
 MAX_FILES: Final = 1_000_000  # below one folder. A few small trees that hold each other can have billions of paths

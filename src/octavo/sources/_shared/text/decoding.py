@@ -100,7 +100,7 @@ def _guessed(raw: bytes | bytearray, order: Sequence[str]) -> Decoded | None:
 
 
 def _wide(raw: bytes | bytearray) -> Decoded | None:
-    from octavo.sources._shared.text.wide import wide
+    from octavo.sources._shared.text.guess import wide
 
     return _strict(raw, wide(raw))
 
@@ -172,7 +172,7 @@ def _wide_name(raw: bytes, head: bytes) -> str | None:
             return None if name == "utf-8" else name
     if 0 not in raw:
         return None
-    from octavo.sources._shared.text.wide import wide
+    from octavo.sources._shared.text.guess import wide
 
     return wide(raw[: len(raw) // 4 * 4])
 

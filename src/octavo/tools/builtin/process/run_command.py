@@ -13,9 +13,9 @@ from msgspec.structs import replace
 from octavo.core.errors import InvalidParams, TooLarge
 from octavo.core.external import Finished, RunLimits, Runner
 from octavo.core.tools import Hints, Text, ToolInfo, ToolResult
-from octavo.text.budget import fit
+from octavo.text.tokens import fit
 from octavo.tools.builtin import schema_dsl as d
-from octavo.tools.builtin.budget import Budget
+from octavo.tools.builtin.answer_budget import Budget
 from octavo.tools.builtin.process.commands import Command
 from octavo.tools.builtin.process.places import ServedFolders, Workplace
 from octavo.tools.context import ToolContext

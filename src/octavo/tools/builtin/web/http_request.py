@@ -11,9 +11,9 @@ from octavo.core.external import Fetcher, HttpReply, HttpRequest
 from octavo.core.ref import Ref
 from octavo.core.tools import Audio, Block, Embedded, Hints, Image, Text, ToolInfo, ToolResult
 from octavo.core.values import Content, Entry
-from octavo.text.budget import fit
+from octavo.text.tokens import fit
 from octavo.tools.builtin import schema_dsl as d
-from octavo.tools.builtin.budget import Budget, Media
+from octavo.tools.builtin.answer_budget import Budget, Media
 from octavo.tools.context import ToolContext
 from octavo.tools.registry import Tool
 

@@ -8,9 +8,9 @@ from typing import Any, Final
 from octavo.core.errors import InvalidParams, SourceUnavailable
 from octavo.core.external import Connector, Socket
 from octavo.core.tools import Text, ToolInfo, ToolResult
-from octavo.text.budget import fit
+from octavo.text.tokens import fit
 from octavo.tools.builtin import schema_dsl as d
-from octavo.tools.builtin.budget import Budget
+from octavo.tools.builtin.answer_budget import Budget
 from octavo.tools.builtin.handles import Handles
 from octavo.tools.builtin.web.http_request import ACTS
 from octavo.tools.context import ToolContext

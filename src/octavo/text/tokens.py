@@ -1,4 +1,4 @@
-"""How much of a text goes into an answer.
+"""Estimates the tokens of a text, and cuts a text to so many of them and so many bytes.
 
 A token estimate needs no vocabulary to be useful, only to err on the safe side. English prose has four letters a
 token, but digits and punctuation break words up, so that JSON and CSV have two; Hangul syllables, kana and ideographs

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import Final, NamedTuple
 
 from octavo.core.tools import Block, Link, Text
-from octavo.text.budget import fit, tokens
+from octavo.text.tokens import fit, tokens
 
 _FRAME: Final = 512  # bytes and a quarter as many tokens, for what stands around the content
 _LINK: Final = 200  # bytes of a link beside its address and its name
