@@ -1,4 +1,7 @@
-"""One word, one meaning: the name of a class stands once in the house, or says here why it stands again."""
+"""One word, one meaning: the name of a class stands once in the house, or says here why it stands again.
+
+A name with an underscore is known inside of its module alone.
+"""
 
 from __future__ import annotations
 
@@ -34,9 +37,6 @@ AGAIN: dict[str, str] = {
     "Rule": SECTION,
     "Tasks": SECTION,
     "Tools": SECTION,
-    "_Gone": "a connection that was lost, of each driver of its own",
-    "_Pipe": "what asyncio gives a subprocess, as far as each of its two users needs it",
-    "_Reader": "reads one format, inside the module of that format",
 }
 
 
@@ -44,7 +44,7 @@ def classes() -> dict[str, list[str]]:
     found: dict[str, list[str]] = defaultdict(list)
     for path in sorted(SRC.rglob("*.py")):
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-            if isinstance(node, ast.ClassDef):
+            if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
                 found[node.name].append(path.relative_to(SRC).as_posix())
     return found
 

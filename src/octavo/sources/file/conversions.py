@@ -14,7 +14,7 @@ from octavo.core.values import Content, Entry
 from octavo.sources._shared.parts import document_mime
 
 if TYPE_CHECKING:
-    from octavo.sources._shared.documents.converter import Converter, Turn
+    from octavo.sources._shared.documents.converter import Converter, ConverterTurn
 
 Raw: TypeAlias = tuple[Entry, bytes, str]  # with its etag
 
@@ -59,12 +59,12 @@ class Forms:
         return self._converter
 
 
-async def _text(turn: Turn, ref: Ref, entry: Entry, raw: bytes) -> tuple[str | bytes, str]:
+async def _text(turn: ConverterTurn, ref: Ref, entry: Entry, raw: bytes) -> tuple[str | bytes, str]:
     document = await turn.convert(raw, document_mime(entry), pages=ref.param("pages"), sheet=ref.param("sheet"))
     return document.markdown, "text/markdown"
 
 
-async def _image(turn: Turn, ref: Ref, entry: Entry, raw: bytes, max_bytes: int) -> tuple[str | bytes, str]:
+async def _image(turn: ConverterTurn, ref: Ref, entry: Entry, raw: bytes, max_bytes: int) -> tuple[str | bytes, str]:
     most = min(max_bytes, _most_bytes(ref))
     return await turn.shrink(raw, entry.mime_type, max_pixels=_PIXELS, max_bytes=most)
 

@@ -62,9 +62,9 @@ class Converter:
             await self._left.wait()
         await asyncio.gather(*self._children.values())
 
-    def turn(self) -> Turn:
+    def turn(self) -> ConverterTurn:
         """Around the work on one document: what is read for it in there is in memory for no longer than that."""
-        return Turn(self)
+        return ConverterTurn(self)
 
     async def convert(
         self, raw: bytes, mime: str, *, pages: str | None = None, sheet: str | None = None, range: str | None = None
@@ -90,7 +90,9 @@ class Converter:
         else:
             self._slots.leave(who)
 
-    async def ask(self, turn: Turn, asked: dict[str, object], raw: bytes, max_bytes: int) -> tuple[Reply, bytes]:
+    async def ask(
+        self, turn: ConverterTurn, asked: dict[str, object], raw: bytes, max_bytes: int
+    ) -> tuple[Reply, bytes]:
         if len(raw) > self.limits.input_bytes:
             raise TooLarge(f"The document has {len(raw)} bytes; at most {self.limits.input_bytes} are read")
         self._inside += 1
@@ -118,7 +120,9 @@ class Converter:
         self._inside -= 1
         self._left.set()
 
-    async def _answered(self, turn: Turn, asked: dict[str, object], raw: bytes, max_bytes: int) -> tuple[Reply, bytes]:
+    async def _answered(
+        self, turn: ConverterTurn, asked: dict[str, object], raw: bytes, max_bytes: int
+    ) -> tuple[Reply, bytes]:
         used = self._waiting()
         if used is not None:
             try:
@@ -132,7 +136,7 @@ class Converter:
             raise self._late() if gone.out_of_time else self._ended() from None
 
     async def _work(
-        self, turn: Turn, child: ConverterProcess, asked: dict[str, object], raw: bytes, max_bytes: int
+        self, turn: ConverterTurn, child: ConverterProcess, asked: dict[str, object], raw: bytes, max_bytes: int
     ) -> tuple[Reply, bytes]:
         kept = False
         try:
@@ -189,7 +193,7 @@ class Converter:
         return SourceUnavailable("The converter is closed") if self._closed else _crashed()
 
 
-class Turn:
+class ConverterTurn:
     """One document at work."""
 
     def __init__(self, converter: Converter) -> None:
