@@ -199,6 +199,13 @@ def _check_tag(tag: str, place: int, blocks: list[tuple[str, int]]) -> bool:
     return walks
 
 
+def _check_word(kind: str, word: str, *, literals: bool) -> None:
+    if kind == "name" and (word.startswith("_") or (literals and word not in _CONSTANTS)):
+        raise _Refused(f"{word[:40]} cannot stand here")
+    if kind == "literal" and len(word) > MAX_LITERAL:
+        raise _Refused(f"a text in an expression has at most {MAX_LITERAL} characters")
+
+
 def _check_expression(text: str) -> bool:
     """Whether it looks through a value: what is compared with a literal ends soon."""
     before, literals, walks = "", False, False  # what stood before, and whether these are the arguments of a filter
@@ -210,10 +217,7 @@ def _check_expression(text: str) -> bool:
                 raise _Refused(f"there is no filter {word[:40]}; there are {', '.join(sorted(FILTERS))}")
             before, walks = "filter", walks or word in _WALKING
             continue
-        if kind == "name" and (word.startswith("_") or (literals and word not in _CONSTANTS)):
-            raise _Refused(f"{word[:40]} cannot stand here")
-        if kind == "literal" and len(word) > MAX_LITERAL:
-            raise _Refused(f"a text in an expression has at most {MAX_LITERAL} characters")
+        _check_word(kind, word, literals=literals)
         walks = walks or word == "in" or (before in _COMPARING and kind == "name" and word not in _CONSTANTS)
         if word == "(":
             if before == "value":

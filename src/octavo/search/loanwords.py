@@ -135,6 +135,17 @@ def _is_ing(syllable: str) -> bool:
     return (ord(syllable) - _FIRST) % (_VOWELS * _FINALS) == 20 * _FINALS + 21
 
 
+def _begun(first: int, middle: int, place: int) -> tuple[str, int]:
+    """How the beginning of a syllable is spelled, and the vowel that is left to be."""
+    if first < 0:
+        return "(?:s|c|)", middle
+    if first == _LETTERS.index("ㅅ") and middle == 6:  # 션
+        return "(?:[tsc]+h?i?)", middle
+    if first == 11 and middle == 20 and place:  # 이 behind a vowel belongs to it
+        return "(?:i|y|e|)", -1
+    return (f"(?:{_INITIALS[first]})" if _INITIALS[first] else ""), middle
+
+
 @lru_cache(maxsize=1 << 12)
 def _spelled(word: str) -> re.Pattern[str] | None:
     """The Latin spellings of a Korean word; None where no loan word is spelled so."""
@@ -148,15 +159,8 @@ def _spelled(word: str) -> re.Pattern[str] | None:
         if end is None:
             return None
         following = taken[place + 1][0] if place + 1 < len(taken) else -1
-        if first < 0:
-            parts.append("(?:s|c|)")
-        elif first == _LETTERS.index("ㅅ") and middle == 6:  # 션
-            parts.append("(?:[tsc]+h?i?)")
-        elif first == 11 and middle == 20 and place:  # 이 behind a vowel belongs to it
-            parts.append("(?:i|y|e|)")
-            middle = -1
-        else:
-            parts.append(f"(?:{_INITIALS[first]})" if _INITIALS[first] else "")
+        begun, middle = _begun(first, middle, place)
+        parts.append(begun)
         if place and place == len(word) - 1 and _is_ing(word[-1]):
             parts.append("(?:ing)?")
             break

@@ -56,20 +56,25 @@ def references(text: str, ending: str, data: Mapping[str, Any]) -> tuple[str, ..
 def referring(text: str, ending: str) -> Iterator[Reference]:
     """Line by line, as they stand there."""
     patterns = _KINDS.get(ending, ())
+    for number, line in _told(text, marked=_INLINE in patterns) if patterns else ():
+        bare = line if ending in (".rst", ".txt") or "`" not in line else _without_code(line)
+        for pattern in patterns:
+            for path in _paths(pattern, bare):
+                yield Reference(number, path)
+
+
+def _told(text: str, *, marked: bool) -> Iterator[tuple[int, str]]:
+    """The lines that may hold a reference, without code that is fenced, and of Markdown without comments."""
     fence, comment = "", False
-    closed = text.count("\n", 0, text.rfind("-->") + 1) + 1 if "-->" in text and _INLINE in patterns else 0
-    for number, line in enumerate(text.split("\n") if patterns else (), 1):
+    closed = text.count("\n", 0, text.rfind("-->") + 1) + 1 if marked and "-->" in text else 0
+    for number, line in enumerate(text.split("\n"), 1):
         if not comment and ("```" in line or "~~~" in line) and (mark := _FENCE.match(line)) is not None:
             fence = _fenced(fence, mark, line)
             continue
         if not fence and number <= closed and (comment or "<!--" in line):  # one that never ends is none
             comment, line = _without_comments(line, comment)
-        if fence or not ("](" in line or "]:" in line or "=" in line or ":" in line):
-            continue
-        bare = line if ending in (".rst", ".txt") or "`" not in line else _without_code(line)
-        for pattern in patterns:
-            for path in _paths(pattern, bare):
-                yield Reference(number, path)
+        if not fence and ("](" in line or "]:" in line or "=" in line or ":" in line):
+            yield number, line
 
 
 def _fenced(fence: str, mark: re.Match[str], line: str) -> str:

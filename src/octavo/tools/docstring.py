@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import re
+from collections.abc import Iterator, Sequence
 from typing import Final, NamedTuple
 
 _SECTION: Final = re.compile(
@@ -23,36 +24,52 @@ class ParsedDocstring(NamedTuple):
 
 def said_in(text: str | None) -> ParsedDocstring:
     """Google, NumPy and Sphinx style. What is said of results and errors is for people who read the code."""
-    lines = inspect.cleandoc(text or "").splitlines()
     description: list[str] = []
     parameters: dict[str, str] = {}
-    section, at, name = "", 0, ""
-    for number, line in enumerate(lines):
-        stripped = line.strip()
-        if found := _SECTION.match(stripped) if line == line.lstrip() else None:
-            section, at, name = found[1], 0, ""
-        elif found := _SPHINX.match(stripped):
-            section, name = "Sphinx", found[1]
-            parameters[name] = found[2]
-        elif _FIELD.match(stripped):
-            section, name = "Sphinx", ""
-        elif not section:
-            description.append(line)
-        elif section in _OF_PARAMETERS and stripped and set(stripped) != {"-"}:
-            indent = len(line) - len(line.lstrip())
-            numpy = _underlined(lines, section)
-            at = at or indent
-            if found := (_NUMPY if numpy else _GOOGLE).match(stripped) if indent <= (0 if numpy else at) else None:
-                name = (found[1] or found[2] if numpy else found[1]).lstrip("*")
-                parameters[name] = "" if numpy else found[2]
-            elif name:
-                parameters[name] = f"{parameters[name]} {stripped}".strip()
-        elif section == "Sphinx" and name and stripped and number:
-            parameters[name] = f"{parameters[name]} {stripped}".strip()
+    for title, lines in _parts(inspect.cleandoc(text or "").splitlines()):
+        if not title:
+            description += lines
+        elif title in _OF_PARAMETERS:
+            parameters |= _listed(lines)
+        elif (found := _SPHINX.match(title)) is not None:
+            parameters[found[1]] = " ".join(filter(None, (found[2], *map(str.strip, lines))))
     paragraphs = "\n".join(description).strip().split("\n\n")
     return ParsedDocstring("\n\n".join(" ".join(part.split()) for part in paragraphs if part.strip()), parameters)
 
 
-def _underlined(lines: list[str], section: str) -> bool:
-    at = next((number for number, line in enumerate(lines) if line.strip().rstrip(":") == section), len(lines))
-    return at + 1 < len(lines) and set(lines[at + 1].strip()) == {"-"}
+def _parts(lines: Sequence[str]) -> Iterator[tuple[str, list[str]]]:
+    """The lines below each title, which is a heading or a field of Sphinx; the description has none."""
+    title, below = "", list[str]()
+    for line in lines:
+        stripped = line.strip()
+        heading = _SECTION.match(stripped) if line == line.lstrip() else None
+        if heading or _SPHINX.match(stripped) or _FIELD.match(stripped):
+            yield title, below
+            title, below = heading[1] if heading else stripped, []
+        else:
+            below.append(line)
+    yield title, below
+
+
+def _listed(lines: Sequence[str]) -> dict[str, str]:
+    """What is said of each parameter; a rule below the heading is NumPy's style, whose names stand at the margin."""
+    numpy = bool(lines) and _is_rule(lines[0])
+    found: dict[str, str] = {}
+    name, margin = "", 0
+    for line in lines:
+        stripped = line.strip()
+        if not stripped or _is_rule(line):
+            continue
+        indent = len(line) - len(line.lstrip())
+        margin = margin or (0 if numpy else indent)
+        begins = (_NUMPY if numpy else _GOOGLE).match(stripped) if indent <= margin else None
+        if begins:
+            name = (begins[1] or begins[2] if numpy else begins[1]).lstrip("*")
+            found[name] = "" if numpy else begins[2]
+        elif name:
+            found[name] = f"{found[name]} {stripped}".strip()
+    return found
+
+
+def _is_rule(line: str) -> bool:
+    return set(line.strip()) == {"-"}

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from itertools import takewhile
 from pathlib import Path
 from stat import S_ISDIR, S_ISREG
-from typing import Final
+from typing import Final, Literal
 
 from msgspec import Struct
 
@@ -73,24 +73,20 @@ def look(base: Path, shows: Shows, *, most: int = MOST) -> Look:
             if name is None:
                 continue
             place = (*at, name)
-            mode = one.stat(follow_symlinks=False).st_mode
-            if one.is_symlink():
-                if not _leads_inside(base, one.path):
-                    counts["linked"] += 1
-                elif _is_shown(at, name):
+            match _taken_for(one, base, at, name):
+                case "file":
                     files.append(place)
-            elif S_ISDIR(mode) and name in OF_PROGRAMS:
-                passed.add(name)
-            elif S_ISDIR(mode):
-                if not at and name.startswith("."):
-                    hidden.add(name)
-                if _is_open(place):
-                    folders.append(place)
-            elif S_ISREG(mode) and (_is_shown(at, name) or (len(at) > 1 and not name.startswith("."))):
-                if os.access(one.path, os.R_OK):
-                    files.append(place)
-                else:
-                    counts["unread"] += 1
+                case "programs":
+                    passed.add(name)
+                case "folder":
+                    if not at and name.startswith("."):
+                        hidden.add(name)
+                    if _is_open(place):
+                        folders.append(place)
+                case "linked" | "unread" as why:
+                    counts[why] += 1
+                case "nothing":
+                    pass
         waiting += reversed(folders)
         shows(done=len(files))
     return Look(
@@ -102,6 +98,21 @@ def look(base: Path, shows: Shows, *, most: int = MOST) -> Look:
         unread=counts["unread"],
         whole=not waiting and len(files) <= most,
     )
+
+
+def _taken_for(
+    one: os.DirEntry[str], base: Path, at: Segments, name: str
+) -> Literal["file", "folder", "programs", "linked", "unread", "nothing"]:
+    mode = one.stat(follow_symlinks=False).st_mode
+    if one.is_symlink():
+        if not _leads_inside(base, one.path):
+            return "linked"
+        return "file" if _is_shown(at, name) else "nothing"
+    if S_ISDIR(mode):
+        return "programs" if name in OF_PROGRAMS else "folder"
+    if not S_ISREG(mode) or not (_is_shown(at, name) or (len(at) > 1 and not name.startswith("."))):
+        return "nothing"
+    return "file" if os.access(one.path, os.R_OK) else "unread"
 
 
 def _children(base: Path, folder: Segments) -> list[os.DirEntry[str]] | None:

@@ -95,16 +95,19 @@ def _needed(run: str, left: str, right: str) -> int:
     if _is_selector(first) and _takes_selector(first, left):
         kept = 1
     rest = run[kept:]
-    if len(rest) == 1:
-        if rest in _JOINERS and ((_joins(left) and _joins(right)) or _has_forms(left) or _has_forms(right)):
-            return kept + 1
-        if rest in _DIRECTIONS and (_runs_left(left) or _runs_left(right)):
-            return kept + 1
-        if rest == "\u00ad" and left.isalpha() and right.isalpha():
-            return kept + 1
+    if len(rest) == 1 and _is_needed(rest, left, right):
+        return kept + 1
     if all(c in _FILLERS for c in rest) and len(rest) <= 2 and (_is_jamo(left) or _is_jamo(right)):
         return len(run)
     return kept
+
+
+def _is_needed(one: str, left: str, right: str) -> bool:
+    if one in _JOINERS:
+        return (_joins(left) and _joins(right)) or _has_forms(left) or _has_forms(right)
+    if one in _DIRECTIONS:
+        return _runs_left(left) or _runs_left(right)
+    return one == "\u00ad" and left.isalpha() and right.isalpha()
 
 
 def _is_selector(c: str) -> bool:
