@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Mapping
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
+from typing import TYPE_CHECKING, Final, Literal, Never, TypeAlias
 
 from msgspec import UNSET, Struct
 from msgspec.structs import fields
@@ -22,18 +22,18 @@ if TYPE_CHECKING:
     from octavo.core.glob import Glob
     from octavo.core.values import Suggestion
 
-NOTHING: Mapping[str, Any] = MappingProxyType({})
+NOTHING: Mapping[str, Never] = MappingProxyType({})
 
 Mode = Literal["create", "overwrite", "append", "upsert"]
 
 # Whether a document may be found, by its address; or, where that does not settle it, by its metadata (None: not known).
-Allowed: TypeAlias = Callable[[Ref], bool | Callable[[Mapping[str, Any] | None], bool]]
+Allowed: TypeAlias = Callable[[Ref], bool | Callable[[Mapping[str, object] | None], bool]]
 
 
 class Arguments(Struct, frozen=True):
     """Nothing but the address. What has more is a class of its own."""
 
-    def told(self) -> Mapping[str, Any]:
+    def told(self) -> Mapping[str, object]:
         """What differs from the usual, by name: for a human who is asked, and for telling two calls apart."""
         given = ((one, getattr(self, one.name)) for one in fields(self))
         return {one.name: value for one, value in given if one.default is UNSET or value != one.default}
@@ -44,7 +44,7 @@ PLAIN: Final = Arguments()  # one for all: most calls hold nothing else
 
 class ListArguments(Arguments, frozen=True, kw_only=True):
     depth: int | None = None  # of each folder so many names below only one entry, which stands for it
-    filter: Mapping[str, Any] = NOTHING  # metadata, as in `resources/list`
+    filter: Mapping[str, object] = NOTHING  # metadata, as in `resources/list`
 
 
 class FoldersArguments(Arguments, frozen=True, kw_only=True):
@@ -84,7 +84,7 @@ class EditArguments(Arguments, frozen=True, kw_only=True):
     if_match: str | None = None
     dry_run: bool = False
 
-    def told(self) -> Mapping[str, Any]:
+    def told(self) -> Mapping[str, object]:
         rest = super().told()
         return {**self.revision.told(), **{name: value for name, value in rest.items() if name != "revision"}}
 
@@ -111,9 +111,9 @@ class UndoArguments(Arguments, frozen=True, kw_only=True):
 class OwnArguments(Arguments, frozen=True):
     """Those of a tool or a prompt, by the names that its own schema gives them."""
 
-    values: Mapping[str, Any] = NOTHING
+    values: Mapping[str, object] = NOTHING
 
-    def told(self) -> Mapping[str, Any]:
+    def told(self) -> Mapping[str, object]:
         return self.values
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from types import MappingProxyType
-from typing import Any, Final, NamedTuple, TypeAlias
+from typing import Final, NamedTuple, TypeAlias
 
 from octavo.core.arguments import (
     PLAIN,
@@ -177,7 +177,7 @@ def act_of(op: Op, arguments: Arguments) -> Act:
     return ACTS[op]
 
 
-def arguments_of(op: Op, values: Mapping[str, Any]) -> Arguments:
+def arguments_of(op: Op, values: Mapping[str, object]) -> Arguments:
     """The arguments of an operation from a record of them. Raises TypeError for what it does not take."""
     takes = OPERATIONS[op].takes
     if takes is OwnArguments:

@@ -8,9 +8,9 @@ keeps bytes so that the same value is encoded once.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Hashable, Mapping
 from operator import attrgetter
-from typing import Any, Generic, Literal, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, Literal, NamedTuple, TypeVar
 
 from msgspec import Struct, field
 from msgspec.structs import replace
@@ -20,6 +20,9 @@ from octavo.core.arguments import PLAIN, Arguments, OwnArguments
 from octavo.core.errors import OctavoError
 from octavo.core.ref import Ref
 from octavo.core.sizes import MIB
+
+if TYPE_CHECKING:
+    from octavo.core.ports.client import Channel
 
 T = TypeVar("T")
 A = TypeVar("A", bound=Arguments)
@@ -73,8 +76,11 @@ class Trail(Struct, eq=False, gc=False):
     rehearsal: bool = False  # it is only tried: nothing may be changed by it
 
 
-class EncoderMemo(dict[Any, Any]):
-    """What an encoder keeps with a value. No part of the value: any two are equal."""
+class EncoderMemo(dict[Hashable, Any]):
+    """What an encoder keeps with a value. No part of the value: any two are equal.
+
+    Whoever keeps something under a key knows what it is; nobody else reads it, and to ask again would cost on each hit.
+    """
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, EncoderMemo)
@@ -95,8 +101,8 @@ class Entry(Struct, frozen=True, kw_only=True, eq=False):
     etag: str = ""  # keyed digest of the content, where it is known without a read
     title: str | None = None
     description: str | None = None
-    annotations: Mapping[str, Any] = NOTHING
-    metadata: Mapping[str, Any] = NOTHING
+    annotations: Mapping[str, object] = NOTHING
+    metadata: Mapping[str, object] = NOTHING
     quoted: bool = False  # title, and a name equal to it, stand in its content: told to whoever may read that
     target: Ref | None = None  # where a link or an alias really led; the policy looks at it too
 
@@ -215,7 +221,7 @@ class Change(Struct, frozen=True, kw_only=True):
         return None if self.source is None else shown(self.source, self.old)
 
     @property
-    def changes(self) -> dict[str, list[Any]]:
+    def changes(self) -> dict[str, list[object]]:
         """The seeds' `{field: [old, new]}`, for the fields that differ."""
         before, after = _facts(self.old), _facts(self.new)
         keys = [*before, *(key for key in after if key not in before)]
@@ -236,10 +242,10 @@ def shown(ref: Ref, entry: Entry | None) -> Ref:
     return entry.ref if entry is not None and entry.ref.absolute else ref
 
 
-def _facts(entry: Entry | None) -> dict[str, Any]:
+def _facts(entry: Entry | None) -> dict[str, object]:
     if entry is None:
         return {}
-    known: dict[str, Any] = {"version": entry.version, "size": entry.size, "name": entry.name}
+    known: dict[str, object] = {"version": entry.version, "size": entry.size, "name": entry.name}
     if entry.etag:
         known["etag"] = entry.etag
     return {**known, **entry.metadata}
@@ -252,7 +258,7 @@ class Template(Struct, frozen=True, kw_only=True):
     name: str
     description: str | None = None
     mime_type: str | None = None
-    parameters: Mapping[str, Any] = NOTHING  # JSON Schema of the variables
+    parameters: Mapping[str, object] = NOTHING  # JSON Schema of the variables
 
 
 class Suggestion(NamedTuple):
@@ -280,11 +286,11 @@ class Call(Struct, frozen=True):
     max_bytes: int = MIB
     timeout: float = 10.0
     parent: Call | None = None
-    channel: Any = None  # a core.ports.Channel, while a client waits that can be told of progress
+    channel: Channel | None = None  # while a client waits that can be told of progress
     fault: OctavoError | None = None
     moment: int = 0  # of `moments`, when the request came in; 0: not known
 
-    def _replace(self, **changes: Any) -> Call:
+    def _replace(self, **changes: object) -> Call:
         return replace(self, **changes)
 
     def at(self, ref: Ref, cursor: str | None, limit: int, timeout: float | None = None) -> Call:
@@ -316,7 +322,7 @@ class Call(Struct, frozen=True):
         return kind()
 
     @property
-    def values(self) -> Mapping[str, Any]:
+    def values(self) -> Mapping[str, object]:
         """What a tool or a prompt was given, by the names of its schema; nothing for all other operations."""
         arguments = self.arguments
         return arguments.values if isinstance(arguments, OwnArguments) else NOTHING

@@ -166,7 +166,7 @@ def _labelled_otherwise(works: Composed, old: Loaded, new: Loaded, existing: Seq
         was, now = (one.on(entry, spellings).metadata for one in labels)
         for key in LEVELS:
             if was.get(key) != now.get(key):
-                yield Otherwise(key, str(ref), was.get(key, ""), now.get(key, ""))
+                yield Otherwise(key, str(ref), str(was.get(key, "")), str(now.get(key, "")))
 
 
 def _asked_otherwise(old: Loaded, new: Loaded) -> Iterator[Otherwise]:

@@ -183,7 +183,7 @@ class PromptRegistry(Shelf):
             wanted = ([said] if isinstance(said, str) else []) + _spoken(call)
             locale = chosen(tuple(template.variants), wanted, self._locales)
             past: Sequence[Said] = ()
-            if handle and self._conversations is not None:
+            if self._conversations is not None and isinstance(handle, str) and handle:
                 past = await self._conversations.past(call.principal.id, handle)
             one = render.Rendering(template, locale, values, past)
             return await render.render(one, call, ask, embed=self._embed, kept=kept)

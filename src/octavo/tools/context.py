@@ -29,7 +29,6 @@ from octavo.core.cursor import Kind, joined, parts_of
 from octavo.core.edit import Revision
 from octavo.core.errors import Forbidden, OctavoError
 from octavo.core.ports.chain import Ask, expected, page_of, several
-from octavo.core.ports.client import Channel
 from octavo.core.progress import Effort
 from octavo.core.query import Query, TextQuery
 from octavo.core.ref import Ref
@@ -297,7 +296,7 @@ class ToolContext:
 
     async def progress(self, value: float, total: float | None = None, message: str | None = None) -> None:
         """Tells the waiting client how far the work is; silent where nobody waits for that."""
-        channel: Channel | None = self.call.channel
+        channel = self.call.channel
         if channel is not None:
             await channel.progress(value, total, message)
 
@@ -341,7 +340,7 @@ class ToolContext:
         """Raw protocol features. Raises NoWire unless the operator wrote `protocol: true` for the plugin."""
         if not self._protocol:
             raise NoWire("This plugin may not use the raw protocol; `protocol: true` in its configuration allows it")
-        channel: Channel | None = self.call.channel
+        channel = self.call.channel
         if channel is None:
             raise NoWire("No client waits for this call, so there is no wire")
         return channel.wire

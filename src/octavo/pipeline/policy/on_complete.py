@@ -190,8 +190,10 @@ def choices(offered: Template, argument: str) -> Sequence[str]:
     """What a parameter of the query can be, where the template itself says so. Those are words, not names."""
     if not any(argument in names.split(",") for names in _QUERY.findall(offered.uri_template)):
         return ()
-    found: Sequence[str] = offered.parameters.get("properties", {}).get(argument, {}).get("enum", ())
-    return found
+    schema: object = offered.parameters
+    for key in ("properties", argument, "enum"):
+        schema = schema.get(key) if isinstance(schema, Mapping) else None
+    return [one for one in schema if isinstance(one, str)] if isinstance(schema, list | tuple) else ()
 
 
 def expand(template: str, values: Mapping[str, str]) -> str:

@@ -24,6 +24,7 @@ from octavo.core.fair import in_thread
 from octavo.core.marks import MARK
 from octavo.core.operations import CHANGING, FOREIGN
 from octavo.core.ports.chain import Next, Reply, settled
+from octavo.core.ports.client import Channel
 from octavo.core.preconditions import guarded
 from octavo.core.ref import Ref
 from octavo.core.sizes import KIB
@@ -114,7 +115,7 @@ class Redact:
         if call.op in CHANGING:
             call_next = self._guarding(call, call_next, redactor)
         if call.op in FOREIGN and call.channel is not None:
-            call = call._replace(channel=self._telling(call, redactor))
+            call = call._replace(channel=self._telling(call.channel, call.principal, redactor))
         if redactor.idle:
             return await settled(call_next(call))
         if call.op == "write":
@@ -132,9 +133,9 @@ class Redact:
             return redactor.content(reply)
         return self._other(call, reply, redactor)
 
-    def _telling(self, call: Call, redactor: Redactor) -> Telling:
-        redactors = (redactor.numbered, self.further(call.principal))  # whoever calls a tool may choose what it tells
-        return Telling(call.channel, [one for one in redactors if one is not None and not one.idle])
+    def _telling(self, channel: Channel, caller: Principal, redactor: Redactor) -> Telling:
+        redactors = (redactor.numbered, self.further(caller))  # whoever calls a tool may choose what it tells
+        return Telling(channel, [one for one in redactors if one is not None and not one.idle])
 
     def _guarding(self, call: Call, call_next: Next, redactor: Redactor) -> Next:
         """The rest of the chain, where nothing shows after a change that was hidden from its caller before."""

@@ -24,8 +24,8 @@ def resource(entry: Entry) -> dict[str, Any]:
     if entry.size is not None:
         shape["size"] = entry.size
     annotations = {k: v for k, v in entry.annotations.items() if k in _WIRE_ANNOTATIONS}
-    if isinstance(annotations.get("priority"), int):
-        annotations["priority"] = float(annotations["priority"])  # as the SDK writes it
+    if isinstance(priority := annotations.get("priority"), int):
+        annotations["priority"] = float(priority)  # as the SDK writes it
     if annotations:
         shape["annotations"] = annotations
     meta: dict[str, Any] = {}

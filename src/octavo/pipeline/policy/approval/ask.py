@@ -19,7 +19,6 @@ from octavo.core.clock import Clock, SystemClock, iso
 from octavo.core.errors import ApprovalRequired, Conflict, Forbidden, NotFound
 from octavo.core.fair import acting_for
 from octavo.core.ports.chain import Next
-from octavo.core.ports.client import Channel
 from octavo.core.ref import Ref
 from octavo.core.seal import Seal
 from octavo.core.tools import Tools
@@ -108,7 +107,7 @@ class Approving:
 
     async def _asked(self, approval: Approval, root: Call) -> Approval:
         """The same, with the answer of the person at the client, where he can be asked and was not yet."""
-        channel: Channel | None = root.channel
+        channel = root.channel
         person = f"the user of {root.principal.id}"
         if channel is None or person in approval.allowed:
             return approval
