@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from types import MappingProxyType
-from typing import Final, NamedTuple, TypeAlias
+from typing import Final, Literal, NamedTuple, TypeAlias
 
 from octavo.core.arguments import (
     PLAIN,
@@ -48,120 +48,160 @@ class Act(NamedTuple):
     way: str = ""  # which way of asking this is, where there are several
 
 
+# How the policy decides. One look at the address is enough, unless it is one of these: what is asked over several
+# sources or entries, what is made of calls that are decided themselves (`parts`), a change of one place or of two
+# (`act`, `arrange`), and what is asked about a task, which was decided when its tool was called.
+Decided = Literal[
+    "address", "list", "templates", "folders", "search", "complete", "watch", "changes", "parts", "act", "arrange",
+    "task",
+]  # fmt: skip
+
+
 class Operation(NamedTuple):
-    name: Op
-    verb: Verb  # that the policy asks for
+    act: Act  # the usual way of asking for it; others that need more are in `_FURTHER`
     takes: type[Arguments]
     gives: str  # the values of `core` that answer it; a plugin's tool or prompt may give something else to the wire
+    methods: tuple[str, ...] = ()  # of the transport, that lead to it
+    decided: Decided = "address"
     changes: bool = False  # the policy looks at the other end of a move or copy as well: it is written
     kept: bool = False  # whether the cache may give the reply again
+    repeats: bool = False  # a source that failed may be asked again
     foreign: bool = False  # runs code of tools and prompts
     by_id: bool = False  # its address may be spelled by the id of what it means
-    task: bool = False  # is asked about a task, at the address of its tool
-    steers: bool = False  # changes the course of that task
-    methods: tuple[str, ...] = ()  # of the transport, that lead to it
+    steers: bool = False  # changes the course of a task
+
+    @property
+    def name(self) -> Op:
+        return self.act.op
+
+    @property
+    def verb(self) -> Verb:
+        """That the policy asks for."""
+        return self.act.needs[0]
 
 
 _TAKEN = "whether something stands there"
+_KNOWN = "whether the content is one that the caller knows"
 
-ACTS: Final[Mapping[ActName, Act]] = MappingProxyType(
-    {
-        "list": Act(
+_ROWS: Final = (
+    Operation(
+        Act(
             "list",
             "names, sizes, times, versions, titles, descriptions, metadata; with `read` titles out of texts",
             ("list",),
         ),
-        "folders": Act("folders", "names of folders", ("list",)),
-        "templates": Act("templates", "families of addresses", ("list",)),
-        "stat": Act("stat", "what a list tells of one entry", ("list",)),
-        "complete": Act("complete", "names and values that a list would tell", ("list",)),
-        "directory": Act("directory", "what lists tell, in one answer", ("list",)),
-        "skills": Act("skills", "what lists tell of skills", ("list",)),
-        "read": Act("read", "the content, its etag and encoding, what a list tells of it", ("read",)),
-        "search": Act("search", "what was found, and the words around it", ("search", "read")),
-        "watch": Act("watch", "that something changed", ("watch",)),
-        "changes": Act(
-            "changes", "what a list tells of an entry, before and after, with `read` also its etag", ("watch",)
-        ),
-        "write": Act("write", f"{_TAKEN}, where it fails", ("write",), way="a new or whole file"),
-        "append": Act("write", "size, encoding and kind of what stands there", ("write", "read"), way="append"),
-        "write if_match": Act(
-            "write", "whether the content is one that the caller knows", ("write", "read"), way="with `if_match`"
-        ),
-        "edit": Act("edit", "lines of the content, in the diff and in errors", ("write", "read")),
-        "make": Act("make", f"{_TAKEN}, where it fails", ("write",)),
-        "delete": Act("delete", _TAKEN, ("delete",)),
-        "delete if_match": Act(
-            "delete", "whether the content is one that the caller knows", ("delete", "read"), way="with `if_match`"
-        ),
-        "move": Act("move", "the content, where it ends", ("delete", "read"), ("write",)),
-        "copy": Act("copy", "the content, where it ends", ("read",), ("write",)),
-        "undo": Act("undo", "whether it was changed since", ("write",), way="of a write, copy or delete"),
-        "undo move": Act("undo", "the content, where it was before", ("write", "read"), ("write",), "of a move"),
-        "invoke": Act("invoke", "what the tool says; what it asks for is asked as its caller", ("invoke",)),
-        "poll": Act("poll", "what the caller's own call of a tool came to", ("invoke",)),
-        "answer": Act("answer", "the same", ("invoke",)),
-        "cancel": Act("cancel", "the same", ("invoke",)),
-        "render": Act("render", "the prompt; what it holds is read as its caller", ("render",)),
+        ListArguments, "Page[Entry]", ("resources/list", "tools/list", "prompts/list"),
+        decided="list", kept=True, repeats=True, by_id=True,
+    ),
+    Operation(
+        Act("folders", "names of folders", ("list",)),
+        FoldersArguments, "Sequence[Ref]", decided="folders", repeats=True, by_id=True,
+    ),
+    Operation(
+        Act("templates", "families of addresses", ("list",)),
+        Arguments, "Sequence[Template]", ("resources/templates/list",), decided="templates",
+    ),
+    Operation(
+        Act("stat", "what a list tells of one entry", ("list",)), Arguments, "Entry", repeats=True, by_id=True,
+    ),
+    Operation(
+        Act("complete", "names and values that a list would tell", ("list",)),
+        CompleteArguments, "Sequence[str]", ("completion/complete",), decided="complete", repeats=True,
+    ),
+    Operation(
+        Act("directory", "what lists tell, in one answer", ("list",)),
+        Arguments, "Page[Entry]", ("resources/directory/read",), decided="parts", by_id=True,
+    ),
+    Operation(
+        Act("skills", "what lists tell of skills", ("list",)),
+        Arguments, "Page[Skill]", ("skills/list", "skills/get"), decided="parts",
+    ),
+    Operation(
+        Act("read", "the content, its etag and encoding, what a list tells of it", ("read",)),
+        Arguments, "Content", ("resources/read",), kept=True, repeats=True, by_id=True,
+    ),
+    Operation(
+        Act("search", "what was found, and the words around it", ("search", "read")),
+        SearchArguments, "Page[Entry] | Findings", decided="search", repeats=True, by_id=True,
+    ),
+    Operation(
+        Act("watch", "that something changed", ("watch",)),
+        WatchArguments, "None", ("resources/subscribe",), decided="watch", by_id=True,
+    ),
+    Operation(
+        Act("changes", "what a list tells of an entry, before and after, with `read` also its etag", ("watch",)),
+        ChangesArguments, "News", decided="changes", by_id=True,
+    ),
+    Operation(
+        Act("write", f"{_TAKEN}, where it fails", ("write",), way="a new or whole file"),
+        WriteArguments, "Entry", decided="act", changes=True,
+    ),
+    Operation(
+        Act("edit", "lines of the content, in the diff and in errors", ("write", "read")),
+        EditArguments, "Edited", decided="act", changes=True,
+    ),
+    Operation(
+        Act("make", f"{_TAKEN}, where it fails", ("write",)), Arguments, "None", decided="act", changes=True,
+    ),
+    Operation(
+        Act("delete", _TAKEN, ("delete",)), DeleteArguments, "bool", decided="arrange", changes=True,
+    ),
+    Operation(
+        Act("move", "the content, where it ends", ("delete", "read"), ("write",)),
+        MoveArguments, "Entry", decided="arrange", changes=True,
+    ),
+    Operation(
+        Act("copy", "the content, where it ends", ("read",), ("write",)),
+        CopyArguments, "Entry", decided="arrange", changes=True,
+    ),
+    Operation(
+        Act("undo", "whether it was changed since", ("write",), way="of a write, copy or delete"),
+        UndoArguments, "Sequence[Undone]", decided="arrange", changes=True,
+    ),
+    Operation(
+        Act("invoke", "what the tool says; what it asks for is asked as its caller", ("invoke",)),
+        OwnArguments, "ToolResult | Task", ("tools/call",), decided="act", foreign=True,
+    ),
+    Operation(
+        Act("poll", "what the caller's own call of a tool came to", ("invoke",)),
+        TaskArguments, "Task", ("tasks/get",), decided="task",
+    ),
+    Operation(
+        Act("answer", "the same", ("invoke",)),
+        AnswerArguments, "None", ("tasks/update",), decided="task", steers=True,
+    ),
+    Operation(
+        Act("cancel", "the same", ("invoke",)), TaskArguments, "None", ("tasks/cancel",), decided="task", steers=True,
+    ),
+    Operation(
+        Act("render", "the prompt; what it holds is read as its caller", ("render",)),
+        OwnArguments, "PromptResult", ("prompts/get",), foreign=True,
+    ),
+)  # fmt: skip
+
+# Ways of asking that need more than the usual one.
+_FURTHER: Final[Mapping[ActName, Act]] = {
+    "append": Act("write", "size, encoding and kind of what stands there", ("write", "read"), way="append"),
+    "write if_match": Act("write", _KNOWN, ("write", "read"), way="with `if_match`"),
+    "delete if_match": Act("delete", _KNOWN, ("delete", "read"), way="with `if_match`"),
+    "undo move": Act("undo", "the content, where it was before", ("write", "read"), ("write",), "of a move"),
+}
+
+OPERATIONS: Final[Mapping[Op, Operation]] = MappingProxyType({row.name: row for row in _ROWS})
+ACTS: Final[Mapping[ActName, Act]] = MappingProxyType(
+    {
+        name: act
+        for row in _ROWS
+        for name, act in ((row.name, row.act), *(more for more in _FURTHER.items() if more[1].op == row.name))
     }
 )
-
-
-def _row(
-    name: Op,
-    takes: type[Arguments],
-    gives: str,
-    *methods: str,
-    changes: bool = False,
-    kept: bool = False,
-    foreign: bool = False,
-    by_id: bool = False,
-    task: bool = False,
-    steers: bool = False,
-) -> tuple[Op, Operation]:
-    verb = ACTS[name].needs[0]
-    return name, Operation(name, verb, takes, gives, changes, kept, foreign, by_id, task, steers, methods)
-
-
-OPERATIONS: Final[Mapping[Op, Operation]] = MappingProxyType(
-    dict(
-        (
-            _row(
-                "list", ListArguments, "Page[Entry]", "resources/list", "tools/list", "prompts/list",
-                kept=True, by_id=True,
-            ),
-            _row("folders", FoldersArguments, "Sequence[Ref]", by_id=True),
-            _row("templates", Arguments, "Sequence[Template]", "resources/templates/list"),
-            _row("stat", Arguments, "Entry", by_id=True),
-            _row("read", Arguments, "Content", "resources/read", kept=True, by_id=True),
-            _row("search", SearchArguments, "Page[Entry] | Findings", by_id=True),
-            _row("complete", CompleteArguments, "Sequence[str]", "completion/complete"),
-            _row("directory", Arguments, "Page[Entry]", "resources/directory/read", by_id=True),
-            _row("skills", Arguments, "Page[Skill]", "skills/list", "skills/get"),
-            _row("watch", WatchArguments, "None", "resources/subscribe", by_id=True),
-            _row("changes", ChangesArguments, "News", by_id=True),
-            _row("write", WriteArguments, "Entry", changes=True),
-            _row("edit", EditArguments, "Edited", changes=True),
-            _row("make", Arguments, "None", changes=True),
-            _row("delete", DeleteArguments, "bool", changes=True),
-            _row("move", MoveArguments, "Entry", changes=True),
-            _row("copy", CopyArguments, "Entry", changes=True),
-            _row("undo", UndoArguments, "Sequence[Undone]", changes=True),
-            _row("invoke", OwnArguments, "ToolResult | Task", "tools/call", foreign=True),
-            _row("render", OwnArguments, "PromptResult", "prompts/get", foreign=True),
-            _row("poll", TaskArguments, "Task", "tasks/get", task=True),
-            _row("answer", AnswerArguments, "None", "tasks/update", task=True, steers=True),
-            _row("cancel", TaskArguments, "None", "tasks/cancel", task=True, steers=True),
-        )
-    )
-)  # fmt: skip
 
 VERB_OF: Final[Mapping[Op, Verb]] = MappingProxyType({name: row.verb for name, row in OPERATIONS.items()})
 CHANGING: Final[frozenset[Op]] = frozenset(name for name, row in OPERATIONS.items() if row.changes)
 KEPT: Final[frozenset[Op]] = frozenset(name for name, row in OPERATIONS.items() if row.kept)
+REPEATS: Final[frozenset[Op]] = frozenset(name for name, row in OPERATIONS.items() if row.repeats)
 FOREIGN: Final[frozenset[Op]] = frozenset(name for name, row in OPERATIONS.items() if row.foreign)
 BY_ID: Final[frozenset[Op]] = frozenset(name for name, row in OPERATIONS.items() if row.by_id)
-TASKS: Final[frozenset[Op]] = frozenset(name for name, row in OPERATIONS.items() if row.task)
 STEERING: Final[frozenset[Op]] = frozenset(name for name, row in OPERATIONS.items() if row.steers)
 METHODS: Final[Mapping[str, Op]] = MappingProxyType(
     {method: name for name, row in OPERATIONS.items() for method in row.methods}

@@ -22,14 +22,13 @@ from octavo.core.clock import Clock, SystemClock
 from octavo.core.errors import OctavoError, RateLimited, SourceUnavailable, Timeout
 from octavo.core.fair import FairQueue
 from octavo.core.foreign import passed_on, sound
-from octavo.core.operations import CHANGING
+from octavo.core.operations import CHANGING, REPEATS
 from octavo.core.ports.chain import Next, Reply, settled
 from octavo.core.values import FEED, Call
 
 logger = logging.getLogger(__name__)
 
-IDEMPOTENT = frozenset({"list", "folders", "read", "stat", "search", "complete"})
-GUARDED = IDEMPOTENT | CHANGING
+GUARDED = REPEATS | CHANGING
 MAX_GATES = 256
 MOST_WAITING = 10_000  # calls of one caller, for one source
 # A caller may ask for a very short deadline. Missing one below this many seconds is no sign of an outage,
@@ -129,7 +128,7 @@ class Throttle:
             except SourceUnavailable as error:
                 pause = self._pause(limits, attempt, error.retry_after)
                 given_up = attempt >= limits.attempts or gate.failures >= limits.failures or not error.telling
-                if given_up or pause is None or call.op not in IDEMPOTENT:
+                if given_up or pause is None or call.op not in REPEATS:
                     raise
             finally:
                 if probe:

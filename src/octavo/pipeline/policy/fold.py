@@ -16,13 +16,13 @@ from typing import TypeAlias
 from octavo.core.arguments import PLAIN, FoldersArguments, SearchArguments
 from octavo.core.clock import Clock, SystemClock
 from octavo.core.errors import Forbidden, InvalidParams, NotFound, OctavoError
-from octavo.core.operations import BY_ID, TASKS, VERB_OF, act_of
+from octavo.core.operations import BY_ID, OPERATIONS, VERB_OF, Decided, act_of
 from octavo.core.ports.chain import Next, Reply, expected, settled
 from octavo.core.query import TextQuery
 from octavo.core.ref import Ref
 from octavo.core.rehearsal import Rehearsed
 from octavo.core.sizes import MIB
-from octavo.core.values import EVERYTHING, FEED, Call, Content, Edited, Entry, Op, Page, Principal, Trail, Verb, moments
+from octavo.core.values import EVERYTHING, FEED, Call, Content, Edited, Entry, Page, Principal, Trail, Verb, moments
 from octavo.pipeline.policy.approval.consent import Consent
 from octavo.pipeline.policy.collections import BY_ENTRY, Composing
 from octavo.pipeline.policy.decisions import Addresses
@@ -81,8 +81,7 @@ class Policy(Seeing):
             glob.scheme for rule in self.rules if not rule.allow for glob in rule.what if may_name_an_id(glob)
         )
         self._era = object()  # what a search remembers of these rules holds for no others
-        # What is decided in a way of its own; for the rest one look at the address is enough.
-        self._ways: Mapping[Op, _Way] = {
+        ways: Mapping[Decided, _Way] = {
             "list": self._list,
             "complete": self._complete,
             "templates": self._completing.templates,
@@ -90,11 +89,13 @@ class Policy(Seeing):
             "changes": partial(changes, self, page=page),
             "search": self._search,
             "folders": self._folders,
-            **dict.fromkeys(("directory", "skills"), self._collect),
-            **dict.fromkeys(("delete", "move", "copy", "undo"), self._arrange),
-            **dict.fromkeys(("invoke", "write", "edit", "make"), self._act),
-            **dict.fromkeys(TASKS, self._steer),
+            "parts": self._collect,
+            "arrange": self._arrange,
+            "act": self._act,
+            "task": self._steer,
         }
+        # What is decided in a way of its own, by the table; for the rest one look at the address is enough.
+        self._ways = {name: ways[row.decided] for name, row in OPERATIONS.items() if row.decided != "address"}
 
     def under(self, rules: Sequence[Rule]) -> Policy:
         """The same with other rules."""
