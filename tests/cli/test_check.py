@@ -205,6 +205,22 @@ def test_a_link_to_a_file_that_is_there_and_not_served_is_not_dead(run: Run, emp
     ]
 
 
+@pytest.mark.seed("O17")
+@pytest.mark.parametrize(
+    ("option", "hidden"), [('hide: [".*"]', ".github/build.yml"), ("extensions: [.md]", "data.yml")]
+)
+def test_a_link_to_a_file_that_its_store_never_gives_is_not_dead(
+    run: Run, empty: Path, option: str, hidden: str
+) -> None:
+    folder = handbook(empty, "doc", {"a.md": f"[there]({hidden}), [gone](gone.md)\n", hidden: "a: 1\n"})
+    config = (empty / "octavo.yaml").read_text("utf-8")
+    (empty / "octavo.yaml").write_text(config.replace("expose: false", f"expose: false, {option}"), "utf-8")
+    assert run("check").stderr.splitlines() == [
+        f"octavo: warning: {folder}/a.md:1: {hidden} is not served as a document",
+        f"octavo: warning: {folder}/a.md:1: gone.md leads nowhere",
+    ]
+
+
 def test_a_link_to_a_file_of_another_source_is_not_dead(run: Run, empty: Path) -> None:
     files = {"a.md": "[code](src/README.md), [gone](src/gone.md)\n", "src/README.md": "# Code\n"}
     folder = handbook(empty, "doc", files)

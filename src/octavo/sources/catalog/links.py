@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import posixpath
 import re
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Iterator
 from typing import Final
 
 from octavo.core.errors import OctavoError
@@ -23,9 +23,9 @@ _BEHIND: Final = ".:!?*_~。、"  # what ends a sentence, or emphasis
 _PARTICLE: Final = re.compile(r"[가-힣]{1,6}\Z")
 
 
-def dangling(card: Card, text: str, pages: Pages, there: Collection[str]) -> Iterator[FileProblem]:
-    """A remark each: a text may speak of addresses that it does not mean to lead to. `there` are the files of the
-    whole store, whether a catalog serves them, another source does, or nobody."""
+def dangling(card: Card, text: str, pages: Pages, may_be: Callable[[str], bool]) -> Iterator[FileProblem]:
+    """A remark each: a text may speak of addresses that it does not mean to lead to. `may_be` says whether a file of
+    the whole store is there, whether a catalog serves it, another source does, or nobody."""
     told = frozenset(card.lines.values())  # references of the front matter are checked for themselves
     for number, link in nowhere(text, pages):
         if number not in told:
@@ -37,7 +37,7 @@ def dangling(card: Card, text: str, pages: Pages, there: Collection[str]) -> Ite
         target = posixpath.normpath(posixpath.join(posixpath.dirname(card.file), path))
         if not pages.keeps(target) or pages.is_part(card, target):
             continue
-        which = "is not served as a document" if target in there else "leads nowhere"
+        which = "is not served as a document" if may_be(target) else "leads nowhere"
         yield FileProblem(card.file, number, f"{path[:200]} {which}", card.ref, serious=False, group=f"a link {which}")
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import AsyncIterator, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from typing import Final
 
@@ -284,10 +284,14 @@ class CatalogSource:
         page = pages.of(self.scheme)
         found = [*page.strays, *await unserved(self.declaration, self._store, self._index, page)]
         there = frozenset([file async for file in self._files()])
+
+        def may_be(file: str) -> bool:
+            return file in there or self._store.refuses(file)
+
         for card in page.cards.values():
             found += (*card.problems, *pages.faults(card), *self._bundles.unfit(card, page))
             found += misleading(self.declaration, card, live, pages.everything) if live is not None else ()
-            found += await self._links(card, pages, there)
+            found += await self._links(card, pages, may_be)
         return sorted(found, key=lambda one: (one.file, one.line))
 
     async def _files(self) -> AsyncIterator[str]:
@@ -295,7 +299,7 @@ class CatalogSource:
         async for entry in self._store.everything():
             yield "/".join(entry.ref.segments)
 
-    async def _links(self, card: Card, pages: Pages, there: Collection[str]) -> Sequence[FileProblem]:
+    async def _links(self, card: Card, pages: Pages, may_be: Callable[[str], bool]) -> Sequence[FileProblem]:
         """What is no text has none, and something else is said of it. A link to another entry has that one's."""
         if card.entry.target in pages.of(self.scheme).cards:
             return ()
@@ -306,7 +310,7 @@ class CatalogSource:
             return [FileProblem(card.file, 1, said, card.ref, serious=False)]
         except OctavoError:
             return ()
-        return [*dangling(card, body, pages, there)] if isinstance(body, str) else ()
+        return [*dangling(card, body, pages, may_be)] if isinstance(body, str) else ()
 
     async def _file(self, ref: Ref, max_bytes: int, version: str = "") -> Content:
         for shape, place in self._index.places(ref.bare, version):

@@ -8,7 +8,19 @@ from typing import Final, NamedTuple, TypeVar
 
 from octavo.core.clock import passing
 from octavo.core.errors import Conflict, Forbidden, InvalidParams, NotFound, OctavoError, SourceUnavailable, TooLarge
-from octavo.core.ports.source import Deltas, History, Levels, Pins, Ready, Source, Stamps, Syncs, TellsTwins, Watches
+from octavo.core.ports.source import (
+    Deltas,
+    History,
+    Levels,
+    Pins,
+    Ready,
+    Rejects,
+    Source,
+    Stamps,
+    Syncs,
+    TellsTwins,
+    Watches,
+)
 from octavo.core.ref import Ref
 from octavo.core.sizes import KIB
 from octavo.core.values import Change, Content, Entry, Page
@@ -87,6 +99,14 @@ class CatalogStore:
 
     def holds(self, place: Segments) -> bool:
         return not self.leaves_out(place) and not self.of_program(place)
+
+    def refuses(self, file: str) -> bool:
+        """Whether the store would never give a file of that name, so that nobody knows whether it is there."""
+        try:
+            ref = Ref.of(self._root.scheme, file.split("/"))
+        except OctavoError:
+            return False
+        return isinstance(self.source, Rejects) and self.source.refuses(ref) is not None
 
     def leaves_out(self, place: Segments) -> bool:
         return any(place[: len(folder)] == folder for folder in self._without)
