@@ -55,9 +55,10 @@ class Asked(NamedTuple):
 
 
 def _same(given: str, path: str) -> bool:
-    """An address with or without the ending of its file."""
-    plain = "/" + unquote(given).partition("://")[2].strip("/")
-    return plain.endswith(("/" + path, "/" + path.rpartition(".")[0]))
+    """An address with or without the ending of its file; of a catalog, without the usual folder."""
+    scheme, _, rest = unquote(given).partition("://")
+    plain, stem = "/" + rest.strip("/"), path.rpartition(".")[0]
+    return plain.endswith((f"/{path}", f"/{stem}")) or (scheme == "doc" and plain == f"/{stem.removeprefix('docs/')}")
 
 
 def repositories() -> dict[str, dict[str, Any]]:
