@@ -17,10 +17,11 @@ from octavo.app.configuration import load_text
 from octavo.app.once import request
 from octavo.config.load import Loaded
 from octavo.core.arguments import ChangesArguments
-from octavo.core.errors import OctavoError
+from octavo.core.errors import OctavoError, SourceUnavailable
 from octavo.core.ports.chain import expected
 from octavo.core.ref import Ref
 from octavo.core.values import Change, Entry, News
+from octavo.feed import storing
 from octavo.stores.state import StateDirectory
 
 pytestmark = [pytest.mark.anyio, pytest.mark.seed("B3", "O10", "A4")]
@@ -103,25 +104,67 @@ async def test_a_number_from_before_a_restart_goes_on_with_what_changed_meanwhil
         assert told(await news(octavo, number)) == ["created c", "deleted b", "updated a", "created d"], "and only once"
 
 
-async def test_a_reload_is_no_gap_and_a_source_that_comes_back_tells_what_changed(tmp_path: Path, work: Path) -> None:
-    other = "  notes: {kind: memory, scheme: note, resources: {a: {text: one}}}\n"
-    both = "sources:\n  work: {kind: file, uris: relative, roots: [./work]}\n" + other
-    async with Octavo(load_text(both, file=tmp_path / "octavo.yaml", environ={}), lasting=True) as octavo:
-        number = (await news(octavo, uri=None)).next
+async def test_a_reload_that_leaves_a_source_as_it_is_is_no_gap(tmp_path: Path, work: Path) -> None:
+    async with serving(tmp_path) as octavo:
+        number = (await news(octavo)).next
         put(work, "a", "longer")
         await told_until(octavo, number, ["updated a"])
-        await octavo.reload(loaded(tmp_path, "limits: {page: 500}\n"))
-        assert told(await news(octavo, number)) == ["updated a"]
-        gone = load_text("sources:\n" + other, file=tmp_path / "octavo.yaml", environ={})
-        await octavo.reload(gone)
-        assert told(await news(octavo, number, uri="note://")) == []
-        with pytest.raises(OctavoError):
+        for turn, more in enumerate(("limits: {page: 500}\n", "redact: {rules: 'off'}\n", ""), 2):
+            await octavo.reload(loaded(tmp_path, more, ", cache: {ttl: 5s}"))
+            put(work, "a", "longer" * turn)
+            await told_until(octavo, number, ["updated a"] * turn)
+
+
+async def test_of_a_source_that_is_not_served_nothing_is_told_and_when_it_is_again_everything(
+    tmp_path: Path, work: Path
+) -> None:
+    other = "  notes: {kind: memory, scheme: note, resources: {a: {text: one}}}\n"
+    both = "sources:\n  work: {kind: file, uris: relative, roots: [./work]%s}\n" + other
+    hidden = load_text(both % ", expose: false", file=tmp_path / "octavo.yaml", environ={})
+    removed = load_text("sources:\n" + other, file=tmp_path / "octavo.yaml", environ={})
+    async with Octavo(load_text(both % "", file=tmp_path / "octavo.yaml", environ={}), lasting=True) as octavo:
+        number = (await news(octavo, uri=None)).next
+        put(work, "a", "longer")
+        wanted = ["updated a"]
+        await told_until(octavo, number, wanted)
+        for turn, without in enumerate((removed, hidden)):
+            await octavo.reload(without)
+            assert told(await news(octavo, number, uri="note://")) == []
+            with pytest.raises(OctavoError):
+                await news(octavo, number)
+            everything = await request(octavo, None, "changes", None, arguments=ChangesArguments(number))
+            assert expected(everything, News).changes == (), "what is not served is not told"
+            put(work, "b", "longer" * (turn + 2))
+            await octavo.reload(load_text(both % "", file=tmp_path / "octavo.yaml", environ={}))
+            wanted.append("updated b")
+            await told_until(octavo, number, wanted)
+
+
+async def test_while_the_store_is_away_subscribers_are_told_and_nothing_is_lost(
+    tmp_path: Path, work: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(storing, "PAUSE", 0.01)
+    async with serving(tmp_path) as octavo:
+        number = (await news(octavo)).next
+        assert told(await news(octavo, number)) == []
+    file = tmp_path / ".octavo" / "store.db"
+    file.rename(tmp_path / "aside")
+    file.mkdir()
+    async with serving(tmp_path) as octavo:
+        heard, first = list[Change](), asyncio.Event()
+        octavo.feed.subscribe(lambda change: (heard.append(change), first.set()))
+        await octavo.feed.followed(["file"])
+        with pytest.raises(SourceUnavailable):
             await news(octavo, number)
-        everything = await request(octavo, None, "changes", None, arguments=ChangesArguments(number))
-        assert expected(everything, News).changes == (), "what is not served is not told"
-        put(work, "b", "longer")
-        await octavo.reload(loaded(tmp_path))
-        await told_until(octavo, number, ["updated a", "updated b"])
+        put(work, "a", "longer")
+        with anyio.fail_after(30):
+            await first.wait()
+        assert [one.ref.path for one in heard] == ["a.md"]
+        with pytest.raises(SourceUnavailable):
+            await news(octavo, number)
+        file.rmdir()
+        (tmp_path / "aside").rename(file)
+        await told_until(octavo, number, ["updated a"])
 
 
 async def test_a_rule_that_forbids_cuts_what_was_stored(tmp_path: Path, work: Path) -> None:

@@ -134,6 +134,15 @@ def test_every_verb_ability_rule_and_member_is_named(book: Any) -> None:
     assert [name for name in members if not re.search(rf"`{name}[`(]", book["docs/plugins.md"])] == []
 
 
+def test_every_row_of_what_a_number_gives_names_its_test(book: Any, root: Path) -> None:
+    head = "| what happens | what a number from before gives | shown by |\n|---|---|---|\n"
+    rows = book["docs/subscriptions.md"].partition(head)[2].partition("\n\n")[0].splitlines()
+    shown = {found[1] for row in rows if (found := re.search(r"\| `(test_\w+)` \|$", row))}
+    code = (root / "tests/app/test_durable_feed.py").read_text(encoding="utf-8")
+    assert len(shown) == len(rows) > 0
+    assert shown <= {*re.findall(r"^async def (test_\w+)\(", code, re.MULTILINE)}
+
+
 def test_every_page_is_reached_from_the_readme(book: Any) -> None:
     seen, waiting = set[str](), ["README.md"]
     while waiting:

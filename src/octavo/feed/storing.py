@@ -76,6 +76,7 @@ class Storing:
         self._progress = asyncio.Event()  # another one for each step
         self._news = asyncio.Event()
         self._lost = False  # some were not even kept
+        self._away = False  # the store
         self._watched: dict[str, _Watched] = {}
         self._one = asyncio.Lock()
 
@@ -162,9 +163,9 @@ class Storing:
         return self._begun
 
     async def _are_stored(self) -> None:
-        """Those that there are by now."""
+        """Those that there are by now; or the store is away, which whoever asks it is told."""
         wanted = self._added
-        while self._done < wanted:
+        while self._done < wanted and not self._away:
             await self._progress.wait()
 
     async def _is_found(self, number: int | None, scheme: str) -> None:
@@ -174,7 +175,7 @@ class Storing:
         if one is None or one.task is None:
             return
         await one.begun.wait()
-        if one.is_new or (number is not None and (one.number is None or number < one.number)):
+        if one.number is not None and (one.is_new or (number is not None and number < one.number)):
             await asyncio.wait((one.task,))
 
     async def _covers(self, number: int, scheme: str, serving: Serving) -> bool:
@@ -215,20 +216,25 @@ class Storing:
                     if not failures:
                         logger.warning("Changes cannot be stored now, and wait: %s", error)
                     failures += 1
+                    self._away = True
+                    self._step()
                     await self._sleep(PAUSE)
                     continue
                 except Exception:  # what cannot be stored as it is must not hold up all others
                     logger.exception("Changes could not be stored: their sources are compared")
                     self._lost, done = True, len(some)
-                failures, turn = 0, next(turns)
+                failures, turn, self._away = 0, next(turns), False
                 self._drop(done)
                 if self._lost and not self._waiting:
                     self._lost = False
                     for one in [*self._watched.values()]:
                         self.compare(one.source, one.serving)
-                self._progress.set()
-                self._progress = asyncio.Event()
+                self._step()
             due = await self._tidied()
+
+    def _step(self) -> None:
+        self._progress.set()
+        self._progress = asyncio.Event()
 
     def _next(self, failures: int) -> list[Change]:
         """Those that were told together are stored together. Where that is too much for the store, it fails again and
