@@ -14,6 +14,8 @@ import pytest
 from tests.gate.twins import INITIALIZED, META, frame, initialize
 from tests.transport.processes import Program, program
 
+from octavo.transport.stdio.streams import STALL
+
 pytestmark = [pytest.mark.seed("A12", "T7"), pytest.mark.slow]
 
 both_eras = pytest.mark.parametrize("old", [True, False], ids=["handshake", "modern"])
@@ -71,6 +73,34 @@ def test_what_a_client_said_before_it_closed_its_end_is_answered(folder: Path, o
         server.process.stdin.close()
         told = all_of(server)
     assert [told.get(n) for n in range(count) if "result" not in told.get(n, {})] == []
+
+
+@both_eras
+def test_a_server_that_is_not_let_run_refuses_nothing_for_it(folder: Path, old: bool) -> None:
+    """What stands still because the machine has no time for the server is no queue that nothing moves in."""
+    with from_file(folder, said(old, *(asking(n) for n in range(MANY)))) as server:
+        told = {}
+        for _ in range(4):
+            told |= {one["id"]: one for one in server.lines(100)}
+            server.process.send_signal(signal.SIGSTOP)
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                server.process.wait(1.5 * STALL)
+            server.process.send_signal(signal.SIGCONT)
+        told |= all_of(server)
+    assert [told.get(n) for n in range(MANY) if "result" not in told.get(n, {})] == []
+
+
+@both_eras
+def test_a_ping_behind_calls_of_which_none_ends_is_answered(folder: Path, old: bool) -> None:
+    """What the client says may be what the calls wait for; what finds no place to wait is refused."""
+    calls = [("tools/call", {"name": "slow"}) for _ in range(2000)]
+    with program(folder, "--as", "hr") as server:
+        server.write(said(old, *calls, ("ping", {})) + b"\n")
+        told: dict[Any, dict[str, Any]] = {}
+        while len(calls) not in told:
+            told |= {one["id"]: one for one in server.lines(1)}
+    refused = [one["error"]["data"]["reason"] for one in told.values() if "error" in one and one["id"] != len(calls)]
+    assert refused and set(refused) == {"rate_limited"}
 
 
 def test_a_stream_does_not_keep_a_server_that_has_read_its_file(folder: Path) -> None:

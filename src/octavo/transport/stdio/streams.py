@@ -46,6 +46,7 @@ RECORDED = 4096  # requests that have their record and wait for their answer
 WAITING = 1024  # messages that wait before the input is paused
 BYTES = 8 * MIB  # and what they may weigh, waiting or worked on
 STALL = 1.0  # seconds without an end of anything after which a paused input is read on
+LOOKS = 10  # in which they are counted. One that comes late counts for nothing: this process was not let run
 CLOSE_SECONDS = 2.0  # for the last answers to leave
 # A client that closes its end has left, or wants what it asked for: it is answered while answers keep coming. Clients
 # that have left wait for two seconds before they send a signal. A plain file ends because all of it was read.
@@ -133,6 +134,7 @@ class Pipes:
         self._full = False  # too much waits: no more is taken
         self._stalled = False  # nothing has ended for a while: taken is what needs no room, and the rest refused
         self._ends = 0  # of calls, so far
+        self._looking = False  # whether anything ends, while the input is paused
         self._going_on = False  # planned
         self._listening: set[types.RequestId] = set()
         self._opening = True  # the client was told nothing yet that could change
@@ -293,18 +295,27 @@ class Pipes:
 
     def _weigh(self) -> None:
         """Whether to take more."""
-        full = not self._stalled and self._overfull()
-        if full and not self._full:
-            self._loop.call_later(STALL, self._look, self._ends)
-        self._full = full
+        self._full = not self._stalled and self._overfull()
+        if self._full and not self._looking:
+            self._looking = True
+            self._look_again(LOOKS)
 
-    def _look(self, ends: int) -> None:
-        if self._full and not self._ended:
-            if ends == self._ends and not self._blocked:
-                self._stalled, self._full = True, False
-                self._work()
-            else:
-                self._loop.call_later(STALL, self._look, self._ends)
+    def _look_again(self, left: int) -> None:
+        due = self._loop.time() + STALL / LOOKS
+        self._loop.call_at(due, self._look, self._ends, due, left)
+
+    def _look(self, ends: int, due: float, left: int) -> None:
+        if not self._full or self._ended:
+            self._looking = False
+        elif ends != self._ends or self._blocked:
+            self._look_again(LOOKS)
+        elif self._loop.time() - due > STALL / LOOKS:
+            self._look_again(left)
+        elif left > 1:
+            self._look_again(left - 1)
+        else:
+            self._looking, self._stalled, self._full = False, True, False
+            self._work()
 
     def _plan(self) -> None:
         """There may be room: looks when the loop turns, once for all that end in this turn."""
