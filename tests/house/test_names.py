@@ -26,6 +26,7 @@ AGAIN: dict[str, str] = {
     "Feed": SECTION,
     "Issuer": SECTION,
     "Journal": PORT,
+    "Kept": "what stands under a key in memory, and what the feed wrote into the journal: each inside of its own room",
     "Keys": PORT,
     "Label": SECTION,
     "Leases": PORT,

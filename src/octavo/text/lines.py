@@ -12,7 +12,7 @@ from typing import NamedTuple
 from octavo.core.errors import InvalidParams
 
 
-class Part(NamedTuple):
+class LinePart(NamedTuple):
     """Whole lines of a text: `first` to `last` of `total`, counted from 1. Empty when `last` is `first` - 1."""
 
     text: str
@@ -56,7 +56,7 @@ def endings(text: str) -> list[str]:
     return sorted((end for end in counted if counted[end]), key=counted.__getitem__, reverse=True)
 
 
-def line_range(text: str, first: int, last: int = -1) -> Part:
+def line_range(text: str, first: int, last: int = -1) -> LinePart:
     """Lines `first` to `last`, both included, counted from 1, or from the end when negative.
 
     An end beyond the text is the end of the text; a beginning beyond it is an error, because then the caller has
@@ -74,14 +74,14 @@ def line_range(text: str, first: int, last: int = -1) -> Part:
         raise InvalidParams(
             f"Lines {first} to {last} are no range: give the first and then the last, of {total} lines", lines=total
         )
-    return Part("".join(lines[begin - 1 : end]), begin, end, total)
+    return LinePart("".join(lines[begin - 1 : end]), begin, end, total)
 
 
-def head(text: str, count: int) -> Part:
+def head(text: str, count: int) -> LinePart:
     return line_range(text, 1, _positive(count))
 
 
-def tail(text: str, count: int) -> Part:
+def tail(text: str, count: int) -> LinePart:
     return line_range(text, -_positive(count))
 
 
@@ -101,7 +101,7 @@ def byte_range(text: str, start: int, stop: int) -> ByteRange:
     return ByteRange(raw[begin:end].decode("utf-8", "surrogatepass"), begin, end, total)
 
 
-def numbered(part: Part) -> str:
+def numbered(part: LinePart) -> str:
     """Each line after its number and a tab."""
     width = len(str(part.last))
     return "".join(f"{number:>{width}}\t{line}" for number, line in enumerate(split(part.text), part.first))

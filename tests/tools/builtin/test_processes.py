@@ -12,7 +12,7 @@ from tests.tools.builtin.conftest import Serve, Tools
 from tests.tools.builtin.test_commands import ENDLESS, configuration, processes_with, python, until
 
 from octavo.core.errors import Conflict, InvalidParams, NotFound
-from octavo.tools.builtin.process.started import Tail
+from octavo.tools.builtin.process.started import OutputTail
 
 pytestmark = [pytest.mark.anyio, pytest.mark.skipif(sys.platform != "linux", reason="programs of Linux")]
 
@@ -149,7 +149,7 @@ async def test_two_readers_wait_at_once(serve: Serve) -> None:
 
 
 def test_a_character_is_never_cut_in_two() -> None:
-    tail = Tail(100)
+    tail = OutputTail(100)
     data = "가나🙂다".encode()
     text, after = "", 0
     for index in range(len(data)):

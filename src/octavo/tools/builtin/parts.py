@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any, Final, NamedTuple
 
 from octavo.core.errors import InvalidParams
-from octavo.text.lines import Part, byte_range, head, line_range, numbered, split, tail
+from octavo.text.lines import LinePart, byte_range, head, line_range, numbered, split, tail
 from octavo.text.outline import outline, section
 from octavo.text.tokens import fit
 from octavo.tools.builtin.answer_budget import Budget
@@ -77,7 +77,7 @@ def pair(asked: Mapping[str, Any], name: str) -> tuple[int, int]:
     return first, last
 
 
-def _of_lines(text: str, chosen: Part, budget: Budget, *, with_numbers: bool) -> Piece:
+def _of_lines(text: str, chosen: LinePart, budget: Budget, *, with_numbers: bool) -> Piece:
     shown = numbered(chosen) if with_numbers else chosen.text
     whole = fit(shown, *budget)
     if whole.cut_at_line is None:

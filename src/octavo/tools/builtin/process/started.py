@@ -21,7 +21,7 @@ class OutputPart(NamedTuple):
     dropped: int  # bytes between the offset that was asked for and the first that is still there
 
 
-class Tail:
+class OutputTail:
     """The last bytes that were printed, by their place in all that was.
 
     A part begins where an earlier one ended, and ends with a line: who could choose where would choose the middle of a
@@ -73,7 +73,7 @@ def _unfinished(data: bytes) -> int:
 class Started:
     """One of them. Whoever opens one closes it, and then nothing of it is left."""
 
-    def __init__(self, command: Command, work: Workplace, tail: Tail) -> None:
+    def __init__(self, command: Command, work: Workplace, tail: OutputTail) -> None:
         self.command, self.work, self.tail = command, work, tail
         self._news = asyncio.Event()
         self._end: asyncio.TimerHandle | None = None
@@ -89,7 +89,7 @@ class Started:
         limits: RunLimits,
         lifetime: float,
     ) -> Started:
-        started = cls(command, work, Tail(limits.output))
+        started = cls(command, work, OutputTail(limits.output))
         started.running = await runner.start(
             command.program, words, limits=limits, place=work.place, printed=started._printed
         )
