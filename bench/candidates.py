@@ -152,6 +152,14 @@ def octavo_command(template: str, corpus: data.Corpus) -> tuple[str, ...]:
     return tuple(shlex.split(template.format(**words)))
 
 
+BESIDE = "-beside"  # behind the name of one of ours: that of another checkout
+
+
+def of_checkout(template: str, checkout: Path) -> str:
+    """The same command with the code that stands in a checkout, and the libraries of this interpreter."""
+    return template.replace("{octavo}", f"env PYTHONPATH={shlex.quote(str(checkout / 'src'))} {{python}} -m octavo")
+
+
 NAMES = ("octavo", "octavo-modern", "official", "mcp", "mcp-modern", "fastmcp", "floor", "octavo-http", "mcp-http")
 
 

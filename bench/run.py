@@ -11,12 +11,12 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 import corpus as data
 import report
-from candidates import HERE, NAMES, OCTAVO, OCTAVO_HTTP, Candidate, Json, candidate
+from candidates import BESIDE, HERE, NAMES, OCTAVO, OCTAVO_HTTP, Candidate, Json, candidate, of_checkout
 
 import wire
 
@@ -83,8 +83,8 @@ def audit_records(corpus: data.Corpus) -> int:
     return count
 
 
-def commit() -> str:
-    ask = ["git", "-C", str(HERE), "describe", "--always", "--dirty"]
+def commit(checkout: Path = HERE) -> str:
+    ask = ["git", "-C", str(checkout), "describe", "--always", "--dirty"]
     done = subprocess.run(ask, capture_output=True, text=True, check=False)
     return done.stdout.strip() or "unknown"
 
@@ -160,6 +160,21 @@ def rounds(
     return runs
 
 
+def taking_part(corpus: data.Corpus, args: argparse.Namespace) -> list[Candidate]:
+    return [candidate(name, corpus, args.octavo, args.octavo_http) for name in args.candidates.split(",") if name]
+
+
+def both(beside: Path, corpus: data.Corpus, args: argparse.Namespace) -> list[Candidate]:
+    """Ours of this checkout, and of the other under names that say so."""
+    field: list[Candidate] = []
+    for name in (one for one in NAMES if one.startswith("octavo")):
+        for checkout, more in ((HERE.parent, ""), (beside.absolute(), BESIDE)):
+            commands = (of_checkout(one, checkout) for one in (args.octavo, args.octavo_http))
+            software = f"octavo {commit(checkout)}"
+            field.append(replace(candidate(name, corpus, *commands), name=name + more, software=software))
+    return field
+
+
 def arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--quick", action="store_true", help="one short round: shows that it works, proves nothing")
@@ -167,12 +182,15 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--candidates", default=",".join(NAMES), help=f"comma-separated, of {', '.join(NAMES)}")
     parser.add_argument("--octavo", default=OCTAVO, help="Octavo's command; {octavo} {python} {config} {agent}")
     parser.add_argument("--octavo-http", default=OCTAVO_HTTP, help="the same for its HTTP server")
+    parser.add_argument("--beside", type=Path, help="another checkout: Octavo of both, in turns, and nobody else")
     parser.add_argument("--rounds", type=int, default=0, help="default 5, quick 1")
     parser.add_argument("--seconds", type=float, default=0, help="of a measured run; default 2, quick 0.4")
     parser.add_argument("--starts", type=int, default=0, help="processes started a round; default 3, quick 1")
     parser.add_argument("--keep", action="store_true", help="keep the temporary folder")
     parser.add_argument("--out", type=Path, default=HERE / "results", help="folder of the JSON results")
     args = parser.parse_args()
+    if args.beside and not (args.beside / "src" / "octavo").is_dir():
+        parser.error(f"--beside {args.beside}: no checkout of Octavo")
     args.rounds = args.rounds or (1 if args.quick else 5)
     args.seconds = args.seconds or (0.4 if args.quick else 2.0)
     args.starts = args.starts or (1 if args.quick else 3)
@@ -189,7 +207,7 @@ def main() -> int:
     with workplace(args.keep) as home:
         print("\n".join(f"{key:<14} {value}" for key, value in facts.items()), flush=True)
         corpus = data.make(home)
-        field = [candidate(name, corpus, args.octavo, args.octavo_http) for name in args.candidates.split(",") if name]
+        field = both(args.beside, corpus, args) if args.beside else taking_part(corpus, args)
         facts["software"] = {c.name: c.software for c in field}
         facts["octavo_command"] = args.octavo
         field = [one for one in field if any(w.http is bool(one.port) for w in chosen)]
