@@ -11,8 +11,8 @@ import anyio.lowlevel
 import pytest
 
 from octavo.core.clock import FrozenClock
-from octavo.core.errors import SourceUnavailable
-from octavo.core.ports.stores import Counted, Held, Hint, Pair, Record, Transaction
+from octavo.core.errors import Conflict, SourceUnavailable
+from octavo.core.ports.stores import Counted, Held, Hint, Pair, Portion, Record, Transaction
 from octavo.stores.memory import MemoryStore, ports
 from octavo.stores.memory.store import MemoryBus, Ports
 from octavo.stores.memory.tables import Kept, Leased, Tables
@@ -360,6 +360,53 @@ class WhatEndedIsRenewed(Sound):
             return True
 
 
+# -- Moves
+
+
+class ADumpThatMovesOn(Sound):
+    @asynccontextmanager
+    async def dump(self) -> AsyncGenerator[AsyncIterator[Portion]]:
+        async def each() -> AsyncGenerator[Portion]:
+            yield Portion(span=await self.journal.span())
+            for portion in [*self._tables.portions()][1:]:
+                yield portion
+
+        yield each()
+
+
+class ADumpWithoutEnds(Sound):
+    @asynccontextmanager
+    async def dump(self) -> AsyncGenerator[AsyncIterator[Portion]]:
+        async with super().dump() as portions:
+            whole = [one._replace(pairs=[row._replace(ends=None) for row in one.pairs]) async for one in portions]
+
+        async def each() -> AsyncGenerator[Portion]:
+            for portion in whole:
+                yield portion
+
+        yield each()
+
+
+class NumbersThatBeginAnew(Sound):
+    async def load(self, portions: AsyncIterator[Portion]) -> None:
+        await super().load(portions)
+        self._tables.marks.put("last", int(self._wall() * 1_000_000))
+
+
+class LoadsOverWhatIsKept(Sound):
+    async def load(self, portions: AsyncIterator[Portion]) -> None:
+        async for portion in portions:
+            self._tables.take(portion, self._wall())
+
+
+class LoadsInSteps(Sound):
+    async def load(self, portions: AsyncIterator[Portion]) -> None:
+        if len(self._tables.values) or len(self._tables.records):
+            raise Conflict("something is kept")
+        async for portion in portions:
+            self._tables.take(portion, self._wall())
+
+
 # -- Bus and all of it
 
 
@@ -432,6 +479,11 @@ MUTANTS: dict[type[Sound], str] = {
     AFenceThatDoesNotGrow: "test_a_lease_that_was_released_is_free_and_the_next_fence_is_greater",
     WhoLostALeaseReleasesThatOfAnother: "test_a_lease_ends",
     WhatEndedIsRenewed: "test_a_lease_ends",
+    ADumpWithoutEnds: "test_all_that_is_kept_is_dumped",
+    ADumpThatMovesOn: "test_a_dump_stands_still",
+    NumbersThatBeginAnew: "test_what_was_loaded_goes_on_as_it_was",
+    LoadsOverWhatIsKept: "test_nothing_is_loaded_over_what_is_kept",
+    LoadsInSteps: "test_a_load_that_fails_stores_nothing",
     ABusThatWaitsForSlowListeners: "test_a_listener_that_does_not_read_holds_nobody_up",
     ABusThatTellsEverybodyEverything: "test_whoever_listens_hears_its_topics",
     ABusThatTellsNobody: "test_whoever_listens_hears_its_topics",

@@ -13,14 +13,14 @@ import asyncio
 import logging
 from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
-from typing import Any, ClassVar, TypeVar, cast
+from typing import Any, ClassVar, Protocol, TypeVar, cast
 
 import anyio
 import anyio.lowlevel
 import pytest
 
 from octavo.core.clock import SystemClock
-from octavo.core.errors import Conflict, InvalidParams
+from octavo.core.errors import Conflict, InvalidParams, SourceUnavailable
 from octavo.core.ports.stores import (
     LARGEST_COUNT,
     LARGEST_HINT,
@@ -30,8 +30,12 @@ from octavo.core.ports.stores import (
     MOST,
     Held,
     Hint,
+    Moves,
+    Portion,
     Record,
+    Row,
     Shared,
+    Span,
     Store,
 )
 from octavo.core.sizes import MIB
@@ -44,6 +48,15 @@ KEYS: Sequence[str] = (
     "\x7f", "한국어/문서", "한국어/문서-2", "東京", "\u00e9", "e\u0301", "👩\u200d💻", "\U0010ffff", "\ud7ff", "\ue000",
     "k" * LONGEST_KEY,
 )  # fmt: skip
+
+
+class MovingStore(Store, Moves, Protocol):
+    """All that a store of ours can do."""
+
+
+async def _one_by_one(portions: Sequence[Portion]) -> AsyncGenerator[Portion]:
+    for portion in portions:
+        yield portion
 
 
 class StoreBase:
@@ -95,6 +108,15 @@ class StoreBase:
         if not hasattr(store, "journal"):
             pytest.skip("is only shared: it has no journal and no transactions")
         return cast("Store", store)
+
+    def moves(self, store: Any) -> MovingStore:
+        if not hasattr(store, "dump"):
+            pytest.skip("cannot be copied whole")
+        return cast("MovingStore", store)
+
+    async def dumped(self, store: Moves) -> list[Portion]:
+        async with store.dump() as portions:
+            return [portion async for portion in portions]
 
     async def until(self, ready: Callable[[], Awaitable[bool]], what: str) -> None:
         with anyio.move_on_after(self.patience):
@@ -622,6 +644,88 @@ class StoreSuite(StoreBase):
                 await transaction.journal.append(b"work")
             await self.patiently(leaving, "release")
             assert not await other.leases.holds(held)
+
+    # -- Moves
+
+    async def test_all_that_is_kept_is_dumped(self, store: Shared) -> None:
+        moving = self.moves(store)
+        for key in KEYS:
+            await store.keys.set(key, key.encode(), expires=600)
+        await store.keys.set("for ever", bytes(MIB))
+        numbers = [*await moving.journal.append(*(b"%d" % number for number in range(2_500)))]
+        await moving.journal.trim(keep=2_000)
+        held = [await store.leases.acquire(name, ttl=600) for name in ("two", "one")]
+        found = await self.dumped(moving)
+        pairs = {row.key: row for portion in found for row in portion.pairs}
+        assert [*pairs] == sorted([*KEYS, "for ever"], key=lambda key: key.encode())
+        assert all(pairs[key].value == key.encode() for key in KEYS)
+        assert pairs["for ever"] == ("for ever", bytes(MIB), None)
+        assert all(abs((pairs[key].ends or 0) / 1_000_000 - 600 - self.now(store)) < 300 for key in KEYS)
+        records = [record for portion in found for record in portion.records]
+        assert records == [(number, b"%d" % place) for place, number in enumerate(numbers)][500:]
+        assert [one for portion in found for one in portion.fences] == [held[1], held[0]]
+        assert [one.span for one in found if one.span is not None] == [await moving.journal.span()]
+        assert max(len(portion.pairs) + len(portion.records) for portion in found) <= MOST
+
+    async def test_a_dump_stands_still(self, store: Shared) -> None:
+        moving = self.moves(store)
+        await store.keys.set("a", b"before")
+        await moving.journal.append(b"before")
+        found = list[Portion]()
+        async with moving.dump() as portions:
+            found.append(await anext(portions))
+            changed = asyncio.gather(
+                store.keys.set("a", b"after"), store.keys.set("b", b"after"), moving.journal.append(b"after")
+            )
+            await self.patiently(changed, "a change beside a dump")
+            found += [portion async for portion in portions]
+        assert [(row.key, row.value) for portion in found for row in portion.pairs] == [("a", b"before")]
+        assert [record.body for portion in found for record in portion.records] == [b"before"]
+        assert await store.keys.get("b") == b"after"
+
+    async def test_what_was_loaded_goes_on_as_it_was(self, store: Shared) -> None:
+        moving, now = self.moves(store), int(self.now(store) * 1_000_000)
+        span = Span(now - 4_000_000, now + 3_600_000_000)
+        pairs = [Row(key, key.encode(), None) for key in KEYS]
+        ending = [Row("z ended", b"1", now - 1_000_000), Row("z ends", b"1", now + 900_000_000)]
+        records = [Record(span.after + number, b"%d" % number) for number in range(1, 1_500)]
+        fences = [Held("lease", now + 3_600_000_000)]
+        given = [Portion(span=span), Portion(pairs), Portion(ending), Portion(records=records), Portion(fences=fences)]
+        await moving.load(_one_by_one(given))
+        assert await self.everything(store) == sorted(
+            [*((key, key.encode()) for key in KEYS), ("z ends", b"1")], key=lambda pair: pair[0].encode()
+        )
+        assert [*await moving.journal.read(0, limit=MOST)] == records
+        assert await moving.journal.span() == span
+        found = await self.dumped(moving)
+        assert [row for portion in found for row in portion.pairs if row.ends is not None] == ending
+        (number,) = await moving.journal.append(b"next")
+        assert number > span.last
+        held = await store.leases.acquire("lease", ttl=600)
+        assert held is not None and held.fence > fences[0].fence
+
+    async def test_nothing_is_loaded_over_what_is_kept(self, store: Shared) -> None:
+        moving = self.moves(store)
+        given = Portion([Row("b", b"2", None)], [Record(1, b"2")], span=Span(0, 1))
+        for key in ("a", ""):
+            await (store.keys.set(key, b"1") if key else moving.journal.append(b"1"))
+            before = await self.dumped(moving)
+            with pytest.raises(Conflict):
+                await moving.load(_one_by_one([given]))
+            assert await self.dumped(moving) == before
+            await store.keys.delete("a")
+
+    async def test_a_load_that_fails_stores_nothing(self, store: Shared) -> None:
+        moving = self.moves(store)
+        before = await self.dumped(moving)
+
+        async def cut() -> AsyncGenerator[Portion]:
+            yield Portion([Row("a", b"1", None)], [Record(1, b"1")], [Held("one", 1)], Span(0, 1))
+            raise SourceUnavailable("cut off")
+
+        with pytest.raises(SourceUnavailable, match="cut off"):
+            await moving.load(cut())
+        assert await self.dumped(moving) == before
 
     # -- Bus
 

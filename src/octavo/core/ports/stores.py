@@ -218,5 +218,40 @@ class Store(Shared, Protocol):
         ...
 
 
+class Row(NamedTuple):
+    """A pair as it stands in the store. Its end is in microseconds since 1970, by the clock of the store: also one that
+    has passed, and was not cleared away yet."""
+
+    key: str
+    value: bytes
+    ends: int | None
+
+
+class Portion(NamedTuple):
+    """A part of what a store keeps. The span of the journal stands in one of them."""
+
+    pairs: Sequence[Row] = ()
+    records: Sequence[Record] = ()
+    fences: Sequence[Held] = ()  # the greatest of each name, whether or not anybody holds it
+    span: Span | None = None
+
+
+class Moves(Protocol):
+    """A store that can be copied whole, into one of another kind."""
+
+    def dump(self) -> AbstractAsyncContextManager[AsyncIterator[Portion]]:
+        """All that is kept, as it stands at one moment, whatever is changed meanwhile: pairs in byte order, records by
+        their numbers, fences by their names. A portion has at most MOST rows, and LARGEST_VALUE bytes or one value.
+        Nobody waits for whoever reads it."""
+        ...
+
+    async def load(self, portions: AsyncIterator[Portion]) -> None:
+        """All of it in one transaction. Ends stay what they are, nobody holds a lease, and the next numbers and fences
+        are greater than all that were loaded.
+
+        Raises Conflict, and changes nothing, where pairs or records are kept already."""
+        ...
+
+
 # Opens the store, if it is not open yet: a server that keeps nothing never waits for it. Raises SourceUnavailable.
 Opens: TypeAlias = Callable[[], Awaitable[Store]]

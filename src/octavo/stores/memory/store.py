@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator, Iterable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from types import TracebackType
 from typing import NamedTuple
 
 from octavo.core.clock import Clock, SystemClock
 from octavo.core.errors import SourceUnavailable
-from octavo.core.ports.stores import Bus, Hint, Journal, KeyValue, Lease, Store, Transaction
+from octavo.core.ports.stores import Bus, Hint, Journal, KeyValue, Lease, Moves, Portion, Store, Transaction
 from octavo.stores._shared.bounds import check_hint, check_key
 from octavo.stores._shared.listeners import Listeners
+from octavo.stores._shared.portions import not_empty
 from octavo.stores.memory import ports
 from octavo.stores.memory.tables import Tables
 
@@ -38,7 +39,7 @@ class MemoryBus(Bus):
         return self.listeners.listen(topics)
 
 
-class MemoryStore(Store):
+class MemoryStore(Store, Moves):
     """`patience` is how long a change waits for its turn, and how long a transaction may take, in seconds."""
 
     def __init__(self, *, clock: Clock | None = None, patience: float = 5.0) -> None:
@@ -78,6 +79,19 @@ class MemoryStore(Store):
         async with self._changing() as tables:
             yield self.ports(ports.Access(lambda: tables, lambda: _again(tables), self._wall))
 
+    @asynccontextmanager
+    async def dump(self) -> AsyncGenerator[AsyncIterator[Portion]]:
+        yield _one_by_one([*self._tables.portions()])
+
+    async def load(self, portions: AsyncIterator[Portion]) -> None:
+        async with self._turn:
+            layers = self._tables.layers()
+            if len(layers.values) or len(layers.records):
+                raise not_empty()
+            async for portion in portions:
+                layers.take(portion, self._wall())
+            layers.settle()
+
     def ports(self, access: ports.Access) -> Ports:
         return Ports(ports.Keys(access), ports.Journal(access), ports.Leases(access))
 
@@ -92,6 +106,11 @@ class MemoryStore(Store):
             if not limit.expired():
                 raise
             raise SourceUnavailable("The store was busy for too long") from None
+
+
+async def _one_by_one(portions: Iterable[Portion]) -> AsyncGenerator[Portion]:
+    for portion in portions:
+        yield portion
 
 
 @asynccontextmanager

@@ -7,6 +7,9 @@ from collections.abc import Callable, Iterator
 from heapq import merge
 from typing import Any, Generic, NamedTuple, TypeVar
 
+from octavo.core.ports.stores import Held, Portion, Record, Row, Span
+from octavo.stores._shared.portions import portions
+
 K = TypeVar("K")  # text or numbers
 V = TypeVar("V")
 
@@ -110,6 +113,32 @@ class Tables(NamedTuple):
     def layers(self) -> Tables:
         make: Callable[[Table[Any, Any]], Layer[Any, Any]] = Layer
         return Tables(*(make(table) for table in self))
+
+    def portions(self) -> Iterator[Portion]:
+        def pair(key: str) -> Row:
+            kept = self.values.get(key)
+            assert kept is not None
+            return Row(key, kept.value, None if kept.ends is None else round(kept.ends * 1_000_000))
+
+        span = Span(self.marks.get("after") or 0, self.marks.get("last") or 0)
+        records = (Record(number, self.records.get(number) or b"") for number in self.records.between())
+        leased = ((name, self.leases.get(name)) for name in self.leases.between())
+        fences = (Held(name, one.fence) for name, one in leased if one is not None)
+        return portions(span, map(pair, self.values.between()), records, fences)
+
+    def take(self, portion: Portion, now: float) -> None:
+        for key, value, ends in portion.pairs:
+            self.values.put(key, Kept(value, None if ends is None else ends / 1_000_000))
+        for number, body in portion.records:
+            self.records.put(number, body)
+        for name, fence in portion.fences:
+            before = self.leases.get(name)
+            self.leases.put(
+                name, Leased(fence, now) if before is None else before._replace(fence=max(before.fence, fence))
+            )
+        if portion.span is not None:
+            self.marks.put("after", portion.span.after)
+            self.marks.put("last", portion.span.last)
 
     def settle(self) -> None:
         for table in self:

@@ -10,9 +10,10 @@ import hashlib
 import logging
 from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
+from functools import partial
 from typing import Any, Final, TypeVar
 
-from octavo.core.errors import OctavoError, SourceUnavailable
+from octavo.core.errors import Conflict, OctavoError, SourceUnavailable
 from octavo.stores._shared.layouts import newer, steps
 
 try:
@@ -35,14 +36,15 @@ GONE: Final = () if asyncpg is None else (
 class Pool:
     """`url` is told to the driver alone."""
 
-    def __init__(self, url: str, *, schema: str, patience: float) -> None:
+    def __init__(self, url: str, *, schema: str, patience: float, alone: bool = False) -> None:
         if asyncpg is None:
             raise SourceUnavailable("kind: postgres needs the extra postgres: install octavo[postgres]")
         if not schema.isidentifier() or not schema.isascii() or schema != schema.lower() or len(schema) > 40:
             raise SourceUnavailable("The schema of the store has to be a name of small letters, digits and _")
         self.schema, self.patience = schema, patience
-        digest = hashlib.sha256(b"octavo " + schema.encode()).digest()
-        self.lock = int.from_bytes(digest[:8], "big", signed=True)  # of whoever changes something
+        self.lock = _number(f"octavo {schema}")  # of whoever changes something
+        self._users = _number(f"users of octavo {schema}")  # of whoever has it open
+        self._alone = alone
         self._url = url
         self._pool: Any = None
         self._layout_lost = False
@@ -57,7 +59,9 @@ class Pool:
             "dsn": self._url, "timeout": self.patience, "command_timeout": self.patience, "server_settings": settings,
         }  # fmt: skip
         try:
-            self._pool = asyncpg.create_pool(min_size=0, max_size=MOST, reset=_as_it_is, **self._connecting)
+            self._pool = asyncpg.create_pool(
+                min_size=0, max_size=1 if self._alone else MOST, init=self._enter, reset=_as_it_is, **self._connecting
+            )
             async with self.translated():
                 await self._pool
             async with self.connection() as connection:
@@ -91,16 +95,41 @@ class Pool:
         async with self.translated(), self._acquired() as connection, asyncio.timeout(self.patience):
             yield connection
 
+    async def within(self, connection: Any, query: str, *values: object) -> Sequence[Any]:
+        """A step of a transaction."""
+        async with self.translated(), asyncio.timeout(self.patience):
+            rows: Sequence[Any] = await connection.fetch(query, *values)
+            return rows
+
     @asynccontextmanager
-    async def transaction(self) -> AsyncGenerator[Any]:
-        """A connection that has the lock of the schema alone. What the block raises leaves as it is."""
+    async def snapshot(self) -> AsyncGenerator[Callable[..., Awaitable[Sequence[Any]]]]:
+        """Reads what stood there when it began, for as long as the block takes. What it raises leaves as it is."""
+        async with AsyncExitStack() as stack:
+            async with self.translated():
+                connection = await stack.enter_async_context(self._acquired())
+            fetch = partial(self.within, connection)
+            try:
+                await fetch("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
+                await fetch("SET LOCAL idle_in_transaction_session_timeout = 0")
+                yield fetch
+                await fetch("ROLLBACK")
+            except BaseException:
+                end(connection)
+                raise
+
+    @asynccontextmanager
+    async def transaction(self, *, bounded: bool = True) -> AsyncGenerator[Any]:
+        """A connection that has the lock of the schema alone. What the block raises leaves as it is. Not bounded is
+        the whole; each step is."""
         async with AsyncExitStack() as stack:
             async with self.translated():
                 connection = await stack.enter_async_context(self._acquired())
             try:
-                async with asyncio.timeout(self.patience) as limit:
+                async with asyncio.timeout(self.patience if bounded else None) as limit:
                     async with self.translated():
                         await connection.execute("BEGIN")
+                        if not bounded:
+                            await connection.execute("SET LOCAL idle_in_transaction_session_timeout = 0")
                         await connection.execute("SELECT pg_advisory_xact_lock($1)", self.lock)
                     yield connection
                     async with self.translated():
@@ -140,6 +169,11 @@ class Pool:
         """A connection of its own that hears what is told on a channel. What it gives is awaited for its end."""
         async with self.translated(), asyncio.timeout(self.patience):
             connection = await asyncpg.connect(**self._connecting)
+            try:
+                await self._enter(connection)
+            except BaseException:
+                connection.terminate()
+                raise
         ended = asyncio.Event()
 
         async def wait() -> None:
@@ -182,6 +216,15 @@ class Pool:
             logger.warning("PostgreSQL refused what the store asked: %s", type(error).__name__)
             raise SourceUnavailable(f"{AWAY}: PostgreSQL says {type(error).__name__}") from None
 
+    async def _enter(self, connection: Any) -> None:
+        """Each connection says that the store is open, until it ends: state is not moved away under anybody."""
+        asked = "SELECT pg_try_advisory_lock($1)" if self._alone else "SELECT pg_try_advisory_lock_shared($1)"
+        if await connection.fetchval(asked, self._users):
+            return
+        if self._alone:
+            raise Conflict("A server has the store open: stop it first, on whatever machine it runs")
+        raise SourceUnavailable("The state is being moved or restored now: start again when that is done")
+
     async def _bring_up(self, connection: Any) -> None:
         known = steps("octavo.stores.postgres")
         async with asyncio.timeout(self.patience), connection.transaction():
@@ -197,6 +240,11 @@ class Pool:
             made = "INSERT INTO layout VALUES (true, $1) ON CONFLICT (one) DO UPDATE SET number = excluded.number"
             if layout < len(known):
                 await connection.execute(made, len(known))
+
+
+def _number(name: str) -> int:
+    """Of an advisory lock."""
+    return int.from_bytes(hashlib.sha256(name.encode()).digest()[:8], "big", signed=True)
 
 
 class _Gone(SourceUnavailable):

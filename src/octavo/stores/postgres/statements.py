@@ -69,3 +69,20 @@ RENEW: Final = f"""{TURN}
     UPDATE leases SET ends = clock_timestamp() + make_interval(secs => $4) FROM turn
     WHERE name = $2 AND fence = $3 AND ends > clock_timestamp() RETURNING true"""
 HOLDS: Final = "SELECT true FROM leases WHERE name = $1 AND fence = $2 AND ends > clock_timestamp()"
+# All of it, and all of another store. Ends in microseconds since 1970.
+LARGEST_PAIR: Final = "SELECT coalesce(max(octet_length(value)), 0) FROM pairs"
+LARGEST_RECORD: Final = "SELECT coalesce(max(octet_length(body)), 0) FROM records"
+LARGEST_FENCE: Final = "SELECT coalesce(max(octet_length(name)), 0) FROM leases"
+ALL_PAIRS: Final = "SELECT key, value, (extract(epoch FROM ends) * 1000000)::bigint FROM pairs ORDER BY key"
+ALL_RECORDS: Final = "SELECT number, body FROM records ORDER BY number"
+ALL_FENCES: Final = "SELECT name, fence FROM leases ORDER BY name"
+IS_KEPT: Final = "SELECT EXISTS (SELECT FROM pairs) OR EXISTS (SELECT FROM records)"
+PUT_PAIRS: Final = """
+    INSERT INTO pairs SELECT key, value, 'epoch'::timestamptz + ends * interval '1 microsecond'
+    FROM unnest($1::text[], $2::bytea[], $3::bigint[]) AS one (key, value, ends)"""
+PUT_RECORDS: Final = "INSERT INTO records SELECT * FROM unnest($1::bigint[], $2::bytea[])"
+PUT_FENCES: Final = """
+    INSERT INTO leases AS held SELECT name, fence, clock_timestamp()
+    FROM unnest($1::text[], $2::bigint[]) AS one (name, fence)
+    ON CONFLICT (name) DO UPDATE SET fence = greatest(held.fence, excluded.fence)"""
+PUT_SPAN: Final = "UPDATE line SET after = $1, last = $2"

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import AsyncGenerator, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import AsyncGenerator, AsyncIterator, Sequence
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from types import TracebackType
 from typing import Any, NamedTuple
 
 from octavo.core.errors import SourceUnavailable
-from octavo.core.ports.stores import Bus, Journal, KeyValue, Lease, Store, Transaction
-from octavo.stores.postgres import ports
+from octavo.core.ports.stores import Bus, Journal, KeyValue, Lease, Moves, Portion, Store, Transaction
+from octavo.stores.postgres import moving, ports
 from octavo.stores.postgres.bus import PostgresBus
 from octavo.stores.postgres.pool import Pool, end
 
@@ -33,9 +32,7 @@ class _Transaction:
 
     async def read(self, query: str, *values: object) -> Sequence[Any]:
         try:
-            async with self._pool.translated(), asyncio.timeout(self._pool.patience):
-                rows: Sequence[Any] = await self._connection.fetch(query, *values)
-                return rows
+            return await self._pool.within(self._connection, query, *values)
         except SourceUnavailable:
             end(self._connection)
             raise
@@ -43,13 +40,14 @@ class _Transaction:
     write = read
 
 
-class PostgresStore(Store):
+class PostgresStore(Store, Moves):
     """Tables of its own in `schema`, which is made if it is not there. PostgreSQL 14 or newer.
 
-    `patience` is how long any call, and any transaction, may take, in seconds."""
+    `patience` is how long any call, and any transaction, may take, in seconds. `alone`: Conflict while
+    another process has it open, and no other can open it meanwhile."""
 
-    def __init__(self, url: str, *, schema: str = "octavo", patience: float = 10.0) -> None:
-        self._pool = Pool(url, schema=schema, patience=patience)
+    def __init__(self, url: str, *, schema: str = "octavo", patience: float = 10.0, alone: bool = False) -> None:
+        self._pool = Pool(url, schema=schema, patience=patience, alone=alone)
         self._ports = Ports.over(self._pool)
         self._bus = PostgresBus(self._pool)
 
@@ -82,6 +80,12 @@ class PostgresStore(Store):
     @property
     def bus(self) -> Bus:
         return self._bus
+
+    def dump(self) -> AbstractAsyncContextManager[AsyncIterator[Portion]]:
+        return moving.dumped(self._pool)
+
+    async def load(self, portions: AsyncIterator[Portion]) -> None:
+        await moving.loaded(self._pool, portions)
 
     @asynccontextmanager
     async def transaction(self) -> AsyncGenerator[Transaction]:

@@ -18,7 +18,7 @@ from collections.abc import AsyncGenerator, Callable, Generator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager, contextmanager, suppress
 from pathlib import Path
-from typing import Final, TypeAlias, TypeVar
+from typing import Final, Protocol, TypeAlias, TypeVar
 
 from octavo.core.clock import Clock
 from octavo.core.errors import SourceUnavailable
@@ -39,6 +39,10 @@ BUSY: Final = (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
 TRIED_AGAIN: Final = 0.02  # seconds
 BESIDE: Final = ("-wal", "-shm")
 WAITING: Final = 10_000  # changes of one caller
+
+
+class Reading(Protocol):
+    async def __call__(self, work: Work[T]) -> T: ...
 
 
 class _Thread:
@@ -76,8 +80,8 @@ class _Thread:
 class File:
     """`patience` is how long a change waits for its turn, and how long a transaction may take, in seconds."""
 
-    def __init__(self, path: Path, *, clock: Clock, patience: float) -> None:
-        self._path, self._wall, self._patience = path, clock.wall, patience
+    def __init__(self, path: Path, *, clock: Clock, patience: float, mends: bool = True) -> None:
+        self._path, self._wall, self._patience, self._mends = path, clock.wall, patience, mends
         self._steps = steps("octavo.stores.sqlite")
         self._inode = -1
         self._reader = _Thread("store-read", lambda: self._opened(reading=True))
@@ -95,6 +99,20 @@ class File:
     async def read(self, work: Work[T]) -> T:
         async with self._limited():
             return await self._reader.run(work)
+
+    @asynccontextmanager
+    async def snapshot(self) -> AsyncGenerator[Reading]:
+        """A connection of its own, to read what stood in the file when its first transaction began."""
+        thread = _Thread("store-copy", lambda: self._opened(reading=True))
+
+        async def read(work: Work[T]) -> T:
+            async with self._limited():
+                return await thread.run(work)
+
+        try:
+            yield read
+        finally:
+            await asyncio.to_thread(thread.close)
 
     async def step(self, work: Work[T]) -> T:
         """A part of the transaction that has begun."""
@@ -118,10 +136,10 @@ class File:
             return await self._writer.run(whole)
 
     @asynccontextmanager
-    async def changing(self) -> AsyncGenerator[Changing]:
-        """A transaction of as many steps as the block makes."""
+    async def changing(self, *, bounded: bool = True) -> AsyncGenerator[Changing]:
+        """A transaction of as many steps as the block makes. Not bounded is the whole; each step is."""
         try:
-            async with asyncio.timeout(self._patience) as limit, self._turn.turn():
+            async with asyncio.timeout(self._patience if bounded else None) as limit, self._turn.turn():
                 try:
                     await self.step(lambda database: database.execute("BEGIN IMMEDIATE"))
                     changing = Changing(self)
@@ -149,6 +167,8 @@ class File:
             code = getattr(error, "sqlite_errorcode", 0) & 0xFF
             if code in BUSY:
                 raise _busy() from error
+            if code in DAMAGE and not self._mends:
+                raise SourceUnavailable("The file of the store is damaged, and was left as it is") from error
             if code in DAMAGE:
                 await asyncio.to_thread(self._set_aside)
                 for thread in (self._reader, self._writer):
@@ -162,7 +182,7 @@ class File:
             try:
                 return self._connected(reading=reading)
             except sqlite3.DatabaseError as error:
-                if getattr(error, "sqlite_errorcode", 0) & 0xFF not in DAMAGE:
+                if not self._mends or getattr(error, "sqlite_errorcode", 0) & 0xFF not in DAMAGE:
                     raise
                 self._move_aside()
             return self._connected(reading=reading)
