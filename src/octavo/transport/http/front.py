@@ -32,6 +32,7 @@ from octavo.transport.http.exchange import App, Message, Receive, Scope, Send, h
 from octavo.transport.http.health import Signs
 from octavo.transport.http.leases import CredentialLeases
 from octavo.transport.http.limits import Bodies
+from octavo.transport.http.listening import Asked, ListenLane
 from octavo.transport.http.records import BODY, DATA, KEPT, RecordedSend, refuse
 from octavo.transport.http.refusals import RefusalSent
 from octavo.transport.http.sessions import SessionCounts
@@ -77,6 +78,7 @@ class Front:
         access: Authentication,
         hub: Hub,
         sessions: SessionCounts,
+        listening: ListenLane,
         *,
         routes: Routes = no_routes,
         body_seconds: float = BODY_SECONDS,
@@ -94,7 +96,7 @@ class Front:
         shared = DoorParts(self._entry, self._turns, self.backlog, self._body, self._weights.leave, self._recorded)
         self._door = Door(house, shared, (self.signs.routes, self._entry.routes, routes), PATH)
         self._leases = CredentialLeases(house)
-        self._sessions = sessions
+        self._sessions, self._listening = sessions, listening
         self._body_seconds = body_seconds
         self._traced = traced
         # Made once: when it is sent there is too much to do already.
@@ -216,6 +218,9 @@ class Front:
             return
         silent = "id" not in message or "method" not in message  # a notification, or what answers a question
         del message  # a stream can last for days, and the SDK reads its own
+        if known and (asked := self._listens(scope, body)) is not None:
+            await self._listening.serve(asked, receive, send, scope[_ADMITTED])
+            return
         if silent and not await self._counted(scope, send, principal):
             return
         await self._sdk(scope, replayed, send, principal)
@@ -271,6 +276,7 @@ class Front:
                     refused = RefusalSent(send)
             if DATA in message.get("body", b""):
                 leave()  # the answer is made: a client that does not take it holds up nobody
+                self._learn(scope, who)
             if not limited:
                 await (send if refused is None else refused)(message)
 
@@ -304,6 +310,13 @@ class Front:
             await self._refuse(send, who, why)
         finally:
             note("ended")
+
+    def _learn(self, scope: Scope, who: Principal) -> None:
+        """What the SDK has accepted of a stream, which may last for days."""
+        if header(scope, b"mcp-method") == _LISTEN and header(scope, b"mcp-protocol-version") == _MODERN:
+            meta = self._listening.envelope(scope[BODY])
+            if meta is not None and self.lane.fits(meta):
+                self.lane.learn(meta, who)
 
     async def _body(self, scope: Scope, receive: Receive, whose: str, limit: int) -> bytes | None:
         """The whole body; None if the client left. Raises Malformed above the limit, or when it takes too long, and
@@ -343,7 +356,7 @@ class Front:
         routing = headers(scope, _ROUTING)
         if routing is None or len(body) > LANE_BODY or routing[0] != _MODERN or routing[1] not in _HOT:
             return False
-        if any(name.startswith(b"mcp-param-") or name == b"content-encoding" for name, _ in scope["headers"]):
+        if _has_more(scope):
             return False
         taken = self.lane.take(body, who, modern=True, moment=0)
         if taken is None or not _says_the_same(routing, taken):
@@ -362,6 +375,13 @@ class Front:
             status = 200 if answers[0].code is None else ERROR_CODE_HTTP_STATUS.get(answers[0].code, 200)
             await respond(send, status, b"".join(answers[0].pieces))
         return True
+
+    def _listens(self, scope: Scope, body: bytes) -> Asked | None:
+        """Of a request for a stream that is answered here."""
+        routing = headers(scope, _ROUTING)
+        if routing != (_MODERN, _LISTEN, None) or self._traced or _has_more(scope):
+            return None
+        return self._listening.take(body, scope[_ADMITTED])
 
     def _recorded(self, scope: Scope, send: Send) -> Send:
         return RecordedSend(self._house.ledger, scope, send)
@@ -383,6 +403,11 @@ def mark_recorded(ctx: Any, succeeded: bool, kept: bool | None) -> None:
     scope[_RECORDED] = "ok" if succeeded else "error"
     if kept is not None:
         scope[KEPT] = kept
+
+
+def _has_more(scope: Scope) -> bool:
+    """Whether headers say more than who asks for what."""
+    return any(name.startswith(b"mcp-param-") or name == b"content-encoding" for name, _ in scope["headers"])
 
 
 def _says_the_same(routing: tuple[bytes | None, ...], taken: Taken) -> bool:

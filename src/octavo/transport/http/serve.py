@@ -22,12 +22,14 @@ from octavo.transport.http.accept import AcceptingServer
 from octavo.transport.http.auth import PEER, Authentication
 from octavo.transport.http.deadlines import Connection, Deadlines, Patience
 from octavo.transport.http.front import BODY_SECONDS, PATH, Front, admitted_by, mark_recorded, was_counted
+from octavo.transport.http.listening import ListenLane
 from octavo.transport.http.replay import Replays, SessionEvents
 from octavo.transport.http.sessions import SessionCounts
 from octavo.transport.mcp.calls import Calls
 from octavo.transport.mcp.fast_path import Lane
 from octavo.transport.mcp.sdk_compat import end_session, events_per_session, live_sessions
 from octavo.transport.mcp.server import McpServer
+from octavo.transport.mcp.streams import Listening
 from octavo.transport.mcp.subscriptions import Hub
 from octavo.transport.shutdown import Ending
 
@@ -107,9 +109,11 @@ def application(
     manager = server.sdk.session_manager
     events_per_session(manager, Replays().of)
     sessions = SessionCounts(house, partial(live_sessions, manager), partial(end_session, manager))
+    listening = ListenLane(house, hot, Listening(calls, hub), dict(server.sdk.server_info_stamp))
     front = Front(
-        inner, house, hot, security, access, hub, sessions, routes=routes, body_seconds=body_seconds, traced=traced
-    )
+        inner, house, hot, security, access, hub, sessions, listening,
+        routes=routes, body_seconds=body_seconds, traced=traced,
+    )  # fmt: skip
     return front, hub
 
 

@@ -203,18 +203,30 @@ class Lane:
         for asked in (one for seen in self._seen for one in seen.values()):
             asked.call = None
 
+    def knows(self, meta: bytes) -> bool:
+        """Whether the SDK has accepted this envelope before."""
+        return self._on and meta in self._envelopes
+
     def envelope(self, frame: bytes) -> bytes | None:
         """The bytes of `_meta` that may be learnt from this frame, once the SDK has accepted it."""
         if not self._on:
             return None
         try:
             request = self._decode(frame)
-            if request.params is None or not 0 < len(meta := bytes(request.params.meta)) <= MAX_META:
-                return None
-            said: Any = msgspec.json.decode(meta)
         except (ValueError, RecursionError):
             return None
-        return meta if isinstance(said, dict) and set(said) <= _ENVELOPE and meta not in self._envelopes else None
+        meta = b"" if request.params is None else bytes(request.params.meta)
+        return meta if self.fits(meta) else None
+
+    def fits(self, meta: bytes) -> bool:
+        """Whether it may be learnt, and is not known yet."""
+        if not self._on or not 0 < len(meta) <= MAX_META or meta in self._envelopes:
+            return False
+        try:
+            said: Any = msgspec.json.decode(meta)
+        except (ValueError, RecursionError):
+            return False
+        return isinstance(said, dict) and set(said) <= _ENVELOPE
 
     def learn(self, meta: bytes, who: Principal) -> None:
         own = [known for known, whose in self._envelopes.items() if whose == who.id]

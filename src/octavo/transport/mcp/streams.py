@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import AsyncGenerator, Callable, Mapping
+from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any
 
 import mcp_types as types
@@ -142,61 +143,38 @@ class Sessions:
         return subscriber
 
 
-class ListenStreams:
-    """`subscriptions/listen`: the acknowledgement first, then events until either side ends it."""
+class Listening:
+    """What one `subscriptions/listen` hears, on whatever stream it leaves."""
 
-    def __init__(self, calls: Calls, hub: Hub, who: Who, until: Until) -> None:
-        self._calls, self._hub, self._who, self._until = calls, hub, who, until
+    def __init__(self, calls: Calls, hub: Hub) -> None:
+        self._calls, self._hub = calls, hub
 
-    async def listen(
-        self, ctx: Context, params: types.SubscriptionsListenRequestParams
-    ) -> types.SubscriptionsListenResult:
-        asked = params.notifications
-        subscriber = Subscriber(self._who(ctx), ends_on_overflow=True)
-        if asked.tools_list_changed:
-            subscriber.lists.add("tools")
-        if asked.prompts_list_changed:
-            subscriber.lists.add("prompts")
-        if asked.resources_list_changed:
-            subscriber.lists.add("resources")
-        tag: dict[str, Any] = {wire_names.SUBSCRIPTION_ID: ctx.request_id}
-        write, end = writer_below(ctx), end_of(tag)
+    def limit(self, who: Principal) -> int:
+        return self._calls.works.subscriptions(who)
 
-        async def send(note: Note) -> None:
-            if write is None:
-                await send_plain_below(ctx, note.method, tagged(note, tag))
-            else:
-                await write(framed(note, end))
-
+    @asynccontextmanager
+    async def begun(
+        self, who: Principal, asked: types.SubscriptionFilter, until: float | None
+    ) -> AsyncGenerator[Subscriber]:
+        """Joined before the acknowledgement leaves, so that nothing that happens meanwhile is lost. Raises RateLimited
+        for more than there may be; what may not be watched is left out."""
+        subscriber = Subscriber(who, ends_on_overflow=True)
+        wanted = {"tools": asked.tools_list_changed, "prompts": asked.prompts_list_changed,
+                  "resources": asked.resources_list_changed}  # fmt: skip
+        subscriber.lists |= {kind for kind, yes in wanted.items() if yes}
         patterns = list(dict.fromkeys(asked.resource_subscriptions or ()))
-        limit = self._calls.works.subscriptions(subscriber.principal)
-        if len(patterns) > limit:
+        if len(patterns) > (limit := self.limit(who)):
             raise RateLimited("Subscription limit reached", retry_after=60.0, limit=limit)
-        # Joined before the acknowledgement leaves, so that nothing that happens meanwhile is lost.
         self._hub.join(subscriber, capped=True)
-        ending = at(self._until(ctx), subscriber.close)
-        followed: Followed | None = None
+        ending = at(until, subscriber.close)
         try:
             for pattern in patterns:
                 await self._want(subscriber, pattern)
-            if wanted := (asked.model_extra or {}).get("taskIds"):
-                followed = await self._follow(ctx, subscriber, wanted)
-            await _acknowledge(ctx, _honoured(asked, subscriber, followed), tag)
-            await subscriber.pump(send)
+            yield subscriber
         finally:
             self._hub.leave(subscriber)
-            if followed is not None:
-                followed.leave()
             if ending is not None:
                 ending.cancel()
-        return types.SubscriptionsListenResult(_meta=tag)
-
-    async def _follow(self, ctx: Context, subscriber: Subscriber, wanted: Any) -> Followed | None:
-        if not self._calls.works.tools.long:
-            return None
-        from octavo.transport.mcp.task_events import follow
-
-        return await follow(self._calls, ctx, subscriber, wanted)
 
     async def _want(self, subscriber: Subscriber, pattern: str) -> None:
         """What may not be watched is left out of the acknowledgement."""
@@ -208,9 +186,50 @@ class ListenStreams:
             return
 
 
-def _honoured(
-    asked: types.SubscriptionFilter, subscriber: Subscriber, followed: Followed | None
+class ListenStreams:
+    """`subscriptions/listen`: the acknowledgement first, then events until either side ends it."""
+
+    def __init__(self, calls: Calls, hub: Hub, who: Who, until: Until) -> None:
+        self._calls, self._who, self._until = calls, who, until
+        self._listening = Listening(calls, hub)
+
+    async def listen(
+        self, ctx: Context, params: types.SubscriptionsListenRequestParams
+    ) -> types.SubscriptionsListenResult:
+        asked = params.notifications
+        tag: dict[str, Any] = {wire_names.SUBSCRIPTION_ID: ctx.request_id}
+        write, end = writer_below(ctx), end_of(tag)
+
+        async def send(note: Note) -> None:
+            if write is None:
+                await send_plain_below(ctx, note.method, tagged(note, tag))
+            else:
+                await write(framed(note, end))
+
+        async with self._listening.begun(self._who(ctx), asked, self._until(ctx)) as subscriber:
+            followed: Followed | None = None
+            try:
+                if wanted := (asked.model_extra or {}).get("taskIds"):
+                    followed = await self._follow(ctx, subscriber, wanted)
+                await _acknowledge(ctx, honoured(asked, subscriber, followed), tag)
+                await subscriber.pump(send)
+            finally:
+                if followed is not None:
+                    followed.leave()
+        return types.SubscriptionsListenResult(_meta=tag)
+
+    async def _follow(self, ctx: Context, subscriber: Subscriber, wanted: Any) -> Followed | None:
+        if not self._calls.works.tools.long:
+            return None
+        from octavo.transport.mcp.task_events import follow
+
+        return await follow(self._calls, ctx, subscriber, wanted)
+
+
+def honoured(
+    asked: types.SubscriptionFilter, subscriber: Subscriber, followed: Followed | None = None
 ) -> types.SubscriptionFilter:
+    """What of it is told."""
     return types.SubscriptionFilter(
         tools_list_changed=asked.tools_list_changed or None,
         prompts_list_changed=asked.prompts_list_changed or None,
