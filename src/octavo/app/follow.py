@@ -17,37 +17,37 @@ from octavo.core.errors import OctavoError
 logger = logging.getLogger(__name__)
 
 
-async def follow(house: Octavo, loaded: Loaded) -> None:
+async def follow(server: Octavo, loaded: Loaded) -> None:
     if loaded.file is None:
         return
     hangup = asyncio.Event()
     # A terminal that is closed ends what was typed at it, as it does every program; nobody could reload by it there.
     if sys.platform != "win32" and not (sys.stdin is not None and sys.stdin.isatty()):
         asyncio.get_running_loop().add_signal_handler(signal.SIGHUP, hangup.set)
-    await follow_file(house, loaded.file, wake=hangup, before=loaded)
+    await follow_file(server, loaded.file, wake=hangup, before=loaded)
 
 
-async def follow_file(house: Octavo, file: Path, *, wake: asyncio.Event, before: Loaded | None = None) -> None:
+async def follow_file(server: Octavo, file: Path, *, wake: asyncio.Event, before: Loaded | None = None) -> None:
     """Reloads when the configuration file or a tool of its folders changes or `wake` is set, and knows other keys
     when the store does. What the command line chose `before` stays. Prompt files are loaded again when they have
     changed.
 
     A broken file keeps what runs.
     """
-    seen, keys_known = _fingerprints(house, file), True
+    seen, keys_known = _fingerprints(server, file), True
     while True:
         try:
             await asyncio.wait_for(wake.wait(), timeout=1.0)
             wake.clear()
         except TimeoutError:
-            await _reread(house)
-            if house.keyed:
-                keys_known = await _rekeyed(house, complains=keys_known)
-            if _fingerprints(house, file) == seen:
+            await _reread(server)
+            if server.keyed:
+                keys_known = await _rekeyed(server, complains=keys_known)
+            if _fingerprints(server, file) == seen:
                 continue
-        seen = _fingerprints(house, file)
+        seen = _fingerprints(server, file)
         # In a task, so that whatever a plugin raises there is a problem to tell and not the end of this loop.
-        reloading = asyncio.ensure_future(_reload(house, file, before))
+        reloading = asyncio.ensure_future(_reload(server, file, before))
         await asyncio.wait({reloading})
         problem = reloading.exception()
         if problem is None:
@@ -57,9 +57,9 @@ async def follow_file(house: Octavo, file: Path, *, wake: asyncio.Event, before:
             logger.error("the new configuration is not used, the old one stays:\n%s", problem, exc_info=foreign)
 
 
-async def _reread(house: Octavo) -> None:
+async def _reread(server: Octavo) -> None:
     """Prompt files that have changed."""
-    problems = await house.works.prompts.refresh()
+    problems = await server.works.prompts.refresh()
     for problem in problems or ():
         logger.log(
             logging.INFO if problem.remark else logging.WARNING, "prompt left out, or as it was before: %s", problem
@@ -68,10 +68,10 @@ async def _reread(house: Octavo) -> None:
         logger.info("prompts loaded again")
 
 
-async def _rekeyed(house: Octavo, *, complains: bool) -> bool:
+async def _rekeyed(server: Octavo, *, complains: bool) -> bool:
     """Whether the keys of the store could be read. It is said once that they cannot."""
     try:
-        await house.rekey()
+        await server.rekey()
     except OctavoError as problem:
         if complains:
             logger.error("the keys stay as they are: %s", problem)
@@ -79,14 +79,14 @@ async def _rekeyed(house: Octavo, *, complains: bool) -> bool:
     return True
 
 
-async def _reload(house: Octavo, file: Path, before: Loaded | None) -> None:
+async def _reload(server: Octavo, file: Path, before: Loaded | None) -> None:
     loaded = load(file)
-    await house.reload(loaded if before is None else chosen_as(before, loaded))
+    await server.reload(loaded if before is None else chosen_as(before, loaded))
 
 
-def _fingerprints(house: Octavo, file: Path) -> list[tuple[int, int, int] | None]:
+def _fingerprints(server: Octavo, file: Path) -> list[tuple[int, int, int] | None]:
     """Of the configuration, and of every file in its tool folders."""
-    own = house.works.config.tools.dirs
+    own = server.works.config.tools.dirs
     if not own:
         return [_fingerprint(file)]
     from octavo.tools.folder import watched

@@ -12,15 +12,15 @@ from octavo.core.version import VERSION
 from octavo.stores.audit.tally import Tally
 
 
-def measures(works: Composed, tally: Tally | None, begun: float) -> Iterator[Measure]:
+def measures(composition: Composed, tally: Tally | None, begun: float) -> Iterator[Measure]:
     yield Measure("octavo_build_info", "gauge", "The version.", (Sample(1, (("version", VERSION),)),))
     yield number("octavo_uptime_seconds", "Since the start.", SystemClock.monotonic() - begun)
     if tally is not None:
         yield from tally.measures()
-    yield number("octavo_in_flight", "Requests that are being worked on.", works.quota.in_flight)
-    yield number("octavo_cache_bytes", "Memory that the cache uses.", works.cache.used)
-    closed = works.throttle.open_sources()
-    samples = tuple(Sample(source.scheme not in closed, (("scheme", source.scheme),)) for source in works.sources)
+    yield number("octavo_in_flight", "Requests that are being worked on.", composition.quota.in_flight)
+    yield number("octavo_cache_bytes", "Memory that the cache uses.", composition.cache.used)
+    closed = composition.throttle.open_sources()
+    samples = tuple(Sample(source.scheme not in closed, (("scheme", source.scheme),)) for source in composition.sources)
     yield Measure("octavo_source_up", "gauge", "1 unless a source does not answer.", samples)
     yield from _process()
 

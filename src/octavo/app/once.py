@@ -38,8 +38,8 @@ def inside(
 
     async def main() -> T:
         state = None if leaves_traces else StateDirectory.in_memory()
-        async with Octavo(loaded, state=state, lasting=lasting) as house:
-            return await ask(house)
+        async with Octavo(loaded, state=state, lasting=lasting) as server:
+            return await ask(server)
 
     logger = logging.getLogger(_NAMES)
     level = logger.level
@@ -53,15 +53,15 @@ def inside(
 def when_read(loaded: Loaded, ask: Callable[[Octavo], Awaitable[T]]) -> T:
     """Asked when the catalogs are there. Leaves no state and no audit record behind."""
 
-    async def then(house: Octavo) -> T:
-        await settled(house)
-        return await ask(house)
+    async def then(server: Octavo) -> T:
+        await settled(server)
+        return await ask(server)
 
     return inside(loaded, then, leaves_traces=False)
 
 
 async def request(
-    house: Octavo,
+    server: Octavo,
     who: str | None,
     op: Op,
     uri: str | None,
@@ -70,21 +70,21 @@ async def request(
     arguments: Arguments = PLAIN,
 ) -> Reply:
     """One request, recorded before its answer is used, like every client's."""
-    works = house.works
-    call = works.calls.at(op, works.identity.launched(who), uri, arguments, cursor=cursor, limit=limit)
+    composition = server.works
+    call = composition.calls.at(op, composition.identity.launched(who), uri, arguments, cursor=cursor, limit=limit)
     try:
-        return await works.ask(call)
+        return await composition.ask(call)
     finally:
-        house.ledger.flush()
+        server.ledger.flush()
 
 
-async def everything(house: Octavo, who: str | None, uri: str | None) -> tuple[list[Entry], list[str]]:
+async def everything(server: Octavo, who: str | None, uri: str | None) -> tuple[list[Entry], list[str]]:
     """All pages of a list, and the sources that could not be asked."""
     entries: list[Entry] = []
     unavailable: list[str] = []
     cursor: str | None = None
     while True:
-        page = page_of(await request(house, who, "list", uri, cursor))
+        page = page_of(await request(server, who, "list", uri, cursor))
         entries += page.items
         unavailable += page.unavailable
         cursor = page.cursor
@@ -92,25 +92,25 @@ async def everything(house: Octavo, who: str | None, uri: str | None) -> tuple[l
             return entries, unavailable
 
 
-async def settled(house: Octavo) -> None:
+async def settled(server: Octavo) -> None:
     """Whoever asks once is answered when the catalogs are there, and not told to come again."""
-    if house.works.catalogs is not None:
-        await house.works.catalogs.read()
+    if server.works.catalogs is not None:
+        await server.works.catalogs.read()
 
 
-async def completed(house: Octavo, shows: Callable[..., None]) -> int:
+async def completed(server: Octavo, shows: Callable[..., None]) -> int:
     """The number of documents, once all were looked at; how far that is, is shown meanwhile."""
-    looking = asyncio.ensure_future(house.searching.complete())
+    looking = asyncio.ensure_future(server.searching.complete())
     while not looking.done():
         await asyncio.wait({looking}, timeout=LOOK)
-        shows(done=house.searching.looked)
+        shows(done=server.searching.looked)
     return looking.result()
 
 
 @contextmanager
-def changing(house: Octavo, who: str, what: str, **facts: str) -> Iterator[dict[str, str]]:
+def changing(server: Octavo, who: str, what: str, **facts: str) -> Iterator[dict[str, str]]:
     """Around what an operator changes: on record before and after, the latter with what is learnt meanwhile."""
-    begun, outcome = house.begin(who, what, **facts), "crash"
+    begun, outcome = server.begin(who, what, **facts), "crash"
     learnt: dict[str, str] = {}
     try:
         yield learnt
@@ -119,7 +119,7 @@ def changing(house: Octavo, who: str, what: str, **facts: str) -> Iterator[dict[
         outcome = error.reason
         raise
     finally:
-        house.note(who, what, outcome, begun=begun, **learnt, **facts)
+        server.note(who, what, outcome, begun=begun, **learnt, **facts)
 
 
 class Terminal:

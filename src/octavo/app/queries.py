@@ -36,17 +36,17 @@ def listed(
 ) -> tuple[list[Entry], list[str]]:
     """Everything visible below an address, and the sources that could not be asked."""
 
-    async def ask(house: Octavo) -> tuple[list[Entry], list[str]]:
-        await settled(house)
-        return await everything(house, who, uri)
+    async def ask(server: Octavo) -> tuple[list[Entry], list[str]]:
+        await settled(server)
+        return await everything(server, who, uri)
 
     return inside(loaded, ask, leaves_traces=leaves_traces)
 
 
 def read(loaded: Loaded, who: str | None, uri: str) -> Content:
-    async def ask(house: Octavo) -> Content:
-        await settled(house)
-        return expected(await request(house, who, "read", uri), Content)
+    async def ask(server: Octavo) -> Content:
+        await settled(server)
+        return expected(await request(server, who, "read", uri), Content)
 
     return inside(loaded, ask)
 
@@ -57,12 +57,12 @@ def found(
     """The best documents: by the index of a server that runs here, or after everything was looked at. `kept`: by what
     the index held when it was last compared."""
 
-    async def ask(house: Octavo) -> Findings:
-        if loaded.config.search.enabled and not await house.searching.borrow(kept=kept):
-            await settled(house)
-            await completed(house, shows)
+    async def ask(server: Octavo) -> Findings:
+        if loaded.config.search.enabled and not await server.searching.borrow(kept=kept):
+            await settled(server)
+            await completed(server, shows)
         return expected(
-            await request(house, who, "search", uri, limit=limit, arguments=SearchArguments(query)), Findings
+            await request(server, who, "search", uri, limit=limit, arguments=SearchArguments(query)), Findings
         )
 
     return inside(loaded, ask)
@@ -78,7 +78,7 @@ def rebuilt(loaded: Loaded, shows: Shows) -> int:
     for file in place.path.parent.glob("*.db*"):
         file.unlink()
     place.leave()
-    return inside(loaded, lambda house: completed(house, shows))
+    return inside(loaded, lambda server: completed(server, shows))
 
 
 def watched(
@@ -93,25 +93,25 @@ def watched(
     """Shows changes that the pattern matches and the policy lets `who` see; `count` of them, or for ever. With the
     address in the words that were asked for, if it was one address."""
 
-    async def ask(house: Octavo) -> None:
-        works = house.works
-        principal = works.identity.launched(who)
-        call = works.calls.watch(principal, pattern)
-        glob = works.policy.usual(call.given(WatchArguments).glob)
+    async def ask(server: Octavo) -> None:
+        composition = server.works
+        principal = composition.identity.launched(who)
+        call = composition.calls.watch(principal, pattern)
+        glob = composition.policy.usual(call.given(WatchArguments).glob)
         heard: asyncio.Queue[Change] = asyncio.Queue()
-        leave = house.feed.subscribe(heard.put_nowait)
+        leave = server.feed.subscribe(heard.put_nowait)
         try:
-            await works.ask(call._replace(ref=glob.literal, arguments=WatchArguments(glob)))
-            house.ledger.flush()
+            await composition.ask(call._replace(ref=glob.literal, arguments=WatchArguments(glob)))
+            server.ledger.flush()
             ready()
             left = count
             while left != 0:
-                delivery = Delivery(works, await heard.get())
+                delivery = Delivery(composition, await heard.get())
                 told = delivery.told(principal, wanted=partial(_covers, delivery, glob))
                 if told is not None:
                     show(told, pattern if glob.exact else "")
                     left = None if left is None else left - 1
-            house.note(principal.id, f"watch {pattern}", "end")
+            server.note(principal.id, f"watch {pattern}", "end")
         finally:
             leave()
 
@@ -132,26 +132,26 @@ def watched_after(
     """The same, and first what has changed since a number of the change feed, whether or not a server runs. Each change
     has its number. `gap` hears where to go on when changes may have been lost."""
 
-    async def ask(house: Octavo) -> None:
-        principal = house.works.identity.launched(who)
-        call = house.works.calls.watch(principal, pattern)
-        glob = house.works.policy.usual(call.given(WatchArguments).glob)
-        await house.works.ask(call._replace(ref=glob.literal, arguments=WatchArguments(glob)))
-        house.ledger.flush()
+    async def ask(server: Octavo) -> None:
+        principal = server.works.identity.launched(who)
+        call = server.works.calls.watch(principal, pattern)
+        glob = server.works.policy.usual(call.given(WatchArguments).glob)
+        await server.works.ask(call._replace(ref=glob.literal, arguments=WatchArguments(glob)))
+        server.ledger.flush()
         ready()
         left = count
         scope = Ref(glob.literal.scheme)
-        async for news in follow(lambda: house.works.changes, scope, after):
+        async for news in follow(lambda: server.works.changes, scope, after):
             if news.gap:
                 gap(news.next)
             for change in news.changes:
-                delivery = Delivery(house.works, change)
+                delivery = Delivery(server.works, change)
                 told = delivery.told(principal, wanted=partial(_covers, delivery, glob))
                 if told is not None:
                     show(told, pattern if glob.exact else "")
                     left = None if left is None else left - 1
                 if left == 0:
-                    house.note(principal.id, f"watch {pattern}", "end")
+                    server.note(principal.id, f"watch {pattern}", "end")
                     return
 
     inside(loaded, ask, lasting=True)
@@ -165,9 +165,9 @@ def prompts(loaded: Loaded, who: str | None) -> list[PromptInfo]:
     """Those that `who` may use, by name."""
     entries, _ = listed(loaded, who, "prompt://")
 
-    async def ask(house: Octavo) -> list[PromptInfo]:
-        principal = house.works.identity.launched(who)
-        known = (house.works.prompt_info(entry.ref.name, principal) for entry in entries)
+    async def ask(server: Octavo) -> list[PromptInfo]:
+        principal = server.works.identity.launched(who)
+        known = (server.works.prompt_info(entry.ref.name, principal) for entry in entries)
         return [info for info in known if info is not None]
 
     return inside(loaded, ask, leaves_traces=False)
@@ -176,13 +176,13 @@ def prompts(loaded: Loaded, who: str | None) -> list[PromptInfo]:
 def rendered(loaded: Loaded, who: str | None, name: str, given: dict[str, str], locale: str | None) -> PromptResult:
     """Raises InvalidParams also for a prompt of a plugin that speaks the raw protocol: there is nobody who hears it."""
 
-    async def ask(house: Octavo) -> PromptResult:
-        works = house.works
-        call = works.calls.render(works.identity.launched(who), name, given, Terminal(locale))
+    async def ask(server: Octavo) -> PromptResult:
+        composition = server.works
+        call = composition.calls.render(composition.identity.launched(who), name, given, Terminal(locale))
         try:
-            result = await works.ask(call._replace(timeout=works.limits.timeout))
+            result = await composition.ask(call._replace(timeout=composition.limits.timeout))
         finally:
-            house.ledger.flush()
+            server.ledger.flush()
         if not isinstance(result, PromptResult):
             raise InvalidParams(f"The prompt {name} speaks the raw protocol: only a client can get it")
         return result
@@ -199,14 +199,14 @@ def invoked(
 ) -> ToolResult:
     """What a tool answers an agent. Raises what is no answer: an unknown tool, a refusal, wrong arguments."""
 
-    async def ask(house: Octavo) -> ToolResult:
-        works = house.works
-        given = arguments(works.tools.tool(name))
-        call = works.calls.invoke(works.identity.launched(who), name, given, Terminal(progress=progress))
+    async def ask(server: Octavo) -> ToolResult:
+        composition = server.works
+        given = arguments(composition.tools.tool(name))
+        call = composition.calls.invoke(composition.identity.launched(who), name, given, Terminal(progress=progress))
         try:
-            result = expected(await works.ask(call), ToolResult)
+            result = expected(await composition.ask(call), ToolResult)
         finally:
-            house.ledger.flush()
+            server.ledger.flush()
         return result
 
     with redirect_stdout(sys.stderr):  # where what a tool prints goes when it is served
@@ -217,9 +217,9 @@ def offered(loaded: Loaded, who: str | None) -> list[dict[str, Any]]:
     """The tools that a caller sees, in order, with what each adds to a conversation. Leaves no record behind."""
     from octavo.transport.mcp import shapes
 
-    async def ask(house: Octavo) -> list[dict[str, Any]]:
-        entries, _ = await everything(house, who, "tool://")
-        known = (house.works.tools.tool(entry.ref.name) for entry in entries)
+    async def ask(server: Octavo) -> list[dict[str, Any]]:
+        entries, _ = await everything(server, who, "tool://")
+        known = (server.works.tools.tool(entry.ref.name) for entry in entries)
         return [
             {
                 "name": info.name,

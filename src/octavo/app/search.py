@@ -44,7 +44,7 @@ _REST: Final = 1.0  # an index that nobody waits for takes half of the time
 class _SearchState(NamedTuple):
     """The index as it follows one configuration."""
 
-    works: Composed
+    composition: Composed
     documents: Documents
     upkeep: Upkeep
 
@@ -55,7 +55,7 @@ class Searching:
     def __init__(self, directory: Path | None, feed: ChangeFeed) -> None:
         self._directory = None if directory is None else directory / "search"
         self._feed = feed
-        self._works: Composed | None = None
+        self._composition: Composed | None = None
         self._room: ProcessIndex | None = None
         self._kept: _SearchState | None = None
         self._preparing: asyncio.Task[None] | None = None
@@ -64,17 +64,17 @@ class Searching:
         self._lent: ProcessIndex | None = None  # instead of one that is followed here
         self._client: GuardedClient | None = None  # of the embedder, where there is one
 
-    def serve(self, works: Composed) -> None:
+    def serve(self, composition: Composed) -> None:
         """Another configuration: what the index holds is compared with it, unless it is about the same."""
-        self._works = works
-        if self._kept is not None and _alike(self._kept.works, works):
-            self._kept.documents.serve(works)
-            self._kept = self._kept._replace(works=works)
-        if not works.config.search.enabled:
+        self._composition = composition
+        if self._kept is not None and _alike(self._kept.composition, composition):
+            self._kept.documents.serve(composition)
+            self._kept = self._kept._replace(composition=composition)
+        if not composition.config.search.enabled:
             return
         if self._room is not None:
             self._begin()
-        elif works.catalogs is not None and self._ahead is None:
+        elif composition.catalogs is not None and self._ahead is None:
             self._ahead = asyncio.get_running_loop().call_later(AHEAD, self._begin)
 
     async def find(
@@ -118,21 +118,21 @@ class Searching:
         For whoever asks once and ends, before anything else is asked."""
         from octavo.app.search_documents import ProcessIndex
 
-        works, directory = self._works, self._directory
-        if works is None or directory is None:
+        composition, directory = self._composition, self._directory
+        if composition is None or directory is None:
             return False
-        room = await asyncio.to_thread(ProcessIndex.lent, directory, _configuration(works), kept=kept)
+        room = await asyncio.to_thread(ProcessIndex.lent, directory, _configuration(composition), kept=kept)
         if room is not None:
-            room.text.meaning = self._meaning(works, room)
+            room.text.meaning = self._meaning(composition, room)
             self._lent = room
         return room is not None
 
     async def _found_in(self, room: ProcessIndex, query: TextQuery, **asked: Any) -> Findings:
         from octavo.app.search_documents import Documents
 
-        assert self._works is not None
+        assert self._composition is not None
         found = await room.text.find(query, **asked)
-        there = await asyncio.gather(*map(Documents(self._works).as_it_is, found.items))
+        there = await asyncio.gather(*map(Documents(self._composition).as_it_is, found.items))
         return replace(found, items=tuple(one for one in there if one is not None))
 
     @property
@@ -174,7 +174,7 @@ class Searching:
 
     def _begin(self) -> asyncio.Task[None] | None:
         """What has to be waited for, if anything."""
-        if self._preparing is None and (self._kept is None or self._kept.works is not self._works):
+        if self._preparing is None and (self._kept is None or self._kept.composition is not self._composition):
             self._preparing = asyncio.get_running_loop().create_task(self._prepare())
         return self._preparing
 
@@ -182,22 +182,24 @@ class Searching:
         try:
             if self._room is None:
                 self._room = await asyncio.to_thread(_opened, self._directory)
-            while (works := self._works) is not None and (self._kept is None or self._kept.works is not works):
+            while (composition := self._composition) is not None and (
+                self._kept is None or self._kept.composition is not composition
+            ):
                 await _ended(self._following)
-                self._kept = await self._follow(works, self._room)
+                self._kept = await self._follow(composition, self._room)
         finally:
             self._preparing = None
 
-    async def _follow(self, works: Composed, room: ProcessIndex) -> _SearchState:
+    async def _follow(self, composition: Composed, room: ProcessIndex) -> _SearchState:
         from octavo.app.search_documents import Documents
         from octavo.search import Upkeep
 
-        redaction = works.redact.version
-        documents = Documents(works)
+        redaction = composition.redact.version
+        documents = Documents(composition)
         await self._end_client()
-        room.text.meaning = meaning = self._meaning(works, room)
-        room.index.most = works.config.search.documents
-        configuration = _configuration(works)
+        room.text.meaning = meaning = self._meaning(composition, room)
+        room.index.most = composition.config.search.documents
+        configuration = _configuration(composition)
         await asyncio.to_thread(room.index.begin_for, redaction)
         if await asyncio.to_thread(room.index.marked) != configuration:
             await asyncio.to_thread(room.index.mark, "")
@@ -211,20 +213,20 @@ class Searching:
             meaning=meaning,
             rest=_REST,
         )
-        watched = [source.scheme for source in works.sources if isinstance(source, Watches)]
+        watched = [source.scheme for source in composition.sources if isinstance(source, Watches)]
         _kept_track(self._following, self._run(upkeep, watched))
         _kept_track(self._following, self._look_out(upkeep, watched, [*set(documents.schemes) - set(watched)]))
-        return _SearchState(works, documents, upkeep)
+        return _SearchState(composition, documents, upkeep)
 
-    def _meaning(self, works: Composed, room: ProcessIndex) -> Meaning | None:
-        options = works.config.search.embedder
+    def _meaning(self, composition: Composed, room: ProcessIndex) -> Meaning | None:
+        options = composition.config.search.embedder
         if options is None:
             return None
         from octavo.app.embedder import HttpEmbedder, client_for
         from octavo.search import Meaning
 
         self._client = client_for(options)
-        return Meaning(room.index, HttpEmbedder(options, self._client, works.redact.text))
+        return Meaning(room.index, HttpEmbedder(options, self._client, composition.redact.text))
 
     async def _end_client(self) -> None:
         client, self._client = self._client, None
@@ -264,10 +266,10 @@ def _alike(before: Composed, after: Composed) -> bool:
     )
 
 
-def _configuration(works: Composed) -> str:
+def _configuration(composition: Composed) -> str:
     """Names all that decides which documents there are and what the index holds of them."""
-    parts = works.config.model_dump_json(include={"sources", "search", "redact", "plugins"})
-    return hashlib.sha256(f"{works.redact.version} {parts}".encode()).hexdigest()
+    parts = composition.config.model_dump_json(include={"sources", "search", "redact", "plugins"})
+    return hashlib.sha256(f"{composition.redact.version} {parts}".encode()).hexdigest()
 
 
 def _opened(directory: Path | None) -> ProcessIndex:

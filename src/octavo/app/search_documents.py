@@ -98,17 +98,17 @@ class ProcessIndex(Struct, frozen=True):
 class Documents:
     """`schemes` are in the order in which they are looked at: first catalogs, which are made to be searched."""
 
-    def __init__(self, works: Composed) -> None:
-        self._works = works
-        by_name = {} if works.catalogs is None else works.catalogs.by_name
+    def __init__(self, composition: Composed) -> None:
+        self._composition = composition
+        by_name = {} if composition.catalogs is None else composition.catalogs.by_name
         self._declared = {one.scheme: one.declaration for one in by_name.values()}
-        self.schemes = sorted(works.dispatch.exposed, key=lambda scheme: scheme not in self._declared)
-        self._converting = {one.scheme for one in works.config.sources.values() if "as" in one.record.parameters}
-        self._most = works.config.search.text
+        self.schemes = sorted(composition.dispatch.exposed, key=lambda scheme: scheme not in self._declared)
+        self._converting = {one.scheme for one in composition.config.sources.values() if "as" in one.record.parameters}
+        self._most = composition.config.search.text
 
-    def serve(self, works: Composed) -> None:
+    def serve(self, composition: Composed) -> None:
         """A configuration under which the same documents are there."""
-        self._works = works
+        self._composition = composition
 
     async def entries(self, scheme: str) -> AsyncIterator[Entry]:
         """All of one source. Where it can be searched by name, what .gitignore files name is left out, and links are
@@ -200,21 +200,21 @@ class Documents:
 
     def _named(self, entry: Entry) -> Ref:
         """As the change feed names it: what no root before its own hides, by its plain address."""
-        ref = self._works.canonical(entry.ref)
+        ref = self._composition.canonical(entry.ref)
         return ref.bare if ref.param("root") == "1" or self._is_of_a_later_root(entry) else ref
 
     def _is_link(self, entry: Entry) -> bool:
         """A file of an entry has it as its target too, and belongs to it."""
         if entry.target is None or self._is_of_a_later_root(entry):
             return False
-        return self._works.dispatch.whole(entry.ref) != entry.target
+        return self._composition.dispatch.whole(entry.ref) != entry.target
 
     def _is_of_a_later_root(self, entry: Entry) -> bool:
-        return entry.target is not None and entry.target.bare == self._works.canonical(entry.ref).bare
+        return entry.target is not None and entry.target.bare == self._composition.canonical(entry.ref).bare
 
     async def _page(self, scope: Ref, cursor: str | None, limit: int) -> Page[Entry]:
         page: Page[Entry]
-        if isinstance(self._works.dispatch.source(scope.scheme), Searches):
+        if isinstance(self._composition.dispatch.source(scope.scheme), Searches):
             page = page_of(await self._ask("search", scope, cursor, limit, _ALL))
         else:
             page = page_of(await self._ask("list", scope, cursor, limit))
@@ -223,8 +223,8 @@ class Documents:
     async def _ask(
         self, op: Op, ref: Ref, cursor: str | None = None, limit: int = 1, arguments: Arguments = PLAIN
     ) -> Reply:
-        call = self._works.calls.at(op, _NOBODY, ref, arguments, cursor=cursor, limit=limit)
-        return await self._works.behind(call._replace(max_bytes=self._most))
+        call = self._composition.calls.at(op, _NOBODY, ref, arguments, cursor=cursor, limit=limit)
+        return await self._composition.behind(call._replace(max_bytes=self._most))
 
 
 def _is_text(mime_type: str) -> bool:

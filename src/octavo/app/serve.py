@@ -84,16 +84,16 @@ def serve_stdio(loaded: Loaded, *, as_who: str | None, ready: Callable[[], None]
 
     Raises KeyboardInterrupt once a Ctrl-C has ended it."""
 
-    async def serve(house: Octavo) -> bool:
+    async def serve(server: Octavo) -> bool:
         from octavo.transport.stdio import serve as mcp
 
-        who = house.works.identity.launched(as_who)
+        who = server.works.identity.launched(as_who)
         options = loaded.config.serve
         strict = options.error_codes == "strict"
         ready()
         with _traces(options.traces):
             return await mcp.serve(
-                house, who, lane=options.lane, strict_codes=strict, traced=options.traces is not None
+                server, who, lane=options.lane, strict_codes=strict, traced=options.traces is not None
             )
 
     _run(loaded, serve, held=FIRST)
@@ -108,25 +108,25 @@ def serve_http(loaded: Loaded, *, bind: Bind, as_who: str | None, no_auth: bool,
     others = any(peer.uid != os.geteuid() for peer in options.http.peers) if bind.socket else False
     listening = listen(bind, shared=others)
 
-    async def serve(house: Octavo) -> bool:
+    async def serve(server: Octavo) -> bool:
         from octavo.transport.http import serve as mcp
         from octavo.transport.http.auth import Authentication
         from octavo.transport.http.deadlines import Deadlines
 
         access = Authentication(everybody=as_who or "") if no_auth else Authentication()
         if no_auth:
-            house.works.identity.launched(as_who)
+            server.works.identity.launched(as_who)
         if tls is not None:
-            house.on_swap(tls.renew)
+            server.on_swap(tls.renew)
         names = OwnNames(bind, secure=tls is not None)
         app, hub = mcp.application(
-            house,
+            server,
             access=access,
             hosts=[*names.hosts, *_own_host(loaded), *options.http.allowed_hosts],
             origins=[*names.origins, *options.http.allowed_origins],
             lane=options.lane,
             strict_codes=options.error_codes == "strict",
-            routes=house.routes,
+            routes=server.routes,
             body_seconds=options.http.deadlines.body,
             traced=options.traces is not None,
         )
@@ -196,18 +196,18 @@ def _run(
     async def main() -> bool:
         dog.begin()
         asyncio.get_running_loop().set_default_executor(Threads())
-        house = Octavo(loaded, state=state, wall=wall, counted=counted, lasting=True, keyed=keyed)
+        server = Octavo(loaded, state=state, wall=wall, counted=counted, lasting=True, keyed=keyed)
         if held is not None:
-            house.feed.hold(held)
-        async with house:
-            dog.told = house.held_up
-            following = asyncio.ensure_future(follow(house, loaded))
+            server.feed.hold(held)
+        async with server:
+            dog.told = server.held_up
+            following = asyncio.ensure_future(follow(server, loaded))
             # What is alive now stays: the collector need not look at it again and again.
             gc.freeze()
             gc.set_threshold(10_000, 10, 10)  # requests leave no cycles: look for them rarely
             gc.enable()
             try:
-                return await serve(house)
+                return await serve(server)
             finally:
                 dog.ending()
                 following.cancel()

@@ -329,7 +329,7 @@ class Octavo:
     async def _swap(self, loaded: Loaded, narrowing: Narrowing = WHOLE) -> None:
         stack = AsyncExitStack()
         try:
-            works = await compose(
+            composition = await compose(
                 loaded,
                 self._state,
                 self.ledger,
@@ -345,43 +345,43 @@ class Octavo:
                 self._ask,
                 self._storing,
             )
-            if self._open is not None and works.unopened:  # what is served now is better
-                scheme, why = next(iter(works.unopened.items()))
+            if self._open is not None and composition.unopened:  # what is served now is better
+                scheme, why = next(iter(composition.unopened.items()))
                 raise SourceUnavailable(f"The source {scheme}:// cannot be opened: {why}", source=scheme)
         except BaseException:
             await stack.aclose()
             raise
         # Not before: catalogs that go on would tell of rules that may never hold.
-        self._sources.catalogs = works.catalogs
-        if works.catalogs is not None:
-            works.catalogs.bind(works.agents)
-            works.catalogs.begin(lambda: self._list_changed("resources"))
+        self._sources.catalogs = composition.catalogs
+        if composition.catalogs is not None:
+            composition.catalogs.bind(composition.agents)
+            composition.catalogs.begin(lambda: self._list_changed("resources"))
             reading = [one for one in self._catalogs if not one.are_read]
-            self._catalogs = [*(one for one in reading if one is not works.catalogs), works.catalogs]
+            self._catalogs = [*(one for one in reading if one is not composition.catalogs), composition.catalogs]
         before = None if self._open is None else self.works
         if before is not None:
-            hand_on(before.identity, works.identity)
-            works.identity.use_keys(self._keys)  # that came while it was composed
-            before.policy.retire(works.policy)
-            works.audit.go_on_from(before.audit)
+            hand_on(before.identity, composition.identity)
+            composition.identity.use_keys(self._keys)  # that came while it was composed
+            before.policy.retire(composition.policy)
+            composition.audit.go_on_from(before.audit)
         old, self._open = self._open, stack
-        self.works, self._loaded, self._narrowing = works, loaded, narrowing
+        self.works, self._loaded, self._narrowing = composition, loaded, narrowing
         if self._tally is not None:
-            self._tally.known = works.labels
+            self._tally.known = composition.labels
         if self._storing is not None:
-            self._storing.journal.redact = works.redacted
+            self._storing.journal.redact = composition.redacted
         self.feed.store_in(self._storing, serving_of(loaded, narrowing, self._state.key("feed")))
-        stack.callback(self.feed.subscribe(works.cache.forget))
-        stack.callback(works.tools.on_change(lambda: self._list_changed("tools")))
-        stack.callback(works.prompts.on_change(lambda: self._list_changed("prompts")))
+        stack.callback(self.feed.subscribe(composition.cache.forget))
+        stack.callback(composition.tools.on_change(lambda: self._list_changed("tools")))
+        stack.callback(composition.prompts.on_change(lambda: self._list_changed("prompts")))
         if old is not None and before is not None:
-            await self.feed.follow(works.sources)
+            await self.feed.follow(composition.sources)
             task = asyncio.get_running_loop().create_task(_retire(before, old, self.feed))
             self._retiring.add(task)
             task.add_done_callback(self._retired)
         else:
-            await self.feed.follow(works.sources)
-        self.searching.serve(works)
+            await self.feed.follow(composition.sources)
+        self.searching.serve(composition)
 
 
 def _tally() -> Tally:
@@ -390,14 +390,14 @@ def _tally() -> Tally:
     return Tally()
 
 
-async def _retire(works: Composed, old: AsyncExitStack, feed: ChangeFeed) -> None:
+async def _retire(composition: Composed, old: AsyncExitStack, feed: ChangeFeed) -> None:
     """What a configuration held open stays open for the calls that still run on it, and for what its watches have
     still to tell."""
     try:
         async with asyncio.timeout(GRACE):
             await feed.handed_over()
             await asyncio.sleep(LOOK)
-            while works.quota.in_flight or works.quota.waiting:
+            while composition.quota.in_flight or composition.quota.waiting:
                 await asyncio.sleep(LOOK)
     except TimeoutError:
         logger.warning("calls on the configuration of before still run after %g s: they lose its sources", GRACE)

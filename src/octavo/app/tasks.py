@@ -19,17 +19,17 @@ class Lasting:
     def __init__(self, options: Tasks, tasks: Callable[[], LongWork], tools: ToolRegistry) -> None:
         self._tools = tools
         self._bounds = Bounds(after=options.after, running=options.running, kept=options.kept, keep=options.keep)
-        self._works: TaskContext | None = None
+        self._context: TaskContext | None = None
         self.begin: Callable[[Call], Awaitable[Reply]] = lambda call: tasks().begin(call, self.works)
 
     def bind(self, ask: Ask, known: Callable[[Principal], Principal]) -> None:
-        self._works = TaskContext(ask=ask, tool=self._tools.tool, bounds=self._bounds, known=known, at_work=set())
+        self._context = TaskContext(ask=ask, tool=self._tools.tool, bounds=self._bounds, known=known, at_work=set())
 
     @property
     def works(self) -> TaskContext:
-        if self._works is None:
+        if self._context is None:
             raise InternalError("The tasks are not bound to a pipeline yet")
-        return self._works
+        return self._context
 
     async def idle(self) -> None:
         """Once nothing of this configuration is at work."""

@@ -57,9 +57,9 @@ def catalog_problems(loaded: Loaded, shows: Shows) -> tuple[list[Problem], list[
     """What is wrong with the files of catalogs, and what is only odd, by file and line. What prompts refer to, too.
     And the folders of each catalog in its store."""
 
-    async def ask(house: Octavo) -> tuple[list[Problem], list[Problem], dict[str, tuple[str, ...]]]:
+    async def ask(server: Octavo) -> tuple[list[Problem], list[Problem], dict[str, tuple[str, ...]]]:
         wrong, odd, folders = list[Problem](), list[Problem](), dict[str, tuple[str, ...]]()
-        catalogs = house.works.catalogs
+        catalogs = server.works.catalogs
         by_name = {} if catalogs is None else catalogs.by_name
         for number, (name, catalog) in enumerate(by_name.items(), 1):
             shows(what=name, done=f"{number}/{len(by_name)}")
@@ -73,8 +73,8 @@ def catalog_problems(loaded: Loaded, shows: Shows) -> tuple[list[Problem], list[
         odd.extend(out_of_reach(loaded))
         if catalogs is not None:
             odd.extend(_prompts_that_lead_nowhere(loaded, await catalogs.pages()))
-        odd.extend([_unmatched(loaded, one) async for one in unmatched(house.works)])
-        odd.extend(_idle(loaded, one) for one in idle_tools(house.works))
+        odd.extend([_unmatched(loaded, one) async for one in unmatched(server.works)])
+        odd.extend(_idle(loaded, one) for one in idle_tools(server.works))
         return wrong, odd, folders
 
     from octavo.app.once import inside
@@ -92,7 +92,7 @@ def trial(loaded: Loaded, agents: Sequence[str], shows: Shows) -> tuple[list[Pro
     from octavo.ops.sights import sights
 
     wrong = [*catalog_problems(loaded, shows)[0], *prompt_problems(loaded)[0]]
-    return wrong, when_read(loaded, lambda house: sights(house.works, agents))
+    return wrong, when_read(loaded, lambda server: sights(server.works, agents))
 
 
 def _unmatched(loaded: Loaded, one: Unmatched) -> Problem:

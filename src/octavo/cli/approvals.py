@@ -129,9 +129,9 @@ def _answered(found: Loaded, name: str, *, by: str, allow: bool) -> Approval:
     """Raises NotFound or Conflict for one that cannot be answered any more; that is recorded as well."""
     from octavo.app.once import changing, inside
 
-    async def ask(house: Octavo) -> Approval:
-        kept = house.approvals
-        with changing(house, LOCAL, f"approvals {'allow' if allow else 'deny'}", approval=name, by=by, user=_user()):
+    async def ask(server: Octavo) -> Approval:
+        kept = server.approvals
+        with changing(server, LOCAL, f"approvals {'allow' if allow else 'deny'}", approval=name, by=by, user=_user()):
             return await kept.answer(name, by, allow=allow)
 
     return inside(found, ask)

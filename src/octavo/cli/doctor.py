@@ -51,4 +51,4 @@ def _examined(found: Loaded) -> list[Diagnosis]:
     from octavo.app.once import inside
     from octavo.ops.lint import unreachable
 
-    return [*findings, *inside(found, lambda house: unreachable(house.works, found.config), leaves_traces=False)]
+    return [*findings, *inside(found, lambda server: unreachable(server.works, found.config), leaves_traces=False)]

@@ -56,7 +56,7 @@ def explain(
     known_agent(found, who)
     question = explain.AccessQuestion(who, may, what, arguments=_arguments(given), at=_moment(at))
     with unlogged():
-        explained = when_read(found, lambda house: explain.explain(house.works, question))
+        explained = when_read(found, lambda server: explain.explain(server.works, question))
     decision = explained.decision
     index = _index(decision.rule)
     line = found.line("policy", index) if index is not None else None

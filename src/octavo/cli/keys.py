@@ -53,9 +53,9 @@ def new(agent: str, config_file: Path | None, days: int, overlap: int, as_json: 
     if known_agent(found, agent) not in found.config.agents:
         raise click.UsageError(f"{agent} is no agent of the configuration, so that it has no key")
 
-    async def ask(house: Octavo) -> tuple[str, StoredKey]:
-        now, held = SystemClock.wall(), house.keys
-        with changing(house, LOCAL, "keys new", agent=agent) as learnt:
+    async def ask(server: Octavo) -> tuple[str, StoredKey]:
+        now, held = SystemClock.wall(), server.keys
+        with changing(server, LOCAL, "keys new", agent=agent) as learnt:
             text, made = await held.issue(agent, now=now, expires=now + days * 86_400.0, overlap=overlap * 3600.0)
             learnt["key"] = made.id
         return text, made
@@ -89,9 +89,9 @@ def revoke(key_id: str, config_file: Path | None) -> None:
     """Take the key with this ID back. Requests with it are refused from then on, and its streams end."""
     from octavo.app.once import changing, inside
 
-    async def ask(house: Octavo) -> StoredKey:
-        with changing(house, LOCAL, "keys revoke", key=key_id) as learnt:
-            gone = await house.keys.revoke(key_id)
+    async def ask(server: Octavo) -> StoredKey:
+        with changing(server, LOCAL, "keys revoke", key=key_id) as learnt:
+            gone = await server.keys.revoke(key_id)
             learnt["agent"] = gone.agent
         return gone
 

@@ -44,7 +44,7 @@ def new(kind: str, name: str, title: str | None, config_file: Path | None) -> No
         if title is None:
             raise click.UsageError(f"a new {kind} needs a --title: what people call it, in any language")
         found = loaded(config_file)
-        created = inside(found, lambda house: create(house, found, kind, name, title), leaves_traces=False)
+        created = inside(found, lambda server: create(server, found, kind, name, title), leaves_traces=False)
         out(f"{created.ref}  {created.path}")
 
 

@@ -46,7 +46,7 @@ def test(ctx: click.Context, file: Path, config_file: Path | None, as_json: bool
 
     table = load_table(file)
     found = loaded(config_file)
-    count, wrong = when_read(found, lambda house: explain.tested(house.works, table))
+    count, wrong = when_read(found, lambda server: explain.tested(server.works, table))
     if as_json:
         rows = [
             {"line": one.line, "who": one.question.who, "may": one.question.may, "what": one.question.what}
@@ -80,7 +80,7 @@ def diff(ctx: click.Context, old: Path, new: Path, as_json: bool) -> None:
     from octavo.ops.explain import differences
 
     before, after = loaded(old), loaded(new)
-    found, otherwise = when_read(after, lambda house: differences(house.works, before, after))
+    found, otherwise = when_read(after, lambda server: differences(server.works, before, after))
     if as_json:
         others = [one._asdict() for one in otherwise]
         print_json({"differences": [one._asdict() for one in found], "otherwise": others})

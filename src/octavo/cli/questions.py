@@ -99,9 +99,9 @@ def _answered(found: Loaded, name: str, action: Action, content: Mapping[str, An
     from octavo.app.once import changing, inside
     from octavo.core.forms import Answer
 
-    async def ask(house: Octavo) -> Asked:
-        with changing(house, LOCAL, f"questions {action}", question=name):
-            return await _kept(house.home.store).answer(name, LOCAL, Answer(action, content))
+    async def ask(server: Octavo) -> Asked:
+        with changing(server, LOCAL, f"questions {action}", question=name):
+            return await _kept(server.home.store).answer(name, LOCAL, Answer(action, content))
 
     return inside(found, ask)
 

@@ -36,8 +36,8 @@ def scan(ctx: click.Context, target: str | None, config_file: Path | None, as_js
     scope = Ref.parse(target) if target is not None and is_address else None
     with progress("scan") as shows:
 
-        async def ask(house: Octavo) -> list[Sighting]:
-            return [one async for one in scanned(house.works, scope, lambda number: shows(done=number))]
+        async def ask(server: Octavo) -> list[Sighting]:
+            return [one async for one in scanned(server.works, scope, lambda number: shows(done=number))]
 
         sightings = when_read(found, ask)
     hidden = [one for one in sightings if one.line is not None]

@@ -22,8 +22,8 @@ Wanted: TypeAlias = Callable[[Ref, Entry | None], bool]
 class Delivery:
     """One change, redacted once for all who hear of it."""
 
-    def __init__(self, works: Composition, change: Change) -> None:
-        self._works, self._change = works, works.redacted(change)
+    def __init__(self, composition: Composition, change: Change) -> None:
+        self._composition, self._change = composition, composition.redacted(change)
 
     @property
     def kind(self) -> str:
@@ -36,7 +36,7 @@ class Delivery:
         lists give as before hears only who asked for the address that has come to mean something else."""
         if listed in self._change.unmoved:
             globs = {} if ref.params else {text: one for text, one in globs.items() if one.exact and one.matches(ref)}
-        known = spellings(self._works, ref, listed) if globs else ()
+        known = spellings(self._composition, ref, listed) if globs else ()
         if _is_hidden(ref, listed):
             globs = {text: one for text, one in globs.items() if not (one.exact and one.matches(ref))}
         return {text: one for text, one in globs.items() if any(map(one.matches, known))}
@@ -45,7 +45,7 @@ class Delivery:
         """What stands in the index under those patterns that `covering` would give."""
         if listed in self._change.unmoved:
             return () if ref.params else index.exactly(ref)
-        found = index.matching(spellings(self._works, ref, listed))
+        found = index.matching(spellings(self._composition, ref, listed))
         if not _is_hidden(ref, listed):
             return found
         others = {*index.exactly(ref)}
@@ -64,9 +64,9 @@ class Delivery:
 
     def told(self, who: Principal, verb: Verb = "watch", wanted: Wanted | None = None) -> Change | None:
         """What somebody is told, of what is wanted of it, or of what lists say of it; None: nothing."""
-        change = self._works.veiled(self._change, who)
+        change = self._composition.veiled(self._change, who)
         part = change.listed if wanted is None else change.part(wanted)
-        return None if part is None else self._works.policy.told(who, verb, part)
+        return None if part is None else self._composition.policy.told(who, verb, part)
 
 
 def _is_hidden(ref: Ref, listed: Ref) -> bool:
@@ -75,6 +75,6 @@ def _is_hidden(ref: Ref, listed: Ref) -> bool:
     return listed.absolute and bool(ref.params)
 
 
-def spellings(works: Composition, ref: Ref, listed: Ref) -> Sequence[Ref]:
+def spellings(composition: Composition, ref: Ref, listed: Ref) -> Sequence[Ref]:
     """The addresses by which somebody may have asked for what stands there; `listed` is that which lists give."""
-    return (ref, listed if listed.absolute else works.spelled(ref), *works.called(ref).free)
+    return (ref, listed if listed.absolute else composition.spelled(ref), *composition.called(ref).free)

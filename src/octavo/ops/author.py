@@ -22,7 +22,7 @@ class Created(Struct, frozen=True):
     path: Path
 
 
-async def create(house: Octavo, loaded: Loaded, kind: str, name: str, title: str) -> Created:
+async def create(server: Octavo, loaded: Loaded, kind: str, name: str, title: str) -> Created:
     """Writes a starter file of a kind into its catalog.
 
     Raises InvalidParams where there is no such catalog or its files are in no folder of this machine, and for a name
@@ -30,7 +30,7 @@ async def create(house: Octavo, loaded: Loaded, kind: str, name: str, title: str
     """
     from octavo.sources.catalog.starters import starter
 
-    catalogs = house.works.catalogs
+    catalogs = server.works.catalogs
     source, options = _catalog(loaded, kind, name)
     store = None if options.over is None else loaded.config.sources[options.over.store]
     if catalogs is None or store is None or store.record.writer is None:

@@ -61,17 +61,17 @@ class Explained(NamedTuple):
         return "approve" if self.people else _outcome(self.decision)
 
 
-async def explain(works: Composed, question: AccessQuestion) -> Explained:
+async def explain(composition: Composed, question: AccessQuestion) -> Explained:
     """Raises what is wrong with the address, and InvalidParams for an agent that there is not."""
-    policy, who = works.policy, _principal(works, question.who)
-    ref = await works.dispatch.name(Ref.parse(question.what))
+    policy, who = composition.policy, _principal(composition, question.who)
+    ref = await composition.dispatch.name(Ref.parse(question.what))
     verdict = policy.verdict(who, question.may, ref)
     if isinstance(verdict, Decision):
         return Explained(verdict, (), _people(question.may, verdict))
     known = [question.metadata]
     if question.metadata is None:
-        call = works.calls.at("stat", _NOBODY, question.what)._replace(ref=ref)
-        known = [*await metadata_at(call, ref, works.dispatch.whole(ref.bare), works.behind)]
+        call = composition.calls.at("stat", _NOBODY, question.what)._replace(ref=ref)
+        known = [*await metadata_at(call, ref, composition.dispatch.whole(ref.bare), composition.behind)]
     told = Explained(CLOSED, ())
     for metadata in known:
         facts = policy.timed(Facts(metadata, question.arguments, question.at))
@@ -98,7 +98,7 @@ class UnexpectedDecision(NamedTuple):
     rule: str
 
 
-async def tested(works: Composed, table: PolicyTable) -> tuple[int, list[UnexpectedDecision]]:
+async def tested(composition: Composed, table: PolicyTable) -> tuple[int, list[UnexpectedDecision]]:
     """How many decisions were looked at, and those that are not as they should be."""
     count, wrong = 0, list[UnexpectedDecision]()
     for number, row in enumerate(table.rows):
@@ -110,7 +110,7 @@ async def tested(works: Composed, table: PolicyTable) -> tuple[int, list[Unexpec
         ):
             count += 1
             try:
-                told = await explain(works, question)
+                told = await explain(composition, question)
                 got, rule = told.outcome, told.decision.rule
             except OctavoError as fault:
                 got, rule = "deny", fault.message
@@ -137,13 +137,13 @@ class Otherwise(NamedTuple):
     new: str
 
 
-async def differences(works: Composed, old: Loaded, new: Loaded) -> tuple[list[ChangedDecision], list[Otherwise]]:
+async def differences(composition: Composed, old: Loaded, new: Loaded) -> tuple[list[ChangedDecision], list[Otherwise]]:
     """What is decided otherwise: for every agent, role and anybody else, on everything that exists and on what the
     patterns of both speak of. What hangs on conditions is compared by the conditions. Then labels and approval."""
     before, after = rules_of(old), rules_of(new)
-    policies = works.policy.under(before), works.policy.under(after)
-    existing = await _existing(works)
-    refs = [*dict.fromkeys([*existing, *_spoken_of(works, _patterns((*before, *after)))])]
+    policies = composition.policy.under(before), composition.policy.under(after)
+    existing = await _existing(composition)
+    refs = [*dict.fromkeys([*existing, *_spoken_of(composition, _patterns((*before, *after)))])]
     found: list[ChangedDecision] = []
     for who, was, now in _everybody(old, new):
         for ref in refs:
@@ -151,18 +151,20 @@ async def differences(works: Composed, old: Loaded, new: Loaded) -> tuple[list[C
                 one, other = _said(policies[0], was, verb, ref), _said(policies[1], now, verb, ref)
                 if one != other:
                     found.append(ChangedDecision(who, verb, str(ref), one, other))
-    return found, [*_labelled_otherwise(works, old, new, existing), *_asked_otherwise(old, new)]
+    return found, [*_labelled_otherwise(composition, old, new, existing), *_asked_otherwise(old, new)]
 
 
-def _labelled_otherwise(works: Composed, old: Loaded, new: Loaded, existing: Sequence[Ref]) -> Iterator[Otherwise]:
+def _labelled_otherwise(
+    composition: Composed, old: Loaded, new: Loaded, existing: Sequence[Ref]
+) -> Iterator[Otherwise]:
     if old.config.labels == new.config.labels:
         return
     from octavo.core.labels import LEVELS, Labels
 
     labels = [labels_of(loaded) or Labels() for loaded in (old, new)]
     patterns = [Glob(what) for loaded in (old, new) for label in loaded.config.labels for what in label.what]
-    for ref in dict.fromkeys([*existing, *_spoken_of(works, patterns)]):
-        spellings, entry = (ref, works.dispatch.spelled(ref)), Entry(ref=ref, name="")
+    for ref in dict.fromkeys([*existing, *_spoken_of(composition, patterns)]):
+        spellings, entry = (ref, composition.dispatch.spelled(ref)), Entry(ref=ref, name="")
         was, now = (one.on(entry, spellings).metadata for one in labels)
         for key in LEVELS:
             if was.get(key) != now.get(key):
@@ -184,8 +186,8 @@ def _outcome(decision: Decision) -> Outcome:
     return "allow" if decision.allowed else "hidden" if decision.hidden else "deny"
 
 
-def _principal(works: Composed, who: str) -> Principal:
-    return Principal(who, frozenset((who[5:],))) if who.startswith("role:") else works.identity.launched(who)
+def _principal(composition: Composed, who: str) -> Principal:
+    return Principal(who, frozenset((who[5:],))) if who.startswith("role:") else composition.identity.launched(who)
 
 
 def _said(policy: Policy, who: Principal | None, verb: Verb, ref: Ref) -> str:
@@ -232,9 +234,9 @@ def _patterns(rules: Iterable[Rule]) -> Iterator[Glob]:
     return (glob for rule in rules for glob in rule.what)
 
 
-def _spoken_of(works: Composed, patterns: Iterable[Glob]) -> Iterator[Ref]:
+def _spoken_of(composition: Composed, patterns: Iterable[Glob]) -> Iterator[Ref]:
     """Where a pattern begins, and a name below it that nothing else is about."""
-    schemes = (*works.dispatch.exposed, *_SURFACES)
+    schemes = (*composition.dispatch.exposed, *_SURFACES)
     for glob in dict.fromkeys(patterns):
         for scheme in schemes if glob.scheme == "*" else (glob.scheme,):
             ref = glob.literal._replace(scheme=scheme)
@@ -243,17 +245,17 @@ def _spoken_of(works: Composed, patterns: Iterable[Glob]) -> Iterator[Ref]:
                 yield ref._replace(segments=(*ref.segments, "*"))
 
 
-async def _existing(works: Composed) -> list[Ref]:
+async def _existing(composition: Composed) -> list[Ref]:
     found: list[Ref] = []
-    for scheme in (*works.dispatch.exposed, *_SURFACES):
+    for scheme in (*composition.dispatch.exposed, *_SURFACES):
         cursor: str | None = None
         for _ in range(MOST // _PAGE):
-            call = works.calls.listing(_NOBODY, Ref(scheme), cursor)._replace(limit=_PAGE)
+            call = composition.calls.listing(_NOBODY, Ref(scheme), cursor)._replace(limit=_PAGE)
             try:
-                page = page_of(await works.behind(call))
+                page = page_of(await composition.behind(call))
             except OctavoError:
                 break  # what cannot be asked now is compared by the patterns alone
-            found += [works.canonical(entry.ref) for entry in page.items]
+            found += [composition.canonical(entry.ref) for entry in page.items]
             cursor = page.cursor
             if cursor is None:
                 break

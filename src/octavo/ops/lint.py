@@ -97,10 +97,12 @@ def synchronised() -> bool | None:
     return None if told < 0 else told != _UNSYNCHRONISED
 
 
-async def unreachable(works: Composed, config: Config) -> list[Diagnosis]:
+async def unreachable(composition: Composed, config: Config) -> list[Diagnosis]:
     """One request to each source that is served."""
     pages = {source.scheme: source.record.page for source in config.sources.values()}
-    return [await _asked(works, source.scheme, _advice(pages.get(source.scheme))) for source in works.sources]
+    return [
+        await _asked(composition, source.scheme, _advice(pages.get(source.scheme))) for source in composition.sources
+    ]
 
 
 def _advice(page: str | None) -> str:
@@ -110,15 +112,15 @@ def _advice(page: str | None) -> str:
     return f"see docs/{page}"
 
 
-async def _asked(works: Composed, scheme: str, advice: str) -> Diagnosis:
-    call = works.calls.listing(Principal("local"), Ref(scheme))
+async def _asked(composition: Composed, scheme: str, advice: str) -> Diagnosis:
+    call = composition.calls.listing(Principal("local"), Ref(scheme))
     try:
-        await works.behind(call)
+        await composition.behind(call)
     except OctavoError as error:
-        why = works.ailing.get(scheme, error.message)
+        why = composition.ailing.get(scheme, error.message)
         return Diagnosis("source", "problem", f"{scheme} does not answer: {why}", advice)
-    if scheme in works.ailing:
-        return Diagnosis("source", "less", f"{scheme} answers, but: {works.ailing[scheme]}", "tell its author")
+    if scheme in composition.ailing:
+        return Diagnosis("source", "less", f"{scheme} answers, but: {composition.ailing[scheme]}", "tell its author")
     return Diagnosis("source", "ok", f"{scheme} answers")
 
 

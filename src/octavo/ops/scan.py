@@ -21,14 +21,16 @@ class Sighting(NamedTuple):
     what: str
 
 
-async def scan(works: Composed, scope: Ref | None, looked: Callable[[int], None]) -> AsyncIterator[Sighting]:
+async def scan(composition: Composed, scope: Ref | None, looked: Callable[[int], None]) -> AsyncIterator[Sighting]:
     """Everything exposed, or what stands below an address, whoever may read it; `looked` hears at how many so far.
     Raises what the scope's source does."""
     count = itertools.count(1)
-    scopes = [Ref(scheme) for scheme in works.dispatch.exposed] if scope is None else [works.canonical(scope)]
+    scopes = (
+        [Ref(scheme) for scheme in composition.dispatch.exposed] if scope is None else [composition.canonical(scope)]
+    )
     for place in scopes:
         try:
-            async for sighting in _scan(works, place, lambda: looked(next(count))):
+            async for sighting in _scan(composition, place, lambda: looked(next(count))):
                 yield sighting
         except OctavoError as fault:
             if scope is not None:
@@ -36,32 +38,32 @@ async def scan(works: Composed, scope: Ref | None, looked: Callable[[int], None]
             yield Sighting(place, None, fault.message)
 
 
-async def _scan(works: Composed, scope: Ref, looked: Callable[[], None]) -> AsyncIterator[Sighting]:
+async def _scan(composition: Composed, scope: Ref, looked: Callable[[], None]) -> AsyncIterator[Sighting]:
     cursor: str | None = None
     seen = False
     while True:
-        page = page_of(await works.dispatch(_call(works, "list", scope)._replace(cursor=cursor)))
+        page = page_of(await composition.dispatch(_call(composition, "list", scope)._replace(cursor=cursor)))
         for entry in page.items:
             seen = True
             looked()
-            for sighting in await _sightings(works, entry.ref):
+            for sighting in await _sightings(composition, entry.ref):
                 yield sighting
         cursor = page.cursor
         if cursor is None:
             break
     if not seen and scope.segments:  # one resource rather than a folder
-        for sighting in await _sightings(works, scope):
+        for sighting in await _sightings(composition, scope):
             yield sighting
 
 
-async def _sightings(works: Composed, ref: Ref) -> list[Sighting]:
+async def _sightings(composition: Composed, ref: Ref) -> list[Sighting]:
     try:
-        content = expected(await works.dispatch(_call(works, "read", ref)), Content)
+        content = expected(await composition.dispatch(_call(composition, "read", ref)), Content)
     except OctavoError as fault:
         return [Sighting(ref, None, fault.message)]
-    sightings = works.redact.redactor(ref.scheme).sightings(content.body, content.entry.mime_type)
+    sightings = composition.redact.redactor(ref.scheme).sightings(content.body, content.entry.mime_type)
     return [Sighting(ref, line, rule) for line, rule in sightings]
 
 
-def _call(works: Composed, op: str, ref: Ref) -> Call:
-    return works.calls.at("list" if op == "list" else "read", Principal("local"), ref)
+def _call(composition: Composed, op: str, ref: Ref) -> Call:
+    return composition.calls.at("list" if op == "list" else "read", Principal("local"), ref)

@@ -28,24 +28,24 @@ class AgentSight(Struct):
     examples: list[str] = field(default_factory=list[str])
 
 
-async def sights(works: Composed, agents: Sequence[str]) -> Mapping[str, AgentSight]:
+async def sights(composition: Composed, agents: Sequence[str]) -> Mapping[str, AgentSight]:
     """Examples are of as many schemes as there are. Raises what a source raises."""
     found = {agent: AgentSight() for agent in agents}
-    who = {agent: works.identity.launched(agent) for agent in agents}
-    finds = {agent: works.policy.finder(who[agent]) for agent in agents}
+    who = {agent: composition.identity.launched(agent) for agent in agents}
+    finds = {agent: composition.policy.finder(who[agent]) for agent in agents}
     shown: dict[tuple[str, str], list[str]] = {}
-    for scheme in works.dispatch.exposed:
+    for scheme in composition.dispatch.exposed:
         cursor: str | None = None
         while True:
-            call = works.calls.at("list", _NOBODY, Ref(scheme), cursor=cursor, limit=_PAGE)
-            page = page_of(await works.behind(call))
+            call = composition.calls.at("list", _NOBODY, Ref(scheme), cursor=cursor, limit=_PAGE)
+            page = page_of(await composition.behind(call))
             for entry in page.items:
                 for agent, sight in found.items():
-                    if not works.policy.shows(who[agent], entry):
+                    if not composition.policy.shows(who[agent], entry):
                         continue
                     sight.seen[scheme] = sight.seen.get(scheme, 0) + 1
-                    sight.readable += works.policy.reads(who[agent], works.canonical(entry.ref))
-                    sight.findable += bool(finds[agent](works.canonical(entry.ref)))
+                    sight.readable += composition.policy.reads(who[agent], composition.canonical(entry.ref))
+                    sight.findable += bool(finds[agent](composition.canonical(entry.ref)))
                     examples = shown.setdefault((agent, scheme), [])
                     if len(examples) < EXAMPLES:
                         examples.append(str(entry.ref))

@@ -32,28 +32,28 @@ class Idle(NamedTuple):
     verbs: Sequence[Verb]  # of which it would need one more
 
 
-def idle_tools(works: Composed) -> Iterator[Idle]:
+def idle_tools(composition: Composed) -> Iterator[Idle]:
     """One for each agent that has such tools. Without a policy everybody may use everything."""
-    for agent in works.config.agents if works.config.policy else ():
-        who = works.identity.launched(agent)
-        reach = {verb for verb in VERBS if _reaches(works, who, verb)}
+    for agent in composition.config.agents if composition.config.policy else ():
+        who = composition.identity.launched(agent)
+        reach = {verb for verb in VERBS if _reaches(composition, who, verb)}
         missing: dict[str, list[Verb]] = {}
-        for name in works.tools.names:
+        for name in composition.tools.names:
             asked = _ASKS.get({**FILESYSTEM, **SEED}.get(name, name), ())
             lacks = [verb for verb in asked if verb not in reach]
-            if lacks and works.policy.calls(who, name):
+            if lacks and composition.policy.calls(who, name):
                 missing[name] = lacks
         if missing:
             verbs = dict.fromkeys(verb for lacks in missing.values() for verb in lacks)
             yield Idle(agent, [*missing], [*verbs])
 
 
-def _reaches(works: Composed, who: Principal, verb: Verb) -> bool:
+def _reaches(composition: Composed, who: Principal, verb: Verb) -> bool:
     """Whether anything that is served, and could be changed, could be allowed."""
-    schemes: Sequence[str] = works.dispatch.exposed
+    schemes: Sequence[str] = composition.dispatch.exposed
     if verb in ("write", "delete"):
-        schemes = [one.scheme for one in works.config.sources.values() if one.expose and "write" in one.can]
-    return any(works.policy.may_reach(who, verb, Glob(f"{scheme}://*")) for scheme in schemes)
+        schemes = [one.scheme for one in composition.config.sources.values() if one.expose and "write" in one.can]
+    return any(composition.policy.may_reach(who, verb, Glob(f"{scheme}://*")) for scheme in schemes)
 
 
 MOST: Final = 20_000  # entries of one source that are looked at; of a larger one nothing is said
@@ -67,42 +67,42 @@ class Unmatched(NamedTuple):
     nearest: str  # an address that is there; empty where none is near
 
 
-async def unmatched(works: Composed) -> AsyncIterator[Unmatched]:
-    found: dict[str, list[Ref] | None] = {"tool": [Ref("tool", (name,)) for name in works.tools.names]}
-    known = {*works.dispatch.exposed, "tool", "prompt"}
-    for number, rule in enumerate(works.config.policy):
+async def unmatched(composition: Composed) -> AsyncIterator[Unmatched]:
+    found: dict[str, list[Ref] | None] = {"tool": [Ref("tool", (name,)) for name in composition.tools.names]}
+    known = {*composition.dispatch.exposed, "tool", "prompt"}
+    for number, rule in enumerate(composition.config.policy):
         for pattern in rule.what if rule.effect == "deny" else ():
             glob = Glob(pattern)
             scheme = glob.scheme
             if glob.literal.absolute or not glob.literal.segments or scheme not in known:
                 continue
             if scheme not in found:
-                found[scheme] = await _entries(works, scheme)
+                found[scheme] = await _entries(composition, scheme)
             refs = found[scheme]
-            if refs is not None and not any(glob.matches(one) for ref in refs for one in _called(works, ref)):
+            if refs is not None and not any(glob.matches(one) for ref in refs for one in _called(composition, ref)):
                 yield Unmatched(number, pattern, _nearest(glob.literal, refs))
 
 
-async def _entries(works: Composed, scheme: str) -> list[Ref] | None:
+async def _entries(composition: Composed, scheme: str) -> list[Ref] | None:
     """None where there are too many, or it does not answer."""
     refs: list[Ref] = []
     cursor: str | None = None
     while len(refs) <= MOST:
-        call = works.calls.listing(_NOBODY, Ref(scheme), cursor)._replace(limit=_PAGE)
+        call = composition.calls.listing(_NOBODY, Ref(scheme), cursor)._replace(limit=_PAGE)
         try:
-            page = page_of(await works.behind(call))
+            page = page_of(await composition.behind(call))
         except OctavoError:
             return None
-        refs += [works.canonical(entry.ref) for entry in page.items]
+        refs += [composition.canonical(entry.ref) for entry in page.items]
         cursor = page.cursor
         if cursor is None:
             return refs
     return None
 
 
-def _called(works: Composed, ref: Ref) -> Iterable[Ref]:
+def _called(composition: Composed, ref: Ref) -> Iterable[Ref]:
     """A rule may be about a folder, and may name an entry by its id."""
-    return (*_with_those_above(ref), *chain(*works.called(ref)))
+    return (*_with_those_above(ref), *chain(*composition.called(ref)))
 
 
 def _with_those_above(ref: Ref) -> Iterable[Ref]:

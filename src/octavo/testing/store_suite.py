@@ -130,9 +130,9 @@ class StoreBase:
             return await work
         raise AssertionError(f"{what} did not end within {self.patience} s")
 
-    async def refused(self, *works: Awaitable[object]) -> None:
-        replies = await asyncio.gather(*(outcome(work) for work in works))
-        assert [type(reply) for reply in replies] == [InvalidParams] * len(works)
+    async def refused(self, *composition: Awaitable[object]) -> None:
+        replies = await asyncio.gather(*(outcome(work) for work in composition))
+        assert [type(reply) for reply in replies] == [InvalidParams] * len(composition)
 
     async def ended(self, store: Shared, key: str) -> None:
         """Waits for the end of a key that has one, without looking at it more often than needed."""

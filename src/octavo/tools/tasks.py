@@ -57,10 +57,15 @@ def _unspoken(tool: str, reply: Reply | BaseException) -> Ended:
 
 class LongWork:
     def __init__(
-        self, store: TaskStore, works: Callable[[], TaskContext], *, clock: Clock | None = None, look: float = LOOK
+        self,
+        store: TaskStore,
+        context: Callable[[], TaskContext],
+        *,
+        clock: Clock | None = None,
+        look: float = LOOK,
     ) -> None:
         """`works` are those of the configuration that holds now."""
-        self._store, self._works, self._look = store, works, look
+        self._store, self._context, self._look = store, context, look
         self._clock = clock or SystemClock()
         self.speaks: Speaks = _unspoken
         self._running: dict[str, Running] = {}
@@ -72,14 +77,14 @@ class LongWork:
 
     # -- what the pipeline asks for
 
-    async def begin(self, call: Call, works: TaskContext) -> Reply | Task:
+    async def begin(self, call: Call, context: TaskContext) -> Reply | Task:
         """What the tool gives, or the task that its call has become. Raises what the tool raises meanwhile."""
         await self._open()
-        info = works.tool(call.ref.path)
+        info = context.tool(call.ref.path)
         if info is None:
             raise unknown_tool(call.ref.path)
-        running = self._started(call, info, works)
-        work, bounds = running.work, works.bounds
+        running = self._started(call, info, context)
+        work, bounds = running.work, context.bounds
         assert work is not None
         asked = asyncio.ensure_future(running.asked.wait())
         try:
@@ -150,8 +155,8 @@ class LongWork:
 
     # -- the work
 
-    def _started(self, call: Call, info: ToolInfo, works: TaskContext, task: Task | None = None) -> Running:
-        who, bounds = call.principal.id, works.bounds
+    def _started(self, call: Call, info: ToolInfo, context: TaskContext, task: Task | None = None) -> Running:
+        who, bounds = call.principal.id, context.bounds
         if self._at_once[who] >= bounds.running:
             raise RateLimited(
                 "Too many tasks are at work; wait for one of them, or cancel one",
@@ -168,9 +173,9 @@ class LongWork:
         channel = Parked(running, call.channel)
         above = call._replace(channel=channel)
         child = above.child("invoke", call.ref, uri=call.uri, arguments=call.arguments)._replace(channel=channel)
-        work = running.work = asyncio.ensure_future(works.ask(child))
-        works.at_work.add(work)
-        work.add_done_callback(works.at_work.discard)
+        work = running.work = asyncio.ensure_future(context.ask(child))
+        context.at_work.add(work)
+        work.add_done_callback(context.at_work.discard)
         self._at_once[who] += 1
 
         def left(_: asyncio.Future[Reply]) -> None:
@@ -200,7 +205,7 @@ class LongWork:
             elif running.stopped:
                 ended = Ended("cancelled", b"", "Cancelled by its caller")
             else:
-                info = self._works().tool(task.tool)
+                info = self._context().tool(task.tool)
                 if info is not None and info.resumes:
                     return  # as a kill would leave it
                 ended = self.speaks(task.tool, Lost(STOPPED))
@@ -245,12 +250,12 @@ class LongWork:
 
     def _resume(self, kept: StoredTask) -> None:
         """Raises where it cannot be done again."""
-        task, works = kept.task, self._works()
-        info = works.tool(task.tool)
+        task, context = kept.task, self._context()
+        info = context.tool(task.tool)
         if kept.arguments is None or info is None or not info.resumes:
             raise Lost(STOPPED)
-        who = works.known(kept.principal)
-        running = self._started(_again(who, task, kept.arguments), info, works, task)
+        who = context.known(kept.principal)
+        running = self._started(_again(who, task, kept.arguments), info, context, task)
         running.give()
         self._follow(running)
 

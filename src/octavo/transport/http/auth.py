@@ -59,13 +59,13 @@ class Allowed:
 
 
 class Authenticator:
-    def __init__(self, house: Server, security: TransportSecuritySettings, access: Authentication) -> None:
-        self._house, self._access = house, access
+    def __init__(self, server: Server, security: TransportSecuritySettings, access: Authentication) -> None:
+        self._server, self._access = server, access
         self._security = TransportSecurityMiddleware(security)
         self._hosts, self._origins = Allowed(security.allowed_hosts), Allowed(security.allowed_origins)
         self._secret = os.urandom(32)
         self._good: Bounded[tuple[object, ...], tuple[Admitted, float | None]] = Bounded(MEMO_SIZE)
-        house.on_swap(self._good.clear)
+        server.on_swap(self._good.clear)
 
     def mark(self, scope: Scope) -> tuple[object, ...] | None:
         """What tells this caller from others, for `recall`; None where a header is there twice."""
@@ -109,19 +109,19 @@ class Authenticator:
         """Who asks. Raises what refuses it; Host and Origin were looked at before."""
         shown = [value for name, value in scope["headers"] if name == b"authorization"]
         admitted = await self._authenticate(shown, scope.get(PEER))
-        self._house.works.identity.current(admitted.principal)  # a reload may have come in between
+        self._server.works.identity.current(admitted.principal)  # a reload may have come in between
         return admitted
 
     async def refuse(self, scope: Scope, send: Send, why: OctavoError) -> None:
         """Records and answers what `identify` has raised."""
         shown = any(name == b"authorization" for name, _ in scope["headers"])
-        self._house.note("unknown", "http", why.reason, **_origin(scope))
+        self._server.note("unknown", "http", why.reason, **_origin(scope))
         status, further = self._refusal(why, shown=shown)
         await respond(send, status, _body({"error": why.reason, "message": why.message}), further)
 
     def routes(self) -> Iterable[Route]:
         """The metadata of this server (RFC 9728), where tokens are taken."""
-        protected = self._house.works.identity.protected
+        protected = self._server.works.identity.protected
         if protected is None:
             return
         document: dict[str, Any] = {
@@ -149,7 +149,7 @@ class Authenticator:
             refused = self._inexact(scope)
         if refused is None:
             return False
-        self._house.note("unknown", "http", f"status {refused.status_code}", **_origin(scope))
+        self._server.note("unknown", "http", f"status {refused.status_code}", **_origin(scope))
         await refused(scope, receive, RefusalSent(send) if refused.status_code == 400 else send)
         return True
 
@@ -168,7 +168,7 @@ class Authenticator:
         return None
 
     async def _authenticate(self, shown: list[bytes], peer: int | None) -> Admitted:
-        identity = self._house.works.identity
+        identity = self._server.works.identity
         if self._access.everybody is not None:
             return Admitted(identity.launched(self._access.everybody or None))
         if not shown and peer is not None:
@@ -181,7 +181,7 @@ class Authenticator:
     def _refusal(self, why: OctavoError, *, shown: bool) -> tuple[int, list[tuple[bytes, bytes]]]:
         if isinstance(why, SourceUnavailable):
             return 503, [(b"retry-after", b"%d" % max(1, round(why.retry_after or 1)))]
-        protected = self._house.works.identity.protected
+        protected = self._server.works.identity.protected
         if isinstance(why, Forbidden):
             return 403, [_challenge(protected, "insufficient_scope", why.message)]
         told = why.message if shown and isinstance(why, Unauthenticated) else ""

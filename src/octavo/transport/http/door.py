@@ -69,16 +69,16 @@ class DoorParts(NamedTuple):
 
 
 class Door:
-    def __init__(self, house: Server, shared: DoorParts, given: Sequence[Routes], taken: str) -> None:
+    def __init__(self, server: Server, shared: DoorParts, given: Sequence[Routes], taken: str) -> None:
         """Raises ValueError for routes that cannot be served; `taken` is the path of the protocol."""
-        self.house, self.shared = house, shared
+        self.server, self.shared = server, shared
         self._table = RouteTable(given, taken)
         self.budgets = AddressRates()
         self._running: Counter[str] = Counter()
         self.streams: set[_Exchange] = set()
         self._streams_of: Counter[str] = Counter()
         self.stopping = False
-        house.on_swap(self._reloaded)
+        server.on_swap(self._reloaded)
 
     async def serve(self, scope: Scope, receive: Receive, send: Send) -> bool:
         """Whether there is a route at that path."""
@@ -109,13 +109,13 @@ class Door:
 
     @contextmanager
     def running(self, whose: str) -> Iterator[None]:
-        with _counted(self._running, whose, self.house.works.limits.in_flight, "in_flight"):
+        with _counted(self._running, whose, self.server.works.limits.in_flight, "in_flight"):
             yield
 
     @contextmanager
     def streaming(self, exchange: _Exchange) -> Iterator[None]:
         who = exchange.who
-        limit = self.house.works.limits.subscriptions if who is None else self.house.works.subscriptions(who)
+        limit = self.server.works.limits.subscriptions if who is None else self.server.works.subscriptions(who)
         with _counted(self._streams_of, exchange.whose, limit, "subscriptions"):
             self.streams.add(exchange)
             try:
@@ -145,7 +145,7 @@ class _Exchange:
     """One request at one route."""
 
     def __init__(self, door: Door, found: MatchedRoute, scope: Scope, receive: Receive, send: Send) -> None:
-        self._door, self._house, self._shared = door, door.house, door.shared
+        self._door, self._server, self._shared = door, door.server, door.shared
         self._route, self._below = found
         self._scope, self._receive = scope, receive
         # A sign of life must be seen also where nothing can be recorded, and has no record itself.
@@ -202,7 +202,7 @@ class _Exchange:
         return [*methods, "HEAD"] if "GET" in methods else methods
 
     async def _refuse_method(self) -> None:
-        self._house.note(UNKNOWN, "http", "status 405", **self._facts())
+        self._server.note(UNKNOWN, "http", "status 405", **self._facts())
         allow = [(b"allow", ", ".join(self._methods()).encode())]
         await respond(self._recording, 405, _body({"error": "method not allowed"}), [*allow, *_ENDS])
 
@@ -218,27 +218,27 @@ class _Exchange:
             if (connection := self._scope.get(CONNECTION)) is not None:
                 connection.used_by(admitted.principal.id)
             if counted:
-                self._house.works.count(admitted.principal)
+                self._server.works.count(admitted.principal)
         return self._admitted.principal
 
     def _admit(self) -> None:
         """Raises where there is too much, or its caller may not."""
-        route, works = self._route, self._house.works
+        route, composition = self._route, self._server.works
         if self._lives:
             return
         if isinstance(route.needs, Anybody) and route.needs.rate is not None:
             self._door.budgets.take(route.path, self._address, route.needs.rate)
-        if self._shared.backlog.full(self.whose, works.limits.timeout):
+        if self._shared.backlog.full(self.whose, composition.limits.timeout):
             raise RateLimited("The server has too much to do: try again", retry_after=1.0, limit="load")
         if self.who is not None and not self._may(self.who):
             raise self._forbidden()
 
     def _may(self, who: Principal) -> bool:
-        route, works = self._route, self._house.works
+        route, composition = self._route, self._server.works
         if route.needs == "admin":
-            return works.administers(who, route.what)
+            return composition.administers(who, route.what)
         verb = route.stands_for
-        return verb is None or verb in OPERATIONS or works.policy.allows(who, verb, route.what)  # type: ignore[arg-type]
+        return verb is None or verb in OPERATIONS or composition.policy.allows(who, verb, route.what)  # type: ignore[arg-type]
 
     def _forbidden(self) -> Forbidden:
         verb, what = str(self._route.stands_for), str(self._route.what)
@@ -247,7 +247,7 @@ class _Exchange:
     def may_go_on(self) -> bool:
         """Whether other rules, or other agents, leave a stream as it is."""
         try:
-            who = None if self.who is None else self._house.works.identity.current(self.who)
+            who = None if self.who is None else self._server.works.identity.current(self.who)
         except OctavoError:
             return False
         return self._door.serves(self._route) and (who is None or self._may(who))
@@ -301,7 +301,7 @@ class _Exchange:
 
     async def _answer(self, body: bytes, gone: asyncio.Future[None]) -> RouteAnswer:
         """Raises OctavoError, and _ClientLeft."""
-        seconds = self._house.works.limits.timeout
+        seconds = self._server.works.limits.timeout
         handling = asyncio.ensure_future(_called(self._route, self._request(body)))
         try:
             await asyncio.wait({handling, gone}, timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
@@ -334,7 +334,7 @@ class _Exchange:
 
     async def _ask(self, call: Call) -> Reply:
         self._asked = True
-        return await self._house.works.ask(call)
+        return await self._server.works.ask(call)
 
     # -- out
 
@@ -412,7 +412,7 @@ class _Exchange:
         if self.who is None or self._asked or self._route.stands_for not in OPERATIONS or why.reason == "rate_limited":
             return why
         try:
-            self._house.works.count(self.who)
+            self._server.works.count(self.who)
         except RateLimited as limited:
             return limited
         return why
@@ -422,7 +422,7 @@ class _Exchange:
         if (self._asked and not ends) or (self._quiet and not refused):
             return
         who = UNKNOWN if self.who is None else self.who.id
-        self._house.note(who, str(self._route.stands_for or "http"), outcome, **self._facts())
+        self._server.note(who, str(self._route.stands_for or "http"), outcome, **self._facts())
 
     def _facts(self) -> dict[str, str]:
         told = {"uri": str(self._route.what)}

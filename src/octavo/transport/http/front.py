@@ -72,7 +72,7 @@ class Front:
     def __init__(
         self,
         app: App,
-        house: Server,
+        server: Server,
         lane: Lane,
         security: TransportSecuritySettings,
         access: Authentication,
@@ -85,17 +85,17 @@ class Front:
         traced: bool = False,
     ) -> None:
         """`routes` are those of rooms, beside the signs of life. Raises ValueError where they cannot be served."""
-        self._app, self._house = app, house
+        self._app, self._server = app, server
         self.lane = lane
         self.backlog = Backlog()
         self._turns = Turns()
         self._weights = Bodies()  # of them
         self._handshakes = FairQueue(HANDSHAKES, "handshakes", spare=1)
-        self._entry = Authenticator(house, security, access)
-        self.signs = Signs(house, hub, self.backlog)
+        self._entry = Authenticator(server, security, access)
+        self.signs = Signs(server, hub, self.backlog)
         shared = DoorParts(self._entry, self._turns, self.backlog, self._body, self._weights.leave, self._recorded)
-        self._door = Door(house, shared, (self.signs.routes, self._entry.routes, routes), PATH)
-        self._leases = CredentialLeases(house)
+        self._door = Door(server, shared, (self.signs.routes, self._entry.routes, routes), PATH)
+        self._leases = CredentialLeases(server)
         self._sessions, self._listening = sessions, listening
         self._body_seconds = body_seconds
         self._traced = traced
@@ -142,7 +142,7 @@ class Front:
                 await self._sdk(scope, receive, send, principal)
             return
         streams = header(scope, b"mcp-method") == _LISTEN  # there are limits of their own for them
-        if not streams and self.backlog.full(principal.id, self._house.works.limits.timeout):
+        if not streams and self.backlog.full(principal.id, self._server.works.limits.timeout):
             await self._turns.come(principal.id)  # to say no is work too
             await self._refuse(send, principal)
             return
@@ -161,7 +161,7 @@ class Front:
     async def _refuse(
         self, send: Send, who: Principal, why: RateLimited | None = None, further: Sequence[Header] = ()
     ) -> None:
-        self._house.note(who.id, "request", "rate_limited")
+        self._server.note(who.id, "request", "rate_limited")
         body = self._busy if why is None else frames.error_frame(self.lane.codes.encode(why, modern=True))
         wait = 1 if why is None else max(1, math.ceil(why.retry_after or 1))
         await respond(send, 429, body, [(b"retry-after", b"%d" % wait), *further])
@@ -169,7 +169,7 @@ class Front:
     async def _counted(self, scope: Scope, send: Send, who: Principal, further: Sequence[Header] = ()) -> bool:
         """Whether a request that becomes no call is within the caller's rate; False after it was refused."""
         try:
-            self._house.works.count(who)
+            self._server.works.count(who)
         except RateLimited as why:
             await self._refuse(send, who, why, further)
             return False
@@ -179,7 +179,7 @@ class Front:
     async def _received(self, scope: Scope, receive: Receive, send: Send, who: Principal) -> bytes | None:
         """The whole body, which is among the weights then; None after it was refused, or the client has left."""
         try:
-            body = await self._body(scope, receive, who.id, self._house.works.limits.line)
+            body = await self._body(scope, receive, who.id, self._server.works.limits.line)
         except frames.Malformed as bad:
             await self._malformed(bad, scope, send, who)
             return None
@@ -187,7 +187,7 @@ class Front:
             await self._refuse(send, who, why, _ENDS)
             return None
         if body is None:
-            self._house.note(who.id, "malformed", "disconnected")
+            self._server.note(who.id, "malformed", "disconnected")
         return body
 
     async def _malformed(self, bad: frames.Malformed, scope: Scope, send: Send, who: Principal) -> None:
@@ -195,7 +195,7 @@ class Front:
         ends = _ENDS if status != 400 else ()
         if not await self._counted(scope, send, who, ends):
             return
-        self._house.note(who.id, "malformed", f"error {bad.error.code}")
+        self._server.note(who.id, "malformed", f"error {bad.error.code}")
         await respond(send, status, frames.error_frame(bad.error, bad.id), [*ends])
 
     async def _ask(
@@ -204,9 +204,9 @@ class Front:
         replayed = _replay(body, receive)
         scope[BODY] = body
         try:
-            self._house.ledger.flush()
+            self._server.ledger.flush()
         except OctavoError as fault:  # refused here, before anything is done: what is passed on goes its own way
-            self._house.note(principal.id, "request", fault.reason)
+            self._server.note(principal.id, "request", fault.reason)
             await refuse(scope, send, fault)
             return
         try:
@@ -253,7 +253,7 @@ class Front:
             nonlocal noted
             if not noted and _RECORDED not in scope:
                 noted = True
-                self._house.note(who.id, "request" if scope["method"] == "POST" else scope["method"], outcome)
+                self._server.note(who.id, "request" if scope["method"] == "POST" else scope["method"], outcome)
 
         def leave() -> None:
             nonlocal place
@@ -384,7 +384,7 @@ class Front:
         return self._listening.take(body, scope[_ADMITTED])
 
     def _recorded(self, scope: Scope, send: Send) -> Send:
-        return RecordedSend(self._house.ledger, scope, send)
+        return RecordedSend(self._server.ledger, scope, send)
 
 
 def admitted_by(request: Any) -> Admitted:

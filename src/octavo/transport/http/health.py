@@ -28,19 +28,19 @@ MEDIA_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 
 
 class Signs:
-    def __init__(self, house: Server, hub: Hub, backlog: Backlog) -> None:
-        self._house, self._hub, self._backlog = house, hub, backlog
+    def __init__(self, server: Server, hub: Hub, backlog: Backlog) -> None:
+        self._server, self._hub, self._backlog = server, hub, backlog
         self.patience: Patience | None = None  # while there are connections
         self.stopping = False
 
     def routes(self) -> Iterator[Route]:
         yield _sign("/healthz", HEALTH, self._health)
         yield _sign("/readyz", READINESS, self._ready)
-        if self._house.works.metrics == "admin":
+        if self._server.works.metrics == "admin":
             yield Route(
                 path="/metrics", methods=("GET",), stands_for="admin", what=METRICS, needs="admin", handle=self._metrics
             )
-        elif self._house.works.metrics == "open":
+        elif self._server.works.metrics == "open":
             yield Route(
                 path="/metrics", methods=("GET",), stands_for=None, what=METRICS, needs=Anybody(OPEN_METRICS),
                 handle=self._metrics,
@@ -50,12 +50,12 @@ class Signs:
         return RouteAnswer(body=b'{"status": "ok"}')
 
     async def _ready(self, asked: RouteRequest) -> RouteAnswer:
-        if self.stopping or not self._house.ready():
+        if self.stopping or not self._server.ready():
             return RouteAnswer(status=503, body=b'{"status": "not ready"}')
         if not asked.named:
             return RouteAnswer(body=b'{"status": "ready"}')
-        ailing = self._house.ailing()
-        told: dict[str, Any] = {"status": "ready", **self._house.remarks()}
+        ailing = self._server.ailing()
+        told: dict[str, Any] = {"status": "ready", **self._server.remarks()}
         if ailing:
             told["degraded"] = len(ailing)
             if await self._is_for_operators(asked):
@@ -63,15 +63,15 @@ class Signs:
         return RouteAnswer(body=json.dumps(told, ensure_ascii=False).encode())
 
     async def _is_for_operators(self, asked: RouteRequest) -> bool:
-        if self._house.works.metrics == "open":
+        if self._server.works.metrics == "open":
             return True
-        return asked.shown and self._house.works.administers(await asked.identify(), METRICS)
+        return asked.shown and self._server.works.administers(await asked.identify(), METRICS)
 
     async def _metrics(self, asked: RouteRequest) -> RouteAnswer:
         return RouteAnswer(body=exposition(self._measures()), media_type=MEDIA_TYPE)
 
     def _measures(self) -> Iterator[Measure]:
-        yield from self._house.measures()
+        yield from self._server.measures()
         yield number("octavo_subscribers", "Streams and connections that wait for changes.", self._hub.subscribers)
         backlog = self._backlog
         yield number("octavo_waiting", "Requests over HTTP that are open, but for old ones.", backlog.waiting)

@@ -13,10 +13,10 @@ from octavo.transport.http.exchange import App, Message, Receive, Scope, Send
 
 
 class CredentialLeases:
-    def __init__(self, house: Server) -> None:
-        self._house = house
+    def __init__(self, server: Server) -> None:
+        self._server = server
         self._held: dict[asyncio.Event, Admitted] = {}
-        house.on_swap(self._review)
+        server.on_swap(self._review)
 
     async def serve(self, app: App, scope: Scope, receive: Receive, send: Send, admitted: Admitted) -> None:
         """As if the client had left, once its credential ends."""
@@ -60,7 +60,7 @@ class CredentialLeases:
     def _review(self) -> None:
         for ended, admitted in self._held.items():
             try:
-                self._house.works.identity.current(admitted.principal)
+                self._server.works.identity.current(admitted.principal)
             except OctavoError:
                 ended.set()
 

@@ -77,8 +77,8 @@ class Asked(msgspec.Struct, frozen=True):
 
 
 class ListenLane:
-    def __init__(self, house: Server, lane: Lane, listening: Listening, server_info: dict[str, Any]) -> None:
-        self._house, self._lane, self._listening = house, lane, listening
+    def __init__(self, server: Server, lane: Lane, listening: Listening, server_info: dict[str, Any]) -> None:
+        self._server, self._lane, self._listening = server, lane, listening
         self._server_info = server_info
         self._quiet: dict[Subscriber, float] = {}  # since when; what was told last is last
         self._pinging: asyncio.TimerHandle | None = None
@@ -95,7 +95,7 @@ class ListenLane:
         if not self._lane.knows(bytes(frame.params.meta)) or not 0 < len(patterns) <= self._listening.limit(who):
             return None
         try:
-            self._house.works.count(who)
+            self._server.works.count(who)
         except RateLimited:
             return None
         return Asked(frame.id, types.SubscriptionFilter.model_validate(msgspec.structs.asdict(wanted)))
@@ -118,7 +118,7 @@ class ListenLane:
                 except Exception as fault:
                     why = fault if isinstance(fault, OctavoError) else incident(fault)
                     if account.trail is None:  # it became no call, which would be its record
-                        self._house.note(who.id, METHOD, "crash" if why is not fault else why.reason)
+                        self._server.note(who.id, METHOD, "crash" if why is not fault else why.reason)
                     await self._refuse(asked, why, send)
                     return
             await self._stream(subscriber, asked, receive, send)

@@ -66,7 +66,7 @@ class PeerConnection(Connection):
 
 
 def application(
-    house: Server,
+    server: Server,
     *,
     access: Authentication,
     hosts: list[str],
@@ -82,9 +82,9 @@ def application(
     `routes` are what rooms serve beside the protocol; raises ValueError where they cannot be served.
     `traced`: every request is a span, so none takes the lane.
     """
-    calls = Calls(house, strict_codes=strict_codes)
-    hub = Hub(house)
-    server = McpServer(
+    calls = Calls(server, strict_codes=strict_codes)
+    hub = Hub(server)
+    mcp_server = McpServer(
         calls,
         hub,
         lambda ctx: admitted_by(ctx.request).principal,
@@ -93,25 +93,25 @@ def application(
         counted=was_counted,
         traced=traced,
     )
-    hot = Lane(calls, server_info=server.sdk.server_info_stamp, on=lane and not traced)
+    hot = Lane(calls, server_info=mcp_server.sdk.server_info_stamp, on=lane and not traced)
     # Always explicit: without settings the SDK does not check Host and Origin.
     security = TransportSecuritySettings(allowed_hosts=hosts, allowed_origins=origins)
-    inner = server.sdk.streamable_http_app(
+    inner = mcp_server.sdk.streamable_http_app(
         streamable_http_path=PATH,
         event_store=SessionEvents(),
         retry_interval=RETRY_MS,
         transport_security=security,
-        max_request_body_size=house.works.limits.line,
+        max_request_body_size=server.works.limits.line,
         # Told, since the SDK's server may have been imported without its web part: see `server`.
         session_idle_timeout=DEFAULT_SESSION_IDLE_TIMEOUT,
         max_sessions=DEFAULT_MAX_SESSIONS,
     )
-    manager = server.sdk.session_manager
+    manager = mcp_server.sdk.session_manager
     events_per_session(manager, Replays().of)
-    sessions = SessionCounts(house, partial(live_sessions, manager), partial(end_session, manager))
-    listening = ListenLane(house, hot, Listening(calls, hub), dict(server.sdk.server_info_stamp))
+    sessions = SessionCounts(server, partial(live_sessions, manager), partial(end_session, manager))
+    listening = ListenLane(server, hot, Listening(calls, hub), dict(mcp_server.sdk.server_info_stamp))
     front = Front(
-        inner, house, hot, security, access, hub, sessions, listening,
+        inner, server, hot, security, access, hub, sessions, listening,
         routes=routes, body_seconds=body_seconds, traced=traced,
     )  # fmt: skip
     return front, hub
@@ -145,15 +145,15 @@ async def serve(
         timeout_graceful_shutdown=SHUTDOWN_SECONDS,
     )
     address = f"unix:{listening.getsockname()}" if local else _address(listening, "http" if tls is None else "https")
-    server = _Uvicorn(config, app, hub, lambda: ready(address), deadlines)
+    uvicorn_server = _Uvicorn(config, app, hub, lambda: ready(address), deadlines)
     watching = [asyncio.ensure_future(watch()) for watch in (patience.watch, app.backlog.watch)]
     try:
         with suppress(asyncio.CancelledError):
-            await server.serve(sockets=[listening])
+            await uvicorn_server.serve(sockets=[listening])
     finally:
         for one in watching:
             one.cancel()
-    return server.ending.interrupted
+    return uvicorn_server.ending.interrupted
 
 
 def _address(listening: socket.socket, scheme: str) -> str:

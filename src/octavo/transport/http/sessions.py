@@ -18,10 +18,10 @@ from octavo.core.values import Principal
 
 class SessionCounts:
     def __init__(
-        self, house: Server, live: Callable[[], Container[str]], end: Callable[[str], Awaitable[None]]
+        self, server: Server, live: Callable[[], Container[str]], end: Callable[[str], Awaitable[None]]
     ) -> None:
         """`live` are the ids of those that still last, `end` ends one."""
-        self._house, self._live, self._end = house, live, end
+        self._server, self._live, self._end = server, live, end
         # By the name among whose they count: how many requests of each are under way. What was used last is last.
         self._open: dict[str, dict[str, int]] = {}
         self._opening: Counter[str] = Counter()
@@ -29,7 +29,7 @@ class SessionCounts:
     async def make_room(self, who: Principal) -> str:
         """Where one more is counted: to be told to `opened` when it is open, or has come to nothing. Raises RateLimited
         when the principal has as many as it may, and all of them in use."""
-        whose, most = self._house.works.sessions(who)
+        whose, most = self._server.works.sessions(who)
         mine = self._current(whose)
         self._opening[whose] += 1
         try:
@@ -40,7 +40,7 @@ class SessionCounts:
                         "All your sessions are in use: end one", retry_after=1.0, limit="sessions", allowed=most
                     )
                 del mine[idle]
-                self._house.note(who.id, "session", "end", reason="limits.sessions")
+                self._server.note(who.id, "session", "end", reason="limits.sessions")
                 await self._end(idle)
         except BaseException:
             self.opened(whose, None)
@@ -57,7 +57,7 @@ class SessionCounts:
     @contextmanager
     def using(self, who: Principal, session: str) -> Iterator[None]:
         """Around a request in it. Those of others are nobody's here."""
-        mine = self._open.get(self._house.works.sessions(who)[0], {})
+        mine = self._open.get(self._server.works.sessions(who)[0], {})
         if session not in mine:
             yield
             return

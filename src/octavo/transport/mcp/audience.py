@@ -31,8 +31,8 @@ class Audience:
         self._numbers = itertools.count()
         self._listing: dict[Hashable, dict[Subscriber, None]] = {}  # by ear: who hears that lists have changed
 
-    def enter(self, subscriber: Subscriber, works: Composition) -> None:
-        subscriber.ear = works.hears_as(subscriber.principal)
+    def enter(self, subscriber: Subscriber, composition: Composition) -> None:
+        subscriber.ear = composition.hears_as(subscriber.principal)
         if "resources" in subscriber.lists:
             self._listing.setdefault(subscriber.ear, {})[subscriber] = None
 

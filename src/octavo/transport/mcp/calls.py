@@ -92,23 +92,23 @@ def _named(op: Op, scope: Ref, arguments: Arguments) -> str:
 
 
 class Calls:
-    def __init__(self, house: Server, *, strict_codes: bool) -> None:
-        self.house = house
+    def __init__(self, server: Server, *, strict_codes: bool) -> None:
+        self.server = server
         self.codes = Codes(strict=strict_codes)
-        self._cursors = Cursors(house.key("cursor"))
+        self._cursors = Cursors(server.key("cursor"))
 
     @property
     def works(self) -> Composition:
-        return self.house.works
+        return self.server.works
 
     @property
     def build(self) -> Builder:
-        return self.house.works.calls
+        return self.server.works.calls
 
     async def ask(self, call: Call) -> Reply:
         """Into the pipeline. From here on the request has its audit record."""
         _account.get(Account()).trail = call.trail
-        return await self.house.works.ask(call)
+        return await self.server.works.ask(call)
 
     # -- resources
 
@@ -161,21 +161,23 @@ class Calls:
         moment: int = 0,
     ) -> Call:
         """`cursor` is sealed: it belongs to one listing of one caller under one policy."""
-        works = self.house.works
+        composition = self.server.works
         inner: str | None = None
         if cursor is not None and fault is None:
             try:
                 named = _named(op, scope, arguments)
-                inner = self._cursors.open(cursor, scope=named, epoch=works.policy.epoch, principal=who)
+                inner = self._cursors.open(cursor, scope=named, epoch=composition.policy.epoch, principal=who)
             except InvalidParams as bad:
                 fault = bad
-        return works.calls.listing(who, scope, inner, op=op, uri=uri, arguments=arguments, fault=fault, moment=moment)
+        return composition.calls.listing(
+            who, scope, inner, op=op, uri=uri, arguments=arguments, fault=fault, moment=moment
+        )
 
     def next_cursor(self, call: Call, page: Page[Any]) -> str | None:
         if page.cursor is None:
             return None
         # One page of a source can stand in several listings, each with a cursor of its own.
-        named, epoch = _named(call.op, call.ref, call.arguments), self.house.works.policy.epoch
+        named, epoch = _named(call.op, call.ref, call.arguments), self.server.works.policy.epoch
         key = ("next", page.cursor, named, epoch, call.principal)
         sealed: str | None = page.memo.get(key)
         if sealed is None:
@@ -185,12 +187,12 @@ class Calls:
 
     def page(self, call: Call, page: Page[Entry]) -> dict[str, Any]:
         """The result of a listing; which one is seen from the scope."""
-        works = self.house.works
+        composition = self.server.works
         if call.ref.scheme == "tool":
-            infos = (works.tools.tool(entry.ref.name) for entry in page.items)
+            infos = (composition.tools.tool(entry.ref.name) for entry in page.items)
             result: dict[str, Any] = {"tools": [shapes.tool(info) for info in infos if info is not None]}
         elif call.ref.scheme == "prompt":
-            found = (works.prompt_info(entry.ref.name, call.principal) for entry in page.items)
+            found = (composition.prompt_info(entry.ref.name, call.principal) for entry in page.items)
             result = {"prompts": [shapes.prompt(info) for info in found if info is not None]}
         else:
             result = {"resources": [shapes.resource(entry) for entry in page.items]}
@@ -225,7 +227,7 @@ class Calls:
         fault: OctavoError | None,
         answers: Mapping[str, Answer] = NOTHING,
     ) -> Call:
-        found = None if fault is not None else await self.house.tasks.find(who.id, task_id)
+        found = None if fault is not None else await self.server.tasks.find(who.id, task_id)
         tool = None if found is None else found.tool
         return self.build.task(op, who, task_id, tool, fault, answers)
 
@@ -252,7 +254,7 @@ class Calls:
             "isError": True,
             "_meta": {wire_names.ERROR: body},
         }
-        info = self.house.works.tools.tool(name)
+        info = self.server.works.tools.tool(name)
         if info is None or info.output_schema is None:
             # Clients validate structured content against the output schema even for errors.
             shape["structuredContent"] = {"error": body}

@@ -17,8 +17,8 @@ DIGESTS: Final = 1024  # principals whose digests are remembered
 
 
 class Definitions:
-    def __init__(self, house: Server) -> None:
-        self._house = house
+    def __init__(self, server: Server) -> None:
+        self._server = server
         self._digests = Bounded[tuple[str, Principal], bytes](DIGESTS)
         self._encoded: dict[Hashable, bytes] = {}  # one definition, as somebody is told of it
 
@@ -37,22 +37,22 @@ class Definitions:
         return known
 
     def _tools(self, who: Principal) -> Iterator[bytes]:
-        works, encoded = self._house.works, self._encoded
-        for entry in works.tools.entries:
-            if works.policy.shows(who, entry):
+        composition, encoded = self._server.works, self._encoded
+        for entry in composition.tools.entries:
+            if composition.policy.shows(who, entry):
                 if (told := encoded.get(entry.ref)) is None:
-                    info = works.tools.tool(entry.ref.name)
+                    info = composition.tools.tool(entry.ref.name)
                     told = encoded[entry.ref] = b"" if info is None else _json(shapes.tool(info))
                 yield told
 
     def _prompts(self, who: Principal) -> Iterator[bytes]:
         """With their versions: a prompt is another one, too, where it says something else."""
-        works, encoded = self._house.works, self._encoded
-        sees = works.sees_as(who)
-        for entry in works.prompts.entries:
-            if works.policy.shows(who, entry):
+        composition, encoded = self._server.works, self._encoded
+        sees = composition.sees_as(who)
+        for entry in composition.prompts.entries:
+            if composition.policy.shows(who, entry):
                 if (told := encoded.get((entry.ref, sees))) is None:
-                    info = works.prompt_info(entry.ref.name, who)
+                    info = composition.prompt_info(entry.ref.name, who)
                     told = b"" if info is None else _json((shapes.prompt(info), entry.version))
                     encoded[entry.ref, sees] = told
                 yield told

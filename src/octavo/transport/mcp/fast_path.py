@@ -134,8 +134,8 @@ class Lane:
         self._decode = msgspec.json.Decoder(_Frame).decode
         self._envelopes: Bounded[bytes, str] = Bounded(KNOWN_META)  # and who brought each
         self._seen: tuple[Bounded[bytes, _Asked], ...] = (Bounded(SEEN), Bounded(SEEN))  # by era
-        self._works: Composition | None = None  # of which the known frames asked
-        calls.house.on_swap(self._forget)
+        self._composition: Composition | None = None  # of which the known frames asked
+        calls.server.on_swap(self._forget)
         self.hits = 0
         self.declined: Counter[str] = Counter()
         self._server_info = {wire_names.SERVER_INFO: server_info}
@@ -160,7 +160,7 @@ class Lane:
         asked = self._seen[modern].get(rest)
         if asked is not None:
             call = asked.call
-            if call is not None and call.principal is who and self._works is self._calls.house.works:
+            if call is not None and call.principal is who and self._composition is self._calls.server.works:
                 return Taken(digits, asked, call.again(moment))
             return self._known(asked, digits, who, moment)
         try:
@@ -190,16 +190,16 @@ class Lane:
             self.declined[why.args[0]] += 1
             return None
         if call.fault is None and asked.method in _REPEATABLE:
-            works = self._calls.house.works
-            if self._works is not works:
+            composition = self._calls.server.works
+            if self._composition is not composition:
                 self._forget()
-                self._works = works
+                self._composition = composition
             asked.call = call
         return Taken(digits, asked, call)
 
     def _forget(self) -> None:
         """Nothing that was asked of works that no longer stand is asked again, nor kept alive by it."""
-        self._works = None
+        self._composition = None
         for asked in (one for seen in self._seen for one in seen.values()):
             asked.call = None
 
@@ -241,7 +241,7 @@ class Lane:
         """
         self.hits += 1
         try:
-            reply = self._calls.house.works.begin(taken.call)
+            reply = self._calls.server.works.begin(taken.call)
             task = None
             if type(reply) is CoroutineType:
                 reply, task = (begin if taken.call.op in FOREIGN else start)(reply)
@@ -288,14 +288,14 @@ class Lane:
                 raise _Declined("method")
 
     def _named(self, method: str, name: str, raw: msgspec.Raw, who: Principal) -> Call:
-        works = self._calls.works
-        info = works.tools.tool(name) if method == "tools/call" else works.prompts.prompt(name)
+        composition = self._calls.works
+        info = composition.tools.tool(name) if method == "tools/call" else composition.prompts.prompt(name)
         if info is None or not info.lane_safe:
             raise _Declined("tool")
         op = METHODS[method]
-        if works.policy.hides(who, VERB_OF[op], Ref(_SCHEMES[op], (name,))):
+        if composition.policy.hides(who, VERB_OF[op], Ref(_SCHEMES[op], (name,))):
             raise _Declined("tool")  # it goes the way of a name that nobody knows
-        if method == "tools/call" and works.tools.header_schema(name) is not None:
+        if method == "tools/call" and composition.tools.header_schema(name) is not None:
             raise _Declined("tool")  # takes arguments from headers too, which the SDK compares
         arguments: Any = {}
         if raw is not _NO_RAW:
@@ -309,7 +309,7 @@ class Lane:
                 raise _Declined("params")
         if method == "tools/call":
             call = self._calls.build.invoke(who, name, arguments, None)
-            if works.policy.asks(who, call.ref):
+            if composition.policy.asks(who, call.ref):
                 raise _Declined("tool")  # a human is asked first, by means that the lane does not have
             return call
         return self._calls.build.render(who, name, arguments, None)

@@ -33,14 +33,14 @@ class ConfigParams(types.RequestParams):
 
 
 class ClientNarrowing:
-    def __init__(self, house: Server, who: Who, *, owns_process: bool) -> None:
-        self._house, self._who, self._owns_process = house, who, owns_process
+    def __init__(self, server: Server, who: Who, *, owns_process: bool) -> None:
+        self._server, self._who, self._owns_process = server, who, owns_process
         self._asking: asyncio.Task[None] | None = None
         self._ask_again = False
 
     async def configure(self, ctx: Context, params: ConfigParams) -> dict[str, Any]:
         asked = dict(params.model_extra or {})
-        left = await self._house.narrow(self._who(ctx), asked, owns_process=self._owns_process, announced=announced)
+        left = await self._server.narrow(self._who(ctx), asked, owns_process=self._owns_process, announced=announced)
         return {**left, "resultType": "complete"} if ctx.protocol_version == wire_names.MODERN else left
 
     async def ask_roots(self, ctx: Context, _params: types.NotificationParams | None) -> None:
@@ -61,6 +61,6 @@ class ClientNarrowing:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", MCPDeprecationWarning)  # and still what editors tell
                 told = await asyncio.wait_for(ctx.session.list_roots(), ROOTS_SECONDS)
-            await self._house.narrow_to_roots(self._who(ctx), [str(root.uri) for root in told.roots])
+            await self._server.narrow_to_roots(self._who(ctx), [str(root.uri) for root in told.roots])
         except (OctavoError, MCPError, ValidationError, TimeoutError) as error:
             logger.warning("the client's roots are not used: %s", error)

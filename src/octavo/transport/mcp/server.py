@@ -123,8 +123,8 @@ class McpServer:
         that it may narrow what the process serves. `traced`: every request is a span."""
         self.calls, self.hub, self._who, self._recorded = calls, hub, who, recorded
         self._counted = counted
-        self._house = calls.house
-        self._narrowing = ClientNarrowing(calls.house, who, owns_process=owns_process)
+        self._server = calls.server
+        self._narrowing = ClientNarrowing(calls.server, who, owns_process=owns_process)
         self._sessions = Sessions(calls, hub, who)
         self._listens = ListenStreams(calls, hub, who, until)
         self._skills = SkillsExtension(calls, who)
@@ -135,7 +135,7 @@ class McpServer:
 
             self.sdk.middleware.insert(0, OpenTelemetryMiddleware())
         self._announce()
-        self._house.on_swap(self._announce)
+        self._server.on_swap(self._announce)
 
     def _build(self) -> Server[dict[str, Any]]:
         with warnings.catch_warnings():
@@ -182,7 +182,7 @@ class McpServer:
 
     def _announce(self) -> None:
         lasting: dict[str, dict[str, Any]] = {}
-        if self._house.works.tools.long:
+        if self._server.works.tools.long:
             self._serve_tasks()
             lasting[wire_names.TASKS_EXTENSION] = {}
         meta = {wire_names.META_EXTENSION: {"keys": list(wire_names.SERVED)}}
@@ -217,7 +217,7 @@ class McpServer:
         from mcp.server.request_state import RequestStateBoundary, RequestStateSecurity
 
         security = RequestStateSecurity(
-            keys=[self._house.key("request-state")],
+            keys=[self._server.key("request-state")],
             ttl=LONGEST_QUESTION,
             bind_principal=lambda ctx: self._who(ctx).id,
         )
@@ -265,7 +265,7 @@ class McpServer:
     def _count(self, ctx: Context) -> None:
         if not self._counted(ctx):
             try:
-                self._house.works.count(self._who(ctx))
+                self._server.works.count(self._who(ctx))
             except RateLimited as error:
                 raise _mcp(self.calls.codes.encode(error, modern=_modern(ctx))) from None
 
@@ -286,7 +286,7 @@ class McpServer:
             self.sdk.get_request_handler(what) or self.sdk.get_notification_handler(what)
         ):
             what = "request"
-        self._house.note(self._who(ctx).id, what, outcome, begun=begun)
+        self._server.note(self._who(ctx).id, what, outcome, begun=begun)
 
     async def _legacy_extensions(self, ctx: Context, call_next: CallNext) -> HandlerResult:
         result = await call_next(ctx)
@@ -353,7 +353,7 @@ class McpServer:
 
     async def _call_tool(self, ctx: Context, params: types.CallToolRequestParams) -> Any:
         arguments, channel = params.arguments or {}, self._channel(ctx, params)
-        info = self._house.works.tools.tool(params.name)
+        info = self._server.works.tools.tool(params.name)
         if info is None or info.task == "never" or self._tasks is None:
             call = self.calls.build.invoke(self._who(ctx), params.name, arguments, channel)
         else:
@@ -374,7 +374,7 @@ class McpServer:
                 from octavo.transport.mcp import forms
 
                 return forms.input_required(error)
-            if self._house.works.tools.tool(params.name) is None or is_unknown_tool(error, params.name):
+            if self._server.works.tools.tool(params.name) is None or is_unknown_tool(error, params.name):
                 raise unknown_tool(params.name[:80]) from None
             wire = self.calls.codes.encode(error, modern=_modern(ctx))
             shape = self.calls.tool_error(params.name, wire)
@@ -414,7 +414,7 @@ class McpServer:
         return McpChannel(ctx, params, self.hub.list_changed, self._sessions.level(ctx))
 
     def _header_schema(self, name: str) -> dict[str, Any] | None:
-        schema = self._house.works.tools.header_schema(name)
+        schema = self._server.works.tools.header_schema(name)
         return None if schema is None else dict(schema)
 
 

@@ -23,19 +23,19 @@ BURST = 0.1  # seconds in which changes of tools, or of prompts, are told as one
 
 
 class Hub:
-    def __init__(self, house: Server) -> None:
-        self._house = house
+    def __init__(self, server: Server) -> None:
+        self._server = server
         self._subscribers: set[Subscriber] = set()
         self._audience = Audience()
-        self._works = house.works  # those by whose rules the audience is sorted
+        self._composition = server.works  # those by whose rules the audience is sorted
         self._streams: Counter[str] = Counter()  # subscribers by principal
         self._count: Counter[str] = Counter()  # patterns by principal, with those that are being asked about
         self._closed = False
-        self._definitions = Definitions(house)
+        self._definitions = Definitions(server)
         self._burst: asyncio.TimerHandle | None = None  # something was defined anew, which is told when it is over
-        self._leave_feed = house.feed.subscribe(self._deliver)
-        house.on_swap(self._reloaded)
-        house.on_list_changed(self._changed)
+        self._leave_feed = server.feed.subscribe(self._deliver)
+        server.on_swap(self._reloaded)
+        server.on_list_changed(self._changed)
 
     @property
     def subscribers(self) -> int:
@@ -47,7 +47,7 @@ class Hub:
             self._check(subscriber.principal, self._streams[subscriber.principal.id])
         self._streams[subscriber.principal.id] += 1
         self._subscribers.add(subscriber)
-        self._audience.enter(subscriber, self._house.works)
+        self._audience.enter(subscriber, self._server.works)
         for kind in subscriber.lists.intersection(DEFINED):
             subscriber.shown[kind] = self._definitions.digest(kind, subscriber.principal)
         if self._closed:
@@ -79,7 +79,7 @@ class Hub:
             raise
 
     def _check(self, who: Principal, count: int) -> None:
-        limit = self._house.works.subscriptions(who)
+        limit = self._server.works.subscriptions(who)
         if count >= limit:
             raise RateLimited("Subscription limit reached", retry_after=60.0, limit=limit)
 
@@ -87,7 +87,7 @@ class Hub:
         if self._audience.drop(subscriber, pattern) is None:
             return False
         _less(self._count, subscriber.principal.id)
-        self._house.note(subscriber.principal.id, f"watch {pattern}", "end")
+        self._server.note(subscriber.principal.id, f"watch {pattern}", "end")
         return True
 
     def list_changed(self, kind: str) -> None:
@@ -108,7 +108,7 @@ class Hub:
         for subscriber in list(self._subscribers):
             try:
                 # As the new configuration knows it, not as it was when it once subscribed.
-                subscriber.principal = self._house.works.identity.current(subscriber.principal)
+                subscriber.principal = self._server.works.identity.current(subscriber.principal)
             except OctavoError:
                 subscriber.close()
         self._sort()
@@ -142,16 +142,16 @@ class Hub:
     def _deliver(self, change: Change) -> None:
         if not self._subscribers:
             return
-        if self._works is not self._house.works:  # a change between two steps of a reload
+        if self._composition is not self._server.works:  # a change between two steps of a reload
             self._sort()
-        self._audience.tell(Delivery(self._works, change))
+        self._audience.tell(Delivery(self._composition, change))
 
     def _sort(self) -> None:
         """Anew, by the rules that hold now and for whom the subscribers are now."""
-        self._works = self._house.works
+        self._composition = self._server.works
         for subscriber in self._subscribers:
             self._audience.leave(subscriber)
-            self._audience.enter(subscriber, self._works)
+            self._audience.enter(subscriber, self._composition)
 
 
 def _less(count: Counter[str], who: str) -> None:

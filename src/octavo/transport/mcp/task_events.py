@@ -23,7 +23,7 @@ class Followed:
     def __init__(self, calls: Calls, subscriber: Subscriber) -> None:
         self._calls, self._subscriber = calls, subscriber
         self._ids: set[str] = set()
-        self.leave: Callable[[], None] = calls.house.tasks.on_change(self._changed)
+        self.leave: Callable[[], None] = calls.server.tasks.on_change(self._changed)
 
     @property
     def honoured(self) -> dict[str, Any]:

@@ -51,7 +51,7 @@ class UpdateParams(TaskParams):
 class TasksExtension:
     def __init__(self, calls: Calls, who: Who) -> None:
         self._calls, self._who = calls, who
-        self._tasks = calls.house.tasks
+        self._tasks = calls.server.tasks
         self._tasks.speaks = self._spoken
         self._tasks.wake()
 

@@ -21,11 +21,11 @@ from octavo.transport.stdio import streams
 Context = ServerRequestContext[Any, Any]
 
 
-async def serve(house: Server, who: Principal, *, lane: bool, strict_codes: bool, traced: bool = False) -> bool:
+async def serve(server: Server, who: Principal, *, lane: bool, strict_codes: bool, traced: bool = False) -> bool:
     """Until the client closes its end, or a signal comes: whether that was Ctrl-C.
 
     `traced`: every request is a span, so none takes the lane."""
-    connection = StdioConnection(house, who, lane=lane and not traced, strict_codes=strict_codes, traced=traced)
+    connection = StdioConnection(server, who, lane=lane and not traced, strict_codes=strict_codes, traced=traced)
     ending = Ending(connection.stop)
     await connection.serve(*streams.claim())
     return ending.interrupted
@@ -34,17 +34,17 @@ async def serve(house: Server, who: Principal, *, lane: bool, strict_codes: bool
 class StdioConnection:
     """One client at two descriptors."""
 
-    def __init__(self, house: Server, who: Principal, *, lane: bool, strict_codes: bool, traced: bool = False) -> None:
-        calls = Calls(house, strict_codes=strict_codes)
-        caller = _Caller(house, who)
+    def __init__(self, server: Server, who: Principal, *, lane: bool, strict_codes: bool, traced: bool = False) -> None:
+        calls = Calls(server, strict_codes=strict_codes)
+        caller = _Caller(server, who)
         recorded = streams.Recorded()
-        self.hub = Hub(house)
+        self.hub = Hub(server)
 
         self._server = McpServer(
             calls, self.hub, lambda _ctx: caller(), _adding_to(recorded), owns_process=True, traced=traced
         )
         self.lane = Lane(calls, server_info=self._server.sdk.server_info_stamp, on=lane, end=b"\n")
-        self.pipes = streams.Pipes(house, self.lane, caller, recorded, self.stop)
+        self.pipes = streams.Pipes(server, self.lane, caller, recorded, self.stop)
         self._stopping: asyncio.Task[None] | None = None
 
     async def serve(self, stdin: int, stdout: int) -> None:
@@ -79,13 +79,13 @@ def _adding_to(recorded: streams.Recorded) -> Recorded:
 class _Caller:
     """Whoever started the process, with the roles that the current configuration gives."""
 
-    def __init__(self, house: Server, who: Principal) -> None:
-        self._house, self._who = house, who
-        house.on_swap(self._refresh)
+    def __init__(self, server: Server, who: Principal) -> None:
+        self._server, self._who = server, who
+        server.on_swap(self._refresh)
 
     def __call__(self) -> Principal:
         return self._who
 
     def _refresh(self) -> None:
         with suppress(OctavoError):  # no longer known: the identity step refuses the old one
-            self._who = self._house.works.identity.launched(self._who.id)
+            self._who = self._server.works.identity.launched(self._who.id)

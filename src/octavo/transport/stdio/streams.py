@@ -91,14 +91,14 @@ class Pipes:
 
     def __init__(
         self,
-        house: Server,
+        server: Server,
         lane: Lane,
         who: Callable[[], Principal],
         recorded: Recorded,
         finished: Callable[[], None],
     ) -> None:
         """`finished` is called when nothing more comes in and what came is answered, within bounds."""
-        self._house, self._lane, self._who, self._finished = house, lane, who, finished
+        self._server, self._lane, self._who, self._finished = server, lane, who, finished
         self._loop = asyncio.get_running_loop()
         self.inbox = Inbox(room=self._has_room, streams=self._streams, changed=self._plan)
         self.outbox = Outbox(self)
@@ -194,7 +194,7 @@ class Pipes:
             self._work()
         if not self._skipping:
             self._rest += rest
-            limit = self._house.works.limits.line
+            limit = self._server.works.limits.line
             if len(self._rest) > limit:
                 self._refuse(frames.too_large(limit))
                 self._rest.clear()
@@ -203,7 +203,7 @@ class Pipes:
     def _work(self) -> None:
         """Takes the lines that are there, for as long as their answers can leave."""
         lines, era, lane, answered = self._lines, self._era, self._lane, self._answered
-        limit, who, moment = self._house.works.limits.line, self._who(), next(moments)
+        limit, who, moment = self._server.works.limits.line, self._who(), next(moments)
         served = False
         self._flush_planned = True  # below: no turn of the loop is needed for it
         try:
@@ -253,7 +253,7 @@ class Pipes:
         if self._opening:
             self._opening = False
             self._looks.clear()
-            self._house.feed.begin()
+            self._server.feed.begin()
 
     def _answered_by_sdk(self, request_id: types.RequestId) -> None:
         self._ends += 1
@@ -263,10 +263,10 @@ class Pipes:
     def _has_room(self) -> bool:
         """For one more call."""
         begun = len(self._running) + self.inbox.calls
-        return not begun or (begun < self._house.works.ahead(self._who()) and self._running_bytes < BYTES)
+        return not begun or (begun < self._server.works.ahead(self._who()) and self._running_bytes < BYTES)
 
     def _streams(self) -> int:
-        return self._house.works.subscriptions(self._who())
+        return self._server.works.subscriptions(self._who())
 
     def _hold(self, taken: Taken, size: int) -> None:
         if self._overfull():  # it is stalled: else nothing would have been taken
@@ -279,11 +279,11 @@ class Pipes:
         """A request that finds too many waiting, of which none moves."""
         who = self._who()
         try:
-            self._house.works.count(who)
+            self._server.works.count(who)
             waits = "Too many of your requests wait already: try again when some are answered"
-            raise RateLimited(waits, retry_after=STALL, limit="in_flight", allowed=self._house.works.ahead(who))
+            raise RateLimited(waits, retry_after=STALL, limit="in_flight", allowed=self._server.works.ahead(who))
         except RateLimited as why:
-            self._house.note(who.id, method, why.reason)
+            self._server.note(who.id, method, why.reason)
             wire = self._lane.codes.encode(why, modern=True)
             self._answered(EncodedAnswer((frames.error_frame(wire, request_id), b"\n"), spelled(request_id)))
 
@@ -382,7 +382,7 @@ class Pipes:
             self._finishing.cancel()
         while self._held:
             taken, _ = self._held.pop()
-            self._house.note(self._who().id, taken.method, "cancelled")
+            self._server.note(self._who().id, taken.method, "cancelled")
             self._answered(EncodedAnswer((frames.error_frame(_CLOSED, taken.id), b"\n"), taken.spelled))
         for task, (taken, _) in self._running.items():
             if task.cancel():
@@ -459,7 +459,7 @@ class Pipes:
         gone = [taken.method for taken in self._held.withdraw(request_id)]
         withdrawn = self.inbox.withdraw(request_id)
         for method in gone if withdrawn is None else [*gone, withdrawn.method]:
-            self._house.note(self._who().id, method, "cancelled")
+            self._server.note(self._who().id, method, "cancelled")
 
     def _unlisten(self, request_id: types.RequestId) -> None:
         self._listening.discard(request_id)
@@ -467,7 +467,7 @@ class Pipes:
             self._quiet.set()
 
     def _refuse(self, bad: frames.Malformed) -> None:
-        self._house.note(self._who().id, "malformed", f"error {bad.error.code}")
+        self._server.note(self._who().id, "malformed", f"error {bad.error.code}")
         self._answered(EncodedAnswer((frames.error_frame(bad.error, bad.id), b"\n"), _spelled(bad.id)))
 
     # -- out
@@ -505,7 +505,7 @@ class Pipes:
         recorded = self._recorded.forget(request_id)
         if not recorded:
             outcome = "ok" if isinstance(answer, types.JSONRPCResponse) else f"error {answer.error.code}"
-            self._house.note(self._who().id, "request", outcome)
+            self._server.note(self._who().id, "request", outcome)
             self._answered_by_sdk(request_id)
         self._unlisten(request_id)
         others = self._asked.pop(request_id, 1) - 1
@@ -525,7 +525,7 @@ class Pipes:
         if self._writer is None or self._writer.is_closing():
             return
         try:
-            self._house.ledger.flush()
+            self._server.ledger.flush()
         except OctavoError as fault:  # without its record nothing leaves but the news of it
             batch = [
                 answer if answer.kept else _unrecorded(answer.id, fault if answer.kept is None else BEGUN)
