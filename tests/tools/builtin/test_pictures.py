@@ -82,7 +82,7 @@ async def test_without_the_extra_the_refusal_says_how(serve: Any, monkeypatch: p
     async def absent(*_: Any, **__: Any) -> Any:
         raise InvalidParams("Images are shrunk by an extra: install Octavo with its extra images")
 
-    monkeypatch.setattr("octavo.sources._shared.documents.converter.Turn.shrink", absent)
+    monkeypatch.setattr("octavo.sources._shared.documents.converter.ConverterTurn.shrink", absent)
     tools = await serve(TIGHT, {"large.jpg": _noise((500, 400), "JPEG", quality=95)})
     with pytest.raises(TooLarge, match="install Octavo with its extra images"):
         await tools("read", target="large.jpg")
@@ -96,7 +96,7 @@ async def test_a_document_that_takes_too_long_is_no_sign_of_an_outage(
 
         await asyncio.Event().wait()
 
-    monkeypatch.setattr("octavo.sources._shared.documents.converter.Turn.convert", endless)
+    monkeypatch.setattr("octavo.sources._shared.documents.converter.ConverterTurn.convert", endless)
     tools = await serve(f"{SOURCE}limits: {{time: 400ms}}", {"a.pdf": b"%PDF-1.4", "b.txt": "here"})
     for _ in range(5):
         with pytest.raises(Timeout, match="ask for a part"):
