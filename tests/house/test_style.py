@@ -61,6 +61,7 @@ BLIND: dict[str, str] = {
     "tools/registry.py": "whatever would end the process ends the call of the tool alone",
     "tools/threads.py": "carries whatever a function raised to whoever waits",
     "transport/http/door.py": "what a handler let slip has its number in the log, and the client nothing else",
+    "transport/http/listening.py": "the edge of the protocol: every fault becomes an answer",
     "transport/mcp/eager.py": "carries whatever was raised to whoever waits",
     "transport/mcp/fast_path.py": "the end of the pipeline: whatever comes out is the answer",
     "transport/mcp/server.py": "the edge of the protocol: every fault becomes an answer",

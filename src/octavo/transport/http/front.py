@@ -32,7 +32,7 @@ from octavo.transport.http.exchange import App, Message, Receive, Scope, Send, h
 from octavo.transport.http.health import Signs
 from octavo.transport.http.leases import CredentialLeases
 from octavo.transport.http.limits import Bodies
-from octavo.transport.http.listening import Asked, ListenLane
+from octavo.transport.http.listening import ListenLane, ListenRequest
 from octavo.transport.http.records import BODY, DATA, KEPT, RecordedSend, refuse
 from octavo.transport.http.refusals import RefusalSent
 from octavo.transport.http.sessions import SessionCounts
@@ -376,7 +376,7 @@ class Front:
             await respond(send, status, b"".join(answers[0].pieces))
         return True
 
-    def _listens(self, scope: Scope, body: bytes) -> Asked | None:
+    def _listens(self, scope: Scope, body: bytes) -> ListenRequest | None:
         """Of a request for a stream that is answered here."""
         routing = headers(scope, _ROUTING)
         if routing != (_MODERN, _LISTEN, None) or self._traced or _has_more(scope):

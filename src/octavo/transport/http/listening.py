@@ -69,7 +69,7 @@ _decode = msgspec.json.Decoder(_Frame).decode
 _envelope = msgspec.json.Decoder(_Said).decode
 
 
-class Asked(msgspec.Struct, frozen=True):
+class ListenRequest(msgspec.Struct, frozen=True):
     """A request that is answered here."""
 
     id: int | str
@@ -83,7 +83,7 @@ class ListenLane:
         self._quiet: dict[Subscriber, float] = {}  # since when; what was told last is last
         self._pinging: asyncio.TimerHandle | None = None
 
-    def take(self, body: bytes, admitted: Admitted) -> Asked | None:
+    def take(self, body: bytes, admitted: Admitted) -> ListenRequest | None:
         """None declines, for whatever is not the plain case. The bounds of a message were looked at before."""
         try:
             frame = _decode(body)
@@ -98,7 +98,7 @@ class ListenLane:
             self._server.works.count(who)
         except RateLimited:
             return None
-        return Asked(frame.id, types.SubscriptionFilter.model_validate(msgspec.structs.asdict(wanted)))
+        return ListenRequest(frame.id, types.SubscriptionFilter.model_validate(msgspec.structs.asdict(wanted)))
 
     @staticmethod
     def envelope(body: bytes) -> bytes | None:
@@ -108,7 +108,7 @@ class ListenLane:
         except (ValueError, RecursionError):
             return None
 
-    async def serve(self, asked: Asked, receive: Receive, send: Send, admitted: Admitted) -> None:
+    async def serve(self, asked: ListenRequest, receive: Receive, send: Send, admitted: Admitted) -> None:
         who = admitted.principal
         async with AsyncExitStack() as stack:
             begun = self._listening.begun(who, asked.wanted, admitted.until)
@@ -123,7 +123,7 @@ class ListenLane:
                     return
             await self._stream(subscriber, asked, receive, send)
 
-    async def _stream(self, subscriber: Subscriber, asked: Asked, receive: Receive, send: Send) -> None:
+    async def _stream(self, subscriber: Subscriber, asked: ListenRequest, receive: Receive, send: Send) -> None:
         tag = {wire_names.SUBSCRIPTION_ID: asked.id}
         end = end_of(tag)
 
@@ -176,7 +176,7 @@ class ListenLane:
         if self._quiet:
             self._look_later()
 
-    async def _refuse(self, asked: Asked, why: OctavoError, send: Send) -> None:
+    async def _refuse(self, asked: ListenRequest, why: OctavoError, send: Send) -> None:
         error = self._lane.codes.encode(why, modern=True)
         await respond(send, ERROR_CODE_HTTP_STATUS.get(error.code, 200), frames.error_frame(error, asked.id))
 
