@@ -72,6 +72,7 @@ class Octavo:
         closed = loaded.config.audit.fail_closed
         self._state = state or StateDirectory.open(state_directory(loaded), fail_closed=closed)
         self.home = Home(loaded.config.store, self._state.path, loaded.config.shared)
+        self._serves = lasting
         self.feed = ChangeFeed()
         self._storing = storing_of(loaded, self.home) if lasting and self._state.path is not None else None
         self._tally = _tally() if counted else None
@@ -200,6 +201,8 @@ class Octavo:
 
     async def __aenter__(self) -> Octavo:
         try:
+            if self._serves:
+                self.home.begin()
             await self._learn_keys()
             await self._swap(self._loaded)
         except BaseException:

@@ -21,6 +21,7 @@ from octavo.feed.known import Serving
 from octavo.feed.reconcile import MOST
 from octavo.feed.storing import Storing
 from octavo.stores import earlier
+from octavo.stores.in_use import InUse
 
 if TYPE_CHECKING:
     from octavo.stores.memory import MemoryStore
@@ -42,8 +43,13 @@ class Home:
 
     def __init__(self, section: Store, folder: Path | None, shared: Shared | None = None) -> None:
         self._section, self._folder, self._shared = section, folder, None if folder is None else shared
+        self._in_use = InUse(folder)
         self._store: _Once[Opened] = _Once(self._made_up)
         self._bus: _Once[RedisShared] = _Once(self._made_shared)
+
+    def begin(self) -> None:
+        """From now on nobody moves the state away. Raises SourceUnavailable while somebody does."""
+        self._in_use.begin()
 
     async def store(self) -> Opened:
         """Opened by the first call: no start waits for it. Raises SourceUnavailable, and the next call tries again."""
@@ -65,6 +71,7 @@ class Home:
     async def close(self) -> None:
         await self._bus.close()
         await self._store.close()
+        self._in_use.end()
 
     def _made_shared(self) -> RedisShared:
         from octavo.stores.redis import RedisShared
@@ -75,6 +82,7 @@ class Home:
     @asynccontextmanager
     async def _made_up(self) -> AsyncGenerator[Opened]:
         """With what earlier versions kept elsewhere."""
+        self.begin()
         async with self._made() as opened:
             if self._folder is not None:
                 await earlier.take_in(opened, self._folder)

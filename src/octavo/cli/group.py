@@ -33,6 +33,7 @@ COMMANDS = Lazily(
         "approvals": "octavo.cli.approvals:approvals",
         "keys": "octavo.cli.keys:keys",
         "questions": "octavo.cli.questions:questions",
+        "state": "octavo.cli.state:state",
         "schema": "octavo.cli.schema:schema",
     }
 )

@@ -6,6 +6,7 @@
       secret            32 random bytes; cursors, etags, marks and the audit use keys derived from it
       audit/            see `stores.ledger`
       store.db          the store, unless it is elsewhere: what changed, approvals, tasks, hashes of keys …
+      serving.lock      shared by whoever uses the state, see `stores.in_use`
       process-*.lock    held by a process for as long as it lives, see `stores.presence`
 
 Losing the secret costs open cursors, equality of redaction marks across the loss, and the means to verify

@@ -35,4 +35,6 @@ def _together(rows: Iterable[T], size: Callable[[T], int]) -> Iterator[list[T]]:
 
 
 def not_empty() -> Conflict:
-    return Conflict("Something is kept in that store already, so nothing was put there")
+    return Conflict(
+        "Something is kept in that store already, so nothing was put there: rename its store.db, or name another schema"
+    )
