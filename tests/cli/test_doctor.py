@@ -55,7 +55,7 @@ def test_the_store_is_named_and_not_made_and_one_that_cannot_be_reached_is_said(
         encoding="utf-8",
     )
     code, told = findings(run)
-    assert code == 1 and told["store"]["found"] == "PostgreSQL, in the schema acme"
+    assert code == 1 and told["store"]["found"].startswith("PostgreSQL, in the schema acme: ")
     assert told["keys"]["state"] == "problem" and "hunter2" not in str(told)
     monkeypatch.setattr(doctor, "find_spec", lambda _: None)
     code, told = findings(run)

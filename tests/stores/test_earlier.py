@@ -60,6 +60,24 @@ async def test_what_was_used_meanwhile_does_not_come_back_with_a_file_of_before(
     assert await StoredKeys(given(store)).read() == []
 
 
+async def test_a_file_that_is_brought_back_brings_no_revoked_key_back(tmp_path: Path) -> None:
+    write(tmp_path, "keys", KEY)
+    store = MemoryStore()
+    await take_in(store, tmp_path)
+    await StoredKeys(given(store)).revoke(KEY.id)
+    write(tmp_path, "keys", KEY)
+    await take_in(store, tmp_path)
+    assert await StoredKeys(given(store)).read() == [] and not left(tmp_path)
+
+
+async def test_an_id_that_is_none_of_ours_is_not_taken(tmp_path: Path) -> None:
+    write(tmp_path, "keys", msgspec.structs.replace(KEY, id="x/../../approvals/"))
+    store = MemoryStore()
+    with pytest.raises(SourceUnavailable, match="damaged"):
+        await take_in(store, tmp_path)
+    assert await store.keys.scan("") == []
+
+
 @pytest.mark.parametrize("body", ["{", "[]", '{"version": 2, "keys": []}', '{"version": 1, "keys": [{"id": "x"}]}'])
 async def test_a_damaged_file_is_said_and_left_as_it_is(tmp_path: Path, body: str) -> None:
     (tmp_path / "keys.json").write_text(body, encoding="utf-8")

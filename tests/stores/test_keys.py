@@ -28,7 +28,7 @@ async def test_a_key_is_told_once_and_only_its_hash_is_kept(keys: StoredKeys, op
     assert text.startswith(f"octavo_{one.id}_") and len(text) > 50
     assert one.sha256 == hashlib.sha256(text.encode()).hexdigest()
     assert await keys.read() == [one]
-    assert text.rpartition("_")[2].encode() not in str(await (await opens()).keys.scan("")).encode()
+    assert text[-20:].encode() not in str(await (await opens()).keys.scan("")).encode()
 
 
 async def test_a_new_key_ends_the_one_before_after_the_overlap(keys: StoredKeys) -> None:

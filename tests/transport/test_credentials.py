@@ -19,7 +19,7 @@ from tests.security.test_tokens import configured
 from octavo.app import Octavo
 from octavo.app.follow import follow_file
 from octavo.core.clock import SystemClock
-from octavo.core.errors import Conflict
+from octavo.core.errors import Conflict, SourceUnavailable
 from octavo.stores.state import StateDirectory
 from octavo.transport.http.auth import PEER, Authentication
 
@@ -164,6 +164,22 @@ async def test_a_server_that_runs_learns_of_new_and_revoked_keys(folder: Path, t
         assert (await ask(web, text)).status == 401
         following.cancel()
         await asyncio.wait({following})
+
+
+async def test_keys_of_a_store_that_is_away_hold_for_a_while_and_not_for_ever(folder: Path, tmp_path: Path) -> None:
+    """One of them may have been revoked meanwhile, on a server that reaches the store."""
+    with frozen_time() as clock:
+        async with serving(folder, tmp_path) as (octavo, web):
+            key, _ = await issue(octavo, seconds=9000)
+            await octavo.home.close()
+            for passed, status in ((0, 200), (59, 200), (2, 401)):
+                clock.advance(passed)
+                with pytest.raises(SourceUnavailable):
+                    await octavo.rekey()
+                octavo.forget_keys(60.0)
+                assert (await ask(web, key)).status == status
+                assert octavo.remarks()["store"] == "away"
+            assert (await ask(web, KEYS["BRAND_KEY"])).status == 200
 
 
 @pytest.mark.parametrize(

@@ -7,6 +7,7 @@ import logging
 import signal
 import sys
 from pathlib import Path
+from typing import Final
 
 from octavo.app.configuration import load
 from octavo.app.server import Octavo
@@ -15,6 +16,8 @@ from octavo.config.problems import ConfigError
 from octavo.core.errors import OctavoError
 
 logger = logging.getLogger(__name__)
+
+KEYS_HOLD: Final = 60.0  # seconds without the store: one of them may have been revoked
 
 
 async def follow(server: Octavo, loaded: Loaded) -> None:
@@ -74,7 +77,9 @@ async def _rekeyed(server: Octavo, *, complains: bool) -> bool:
         await server.rekey()
     except OctavoError as problem:
         if complains:
-            logger.error("the keys stay as they are: %s", problem)
+            logger.error("the keys of the store cannot be read, and hold for %g more seconds: %s", KEYS_HOLD, problem)
+        if server.forget_keys(KEYS_HOLD):
+            logger.error("the keys of the store could not be read for %g seconds: they let nobody in now", KEYS_HOLD)
         return False
     return True
 

@@ -149,7 +149,7 @@ def serve_http(loaded: Loaded, *, bind: Bind, as_who: str | None, no_auth: bool,
             )
 
     try:
-        _run(loaded, serve, counted=options.http.metrics != "off", keyed=not no_auth)
+        _run(loaded, serve, counted=options.http.metrics != "off", keyed=True)
     finally:
         forget(bind)
 

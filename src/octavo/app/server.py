@@ -83,6 +83,7 @@ class Octavo:
         self.searching = Searching(self._state.path, self.feed)
         self.keyed = keyed
         self._keys: Sequence[Key] = ()
+        self._away_since: float | None = None  # the store
         self._open: AsyncExitStack | None = None  # what the works hold open; None before there are any
         self._sources = OpenSources()
         self._swapping = asyncio.Lock()
@@ -180,7 +181,8 @@ class Octavo:
         if strange:
             told["unverifiable"] = strange
         shared = {"shared": "away"} if self._storing is not None and self._storing.tail.alone else {}
-        return {**({"audit": told} if told else {}), **shared}
+        away = {} if self._away_since is None else {"store": "away"}
+        return {**({"audit": told} if told else {}), **away, **shared}
 
     def measures(self) -> Iterable[Measure]:
         from octavo.app.metrics import measures
@@ -248,17 +250,34 @@ class Octavo:
 
     async def rekey(self) -> None:
         """Uses the keys that the store has now. Raises, and changes nothing, when they cannot be read."""
-        keys = await stored_keys(self.home.store)
-        if keys != self._keys:
-            self._keys = keys
-            self.works.identity.use_keys(keys)
-            self._tell()
+        try:
+            keys = await stored_keys(self.home.store)
+        except OctavoError:
+            self._away_since = self._away_since or SystemClock.monotonic()
+            raise
+        self._away_since = None
+        self._use_keys(keys)
+
+    def forget_keys(self, after: float) -> bool:
+        """Whether they were forgotten by this, because the store is away for so long: one may have been revoked."""
+        away = self._away_since is not None and SystemClock.monotonic() - self._away_since >= after
+        return away and self._use_keys(())
+
+    def _use_keys(self, keys: Sequence[Key]) -> bool:
+        """Whether they are others."""
+        if [*keys] == [*self._keys]:
+            return False
+        self._keys = keys
+        self.works.identity.use_keys(keys)
+        self._tell()
+        return True
 
     async def _learn_keys(self) -> None:
         if self.keyed:
             try:
                 self._keys = await stored_keys(self.home.store)
             except OctavoError as problem:
+                self._away_since = SystemClock.monotonic()
                 logger.error("keys of `octavo keys new` are not known: %s", problem)
 
     async def narrow(

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
+import os
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Iterator
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from pathlib import Path
@@ -39,10 +40,13 @@ _ANYHOW: Final = {"cache", "expose"}  # options that change nothing of what is t
 class Home:
     """`folder` is the state folder. Without one the store is memory, of whatever kind it is to be: versions and marks
     are made with the secret of the folder, so what is kept elsewhere would fit nothing after the end of the process.
-    Then nothing is `shared` either."""
+    Then nothing is `shared` either. `mends` is whether a file that is damaged is set aside, and a new one begun."""
 
-    def __init__(self, section: Store, folder: Path | None, shared: Shared | None = None) -> None:
+    def __init__(
+        self, section: Store, folder: Path | None, shared: Shared | None = None, *, mends: bool = True
+    ) -> None:
         self._section, self._folder, self._shared = section, folder, None if folder is None else shared
+        self._mends = mends
         self._in_use = InUse(folder)
         self._store: _Once[Opened] = _Once(self._made_up)
         self._bus: _Once[RedisShared] = _Once(self._made_shared)
@@ -101,17 +105,17 @@ class Home:
             return PostgresStore(url, schema=self._section.tables, patience=self._section.time)
         from octavo.stores.sqlite import SQLiteStore
 
-        return SQLiteStore(self._folder)
+        return SQLiteStore(self._folder, mends=self._mends)
 
 
 def looked_at(loaded: Loaded, work: Callable[[Opens], Awaitable[T]]) -> T:
     """What `work` finds in the store, for a command that only shows: where nothing is kept, nothing is made."""
     folder = state_directory(loaded)
     section = loaded.config.store
-    kept = isinstance(section, Postgres) or (folder / STORE_FILE).exists() or bool(earlier.left(folder))
+    kept = isinstance(section, Postgres) or os.path.lexists(folder / STORE_FILE) or bool(earlier.left(folder))
 
     async def main() -> T:
-        home = Home(section, folder if kept else None)
+        home = Home(section, folder if kept else None, mends=False)
         try:
             return await work(home.store)
         finally:

@@ -130,8 +130,8 @@ class ShownUntrusted(Protocol):
         """For so long from now on."""
         ...
 
-    async def left(self, who: str) -> float:
-        """The seconds for which it still matters; 0 where it does not."""
+    async def left(self, who: str, seconds: float) -> float:
+        """The seconds for which it still matters, where it does for `seconds`; 0 where it does not."""
         ...
 
 

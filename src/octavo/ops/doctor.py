@@ -13,12 +13,13 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from octavo.app import confinement as wall
+from octavo.app.stores import looked_at
 from octavo.config.load import Loaded, state_directory
 from octavo.config.sections.source import Kinds
 from octavo.config.sections.stores import Postgres, Shared
 from octavo.core.clock import SystemClock, iso
-from octavo.core.errors import SourceUnavailable
-from octavo.core.ports.stores import STORE_FILE
+from octavo.core.errors import OctavoError, SourceUnavailable
+from octavo.core.ports.stores import STORE_FILE, Opens
 from octavo.ops.lint import Diagnosis, programs, smells, synchronised
 from octavo.sandbox import landlock
 from octavo.sources._shared.fs.confine import confinement, has_tmpfile, inotify_limit
@@ -163,21 +164,32 @@ def _state(path: Path, closed: bool) -> Diagnosis:
 
 
 def _store(loaded: Loaded) -> Diagnosis:
-    """Which one it is. It is not opened: that would make it, and an address of a database is not asked."""
+    """Which one it is, and whether it can be used. None is made."""
     section = loaded.config.store
     if isinstance(section, Postgres):
         found = f"PostgreSQL, in the schema {section.tables}"
         if not _installed(EXTRAS["postgres"]):
             return Diagnosis("store", "problem", found, "install Octavo with its extra postgres: docs/install.md")
-        return Diagnosis("store", "ok", found)
+        return _usable(loaded, found)
     file = state_directory(loaded) / STORE_FILE
     try:
-        size = file.stat().st_size
+        size = file.lstat().st_size
     except OSError:  # none yet; a folder that cannot be used is said of the state
         return Diagnosis("store", "ok", f"{file} will be made")
     if not os.access(file, os.R_OK | os.W_OK):
         return Diagnosis("store", "problem", f"{file} cannot be written", "give it to the user of this process")
-    return Diagnosis("store", "ok", f"{file} has {size:,} bytes")
+    return _usable(loaded, f"{file} has {size:,} bytes")
+
+
+def _usable(loaded: Loaded, found: str) -> Diagnosis:
+    async def opened(opens: Opens) -> None:
+        await (await opens()).keys.get("store")
+
+    try:
+        looked_at(loaded, opened)
+    except OctavoError as error:
+        return Diagnosis("store", "problem", f"{found}: {error.message}", "docs/stores.md says what it needs")
+    return Diagnosis("store", "ok", found)
 
 
 def _shared(section: Shared) -> Diagnosis:

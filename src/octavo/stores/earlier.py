@@ -1,13 +1,14 @@
 """What earlier versions kept in files of their own, taken into the store once: approvals, keys, questions.
 
-What was taken in is renamed, and so never taken twice. Several processes may try at once, and one may die in between:
-each value has its own name, so it is stored again as it was.
+What was taken in is renamed, and the store knows of it: a file that is brought back brings no key back that was revoked
+meanwhile. Several processes may try at once, and one may die in between.
 """
 
 from __future__ import annotations
 
 import logging
 import os
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
@@ -33,6 +34,8 @@ KINDS: Final[Mapping[str, type[Approval] | type[Asked] | type[StoredKey]]] = {
     "questions": Asked,
 }
 LARGEST: Final = 64 * MIB
+_TAKEN: Final = "earlier/"
+_ID: Final = re.compile(r"[0-9A-Za-z_-]{1,64}\Z", re.ASCII)
 PATIENCE: Final = 10.0  # seconds for which another process is waited for
 
 
@@ -47,6 +50,8 @@ async def take_in(store: Store, folder: Path, *, clock: Clock | None = None) -> 
     for what in left(folder):
         found = await in_thread(_read, folder, what)
         async with store.transaction() as within:
+            if not await within.keys.compare_and_set(f"{_TAKEN}{what}", None, b"1"):  # one that was brought back
+                found = []
             for one in found:
                 if isinstance(one, StoredKey):
                     await put(within.keys, one)
@@ -55,7 +60,8 @@ async def take_in(store: Store, folder: Path, *, clock: Clock | None = None) -> 
                 elif isinstance(one, Asked) and live(one, now):
                     await Turn[Asked](within.keys, f"{what}/", []).put(one, now)
         await in_thread(_set_aside, folder, what)
-        logger.warning("What %s.json held is in the store now; it is kept as %s.json.taken", what, what)
+        said = "is in the store now" if found else "was taken in before, or is nothing: it is not used"
+        logger.warning("What %s.json held %s; it is kept as %s.json.taken", what, said, what)
 
 
 def _read(folder: Path, what: str) -> list[Approval | Asked | StoredKey]:
@@ -67,7 +73,10 @@ def _read(folder: Path, what: str) -> list[Approval | Asked | StoredKey]:
         document = msgspec.json.decode(body, type=dict[str, msgspec.Raw])
         if msgspec.json.decode(document["version"], type=int) != 1:
             raise SourceUnavailable(f"The {what} of before were written by a newer Octavo")
-        return [msgspec.convert(one, KINDS[what]) for one in msgspec.json.decode(document[what], type=list)]
+        found = [msgspec.convert(one, KINDS[what]) for one in msgspec.json.decode(document[what], type=list)]
+        if not all(_ID.match(one.id) for one in found):
+            raise KeyError
+        return found
     except (msgspec.MsgspecError, KeyError):
         raise SourceUnavailable(
             f"The file {what}.json of the state folder is damaged; bring it back, or remove it"

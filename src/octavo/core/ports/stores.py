@@ -35,6 +35,7 @@ LARGEST_HINT: Final = 2_048
 LARGEST_COUNT: Final = 2**53 - 1  # that every store counts exactly
 LONGEST_LIFE: Final = 10 * 366 * 86_400.0  # seconds until an end
 MOST: Final = 10_000  # records or pairs of one answer
+LOST: Final = "store/lost"  # a key: when this store was begun in the place of one that was lost, in seconds since 1970
 STORE_FILE: Final = "store.db"  # of a store that is one file of the state folder
 
 

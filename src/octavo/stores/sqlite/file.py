@@ -23,6 +23,7 @@ from typing import Final, Protocol, TypeAlias, TypeVar
 from octavo.core.clock import Clock
 from octavo.core.errors import SourceUnavailable
 from octavo.core.fair import FairQueue
+from octavo.core.ports.stores import LOST
 from octavo.stores._shared.layouts import newer, steps
 from octavo.stores.state import NOT_THROUGH_LINKS
 
@@ -39,6 +40,8 @@ BUSY: Final = (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
 TRIED_AGAIN: Final = 0.02  # seconds
 BESIDE: Final = ("-wal", "-shm")
 WAITING: Final = 10_000  # changes of one caller
+BEGUN: Final = "store.begun"  # beside the file of the store, once there was one
+Which: TypeAlias = tuple[int, int] | None  # device and inode
 
 
 class Reading(Protocol):
@@ -48,10 +51,11 @@ class Reading(Protocol):
 class _Thread:
     """A connection, and the thread in which alone it is used. Opened by its first use."""
 
-    def __init__(self, name: str, open_: Callable[[], sqlite3.Connection]) -> None:
+    def __init__(self, name: str, path: Path, open_: Callable[[], tuple[sqlite3.Connection, Which]]) -> None:
         self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix=name)
-        self._open = open_
+        self._path, self._open = path, open_
         self._database: sqlite3.Connection | None = None
+        self.file: Which = None  # that it has open
 
     async def run(self, work: Work[T]) -> T:
         return await asyncio.get_running_loop().run_in_executor(self._thread, self._run, work)
@@ -72,8 +76,12 @@ class _Thread:
             self._database = None
 
     def _run(self, work: Work[T]) -> T:
+        """One that was moved away, or replaced, is let go: what is stored in it nobody else would find."""
+        if self._database is not None and not self._database.in_transaction and which(self._path) != self.file:
+            logger.warning("The file of the store was moved away or replaced: what stands in its place is used now")
+            self.forget()
         if self._database is None:
-            self._database = self._open()
+            self._database, self.file = self._open()
         return work(self._database)
 
 
@@ -83,9 +91,8 @@ class File:
     def __init__(self, path: Path, *, clock: Clock, patience: float, mends: bool = True) -> None:
         self._path, self._wall, self._patience, self._mends = path, clock.wall, patience, mends
         self._steps = steps("octavo.stores.sqlite")
-        self._inode = -1
-        self._reader = _Thread("store-read", lambda: self._opened(reading=True))
-        self._writer = _Thread("store-write", lambda: self._opened(reading=False))
+        self._reader = _Thread("store-read", path, lambda: self._opened(reading=True))
+        self._writer = _Thread("store-write", path, lambda: self._opened(reading=False))
         self._turn = FairQueue(1, "the store", waiting=WAITING)  # whoever stores much waits behind his own
 
     async def open(self) -> None:
@@ -97,16 +104,16 @@ class File:
         await asyncio.to_thread(self._writer.close)
 
     async def read(self, work: Work[T]) -> T:
-        async with self._limited():
+        async with self._limited(self._reader):
             return await self._reader.run(work)
 
     @asynccontextmanager
     async def snapshot(self) -> AsyncGenerator[Reading]:
         """A connection of its own, to read what stood in the file when its first transaction began."""
-        thread = _Thread("store-copy", lambda: self._opened(reading=True))
+        thread = _Thread("store-copy", self._path, lambda: self._opened(reading=True))
 
         async def read(work: Work[T]) -> T:
-            async with self._limited():
+            async with self._limited(thread):
                 return await thread.run(work)
 
         try:
@@ -116,7 +123,7 @@ class File:
 
     async def step(self, work: Work[T]) -> T:
         """A part of the transaction that has begun."""
-        async with self._limited():
+        async with self._limited(self._writer):
             return await self._writer.run(work)
 
     async def change(self, work: Work[T]) -> T:
@@ -132,7 +139,7 @@ class File:
                 raise
             return done
 
-        async with self._limited(), self._turn.turn():
+        async with self._limited(self._writer), self._turn.turn():
             return await self._writer.run(whole)
 
     @asynccontextmanager
@@ -155,7 +162,7 @@ class File:
             raise _busy() from None
 
     @asynccontextmanager
-    async def _limited(self) -> AsyncGenerator[None]:
+    async def _limited(self, thread: _Thread) -> AsyncGenerator[None]:
         try:
             async with asyncio.timeout(self._patience) as limit:
                 yield
@@ -170,14 +177,13 @@ class File:
             if code in DAMAGE and not self._mends:
                 raise SourceUnavailable("The file of the store is damaged, and was left as it is") from error
             if code in DAMAGE:
-                await asyncio.to_thread(self._set_aside)
-                for thread in (self._reader, self._writer):
-                    thread.begin(lambda _, thread=thread: thread.forget())  # type: ignore[misc]
+                # Each thread sees by its next use that it is gone.
+                await asyncio.to_thread(self._set_aside, thread.file)
             raise SourceUnavailable("The store cannot be read or written now") from error
         except OSError as error:
             raise SourceUnavailable("The store cannot be read or written now") from error
 
-    def _opened(self, *, reading: bool) -> sqlite3.Connection:
+    def _opened(self, *, reading: bool) -> tuple[sqlite3.Connection, Which]:
         with self._alone():
             try:
                 return self._connected(reading=reading)
@@ -187,8 +193,8 @@ class File:
                 self._move_aside()
             return self._connected(reading=reading)
 
-    def _connected(self, *, reading: bool) -> sqlite3.Connection:
-        self._inode = self._there()
+    def _connected(self, *, reading: bool) -> tuple[sqlite3.Connection, Which]:
+        file = self._there()
         database = sqlite3.connect(
             self._path, timeout=self._patience, isolation_level=None, check_same_thread=False, cached_statements=64
         )
@@ -204,9 +210,9 @@ class File:
         except BaseException:
             database.close()
             raise
-        return database
+        return database, file
 
-    def _there(self) -> int:
+    def _there(self) -> Which:
         """Made before SQLite would, with the mode of the process, and no link, which SQLite would follow to anywhere.
         One that is there is not opened: to close it again would end the locks that this process has on it."""
         with suppress(FileExistsError):
@@ -214,7 +220,7 @@ class File:
         facts = self._path.lstat()
         if not stat.S_ISREG(facts.st_mode):
             raise OSError(errno.ELOOP, "it is a link, or no plain file")
-        return facts.st_ino
+        return facts.st_dev, facts.st_ino
 
     def _bring_up(self, database: sqlite3.Connection) -> None:
         (layout,) = database.execute("PRAGMA user_version").fetchone()
@@ -228,13 +234,24 @@ class File:
                 for statement in statements:
                     database.execute(statement)
             if layout == 0:
-                begun = int(self._wall() * 1_000_000)
-                database.execute("INSERT INTO line VALUES (?, ?)", (begun, begun))
+                self._begin(database)
             database.execute(f"PRAGMA user_version = {len(self._steps)}")
             database.execute("COMMIT")
         except BaseException:
             _roll_back(database)
             raise
+
+    def _begin(self, database: sqlite3.Connection) -> None:
+        """A new store. That there was one before is known by a file beside it: whoever relies on what it kept has to
+        know that it is gone."""
+        begun = int(self._wall() * 1_000_000)
+        database.execute("INSERT INTO line VALUES (?, ?)", (begun, begun))
+        try:
+            os.close(os.open(self._path.with_name(BEGUN), os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
+        except FileExistsError:
+            logger.warning("The store of before is gone: keys, approvals, tasks and the change feed begin anew")
+            lost = (LOST, repr(self._wall()).encode())
+            database.execute("INSERT INTO pairs (key, value, ends) VALUES (?, ?, NULL)", lost)
 
     @contextmanager
     def _alone(self) -> Generator[None]:
@@ -262,9 +279,9 @@ class File:
                 return
         raise _busy()
 
-    def _set_aside(self) -> None:
+    def _set_aside(self, file: Which) -> None:
         with self._alone():
-            if self._path.exists() and self._path.stat().st_ino == self._inode:  # else another process has done it
+            if file is not None and which(self._path) == file:  # else somebody has done it
                 self._move_aside()
 
     def _move_aside(self) -> None:
@@ -292,6 +309,15 @@ class Changing:
             raise
 
     read = change
+
+
+def which(path: Path) -> Which:
+    """None where there is no plain file."""
+    try:
+        facts = path.lstat()
+    except OSError:
+        return None
+    return (facts.st_dev, facts.st_ino) if stat.S_ISREG(facts.st_mode) else None
 
 
 def _busy() -> SourceUnavailable:

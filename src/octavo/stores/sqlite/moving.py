@@ -6,7 +6,7 @@ import sqlite3
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager
 
-from octavo.core.ports.stores import Held, Portion, Record, Row, Span
+from octavo.core.ports.stores import LOST, Held, Portion, Record, Row, Span
 from octavo.stores._shared.portions import not_empty, portions
 from octavo.stores.sqlite.file import File
 
@@ -25,9 +25,10 @@ async def dumped(file: File) -> AsyncGenerator[AsyncIterator[Portion]]:
 
 async def loaded(file: File, from_: AsyncIterator[Portion], wall: Callable[[], float]) -> None:
     async with file.changing(bounded=False) as changing:
-        asked = "SELECT EXISTS (SELECT 1 FROM pairs) OR EXISTS (SELECT 1 FROM records)"
-        if await changing.read(lambda database: database.execute(asked).fetchone()[0]):
+        asked = "SELECT EXISTS (SELECT 1 FROM pairs WHERE key <> ?) OR EXISTS (SELECT 1 FROM records)"
+        if await changing.read(lambda database: database.execute(asked, (LOST,)).fetchone()[0]):
             raise not_empty()
+        await changing.change(lambda database: database.execute("DELETE FROM pairs"))
         async for portion in from_:
             await changing.change(lambda database, portion=portion: _take(database, portion, wall()))  # type: ignore[misc]
 

@@ -6,12 +6,10 @@ author of the document wants. Loaded where `approval.after_untrusted` is set; se
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Awaitable, Callable, Collection, Mapping
 from typing import Any, cast
 
 from octavo.core.approval import ShownUntrusted
-from octavo.core.errors import OctavoError
 from octavo.core.memo import Bounded
 from octavo.core.operations import CHANGING
 from octavo.core.ports.chain import Reply
@@ -20,8 +18,6 @@ from octavo.core.search_results import Findings
 from octavo.core.tools import Tools
 from octavo.core.values import Call, Content, Edited, Entry, Page
 from octavo.pipeline.policy.approval.consent import Demand
-
-logger = logging.getLogger(__name__)
 
 MOST = 10_000  # callers that are remembered; beyond, everybody counts as one who was shown something
 KEPT = 64  # of what is kept with one page
@@ -55,7 +51,8 @@ class Untrusted:
         self._shown, self._stored, self._everybody = before._shown, before._stored, before._everybody
 
     def note(self, call: Call, reply: Reply) -> Awaitable[None] | None:
-        """To be told of every answer that a caller gets. What it gives is waited for before the answer leaves."""
+        """To be told of every answer that a caller gets. What it gives is waited for before the answer leaves, and
+        raises SourceUnavailable where other servers cannot be told: then it must not."""
         if not self._is_untrusted(call, reply):
             return None
         who, now = call.principal.id, self._now()
@@ -69,7 +66,7 @@ class Untrusted:
         cannot be known."""
         who = call.principal.id
         if not self.concerns(who) and self._acts(call):
-            left = await self._kept.left(who)
+            left = await self._kept.left(who, self._seconds)
             if left > 0:
                 self._remember(who, self._now() + left)
 
@@ -82,12 +79,8 @@ class Untrusted:
             self._everybody = max(until, self._everybody)
 
     async def _store(self, who: str) -> None:
-        """This process knows it without the store: where that is away, reading goes on."""
-        try:
-            await self._kept.note(who, self._seconds)
-        except OctavoError as fault:
-            logger.warning("Other servers are not told that %s was shown untrusted content: %s", who, fault)
-            return
+        """Before it is shown: a server that does not know of it would let the caller do anything."""
+        await self._kept.note(who, self._seconds)
         self._stored.keep(who, self._now() + self._seconds)
 
     def concerns(self, who: str) -> bool:
