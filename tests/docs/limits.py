@@ -29,7 +29,7 @@ LIMITS: Final[dict[str, dict[str, str]]] = {
         "Databases, Notion, Drive": TRIED + "test_there_is_no_source_of_another_system",
         "does not know synonyms": TRIED + "test_skill_match_knows_no_synonyms",
         "no login of its own": TRIED + "test_there_is_no_login_and_nothing_is_asked_of_client_certificates",
-        "nothing is shared between machines": TRIED + "test_state_cannot_be_shared_between_machines",
+        "Limits are kept per process": TRIED + "test_a_reload_begins_to_count_anew",
         "a safety net for known forms": TRIED + "test_a_secret_of_no_known_form_is_not_hidden",
         "Linux comes first": "(says where to read on)",
     },

@@ -151,11 +151,6 @@ def test_there_is_no_source_of_another_system(tmp_path: Path, kind: str) -> None
     assert "kind" in refused(f"sources: {{x: {{kind: {kind}}}}}", tmp_path)
 
 
-@pytest.mark.parametrize("key", ["store: {kind: postgres}", "store: {kind: redis}", "shared: {kind: redis}"])
-def test_state_cannot_be_shared_between_machines(tmp_path: Path, key: str) -> None:
-    assert key.partition(":")[0] in refused(key, tmp_path)
-
-
 @pytest.mark.parametrize("key", ["login: true", "users: {}", "tls: {certificate: c, key: k, clients: ca}"])
 def test_there_is_no_login_and_nothing_is_asked_of_client_certificates(tmp_path: Path, key: str) -> None:
     assert "unknown" in refused(f"serve: {{http: {{{key}}}}}", tmp_path)
