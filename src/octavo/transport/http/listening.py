@@ -98,6 +98,7 @@ class ListenLane:
             self._server.works.count(who)
         except RateLimited:
             return None
+        self._lane.hits += 1
         return ListenRequest(frame.id, types.SubscriptionFilter.model_validate(msgspec.structs.asdict(wanted)))
 
     @staticmethod
