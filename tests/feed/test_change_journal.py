@@ -225,7 +225,7 @@ async def test_what_was_stored_though_its_answer_was_lost_is_not_stored_again(st
     number = await journal.mark()
     together = [change("a"), change("b")]
     await journal.record(together, turn=1)
-    again = await journal.record(together, turn=1)
+    again = await journal.record(together, turn=1, again=True)
     assert again.done == 2
     await journal.record([change("a"), change("c")], turn=2)
     assert told(await since(journal, number)) == ["updated a 1", "updated b 1", "updated a 1", "updated c 1"]

@@ -111,14 +111,19 @@ class ChangeJournal:
     # -- storing
 
     async def record(
-        self, changes: Sequence[Change], served: Mapping[str, str] = _UNNAMED, *, turn: int | None = None
+        self,
+        changes: Sequence[Change],
+        served: Mapping[str, str] = _UNNAMED,
+        *,
+        turn: int | None = None,
+        again: bool = False,
     ) -> Stored:
         """In this order, all of them or, when this raises, perhaps none: those that a source told together are read
         together. At most TOGETHER at once. `served` by scheme.
 
-        `turn` is another for each time that has succeeded: what is tried again after an error is not stored twice."""
+        `turn` is another for each time that has succeeded: what is tried `again` after an error is not stored twice."""
         told = [(self.redact(change), served.get(change.ref.scheme, "")) for change in changes]
-        stored = await self._record(told, turn=turn)
+        stored = await self._record(told, turn=turn, again=again)
         self._untrimmed += len(stored.numbers)
         return stored
 
@@ -132,15 +137,16 @@ class ChangeJournal:
         return min((one.due - now for one in self._late.values()), default=None)
 
     async def _record(
-        self, changes: Sequence[tuple[Change, str]], *, turn: int | None = None, last: bool = False
+        self, changes: Sequence[tuple[Change, str]], *, turn: int | None = None, again: bool = False, last: bool = False
     ) -> Stored:
         store, mine, news = await self._store(), f"{_STORED}{self._me}", list[bytes]()
         late = dict(self._late)
         async with store.transaction() as within:
-            if turn is not None:
+            if again:
                 before, _, count = (await within.keys.get(mine) or b"0 0").partition(b" ")
                 if int(before) == turn:  # the answer was lost, and not what it was about
                     return Stored(int(count), ())
+            if turn is not None:
                 await within.keys.set(mine, b"%d %d" % (turn, len(changes)), expires=self._age)
             for change, served in changes:
                 known = await self._knowing.facts(within.keys, change, served)

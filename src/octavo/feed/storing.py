@@ -209,7 +209,7 @@ class Storing:
                 served = self._waiting[0].served
                 try:
                     await self._start()
-                    stored = await self.journal.record(some, served, turn=turn)
+                    stored = await self.journal.record(some, served, turn=turn, again=failures > 0)
                     done = stored.done
                     self._numbers.extend(stored.numbers)
                 except SourceUnavailable as error:
