@@ -96,6 +96,10 @@ class DeleteArguments(Arguments, frozen=True, kw_only=True):
 class CopyArguments(Arguments, frozen=True, kw_only=True):
     to: Ref
     overwrite: bool = False
+    written: Ref | None = None  # what the caller wrote for `to`, of which it is the canonical spelling
+
+    def told(self) -> Mapping[str, object]:
+        return {name: value for name, value in super().told().items() if name != "written"}
 
 
 class MoveArguments(CopyArguments, frozen=True, kw_only=True):

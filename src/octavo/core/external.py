@@ -63,7 +63,7 @@ class Rights(Protocol):
 
 
 class ServedFolder(NamedTuple):
-    ref: Ref
+    ref: Ref  # as lists spell it
     spellings: Sequence[Ref]
 
 

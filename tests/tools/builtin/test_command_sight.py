@@ -166,7 +166,7 @@ async def test_the_folders_that_a_program_could_not_list_are_told(serve: Serve) 
     more = rules('may: "*", what: "file://hr/*", effect: deny')
     tools = await serve(configuration(PROGRAMS, more=more), FILES)
     result = await run(tools, "walk")
-    assert result.structured is not None and result.structured["unlisted"] == ["file://"]
+    assert result.structured is not None and result.structured["unlisted"] == ["file:///work"]
     assert "could not list" in printed(result)
     whole = await run(tools, "walk", folder="pub")
     assert whole.structured is not None and whole.structured["unlisted"] == []
@@ -194,9 +194,9 @@ async def test_a_program_does_not_write_where_something_below_is_denied(serve: S
 async def test_the_refusal_to_write_names_the_rule_and_folders_that_would_work(serve: Serve) -> None:
     more = rules('may: [write], what: "file://hr/*", effect: deny, why: pay')
     tools = await serve(configuration(WRITES, write=True, more=more), FILES)
-    with pytest.raises(Forbidden, match=r"policy\[2\] \(pay\).* file://pub") as refused:
+    with pytest.raises(Forbidden, match=r"policy\[2\] \(pay\).* file:///work/pub") as refused:
         await run(tools, "write", args={"file": "new.txt"})
-    assert refused.value.data["rules"] == ["policy[2]"] and "file://pub" in refused.value.data["folders"]
+    assert refused.value.data["rules"] == ["policy[2]"] and "file:///work/pub" in refused.value.data["folders"]
     assert ended(await run(tools, "write", folder="pub", args={"file": "deep/new.txt"})) == "exit 0"
 
 
@@ -253,9 +253,9 @@ async def test_more_than_a_thousand_entries_beside_what_is_withheld_are_refused(
     files: dict[str, str | bytes] = {f"many/{n}.txt": "x" for n in range(1001)}
     more = rules('may: [read], what: "file://many/7.txt", effect: deny')
     tools = await serve(configuration(PROGRAMS, more=more), {**FILES, **files})
-    with pytest.raises(Forbidden, match=r"1,000.*file://pub") as refused:
+    with pytest.raises(Forbidden, match=r"1,000.*file:///work/pub") as refused:
         await run(tools, "walk")
-    assert "file://pub" in refused.value.data["folders"]
+    assert "file:///work/pub" in refused.value.data["folders"]
     assert "open b" in printed(await run(tools, "walk", folder="pub"))
 
 

@@ -188,7 +188,13 @@ async def test_undo_without_a_target_takes_back_the_newest_changes_of_the_caller
     first = (await tools.data("undo", who="ann"))["undone"]
     more = (await tools.data("undo", who="ann", count=10))["undone"]
     told = [one["uri"] for one in (*first, *more)]
-    assert told == ["file://n4.txt", "work://n3.txt", "remembers://n2.txt", "file://n1.txt", "work://n0.txt"]
+    assert told == [
+        "file:///work/n4.txt",
+        "work://n3.txt",
+        "remembers://n2.txt",
+        "file:///work/n1.txt",
+        "work://n0.txt",
+    ]
     assert (tmp_path / "one" / "bob.txt").exists()
 
 
@@ -212,7 +218,7 @@ async def test_where_one_cannot_be_taken_back_those_before_it_stay_taken_back(se
     (tmp_path / "work" / "file.txt").write_text("by somebody else", encoding="utf-8")
     undone = (await tools.data("undo", who="ann", count=3))["undone"]
     assert [one["uri"] for one in undone] == ["work://work.txt"]
-    with pytest.raises(Conflict, match=r"file://file\.txt has changed since"):
+    with pytest.raises(Conflict, match=r"file:///work/file\.txt has changed since"):
         await tools("undo", who="ann", count=3)
 
 

@@ -101,7 +101,7 @@ async def arrange(judge: WritePolicy, call: Call, call_next: Next, *, page: int)
     if ends is not None:
         await _demand_all(judge, call, call.ref, call_next)  # of what he may not touch he learns no more
         target = _other_end(judge, call, ends.to)
-        call = call._replace(arguments=replace(ends, to=target.ref))
+        call = call._replace(arguments=replace(ends, to=target.ref, written=ends.to))
     asks, to_nothing = await _both_ends(judge, call, target, call_next, page)
     try:
         if await judge.consent(call, asks, call_next):  # that may have taken minutes

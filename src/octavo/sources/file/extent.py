@@ -17,8 +17,10 @@ from octavo.core.external import Extent, Opening, Rights, ServedFolder
 from octavo.core.ref import Ref
 from octavo.sandbox.landlock import READ, READ_DIR, READ_FILE
 from octavo.sources._shared.fs.faults import ABSENT, DENIED
+from octavo.sources._shared.places import Place
 from octavo.sources.file.addresses import FileAddresses
 from octavo.sources.file.root import Child, Names, Tree
+from octavo.sources.file.roots import Forest
 
 MOST: Final = 20_000  # entries that are looked at
 _NOT_OURS: Final = frozenset((*ABSENT, *DENIED, errno.EXDEV))  # of another file system: never served
@@ -36,8 +38,11 @@ class _Part(NamedTuple):
 class Survey:
     """Blocking. Raises OSError where the folder cannot be looked at."""
 
-    def __init__(self, tree: Tree, k: int, addresses: FileAddresses, rights: Rights, stop: Callable[[], bool]) -> None:
-        self._tree, self._k, self._addresses, self._rights, self._stop = tree, k, addresses, rights, stop
+    def __init__(
+        self, forest: Forest, k: int, addresses: FileAddresses, rights: Rights, stop: Callable[[], bool]
+    ) -> None:
+        self._forest, self._tree, self._k = forest, forest.trees[k], k
+        self._addresses, self._rights, self._stop = addresses, rights, stop
         self._left = MOST
         self._above = 0  # names of the folder itself
         self._steady = True
@@ -54,7 +59,7 @@ class Survey:
             openings=tuple(found.openings),
             whole=found.named and found.read,
             steady=self._steady and not self._tree.excludes_below(disk),
-            unlisted=tuple(self._addresses.of(one, self._k) for one in found.unlisted),
+            unlisted=tuple(self._forest.folder(Place(one, self._k)) for one in found.unlisted),
             free=tuple(map(self._told, found.inside)),
         )
 
@@ -111,7 +116,7 @@ class Survey:
         return _Part([self._opening(where, READ_FILE, found)])
 
     def _told(self, names: Names) -> ServedFolder:
-        return ServedFolder(self._addresses.of(names, self._k), self._spellings(names))
+        return ServedFolder(self._forest.folder(Place(names, self._k)), self._spellings(names))
 
     def _spellings(self, names: Names) -> list[Ref]:
         absolute = self._addresses.absolute(names, self._k)

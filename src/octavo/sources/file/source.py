@@ -235,7 +235,7 @@ class FileSource:
         from octavo.sources.file.extent import Survey  # here: most servers start no programs
 
         stop = threading.Event()
-        survey = Survey(self._forest.trees[root], root, self._addresses, rights, stop.is_set)
+        survey = Survey(self._forest, root, self._addresses, rights, stop.is_set)
         try:
             async with self._surveys.turn():
                 return await self._in_thread(partial(survey.of, names), self._addresses.of(tuple(names), root))

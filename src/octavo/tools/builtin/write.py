@@ -10,6 +10,7 @@ from functools import partial
 from typing import Any
 
 from octavo.core.errors import InvalidParams
+from octavo.core.ref import Ref
 from octavo.core.tools import ToolResult
 from octavo.core.values import Entry
 from octavo.tools.builtin import schema_dsl as d
@@ -70,9 +71,13 @@ async def _undo(budget: Budget, ctx: ToolContext, asked: Mapping[str, Any]) -> T
     where = address(asked["target"]) if "target" in asked else None
     done, room = await ctx.undo(where, count=asked.get("count", 1)), Room(budget)
     undone, lines, more = list[dict[str, str]](), list[str](), dict[str, int]()
+    asked_for = None if where is None else Ref.parse(where)
     for one in done:
-        told = {"op": str(one.op), "uri": str(one.ref), "effect": str(one.effect)}
-        line = f"{one.op} {one.ref}: {one.effect}"
+        # The address that was written is repeated; what was found has the form of lists.
+        same = asked_for is not None and ctx.canonical(one.ref) == ctx.canonical(asked_for)
+        uri = str(asked_for if same else one.ref)
+        told = {"op": str(one.op), "uri": uri, "effect": str(one.effect)}
+        line = f"{one.op} {uri}: {one.effect}"
         if not room.take(json.dumps(told, ensure_ascii=False), line):
             more["more"] = len(done) - len(undone)
             lines.append(f"[and {more['more']} more]")

@@ -16,7 +16,7 @@ from typing import Any
 from octavo.core.approval import Approval, ApprovalQuestion, Approvals, Wanted, exact, shown_arguments
 from octavo.core.arguments import CopyArguments
 from octavo.core.clock import Clock, SystemClock, iso
-from octavo.core.errors import ApprovalRequired, Conflict, Forbidden, NotFound
+from octavo.core.errors import ApprovalRequired, Conflict, Forbidden, NotFound, OctavoError
 from octavo.core.fair import acting_for
 from octavo.core.ports.chain import Next
 from octavo.core.ref import Ref
@@ -46,6 +46,7 @@ class Approving:
         no more."""
         self._approvals, self._key, self._seal = approvals, key, Seal(key)
         self._tools = tools
+        self._canonical = canonical
         self._versions = Versions(canonical, address)
         self._seconds, self._clients, self._known = seconds, clients, known
         self._retired = False
@@ -135,7 +136,9 @@ class Approving:
     def _wanted(self, call: Call, root: Call, demand: Demand, versions: str) -> Wanted:
         part = call is not root
         asked = call.arguments
-        where = f"{call.ref} to {asked.to}" if isinstance(asked, CopyArguments) else str(call.ref)
+        where = str(self._as_written(call))
+        if isinstance(asked, CopyArguments):
+            where += f" to {asked.written or asked.to}"
         return Wanted(
             who=call.principal.id,
             act=f"{call.op} {where}",
@@ -147,6 +150,14 @@ class Approving:
             request=self._digest([call.principal.id, *_chain(call)]),
             versions=versions,
         )
+
+    def _as_written(self, call: Call) -> Ref:
+        """For a human: the address as the caller spelled it, where it is no more than a spelling of what is judged."""
+        try:
+            written = Ref.parse(call.uri)
+            return written if self._canonical(written) == call.ref else call.ref
+        except OctavoError:  # an undo of everything names no address
+            return call.ref
 
     def _digest(self, value: Any) -> str:
         text = json.dumps(value, sort_keys=True).encode()

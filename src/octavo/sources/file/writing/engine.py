@@ -26,7 +26,7 @@ from octavo.sources._shared.fs.mime import known_binary, mime_type
 from octavo.sources._shared.fs.names import Rules, extension_of
 from octavo.sources._shared.fs.reading import contents
 from octavo.sources._shared.fs.stats import identity
-from octavo.sources._shared.places import Where
+from octavo.sources._shared.places import Place, Where
 from octavo.sources.file.addresses import FileAddresses
 from octavo.sources.file.entries import Digests
 from octavo.sources.file.root import SeenFile
@@ -256,7 +256,7 @@ class WriteEngine:
     def spot_at(self, spelled: Spelled, *, make: bool = False) -> Spot | None:
         """Where a record happened; None when that is no more, unless its directories are to be made again."""
         if spelled.root not in self._real:
-            ref = self.ref_of(spelled)
+            ref = self.told(spelled)
             raise Conflict(f"{ref} was in a root that is no longer served", uri=str(ref))
         k = self._real.index(spelled.root)
         if make:
@@ -276,6 +276,12 @@ class WriteEngine:
         """The same, which says also of the first of several roots that it is the one."""
         ref = self.ref_of(spelled)
         return ref if ref.params else self._addresses.of(ref.segments, 0)
+
+    def told(self, spelled: Spelled) -> Ref:
+        """The same as lists spell it, for answers."""
+        ref = self.ref_of(spelled)
+        known = spelled.root in self._real
+        return self._forest.folder(Place(ref.segments, self._real.index(spelled.root))) if known else ref
 
     def spelled(self, spot: Spot) -> Spelled:
         return Spelled(self._real[spot.place.root], spot.disk)

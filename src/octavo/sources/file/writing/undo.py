@@ -197,7 +197,8 @@ class Undo:
         return spot
 
     def _ref(self, spelled: Spelled) -> Ref:
-        return self._engine.ref_of(spelled)
+        """For answers and refusals alone: where it is, the record says."""
+        return self._engine.told(spelled)
 
 
 def _mark(version: Version | None) -> str | None:
