@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -186,6 +187,43 @@ async def test_what_is_gone_from_a_later_root_is_told_by_its_address_there(base:
         with anyio.fail_after(30):
             await heard.wait()
         assert [(one["type"], one["uri"]) for one in map(event, told)] == [("resource/deleted", "file:///other/own.md")]
+
+
+@pytest.mark.parametrize(("denied", "seen"), [("work", "other"), ("other", "work")])
+async def test_who_hears_of_a_new_file_is_decided_by_the_root_in_which_it_stands(
+    base: Path, denied: str, seen: str
+) -> None:
+    """Also where nobody has asked for it yet, and where another of its name stands elsewhere now."""
+    rules = RULES % f"file:///{denied}/*"
+    async with serving(base, configured(base, "roots: [./work, ./other]", rules)) as octavo:
+        await octavo.feed.followed(["file"])
+        before: News = await ask(octavo, "ops", "changes", "file://")
+        hearing = asyncio.Queue[Change]()
+        octavo.feed.subscribe(hearing.put_nowait)
+        for root in ("work", "other"):
+            for name in ("new.md", f"alone-{root}.md"):
+                await _until(hearing, f"created file:///{root}/{name}", (base / root / name).touch)
+        for root in ("work", "other"):
+            for name in ("new.md", f"alone-{root}.md"):
+                await _until(hearing, f"deleted file:///{root}/{name}", (base / root / name).unlink)
+        news: News = await ask(octavo, "brand", "changes", "file://", arguments={"after": before.next})
+        everything: News = await ask(octavo, "ops", "changes", "file://", arguments={"after": before.next})
+        assert [event(one)["uri"] for one in everything.changes if f"/{denied}/" in event(one)["uri"]]
+        names = ("new.md", f"alone-{seen}.md")
+        told = [f"{kind} file:///{seen}/{name}" for kind in ("created", "deleted") for name in names]
+        assert [_said(one) for one in news.changes] == told
+
+
+def _said(change: Change) -> str:
+    said = event(change)
+    return f"{said['type'].removeprefix('resource/')} {said['uri']}"
+
+
+async def _until(hearing: asyncio.Queue[Change], told: str, act: Callable[[], None]) -> None:
+    act()
+    with anyio.fail_after(30):
+        while (listed := (await hearing.get()).listed) is None or _said(listed) != told:
+            pass
 
 
 async def test_no_answer_holds_a_path_of_the_server(base: Path) -> None:

@@ -187,15 +187,19 @@ class Decisions:
         return book
 
     def spellings(self, ref: Ref) -> tuple[tuple[Ref, ...], Sequence[Ref]]:
-        """Without parameters, but found with them: `?root=2` says which absolute spelling is meant. A part of an entry
-        has the address of the entry among them: rules speak of both. Then those by which only denies speak of it."""
+        """Without parameters, but found with them: `?root=2` says which absolute spelling is meant, and an absolute one
+        that itself. A part of an entry has the address of the entry among them: rules speak of both. Then those by
+        which only denies speak of it."""
         if ref.scheme not in self.addresses.exposed:
             stands_for = self._aliases.get(ref)
             return (ref.bare,) if stands_for is None else (ref.bare, stands_for), ()
-        try:
-            other = self.addresses.spelled(ref).bare
-        except OctavoError:  # parameters that the source will refuse
-            other = self.addresses.spelled(ref.bare).bare
+        if ref.absolute:
+            other, ref = ref.bare, self.canonical(ref)
+        else:
+            try:
+                other = self.addresses.spelled(ref).bare
+            except OctavoError:  # parameters that the source will refuse
+                other = self.addresses.spelled(ref.bare).bare
         whole = self.addresses.whole(ref.bare)
         known = (ref.bare, other) if whole is None else (ref.bare, other, whole)
         free, taken = self.addresses.called(whole or ref.bare) if ref.scheme in self._naming else Called()

@@ -17,7 +17,7 @@ from octavo.core.glob import Glob
 from octavo.core.memo import Bounded
 from octavo.core.operations import ACTS, act_of
 from octavo.core.ref import Ref
-from octavo.core.values import VERBS, Call, Change, Entry, Principal, Verb
+from octavo.core.values import VERBS, Call, Change, Entry, Principal, Verb, shown
 from octavo.pipeline.policy.decisions import Decisions
 from octavo.pipeline.policy.on_list import Sight
 from octavo.pipeline.policy.refusals import in_the_way
@@ -54,16 +54,27 @@ class Seeing(Decisions):
     def told(self, principal: Principal, verb: Verb, change: Change) -> Change | None:
         """What of a change may be told to somebody: both its address and what a link led to must be allowed. Who may
         not read it learns no etag either: it could tell whether the content is one that he knows."""
-        told = change.part(lambda ref, entry: self._sees(principal, verb, ref, entry))
+        told = change.part(lambda ref, entry: self._sees(principal, verb, self._where(ref, entry), entry))
         if told is not None:
             old, new = (one and self.unquoted(principal, one) for one in (told.old, told.new))
             told = told if old is told.old and new is told.new else replace(told, old=old, new=new)
         if told is None or all(
-            entry is None or not entry.etag or self._sees(principal, "read", self.canonical(entry.ref), entry)
+            entry is None
+            or not entry.etag
+            or self._sees(principal, "read", self._where(self.canonical(entry.ref), entry), entry)
             for entry in (told.old, told.new)
         ):
             return told
         return replace(told, old=_without_etag(told.old), new=_without_etag(told.new))
+
+    def _where(self, ref: Ref, entry: Entry | None) -> Ref:
+        """The address by which it is decided who hears of a change: with the root in which lists gave it. The source
+        knows only where something stands now, and guesses what nobody has looked at yet."""
+        listed = shown(ref, entry)
+        try:
+            return listed if self.canonical(listed).segments == ref.segments else ref
+        except OctavoError:  # of a root that is not served any more
+            return ref
 
     def alike(self, principal: Principal) -> Hashable:
         """The same for principals of whom the same rules decide what they are told of a change."""
