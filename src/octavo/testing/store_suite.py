@@ -13,6 +13,7 @@ import asyncio
 import logging
 from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
+from itertools import pairwise
 from typing import Any, ClassVar, Protocol, TypeVar, cast
 
 import anyio
@@ -334,6 +335,14 @@ class StoreSuite(StoreBase):
         numbers = [*await journal.append(b"1"), *await journal.append(b"2", b"3"), *await journal.append(b"4")]
         assert numbers == sorted(set(numbers))
         assert before - 10 <= numbers[0] / 1_000_000 <= numbers[-1] / 1_000_000 <= self.now(store) + 10
+
+    async def test_numbers_do_not_tell_how_many_lie_between_them(self, store: Shared) -> None:
+        """Whoever may see only some records must not learn of the others."""
+        journal = self.whole(store).journal
+        numbers = [*await journal.append(*[b"1"] * 100)]
+        steps = {after - before for before, after in pairwise(numbers)}
+        assert min(steps) > 0 and len(steps) > 10
+        assert await journal.mark() > numbers[-1]
 
     async def test_a_reader_goes_on_from_any_number(self, store: Shared) -> None:
         journal = self.whole(store).journal

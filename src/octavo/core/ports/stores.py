@@ -103,7 +103,9 @@ class Journal(Protocol):
     """One line of records for the whole store, in the order of their numbers.
 
     A number is a time in microseconds, strictly greater than every one given before, by whatever process, also when
-    the clock was set back. It is given inside the transaction that stores the record, under one lock that is held
+    the clock was set back. From one to the next it is an uneven step, also within one call: numbers do not tell how
+    many records lie between two of them. So they may run a little ahead of the clock where many are given at once. It
+    is given inside the transaction that stores the record, under one lock that is held
     until the commit: whoever sees number n sees every smaller one that there will ever be. So a reader that goes on
     from the last number it saw misses nothing.
     """

@@ -20,6 +20,7 @@ from octavo.stores._shared.bounds import (
     check_prefix,
     check_value,
 )
+from octavo.stores._shared.numbers import steps
 from octavo.stores.memory.tables import Kept, Leased, Tables
 
 SWEPT: Final = 256  # changes until what has ended is cleared away
@@ -117,7 +118,7 @@ class Journal(JournalPort):
     async def append(self, *bodies: bytes) -> Sequence[int]:
         check_bodies(bodies)
         async with self._access.changing() as tables:
-            numbers = [self._next(tables) for _ in bodies]
+            numbers = self._given(tables, len(bodies))
             for number, body in zip(numbers, bodies, strict=True):
                 tables.records.put(number, body)
             return numbers
@@ -129,7 +130,7 @@ class Journal(JournalPort):
 
     async def mark(self) -> int:
         async with self._access.changing() as tables:
-            return self._next(tables)
+            return self._given(tables, 1)[0]
 
     async def trim(self, *, keep: int, upto: int = 0) -> int:
         check_keep(keep)
@@ -146,10 +147,11 @@ class Journal(JournalPort):
         marks = self._access.reading().marks
         return Span(marks.get("after") or 0, marks.get("last") or 0)
 
-    def _next(self, tables: Tables) -> int:
-        number = max((tables.marks.get("last") or 0) + 1, int(self._access.wall() * 1_000_000))
-        tables.marks.put("last", number)
-        return number
+    def _given(self, tables: Tables, count: int) -> Sequence[int]:
+        begun = max(tables.marks.get("last") or 0, int(self._access.wall() * 1_000_000))
+        numbers = [begun + step for step in steps(count)]
+        tables.marks.put("last", numbers[-1])
+        return numbers
 
 
 class Leases(Lease):

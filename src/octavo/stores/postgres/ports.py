@@ -20,6 +20,7 @@ from octavo.stores._shared.bounds import (
     clamped,
     no_count,
 )
+from octavo.stores._shared.numbers import steps
 from octavo.stores.postgres import statements
 
 SWEPT: Final = 256  # changes until what has ended is cleared away
@@ -98,7 +99,8 @@ class Journal(stores.Journal):
 
     async def append(self, *bodies: bytes) -> Sequence[int]:
         check_bodies(bodies)
-        rows = await self._access.write(statements.APPEND, self._access.lock, len(bodies), bodies)
+        ahead = steps(len(bodies))
+        rows = await self._access.write(statements.APPEND, self._access.lock, ahead[-1], bodies, ahead)
         return sorted(row[0] for row in rows)
 
     async def read(self, after: int, *, limit: int = 1_000) -> Sequence[Record]:
@@ -106,7 +108,7 @@ class Journal(stores.Journal):
         return [Record(*row) for row in await self._access.read(statements.READ, clamped(after), limit)]
 
     async def mark(self) -> int:
-        rows = await self._access.write(statements.MARK, self._access.lock, 1)
+        rows = await self._access.write(statements.MARK, self._access.lock, *steps(1))
         return int(rows[0][0])
 
     async def trim(self, *, keep: int, upto: int = 0) -> int:

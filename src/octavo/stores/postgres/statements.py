@@ -48,10 +48,10 @@ SWEEP: Final = """
 FORGET: Final = "DELETE FROM leases WHERE ends < clock_timestamp() - interval '1 day'"
 NOW: Final = "(extract(epoch FROM clock_timestamp()) * 1000000)::bigint"
 # The row of `line` stays locked until the commit: numbers become visible in their order.
-GIVEN: Final = f"UPDATE line SET last = greatest(last + 1, {NOW}) + $2 - 1 FROM turn RETURNING last"
+GIVEN: Final = f"UPDATE line SET last = greatest(last, {NOW}) + $2 FROM turn RETURNING last"
 APPEND: Final = f"""{TURN}, given AS ({GIVEN})
-    INSERT INTO records SELECT given.last - $2 + one.place, one.body
-    FROM given, unnest($3::bytea[]) WITH ORDINALITY AS one (body, place) RETURNING number"""
+    INSERT INTO records SELECT given.last - $2 + one.step, one.body
+    FROM given, unnest($3::bytea[], $4::bigint[]) AS one (body, step) RETURNING number"""
 MARK: Final = f"{TURN} {GIVEN}"
 READ: Final = "SELECT number, body FROM records WHERE number > $1 ORDER BY number LIMIT $2"
 SPAN: Final = "SELECT after, last FROM line"

@@ -21,6 +21,7 @@ from octavo.stores._shared.bounds import (
     check_value,
     clamped,
 )
+from octavo.stores._shared.numbers import steps
 
 T = TypeVar("T")
 SWEPT: Final = 256  # changes until what has ended is cleared away
@@ -126,8 +127,7 @@ class Journal(stores.Journal):
         check_bodies(bodies)
 
         def work(database: sqlite3.Connection) -> Sequence[int]:
-            last = self._given(database, len(bodies))
-            numbers = range(last - len(bodies) + 1, last + 1)
+            numbers = self._given(database, len(bodies))
             database.executemany("INSERT INTO records VALUES (?, ?)", zip(numbers, bodies, strict=True))
             return numbers
 
@@ -141,7 +141,7 @@ class Journal(stores.Journal):
         )
 
     async def mark(self) -> int:
-        return await self._access.change(lambda database: self._given(database, 1))
+        return await self._access.change(lambda database: self._given(database, 1)[0])
 
     async def trim(self, *, keep: int, upto: int = 0) -> int:
         check_keep(keep)
@@ -163,12 +163,12 @@ class Journal(stores.Journal):
             lambda database: Span(*database.execute("SELECT after, last FROM line").fetchone())
         )
 
-    def _given(self, database: sqlite3.Connection, count: int) -> int:
-        """The last of so many numbers, one after the other."""
-        now = int(self._wall() * 1_000_000)
-        database.execute("UPDATE line SET last = max(last + 1, ?) + ?", (now, count - 1))
+    def _given(self, database: sqlite3.Connection, count: int) -> Sequence[int]:
+        now, ahead = int(self._wall() * 1_000_000), steps(count)
+        database.execute("UPDATE line SET last = max(last, ?) + ?", (now, ahead[-1]))
         row: Sequence[Any] = database.execute("SELECT last FROM line").fetchone()
-        return int(row[0])
+        begun = int(row[0]) - ahead[-1]
+        return [begun + step for step in ahead]
 
 
 class Leases(stores.Lease):
