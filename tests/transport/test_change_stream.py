@@ -225,6 +225,30 @@ async def test_a_scope_is_a_source_or_what_stands_below_an_address(tmp_path: Pat
             assert (await stream.ended()).status == 200, "it is not served any more"
 
 
+async def test_whom_a_rule_denies_the_feed_it_is_denied_as_a_stream_too(tmp_path: Path) -> None:
+    """As a resource, `changes://`, it needs no grant of its own, but a rule can deny it."""
+    denied = CONFIG.replace("\nlimits", '\n  - {who: brand, may: "*", what: "changes://*", effect: deny}\nlimits')
+    denied = denied.replace("MORE", "").replace("RATE", "off")
+    config = load_text(denied, file=tmp_path / "octavo.yaml", environ=KEYS)
+    async with served(tmp_path, config) as (web, house):
+        for query in ("", "scope=mem://", "scope=mem://one"):
+            reply = await ask(web, "BRAND_KEY", query)
+            assert (reply.status, reply.json["error"]) == (403, "forbidden"), query
+        hr = Stream(web, "HR_KEY")
+        await hr.until()
+        await house.reload(loaded(tmp_path))
+        brand = Stream(web)
+        await brand.until()
+        happen(house, "mem://one")
+        await brand.until("updated mem://one")
+        await house.reload(config)
+        happen(house, "mem://one", version="3")
+        assert (await brand.ended()).status == 200
+        await hr.until("updated mem://one", "updated mem://one")
+        assert brand.changes == ["updated mem://one"]
+        assert outcomes(web)[:3] == [("brand", "changes", "forbidden")] * 3
+
+
 @pytest.mark.parametrize(
     "number",
     ["-1", "+1", "1.5", "1e3", "0x1", "9" * 400, "99999999999999999", "٣", "one", "1-", "1-ABC", "01", "1-" + "0" * 16],
@@ -372,6 +396,23 @@ async def test_streams_are_limited_and_recorded_like_everything_else(tmp_path: P
         assert outcomes(web)[-3:] == [("brand", "changes", "end")] * 3
         found = {(who, outcome) for who, _, outcome in outcomes(web)}
         assert {("unknown", "unauthenticated"), ("nobody", "forbidden"), ("brand", "invalid_params")} <= found
+
+
+async def test_a_stream_is_no_request_that_is_worked_on(tmp_path: Path) -> None:
+    """What it counts as is said where there are too many."""
+    config = CONFIG.replace("MORE", "").replace("RATE", "off").replace("limits: {", "limits: {in_flight: 2, ")
+    async with served(tmp_path, load_text(config, file=tmp_path / "octavo.yaml", environ=KEYS)) as (web, _):
+        streams = list[Stream]()
+        for _ in range(3):
+            streams.append(Stream(web))
+            await streams[-1].until()
+        refused = await ask(web)
+        assert refused.status == 429 and "limits.subscriptions: 3" in refused.json["message"]
+        assert (await ask(web, "BRAND_KEY", "after=one")).status == 400
+        for one in streams:
+            await one.leave()
+        again = Stream(web)
+        await again.until()
 
 
 async def test_a_rate_counts_streams_that_are_begun(tmp_path: Path) -> None:

@@ -16,13 +16,13 @@ from typing import Final
 
 from octavo.core.arguments import ChangesArguments
 from octavo.core.delivery import Delivery
-from octavo.core.errors import InvalidParams, SourceUnavailable
+from octavo.core.errors import Forbidden, InvalidParams, SourceUnavailable
 from octavo.core.event import numbered
 from octavo.core.ports.chain import expected
 from octavo.core.ports.server import Server
 from octavo.core.ref import Ref
 from octavo.core.routes import EVENTS, Route, RouteAnswer, RouteRequest
-from octavo.core.values import FEED, Change, News, Principal
+from octavo.core.values import EVERYTHING, FEED, Change, News, Principal
 from octavo.feed.changes import Changes
 
 PATH: Final = "/changes"
@@ -86,6 +86,9 @@ class ChangeStream:
         last = asked.headers.get("last-event-id")
         after = _read(asked.query.get("after"), line, "after") if last is None else _read(last, line, "Last-Event-ID")
         call = self._server.works.calls.at("changes", asked.who, asked.query.get("scope"), ChangesArguments(after))
+        if call.fault is None and not self._may(asked.who, call.ref):
+            what = str(_feed(call.ref))
+            raise Forbidden(f"This needs read on {what}", required_permission="read", resource=what)
         news = expected(await asked.ask(call), News)
         given_before(after, news)
         if after is None:
@@ -96,11 +99,18 @@ class ChangeStream:
         yield b"retry: 1000\n\n" + _events(news, news.changes, line)
         with suppress(InvalidParams):  # it is not served any more
             async for part in follow(self._changes, scope, news.next, quiet=self._quiet):
+                if not self._may(who, scope):
+                    return
                 if part.gap or not part.changes:
                     yield _events(part, (), line)
                 for place in range(0, len(part.changes), PIECE):
                     told = self._cut(who, part.changes[place : place + PIECE])
                     yield b"".join(_event(one, line) for one in told)
+
+    def _may(self, who: Principal, scope: Ref) -> bool:
+        """Whether no rule denies it, as it is asked of the same feed as a resource."""
+        works = self._server.works
+        return works.policy.allows(works.identity.current(who), "read", _feed(scope))
 
     def _cut(self, who: Principal, changes: tuple[Change, ...]) -> Iterator[Change]:
         """What the caller may be told of them, as it is now."""
@@ -108,6 +118,11 @@ class ChangeStream:
         who = works.identity.current(who)
         found = (Delivery(works, change).told(who) for change in changes)
         return (one for one in found if one is not None)
+
+
+def _feed(scope: Ref) -> Ref:
+    """The address of `changes://` that tells the same."""
+    return Ref(FEED) if scope == EVERYTHING else Ref(FEED, (scope.scheme, *scope.segments))
 
 
 def _events(news: News, changes: tuple[Change, ...], line: str) -> bytes:

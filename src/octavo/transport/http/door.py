@@ -14,7 +14,7 @@ import math
 import re
 from collections import Counter
 from collections.abc import AsyncGenerator, Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, nullcontext
+from contextlib import ExitStack, contextmanager
 from typing import Any, Final, NamedTuple, Protocol
 from urllib.parse import parse_qsl
 
@@ -127,7 +127,8 @@ class Door:
 @contextmanager
 def _counted(count: Counter[str], whose: str, limit: int, what: str) -> Iterator[None]:
     if count[whose] >= limit:
-        raise RateLimited("Too many of your requests are open", retry_after=1.0, limit=what, allowed=limit)
+        message = f"Too many of your requests are open (limits.{what}: {limit})"
+        raise RateLimited(message, retry_after=1.0, limit=what, allowed=limit)
     count[whose] += 1
     try:
         yield
@@ -190,8 +191,10 @@ class _Exchange:
                 who = await self._identify(counted=route.stands_for not in OPERATIONS)
                 await self._shared.turns.come(who.id)
             self._admit()
-            with nullcontext() if self._lives else self._door.running(self.whose):
-                await self._serve()
+            with ExitStack() as running:
+                if not self._lives:
+                    running.enter_context(self._door.running(self.whose))
+                await self._serve(running)
         except OctavoError as why:
             await self._refuse(why)
         except _ClientLeft:
@@ -252,7 +255,8 @@ class _Exchange:
             return False
         return self._door.serves(self._route) and (who is None or self._may(who))
 
-    async def _serve(self) -> None:
+    async def _serve(self, running: ExitStack) -> None:
+        """`running` is closed where a request becomes a stream: there is a limit of its own for those."""
         whose, read = self.whose, self._shared.read  # whoever says later who he is has been counted by then
         try:
             body = await read(self._scope, self._receive, whose, self._route.body)
@@ -273,6 +277,7 @@ class _Exchange:
                 await self._respond(answer, answer.body)
                 return
             with self._door.streaming(self):
+                running.close()
                 if place is not None:
                     self._shared.backlog.leave(place)
                     place = None
