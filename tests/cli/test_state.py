@@ -5,9 +5,10 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import sqlite3
 import tarfile
 from collections.abc import Awaitable, Callable
-from contextlib import suppress
+from contextlib import closing, suppress
 from io import BytesIO
 from pathlib import Path
 from typing import Any, TypeVar
@@ -20,8 +21,9 @@ from tests.e2e.harness import Place, octavo
 from tests.services.engines import PASSWORD
 from tests.services.fixtures import Service, first_postgres, run_sql
 
+from octavo.core.errors import SourceUnavailable
 from octavo.core.ports.stores import Store
-from octavo.stores.in_use import InUse
+from octavo.stores.in_use import InUse, alone
 from octavo.stores.postgres import PostgresStore
 from octavo.stores.sqlite import SQLiteStore
 
@@ -232,14 +234,51 @@ def test_a_backup_of_a_newer_octavo_or_of_another_program_is_refused(run: Run, e
     assert "no backup" in refused(run, elsewhere)
 
 
-def test_a_source_that_is_damaged_is_said_and_left(run: Run, site: Path, kept: str, service: Service) -> None:
+@pytest.mark.parametrize("where", ["at its head", "amid"])
+def test_a_source_that_is_damaged_is_said_and_left(
+    run: Run, site: Path, kept: str, service: Service, where: str
+) -> None:
     file = site / ".octavo/store.db"
-    damaged = b"not a database" + file.read_bytes()[14:]
+    within(site / ".octavo", lambda store: store.journal.append(*(bytes(1_000) for _ in range(500))))
+    whole = file.read_bytes()
+    place, amid = (0, 14) if where == "at its head" else (len(whole) // 2, 8 * 4_096)
+    damaged = whole[:place] + b"\xfe" * amid + whole[place + amid :]
     file.write_bytes(damaged)
     for words in (("backup", "kept.tar"), ("move", "--to", "new.yaml")):
         done = run("state", *words)
         assert done.exit_code == 1 and "is damaged, and was left as it is" in done.stderr
     assert file.read_bytes() == damaged and not (site / "kept.tar").exists()
+
+
+def test_a_store_of_a_newer_layout_is_refused_and_left(run: Run, site: Path, kept: str, service: Service) -> None:
+    with closing(sqlite3.connect(site / ".octavo/store.db")) as database:
+        database.execute("PRAGMA user_version = 99")
+    for words in (("backup", "kept.tar"), ("move", "--to", "new.yaml")):
+        done = run("state", *words)
+        assert done.exit_code == 1 and "written by a newer Octavo: its layout is 99" in done.stderr
+
+
+def test_while_the_state_is_moved_nothing_begins(run: Run, site: Path, kept: str, service: Service) -> None:
+    with alone(site / ".octavo"):
+        for words in (("keys", "list"), ("state", "backup", "kept.tar"), ("watch", "mem://one", "--after", "0")):
+            done = run(*words)
+            assert done.exit_code == 1 and "being moved or restored now" in done.stderr, words
+
+    async def on_the_database() -> None:
+        async with PostgresStore(service.url, schema=service.schema, alone=True):
+            with pytest.raises(SourceUnavailable, match="being moved or restored now"):
+                async with PostgresStore(service.url, schema=service.schema):
+                    pass
+
+    asyncio.run(on_the_database())
+
+
+def test_what_a_manifest_says_in_other_words_is_refused(run: Run, elsewhere: Path) -> None:
+    whole = elsewhere.read_bytes()
+    for changes in ({"version": "1"}, {"version": 10**30}, {"parts": []}, {"store": {}}, {"kind": 7}):
+        elsewhere.write_bytes(whole)
+        remade(elsewhere, manifest(**changes))
+        refused(run, elsewhere)
 
 
 def test_on_a_full_disk_nothing_is_left_of_a_backup_that_failed(tmp_path: Path) -> None:

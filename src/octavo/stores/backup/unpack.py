@@ -69,7 +69,7 @@ def opened(file: Path) -> Generator[BackupFile]:
         try:
             tar = tarfile.open(fileobj=raw, mode="r:")  # noqa: SIM115 (closed with its file)
             manifest = _looked_at(tar)
-        except (tarfile.TarError, ValueError, OverflowError, EOFError):
+        except (tarfile.TarError, msgspec.MsgspecError, ValueError, OverflowError, EOFError):
             raise InvalidParams(f"{file} is no backup of Octavo, or it was cut off or damaged") from None
         yield BackupFile(tar, manifest)
 
