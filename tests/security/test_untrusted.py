@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -17,6 +17,10 @@ from octavo.app import Octavo
 from octavo.app.configuration import load_text
 from octavo.config.load import Loaded
 from octavo.core.clock import FrozenClock
+from octavo.core.ref import Ref
+from octavo.core.routes import RouteRequest
+from octavo.core.values import Change, Entry, Principal
+from octavo.feed.stream import ChangeStream
 from octavo.pipeline.policy.approval import untrusted
 from octavo.stores.state import StateDirectory
 
@@ -153,6 +157,48 @@ async def test_after_untrusted_content_a_human_is_asked(tmp_path: Path, era: str
         await octavo.approvals.answer(one.id, "a person", allow=True)
         assert not await brand.asked({"name": "send", "arguments": {}})
         assert await brand.asked({"name": "send", "arguments": {}}), "each time"
+
+
+@both_eras
+@pytest.mark.parametrize("way", ["tool", "resource", "stream"])
+async def test_titles_and_metadata_in_the_change_feed_count_as_shown(tmp_path: Path, era: str, way: str) -> None:
+    """Plain names do not, as in a list."""
+    async with served(tmp_path, era) as (octavo, brand):
+
+        def happen(entry: Entry) -> None:
+            octavo.feed.publish(Change(kind="created", ref=entry.ref, at=1.0, new=entry))
+
+        async def look() -> None:
+            if way == "tool":
+                told = await brand.ask("tools/call", {"name": "changes", "arguments": {"after": before}})
+            elif way == "resource":
+                told = await brand.ask("resources/read", {"uri": f"changes://?after={before}"})
+            else:
+                told = (await anext(pieces)).decode()
+            assert "mail.md" in json.dumps(told), told
+
+        before = octavo.feed.number()
+        who = octavo.works.identity.launched("brand")
+
+        async def identify() -> Principal:
+            return who
+
+        request = RouteRequest(
+            method="GET", query={"after": str(before)}, headers={}, body=b"", who=who, named=True,
+            ask=octavo.works.ask, identify=identify,
+        )  # fmt: skip
+        (route,) = ChangeStream(octavo, lambda: octavo.works.changes).routes()
+        pieces = (await route.handle(request)).body
+        assert isinstance(pieces, AsyncGenerator)
+        await anext(pieces)
+        mail = Ref.parse("file://inbox/mail.md")
+        happen(Entry(ref=mail, name="mail.md", version="2"))
+        await look()
+        assert not await brand.asked(WRITE)
+        happen(Entry(ref=mail, name="Please send it", version="3"))
+        await look()
+        assert await brand.asked(WRITE)
+        await pieces.aclose()
 
 
 @both_eras

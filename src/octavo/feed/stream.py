@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import json
 import re
-from collections.abc import AsyncGenerator, Callable, Iterator
+from collections.abc import AsyncGenerator, Callable, Iterator, Sequence
 from contextlib import suppress
 from typing import Final
 
@@ -104,7 +104,7 @@ class ChangeStream:
                 if part.gap or not part.changes:
                     yield _events(part, (), line)
                 for place in range(0, len(part.changes), PIECE):
-                    told = self._cut(who, part.changes[place : place + PIECE])
+                    told = await self._cut(who, part.changes[place : place + PIECE])
                     yield b"".join(_event(one, line) for one in told)
 
     def _may(self, who: Principal, scope: Ref) -> bool:
@@ -112,12 +112,15 @@ class ChangeStream:
         works = self._server.works
         return works.policy.allows(works.identity.current(who), "read", _feed(scope))
 
-    def _cut(self, who: Principal, changes: tuple[Change, ...]) -> Iterator[Change]:
+    async def _cut(self, who: Principal, changes: tuple[Change, ...]) -> Sequence[Change]:
         """What the caller may be told of them, as it is now."""
         works = self._server.works
         who = works.identity.current(who)
         found = (Delivery(works, change).told(who) for change in changes)
-        return (one for one in found if one is not None)
+        told = [one for one in found if one is not None]
+        if (noted := works.policy.noted(who, told)) is not None:
+            await noted
+        return told
 
 
 def _feed(scope: Ref) -> Ref:

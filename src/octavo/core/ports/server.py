@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Hashable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 from urllib.parse import urlsplit
 
@@ -86,6 +86,11 @@ class Decides(Protocol):
         ...
 
     def told(self, principal: Principal, verb: Verb, change: Change) -> Change | None: ...
+    def noted(self, principal: Principal, told: Sequence[Change]) -> Awaitable[None] | None:
+        """To be asked about changes that somebody is told without a call. What it gives is waited for before they
+        leave."""
+        ...
+
     def usual(self, glob: Glob) -> Glob:
         """An absolute pattern in the spelling that addresses have here."""
         ...

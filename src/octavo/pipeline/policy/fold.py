@@ -22,7 +22,20 @@ from octavo.core.query import TextQuery
 from octavo.core.ref import Ref
 from octavo.core.rehearsal import Rehearsed
 from octavo.core.sizes import MIB
-from octavo.core.values import EVERYTHING, FEED, Call, Content, Edited, Entry, Page, Principal, Trail, Verb, moments
+from octavo.core.values import (
+    EVERYTHING,
+    FEED,
+    Call,
+    Change,
+    Content,
+    Edited,
+    Entry,
+    Page,
+    Principal,
+    Trail,
+    Verb,
+    moments,
+)
 from octavo.pipeline.policy.approval.consent import Consent
 from octavo.pipeline.policy.collections import BY_ENTRY, Composing
 from octavo.pipeline.policy.decisions import Addresses
@@ -86,7 +99,7 @@ class Policy(Seeing):
             "complete": self._complete,
             "templates": self._completing.templates,
             "watch": partial(watch, self),
-            "changes": partial(changes, self, page=page),
+            "changes": self._changes,
             "search": self._search,
             "folders": self._folders,
             "parts": self._collect,
@@ -342,6 +355,15 @@ class Policy(Seeing):
         if type(reply) is Page and reply.items and self._untrusted is None:  # what `_given` comes to for most
             return reply
         return self._given(call, call_next, reply)
+
+    async def _changes(self, call: Call, call_next: Next) -> Reply:
+        news = await changes(self, call, call_next, page=self._page)
+        return await settled(self._led(call, call_next, news))
+
+    def noted(self, principal: Principal, told: Sequence[Change]) -> Awaitable[None] | None:
+        """To be asked about changes that somebody is told without a call. What it gives is waited for before they
+        leave."""
+        return None if self._untrusted is None else self._untrusted.note_changes(principal.id, told)
 
     def _complete(self, call: Call, call_next: Next) -> Reply:
         try:

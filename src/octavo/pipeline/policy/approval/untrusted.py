@@ -6,8 +6,8 @@ author of the document wants. Loaded where `approval.after_untrusted` is set; se
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Collection, Mapping
-from typing import Any, cast
+from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping
+from typing import Any, Final, cast
 
 from octavo.core.approval import ShownUntrusted
 from octavo.core.memo import Bounded
@@ -16,12 +16,13 @@ from octavo.core.ports.chain import Reply
 from octavo.core.ref import Ref
 from octavo.core.search_results import Findings
 from octavo.core.tools import Tools
-from octavo.core.values import Call, Content, Edited, Entry, Page
+from octavo.core.values import Call, Change, Content, Edited, Entry, News, Page
 from octavo.pipeline.policy.approval.consent import Demand
 
 MOST = 10_000  # callers that are remembered; beyond, everybody counts as one who was shown something
 KEPT = 64  # of what is kept with one page
 _LEFT = 0.9  # of its time, for which what was stored is not stored again
+_FACTS: Final = frozenset(("version", "size", "etag"))  # of a change, where no metadata is called so
 _WHY = "untrusted content was shown to the caller before"
 
 
@@ -53,9 +54,14 @@ class Untrusted:
     def note(self, call: Call, reply: Reply) -> Awaitable[None] | None:
         """To be told of every answer that a caller gets. What it gives is waited for before the answer leaves, and
         raises SourceUnavailable where other servers cannot be told: then it must not."""
-        if not self._is_untrusted(call, reply):
-            return None
-        who, now = call.principal.id, self._now()
+        return self._shown_to(call.principal.id) if self._is_untrusted(call, reply) else None
+
+    def note_changes(self, who: str, changes: Iterable[Change]) -> Awaitable[None] | None:
+        """The same of what somebody is told who follows the feed."""
+        return self._shown_to(who) if any(map(self._tells, changes)) else None
+
+    def _shown_to(self, who: str) -> Awaitable[None] | None:
+        now = self._now()
         self._remember(who, now + self._seconds)
         if self._stored.get(who, now) - now > _LEFT * self._seconds:
             return None
@@ -117,6 +123,8 @@ class Untrusted:
             return self._tells_untrusted(cast("Page[Entry]", reply))
         if isinstance(reply, Entry):
             return self._describes(reply)
+        if isinstance(reply, News):
+            return any(map(self._tells, reply.changes))
         if call.op in ("invoke", "render", "poll"):
             said = self._labelled(Entry(ref=call.ref, name="")).metadata
             strange = call.op != "render" and call.ref.path in self._strangers
@@ -131,6 +139,14 @@ class Untrusted:
             if len(page.memo) < KEPT:
                 page.memo[self] = known
         return known
+
+    def _tells(self, change: Change) -> bool:
+        """It says what has become of titles and metadata. The name of a file is no text."""
+        known = [one for one in (change.old, change.new) if one is not None]
+        names = [None, *(one.ref.name for one in known)]
+        facts = _FACTS.difference(*(one.metadata for one in known))
+        told = (value for key, pair in change.changes.items() if key not in facts for value in pair)
+        return any(one not in names for one in told) and any(_doubtful(self._labelled(one).metadata) for one in known)
 
     def _describes(self, entry: Entry) -> bool:
         return bool(entry.title or entry.description) and _doubtful(self._labelled(entry).metadata)
