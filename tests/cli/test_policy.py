@@ -213,3 +213,16 @@ approval: {after_untrusted: 8h}
     lines = run("policy", "diff", "octavo.yaml", "new.yaml").stdout
     assert "integrity: untrusted -> nothing said\n  sop://brand/plan\n" in lines
     assert "approval.after_untrusted: nothing said -> 8h\n" in lines
+
+
+@pytest.mark.seed("F1")
+def test_a_diff_names_files_as_lists_name_them(run: Run, empty: Path) -> None:
+    for root in ("work", "other"):
+        (empty / root).mkdir()
+        (empty / root / "a.md").write_text(root, encoding="utf-8")
+    old = "version: 1\nsources: {w: {kind: file, roots: [./work, ./other]}}\nagents: {ann: {}}\npolicy:\n"
+    (empty / "octavo.yaml").write_text(old + '  - {who: ann, may: read, what: "file://*"}\n', encoding="utf-8")
+    (empty / "new.yaml").write_text(old + '  - {who: ann, may: list, what: "file://*"}\n', encoding="utf-8")
+    told = json.loads(run("policy", "diff", "octavo.yaml", "new.yaml", "--json").stdout)["differences"]
+    files = {one["what"] for one in told if "a.md" in one["what"]}
+    assert files == {"file:///work/a.md", "file:///other/a.md"}

@@ -150,12 +150,12 @@ async def differences(composition: Composed, old: Loaded, new: Loaded) -> tuple[
             for verb in _SURFACES.get(ref.scheme, _RESOURCES):
                 one, other = _said(policies[0], was, verb, ref), _said(policies[1], now, verb, ref)
                 if one != other:
-                    found.append(ChangedDecision(who, verb, str(ref), one, other))
+                    found.append(ChangedDecision(who, verb, str(existing.get(ref, ref)), one, other))
     return found, [*_labelled_otherwise(composition, old, new, existing), *_asked_otherwise(old, new)]
 
 
 def _labelled_otherwise(
-    composition: Composed, old: Loaded, new: Loaded, existing: Sequence[Ref]
+    composition: Composed, old: Loaded, new: Loaded, existing: Mapping[Ref, Ref]
 ) -> Iterator[Otherwise]:
     if old.config.labels == new.config.labels:
         return
@@ -168,7 +168,7 @@ def _labelled_otherwise(
         was, now = (one.on(entry, spellings).metadata for one in labels)
         for key in LEVELS:
             if was.get(key) != now.get(key):
-                yield Otherwise(key, str(ref), str(was.get(key, "")), str(now.get(key, "")))
+                yield Otherwise(key, str(existing.get(ref, ref)), str(was.get(key, "")), str(now.get(key, "")))
 
 
 def _asked_otherwise(old: Loaded, new: Loaded) -> Iterator[Otherwise]:
@@ -245,8 +245,9 @@ def _spoken_of(composition: Composed, patterns: Iterable[Glob]) -> Iterator[Ref]
                 yield ref._replace(segments=(*ref.segments, "*"))
 
 
-async def _existing(composition: Composed) -> list[Ref]:
-    found: list[Ref] = []
+async def _existing(composition: Composed) -> dict[Ref, Ref]:
+    """What rules speak of, and how lists spell it."""
+    found = dict[Ref, Ref]()
     for scheme in (*composition.dispatch.exposed, *_SURFACES):
         cursor: str | None = None
         for _ in range(MOST // _PAGE):
@@ -255,7 +256,7 @@ async def _existing(composition: Composed) -> list[Ref]:
                 page = page_of(await composition.behind(call))
             except OctavoError:
                 break  # what cannot be asked now is compared by the patterns alone
-            found += [composition.canonical(entry.ref) for entry in page.items]
+            found |= {composition.canonical(entry.ref): entry.ref for entry in page.items}
             cursor = page.cursor
             if cursor is None:
                 break
