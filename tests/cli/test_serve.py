@@ -125,3 +125,30 @@ def test_an_unknown_toolset_is_refused_with_those_there_are(run: Run, folder: Pa
         "there is no toolset everything; there are: data, files, filesystem, people, process, prompts, seed, web"
         in result.stderr
     )
+
+
+def told_by(config: str, empty: Path) -> tuple[int, str]:
+    """What the start of a server comes to whose client leaves at once."""
+    for folder in ("book", "other"):
+        (empty / folder).mkdir(exist_ok=True)
+    (empty / "octavo.yaml").write_text(f"version: 1\nsources:\n{config}", encoding="utf-8")
+    command = [sys.executable, "-m", "octavo", "serve", "--config", str(empty / "octavo.yaml")]
+    done = subprocess.run(command, input=b"", capture_output=True, timeout=60, check=False)
+    return done.returncode, done.stderr.decode("utf-8")
+
+
+def test_a_configuration_that_serves_nothing_at_all_does_not_start(empty: Path) -> None:
+    """One catalog of several that serves nothing is said, and so is an empty folder; neither keeps the rest away."""
+    book = "  book: {kind: file, roots: [./book], expose: false}\n  it: {kind: doc, store: book}\n"
+    other = "  other: {kind: file, roots: [./other], expose: false}\n  more: {kind: sop, store: other}\n"
+    why = "sources.it: nothing is served: the folder docs is not there, or empty"
+    code, said = told_by(book, empty)
+    assert code == 1 and f"octavo: error: {why}" in said
+    code, said = told_by(book + other, empty)
+    assert code == 1 and f"octavo: error: {why}" in said and "sources.more: nothing is served: " in said
+    code, said = told_by(book + "  files: {kind: file, roots: [./other]}\n", empty)
+    assert code == 0 and "it: nothing is served: " in said
+    (empty / "other" / "a.md").write_text("# A\n", encoding="utf-8")
+    assert told_by(book + other, empty)[0] == 0
+    (empty / "book" / "a.md").write_text("# A\n", encoding="utf-8")
+    assert told_by(book, empty) == (0, "")

@@ -46,6 +46,15 @@ class Catalogs(Struct, frozen=True):
             if not one.is_read:
                 one.first.begin()
 
+    async def served_nothing(self) -> Mapping[str, str]:
+        """Why the catalogs that serve nothing do so, by name. A store that cannot be asked is no such thing."""
+        found = dict[str, str]()
+        for name, one in self.by_name.items():
+            with suppress(OctavoError):
+                if why := await one.serves_nothing():
+                    found[name] = why
+        return found
+
     async def read(self) -> None:
         """Returns when each has been read once, or cannot be."""
         for one in self.by_name.values():

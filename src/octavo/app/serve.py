@@ -23,7 +23,7 @@ from octavo.app.server import Octavo
 from octavo.app.watchdog import Watchdog, leave_no_threads
 from octavo.config.load import Loaded, state_directory
 from octavo.config.units import Bind
-from octavo.core.errors import SourceUnavailable
+from octavo.core.errors import InvalidParams, SourceUnavailable
 from octavo.core.fair import let_go
 from octavo.core.foreign import owner
 from octavo.stores.state import StateDirectory
@@ -200,6 +200,7 @@ def _run(
         if held is not None:
             server.feed.hold(held)
         async with server:
+            await _refuse_nothing(server, loaded)
             dog.told = server.held_up
             following = asyncio.ensure_future(follow(server, loaded))
             # What is alive now stays: the collector need not look at it again and again.
@@ -220,6 +221,17 @@ def _run(
     leave_no_threads(threads)
     if interrupted:
         raise KeyboardInterrupt
+
+
+async def _refuse_nothing(server: Octavo, loaded: Loaded) -> None:
+    """A server all of whose sources are catalogs that serve nothing helps nobody: raises InvalidParams, which says what
+    would serve something. Later, while it runs, they may well become empty."""
+    catalogs, exposed = server.works.catalogs, [name for name, one in loaded.config.sources.items() if one.expose]
+    if catalogs is None or loaded.config.plugins or not catalogs.by_name.keys() >= {*exposed}:
+        return
+    why = await catalogs.served_nothing()
+    if exposed and all(name in why for name in exposed):
+        raise InvalidParams("; ".join(f"sources.{name}: {why[name]}" for name in exposed))
 
 
 def _loop() -> Callable[[Coroutine[None, None, bool]], bool]:
