@@ -226,6 +226,20 @@ def test_watch_goes_on_from_a_number_whether_or_not_a_server_runs(tmp_path: Path
         found = watched(number, 2)
         assert [what for _, what in found] == ["created a.md", "created b.md"]
         assert watched(str(found[0][0]), 1) == found[1:]
+        for asked in (["cat", f"changes://file?after={number}"], ["tools", "test", "changes", f"after={number}"]):
+            done = subprocess.run(
+                [*command, *asked, "--as", "a"], cwd=tmp_path, capture_output=True, text=True, timeout=60, check=True
+            )
+            assert "b.md" in done.stdout and "hidden.md" not in done.stdout and "gap" not in done.stdout, done.stdout
+        with subprocess.Popen(
+            [*command, "watch", "file://*", "--as", "a", "--json", "--count", "1"],
+            cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+        ) as plain:  # fmt: skip
+            assert plain.stderr is not None and plain.stdout is not None
+            plain.stderr.readline()
+            (work / "c.md").write_text("one", encoding="utf-8")
+            said = json.loads(plain.stdout.readline())
+            assert said["uri"] == "file://c.md" and "seq" not in said, "it is no number of the journal"
 
 
 @pytest.mark.parametrize("after", ["-1", "9" * 400, "one", str(2**53)])

@@ -21,7 +21,7 @@ from octavo.core.query import TextQuery
 from octavo.core.ref import Ref
 from octavo.core.search_results import Findings
 from octavo.core.tools import PromptResult, ToolResult
-from octavo.core.values import Change, Content, Entry, shown
+from octavo.core.values import FEED, Change, Content, Entry, shown
 from octavo.feed.stream import follow
 
 if TYPE_CHECKING:
@@ -48,7 +48,7 @@ def read(loaded: Loaded, who: str | None, uri: str) -> Content:
         await settled(server)
         return expected(await request(server, who, "read", uri), Content)
 
-    return inside(loaded, ask)
+    return inside(loaded, ask, lasting=uri.startswith(f"{FEED}:"))  # the journal is read by what stores in it too
 
 
 def found(
@@ -210,7 +210,7 @@ def invoked(
         return result
 
     with redirect_stdout(sys.stderr):  # where what a tool prints goes when it is served
-        return inside(loaded, ask)
+        return inside(loaded, ask, lasting=name == FEED)
 
 
 def offered(loaded: Loaded, who: str | None) -> list[dict[str, Any]]:

@@ -128,11 +128,13 @@ def watch(
         _watch_calls(pattern, config_file, as_who, count, as_json)
         return
     from octavo.app import queries
-    from octavo.core.event import numbered
+    from octavo.core.event import event, numbered
 
     def show(change: Change, uri: str) -> None:
         if as_json:
-            out(json.dumps(numbered(change, uri), ensure_ascii=False))
+            # Without --after the journal is not asked, and what it would give as number is not known.
+            said = event(change, uri) if after is None else numbered(change, uri)
+            out(json.dumps(said, ensure_ascii=False))
         else:
             moved = "" if change.shown_source is None else f"{change.shown_source}  ->  "
             out(f"{change.kind}  {moved}{uri or change.shown}")
