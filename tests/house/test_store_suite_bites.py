@@ -221,7 +221,10 @@ class AppendsBesideTheTransaction(Sound):
 
 class NumbersFollowTheClockBack(Sound):
     class Journal(ports.Journal):
-        def _next(self, tables: Tables) -> int:
+        def _given(self, tables: Tables, count: int) -> Sequence[int]:
+            return [self._one(tables) for _ in range(count)]
+
+        def _one(self, tables: Tables) -> int:
             number = int(self._access.wall() * 1_000_000)
             while tables.records.get(number) is not None or number == tables.marks.get("last"):
                 number += 1
@@ -231,7 +234,10 @@ class NumbersFollowTheClockBack(Sound):
 
 class NumbersAreACount(Sound):
     class Journal(ports.Journal):
-        def _next(self, tables: Tables) -> int:
+        def _given(self, tables: Tables, count: int) -> Sequence[int]:
+            return [self._one(tables) for _ in range(count)]
+
+        def _one(self, tables: Tables) -> int:
             number = len(tables.records) + 1
             while tables.records.get(number) is not None:
                 number += 1
