@@ -17,7 +17,7 @@ FILE = click.Path(path_type=Path, dir_okay=False)
 
 @click.group()
 def state() -> None:
-    """What servers keep: in the store, the audit log and the secret of the state folder."""
+    """What servers keep: the store, the audit log, the secret."""
 
 
 @state.command()
