@@ -232,6 +232,14 @@ class NumbersFollowTheClockBack(Sound):
             return number
 
 
+class NumbersOneByOne(Sound):
+    class Journal(ports.Journal):
+        def _given(self, tables: Tables, count: int) -> Sequence[int]:
+            begun = max(tables.marks.get("last") or 0, int(self._access.wall() * 1_000_000))
+            tables.marks.put("last", begun + count)
+            return range(begun + 1, begun + count + 1)
+
+
 class NumbersAreACount(Sound):
     class Journal(ports.Journal):
         def _given(self, tables: Tables, count: int) -> Sequence[int]:
@@ -456,6 +464,7 @@ class ShowsItsAddress(Sound):
 
 
 MUTANTS: dict[type[Sound], str] = {
+    NumbersOneByOne: "test_numbers_do_not_tell_how_many_lie_between_them",
     AnExpiryThatNeverComes: "test_what_has_ended_is_as_absent_as_what_never_was",
     AnExpiryThatIsNotTakenAway: "test_setting_again_takes_an_end_away",
     AScanThatShowsWhatHasEnded: "test_what_has_ended_is_as_absent_as_what_never_was",
