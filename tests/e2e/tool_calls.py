@@ -75,7 +75,7 @@ FILES = (
     Call("move", {"target": "new/나.txt", "to": "moved/나.txt"}, ["Moved"], {"uri": "file://moved/나.txt"}),
     Call("create_directory", {"target": "empty/inner"}, ["is a folder"], {"uri": "file://empty/inner"}),
     Call("delete", {"target": "notes/plan.txt"}, ["Deleted"], {"uri": "file://notes/plan.txt"}),
-    Call("undo", {}, ["file://notes/plan.txt"], {"undone": ...}),
+    Call("undo", {}, ["notes/plan.txt: restored"], {"undone": ...}),
     Call("changes", {"target": "new"}, ["call again with after"], {"changes": ..., "next": ...}),
 )
 FILES_LEAVE = {"new/가.txt": "one\n둘\n", "moved/나.txt": "one\n둘\n", "notes/plan.txt": "plan\n"}

@@ -266,7 +266,7 @@ class TrimsInSilence(Sound):
 class AMarkThatIsNotKept(Sound):
     class Journal(ports.Journal):
         async def mark(self) -> int:
-            return int(self._access.wall() * 1_000_000) + 1_000
+            return int(self._access.wall() * 1_000_000) + 60_000_000
 
 
 class StopsAtLargeNumbers(Sound):
